@@ -16,7 +16,10 @@ FLOORS = {
         "emulation", "runs", "provisioning", "providers", "ray_cluster", "distributed_sort", "sorting", "measure",
         "ingest", "spark_log", "task_trace", "refresh", "cloud_calls", "stores", "native", "doctor",
     ),
-    "planning": ("planning", "cost_model", "calibration", "statistics", "spot", "spark_model", "simulation"),
+    "planning": (
+        "planning", "cost_model", "calibration", "statistics", "spot", "spark_model", "simulation",
+        "sort_policy",
+    ),
     "data": ("catalog", "tables", "config", "schemas", "spark_application"),
     "base": ("arrays", "errors", "units", "extras"),
 }  # fmt: skip

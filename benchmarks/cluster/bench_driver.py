@@ -6,7 +6,8 @@ resource of its own, so Ray leases workers for each anew, as it does from many r
     python benchmarks/cluster/bench_driver.py --nodes 178 --data 100TB --slices 500
 
 Only the first so many slices of the data are replayed, and as large a share of the partitions. `--profile` says where
-the driver's own time goes; `--no-ray` answers without Ray, so that only the planner's part counts.
+the driver's own time goes; `--no-ray` answers without Ray, so that only the planner's part counts. `--whole` replays
+all of the data, and says every minute how far it is, so that what an hour gave counts when it is stopped then.
 """
 
 from __future__ import annotations
@@ -24,17 +25,17 @@ from typing import Any
 from unittest.mock import Mock
 
 from planner.distributed_sort import node_tasks
-from planner.distributed_sort.concurrency import Concurrency
 from planner.distributed_sort.coordination import reduce, shuffle
 from planner.distributed_sort.dataset import Copy, Dataset, Layout, Partition, Recipe
-from planner.distributed_sort.job import Job, SortRequest
+from planner.distributed_sort.job import Emit, Job, SortRequest
 from planner.distributed_sort.ledger import Journal, Ledger
 from planner.distributed_sort.map_task import MapOrder, Mapped, map_slice
 from planner.distributed_sort.node_environment import JobFiles
 from planner.distributed_sort.node_tasks import Sorted, SortOrder, Stored
 from planner.distributed_sort.nodes import Nodes
-from planner.distributed_sort.sizing import choose_sizes
 from planner.distributed_sort.slicing import slices
+from planner.sort_policy.concurrency import Concurrency
+from planner.sort_policy.sizing import choose_sizes
 from planner.units import format_bytes, parse_size
 
 TASKS = 8
@@ -131,7 +132,40 @@ def started_ray(nodes: int) -> Any:
     return ray
 
 
-def job_of(nodes: Nodes, ray: Any, *, data_bytes: int, most_slices: int, nodes_each: int, folder: Path) -> Job:
+class Minutes:
+    """Says every minute what was done since the last time, and what that took of processors."""
+
+    def __init__(self, every_s: float) -> None:
+        self._every_s = every_s
+        self._began_at_s = self._told_at_s = time.monotonic()
+        self._told = dict[str, float]()
+        self.job: Job | None = None
+
+    def __call__(self, event: dict[str, Any]) -> None:
+        if self.job is None or event["event"] != "progress" or time.monotonic() - self._told_at_s < self._every_s:
+            return
+        self._told_at_s = time.monotonic()
+        now = self.job.driver_effort() | {"bytes": float(event["bytes_done"])}
+        done = {name: amount - self._told.get(name, 0.0) for name, amount in now.items()}
+        self._told = now
+        print(
+            f"{self._told_at_s - self._began_at_s:.0f} s, {event['phase']}: {now['bytes'] / 1e12:.2f} TB of "
+            f"{event['bytes_total'] / 1e12:.2f}; since the last line {_by_gb(done, done['bytes'] / 1e9)}; "
+            f"in all the driver {now['cpu_s']:.1f} s, coordinators {now.get('coordinators_cpu_s', 0.0):.0f} s",
+            flush=True,
+        )
+
+
+def _by_gb(done: dict[str, float], gigabytes: float) -> str:
+    if gigabytes <= 0:
+        return "nothing whole"
+    driver_ms, ms = (1000 * done.get(name, 0.0) / gigabytes for name in ("cpu_s", "coordinators_cpu_s"))
+    return f"{gigabytes:.0f} GB, a GB takes the driver {driver_ms:.3f} ms and coordinators {ms:.2f} ms"
+
+
+def job_of(
+    nodes: Nodes, ray: Any, *, data_bytes: int, most_slices: int, nodes_each: int, folder: Path, emit: Emit
+) -> Job:
     """Return the sort of the first slices of the data."""
     count = len(nodes.names)
     sizes = choose_sizes(
@@ -153,7 +187,7 @@ def job_of(nodes: Nodes, ray: Any, *, data_bytes: int, most_slices: int, nodes_e
     each = sizes.partitions // count
     owner = [name for name in nodes.names for _ in range(each)]
     return Job(
-        request=SortRequest(source=source, output="output", nodes_per_coordinator=nodes_each),
+        request=SortRequest(source=source, output="output", nodes_per_coordinator=nodes_each, avoid_slow=False),
         ray=ray or Mock(wait=wait),
         nodes=nodes,
         files=JobFiles(job="made-up", output="output"),
@@ -162,7 +196,7 @@ def job_of(nodes: Nodes, ray: Any, *, data_bytes: int, most_slices: int, nodes_e
         splitting_reference=ray.put(bytes(10 * sizes.partitions)) if ray else None,
         ledger=Ledger(slices=len(cut), owner=owner),
         journal=Journal(folder / "journal"),
-        emit=lambda _: None,
+        emit=emit,
         samplers={},
     )
 
@@ -207,6 +241,8 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, default=178)
     parser.add_argument("--data", type=parse_size, default=100_000_000_000_000)
     parser.add_argument("--slices", type=int, default=500, help="long ones; there are some more, shorter, at both ends")
+    parser.add_argument("--whole", action="store_true", help="all of the data, whatever --slices says")
+    parser.add_argument("--every", type=float, default=60.0, metavar="S", help="seconds from one line to the next")
     parser.add_argument("--nodes-per-coordinator", type=int, default=16)
     parser.add_argument("--no-ray", action="store_true")
     parser.add_argument("--profile", action="store_true")
@@ -214,14 +250,15 @@ def main() -> None:
     os.environ["MADE_UP_NODES"] = str(options.nodes)
     with tempfile.TemporaryDirectory() as folder:
         ray = None if options.no_ray else started_ray(options.nodes)
-        nodes = MadeUpNodes(ray) if ray else NodesWithoutRay(None)
-        job = job_of(
+        nodes, minutes = MadeUpNodes(ray) if ray else NodesWithoutRay(None), Minutes(options.every)
+        job = minutes.job = job_of(
             nodes,
             ray,
             data_bytes=options.data,
-            most_slices=options.slices,
+            most_slices=options.data if options.whole else options.slices,
             nodes_each=options.nodes_per_coordinator if ray else options.nodes,
             folder=Path(folder),
+            emit=minutes,
         )
         longest = format_bytes(job.sizes.slice_records * LAYOUT.record_size)
         print(f"{len(job.slices)} slices of up to {longest}, {len(job.ledger.owner)} partitions")

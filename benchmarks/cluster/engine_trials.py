@@ -12,15 +12,15 @@ from typing import Any, Final
 
 import psutil
 
-from planner.distributed_sort.concurrency import Concurrency
 from planner.distributed_sort.dataset import dataset_of
-from planner.distributed_sort.sizing import choose_sizes
 from planner.distributed_sort.slicing import slices
 from planner.emulation.cluster import HEAD
 from planner.emulation.ray import CPUS_PER_NODE, NODE_STORE_BYTES, EmulatedRay, emulated_ray
 from planner.emulation.shaping import parse_shaping
 from planner.emulation.sort_trial import CpuMeter
 from planner.ray_cluster.driver_session import Session
+from planner.sort_policy.concurrency import Concurrency
+from planner.sort_policy.sizing import choose_sizes
 
 RECORD_BYTES: Final = 100
 PHASES: Final = ("sample", "map and shuffle", "sort and reduce")

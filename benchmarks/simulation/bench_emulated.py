@@ -2,14 +2,20 @@
 
 Before each of those runs the equations were asked (`bench_engine_predictions.py`); what they said then is compared with
 what was measured. The rate of the disk was not kept: it is the one at which the engine `ideal` says again what it said
-of the run without caps. None of the runs gave a figure to `models/engines/ray.toml`.
+of the run without caps. None of the runs gave a figure to `models/engines/ray.toml`. They are older than the sort's
+measuring of links, so slices are as short here as where links are not measured.
 
     python benchmarks/simulation/bench_emulated.py
     python benchmarks/simulation/bench_emulated.py --phases
+    python benchmarks/simulation/bench_emulated.py --quiet
 
-With `--phases` it is the phases of `engine_trials.jsonl` instead. These gave the engine its processor seconds and its
-shares of busy links and processors, which the equations use and the simulation does not: the equations see what they
-were fitted on. Their disk's rate is taken to be the median of the days above.
+With `--phases` it is the phases of `engine_trials.jsonl` instead, on a machine that others used. They gave the engine
+its processor seconds, and sorts on 5 and 7 nodes the share of processors that nodes get. Sorts on one node are left
+out: they gave the rate of a stream (`bench_streams.py`). Links' idle shares are used by the equations alone. The
+disk's rate is taken to be the median of the days above.
+
+With `--quiet` it is the phases of docs/measurements.md ("Sorting on a cluster") that were measured on a quiet machine,
+and gave no figure to anything.
 """
 
 from __future__ import annotations
@@ -17,8 +23,8 @@ from __future__ import annotations
 import argparse
 import csv
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from statistics import fmean, median
@@ -44,6 +50,15 @@ MODELS: Final = {1: "indy", 2: "daytona"}
 VCPU, MEMORY_BYTES, ROOM_BYTES = 2, 8_000_000_000, 10**12
 """The machine of the runs; what its memory and disks hold decided nothing."""
 HALVINGS: Final = 24
+SHUFFLE, REDUCE = "map and shuffle", "sort and reduce"
+QUIET: Final = (
+    (4, "400Mbit", 4_000_000_000, "indy", {SHUFFLE: 15.9, REDUCE: 5.3}),
+    (4, "400Mbit", 4_000_000_000, "daytona", {SHUFFLE: 16.1, REDUCE: 22.8}),
+    (2, "50Mbit", 300_000_000, "indy", {SHUFFLE: 13.2}),
+    (4, "50Mbit", 600_000_000, "indy", {SHUFFLE: 19.8}),
+    (8, "50Mbit", 1_200_000_000, "indy", {SHUFFLE: 23.9}),
+)
+"""Nodes, cap, data and seconds, medians of two or three sorts each."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,8 +113,11 @@ def question(run: OwnRun, *, disk_bytes_per_s: float, engine: str) -> Question:
     emulated = EmulatedRun(
         data_bytes=run.data_bytes, model=run.model, nodes=run.nodes, shaping=shaping, directory=Path()
     )
+    loaded = load_engine(engine)
+    if loaded.sizes is not None:
+        loaded = replace(loaded, sizes=replace(loaded.sizes, measures_links=False))
     with TemporaryDirectory() as folder:
-        return question_for(machine, emulated, Path(folder), network_bytes_per_s=network, engine=load_engine(engine))
+        return question_for(machine, emulated, Path(folder), network_bytes_per_s=network, engine=loaded)
 
 
 def equations_s(asked: Question) -> float:
@@ -118,6 +136,12 @@ def disk_bytes_per_s(nodes: int) -> float:
         takes_s = equations_s(question(free, disk_bytes_per_s=middle, engine="ideal"))
         slow, fast = (middle, fast) if takes_s > free.ideal_s else (slow, middle)
     return slow
+
+
+@cache
+def usual_disk_bytes_per_s() -> float:
+    """Return the rate of the machine's disk on a day in the middle."""
+    return median(disk_bytes_per_s(nodes) for nodes in {run.nodes for run in own_runs()})
 
 
 def simulated(run: OwnRun, *, draws: int, disk: float | None = None) -> Simulation:
@@ -157,7 +181,8 @@ def phase_lines(draws: int) -> Iterator[str]:
     measured: dict[tuple[OwnRun, str], list[float]] = {}
     for row in map(json.loads, TRIALS.read_text(encoding="utf-8").splitlines()):
         shape = row["shape"]
-        if shape.get("store_bytes", NODE_STORE_BYTES) != NODE_STORE_BYTES or row["name"] == SAMPLE:
+        is_usual = shape.get("store_bytes", NODE_STORE_BYTES) == NODE_STORE_BYTES
+        if not is_usual or row["name"] == SAMPLE or shape["nodes"] == 1:
             continue
         run = OwnRun(
             name=f"{shape['nodes']} nodes, {shape['rate'] or 'no cap'}, {shape['data_bytes'] / 1e9:.1f} GB",
@@ -170,8 +195,29 @@ def phase_lines(draws: int) -> Iterator[str]:
             ideal_s=0.0,
         )
         measured.setdefault((run, row["name"]), []).append(row["seconds"])
-    disk = median(disk_bytes_per_s(nodes) for nodes in {run.nodes for run in own_runs()})
-    answers = {run: simulated(run, draws=draws, disk=disk) for run, _ in measured}
+    yield from _beside(measured, draws)
+
+
+def quiet_lines(draws: int) -> Iterator[str]:
+    """Yield the errors of each phase that was measured on a quiet machine, as a table."""
+    measured = {}
+    for nodes, rate, data_bytes, model, phases in QUIET:
+        run = OwnRun(
+            name=f"{nodes} nodes, {rate}, {data_bytes / 1e9:.1f} GB",
+            nodes=nodes,
+            rate=rate,
+            data_bytes=data_bytes,
+            model=model,
+            measured_s=0.0,
+            equations_s=0.0,
+            ideal_s=0.0,
+        )
+        measured |= {(run, name): [seconds] for name, seconds in phases.items()}
+    yield from _beside(measured, draws)
+
+
+def _beside(measured: Mapping[tuple[OwnRun, str], list[float]], draws: int) -> Iterator[str]:
+    answers = {run: simulated(run, draws=draws, disk=usual_disk_bytes_per_s()) for run, _ in measured}
     yield "| run | phase | measured | equations | simulated |"
     yield "|---|---|--:|--:|--:|"
     errors: dict[str, list[tuple[float, float]]] = {}
@@ -192,8 +238,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--draws", type=int, default=20)
     parser.add_argument("--phases", action="store_true")
+    parser.add_argument("--quiet", action="store_true")
     options = parser.parse_args()
-    print("\n".join((phase_lines if options.phases else lines)(options.draws)))
+    table = phase_lines if options.phases else quiet_lines if options.quiet else lines
+    print("\n".join(table(options.draws)))
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ The kills are those of `benchmarks/cluster/bench_kills.py`: two copies of 1.6 GB
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Iterator
 from dataclasses import replace
 from statistics import median
@@ -32,10 +33,9 @@ KILLS: Final = OwnRun(
 )
 MOMENTS: Final = (0.1, 0.3, 0.5, 0.7, 0.9)
 LARGE: Final = ((178, "100TB"), (1000, "1PB"))
-DRAWS: Final = 5
 
 
-def emulated() -> Iterator[str]:
+def emulated(draws: int) -> Iterator[str]:
     """Yield what is simulated of the emulated kills."""
     disk = median(disk_bytes_per_s(nodes) for nodes in {run.nodes for run in own_runs()})
     asked = question(KILLS, disk_bytes_per_s=disk, engine="ray")
@@ -44,7 +44,7 @@ def emulated() -> Iterator[str]:
     times = []
     for share in MOMENTS:
         answer = simulate_plan(
-            asked.request, best, models=[asked.model], **inputs, draws=DRAWS, seed=0, loss=Loss(nodes=1, share=share)
+            asked.request, best, models=[asked.model], **inputs, draws=draws, seed=0, loss=Loss(nodes=1, share=share)
         )
         times.append(answer.loss.times if answer.loss else 1.0)
     yield f"undisturbed {answer.p50_s:.1f} s; a node lost at {row_of(MOMENTS, '{:.0%}')} of it: {row_of(times)} times"
@@ -56,20 +56,23 @@ def row_of(values: Iterator[float] | tuple[float, ...] | list[float], form: str 
     return ", ".join(form.format(value) for value in values)
 
 
-def large() -> Iterator[str]:
+def large(draws: int) -> Iterator[str]:
     """Yield what losses cost large clusters, as a table."""
     yield "| nodes | lost | undisturbed | " + " | ".join(f"at {share:.0%}" for share in MOMENTS) + " |"
     yield "|--:|--:|--:|" + "--:|" * len(MOMENTS)
     for nodes, data in LARGE:
         answer = recommend(data, model="daytona", instance="i8g.8xlarge", nodes=nodes, max_nodes=nodes)
         for lost in (1, nodes // 20):
-            runs = [answer.simulate(draws=DRAWS, lose=f"{lost}@{share:.0%}") for share in MOMENTS]
+            runs = [answer.simulate(draws=draws, lose=f"{lost}@{share:.0%}") for share in MOMENTS]
             times = " | ".join(f"{run.loss.times:.2f}" for run in runs if run.loss)
-            yield f"| {nodes:,} | {lost} | {runs[0].p50_s / 3600:.1f} h | {times} |"
+            yield f"| {nodes:,} | {lost} | {runs[0].p50_s / 60:.0f} min | {times} |"
 
 
 def main() -> None:
-    print("\n".join([*emulated(), "", *large()]))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--draws", type=int, default=5)
+    draws = parser.parse_args().draws
+    print("\n".join([*emulated(draws), "", *large(draws)]))
 
 
 if __name__ == "__main__":

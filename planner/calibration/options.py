@@ -1,8 +1,8 @@
 """Further columns of the runs (`line_length`, `iterations`, `variant`, ...) as coordinates.
 
-A positive number counts by its logarithm, another by its share of the largest, a text by being the same or not. A count
-that grows with the data (`lines`, `links`) says something new only per gigabyte. Nothing is known of a column's effect
-before the runs show one, so a query whose options differ from all runs gets a wider range.
+A positive number counts by its logarithm, bent upwards; another by its share of the largest, a text by being the same
+or not. A count that grows with the data (`lines`, `links`) says something new only per gigabyte. Nothing is known of a
+column's effect before the runs show one, so a query whose options differ from all runs gets a wider range.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Option:
             return value / self.scale - self.centre
         plain, per_gb = np.log(value) - np.log(self.scale), np.log(value / job.data_gb) - self.centre
         readings = {"logarithm": plain, "per gigabyte": per_gb}
-        return float(readings.get(self.kind, min(plain, per_gb, key=abs)))
+        return _bent(float(readings.get(self.kind, min(plain, per_gb, key=abs))))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,6 +112,14 @@ class OptionSet:
         if lacking:
             columns = f"column{'s' * (len(lacking) > 1)} {', '.join(lacking)}"
             raise BadInputError(f"query: missing {columns}, which the calibration runs depend on")
+
+
+def _bent(log_ratio: float) -> float:
+    """Return a coordinate whose slope rises from a half to one and a half, and is 1 at the middle of the runs.
+
+    Iterations and the like add their work to what a job does without them: a few change little, many nearly all.
+    """
+    return log_ratio / 2 + float(np.logaddexp(0, log_ratio)) - float(np.log(2))
 
 
 def learn_options(runs: Sequence[Job], *, slots: Sequence[float], read_as: Mapping[str, Scaling]) -> OptionSet:

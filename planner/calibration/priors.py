@@ -37,7 +37,7 @@ AS_A_SORT: Final = Prior(centre=1, spread=1e-5)
 """The work of a job that passes over its data once, as a sort does: the coefficient is not free."""
 
 OTHER_WORK: Final = Prior(centre=1, spread=1.5)
-OTHER_ODDS: Final = 2.0
+OTHER_ODDS: Final = 1.25
 """A job may be no sort: it iterates, or its work is not counted in gigabytes. Each explanation in which cores count is
 also held with its work unknown, at these odds, so that before any run half of the belief lies there. How much it lets
 out is then as unknown as its work.
@@ -127,11 +127,15 @@ Through a device the data passes about once, so that its prior is narrow; what a
 gigabyte differs from job to job.
 """
 
-_REST: Final = (("volumes", Prior(centre=250, spread=0.5)), ("volumes and cores", Prior(centre=1000, spread=0.7)))
-"""What limits the part that spreads, and the prior of `cpu` under it.
+_REST: Final = (
+    ("volumes", Prior(centre=250, spread=0.5), 0.4),
+    ("volumes and cores", Prior(centre=1000, spread=0.7), 1.6),
+)
+"""What limits the part that spreads, the prior of `cpu` under it, and its odds.
 
 Types whose volumes are alike cannot tell. No core limits at 250 core GHz s/GB or less: Spark sorted 100 TB on 206 x 32
-cores of 2.5 GHz in 1406 s, volumes and network included, which is 232 (published record of 2014).
+cores of 2.5 GHz in 1406 s, volumes and network included, which is 232 (published record of 2014). Cores count
+in all of four other jobs of Spark (grep, sgd, k-means, PageRank; docs/calibration.md), hence the odds of 1 to 4.
 """
 
 ONE_STREAM: Final = tuple(
@@ -142,9 +146,10 @@ ONE_STREAM: Final = tuple(
         scatter=0.03,
         stream=stream,
         cpu=cpu,
+        odds=odds,
         **_JVM,
     )
-    for (stream, limit, serial), (rest, cpu) in product(_STREAMS, _REST)
+    for (stream, limit, serial), (rest, cpu, odds) in product(_STREAMS, _REST)
 )
 DISTRIBUTED: Final = Family(
     name="distributed output",
@@ -201,4 +206,4 @@ def _selective(family: Family, share_option: str) -> Family:
 def _of_other_work(family: Family) -> Family:
     let_out = Prior(centre=family.serial.centre, spread=math.hypot(family.serial.spread, OTHER_WORK.spread))
     resources = {} if family is DISTRIBUTED else OTHER_RESOURCES
-    return replace(family, work=OTHER_WORK, serial=let_out, odds=OTHER_ODDS, **resources)
+    return replace(family, work=OTHER_WORK, serial=let_out, odds=family.odds * OTHER_ODDS, **resources)

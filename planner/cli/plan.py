@@ -59,11 +59,11 @@ def plan(
     from planner.planning.recommendation import require_best
 
     require_new([out, html, simulated.timeline], force=force)
+    simulated.check(of_log=from_log is not None)
     if from_log is not None:
         from planner.cli.plan_from_log import plan_from_log, refuse_forms
 
         refuse_forms({"--show": show, "--wide": wide, "--explain": explain, "--sort": sort, "--columns": columns})
-        simulated.refuse()
         plan_from_log(
             from_log, asked=asked, ran_on=ran_on, app=app, as_json=json, rejected=rejected, out=out, html=html
         )

@@ -35,10 +35,25 @@ class SimulationOptions:
         Path | None, Option(help="With --simulate: also draw what nodes wait for to this SVG file.")
     ] = None
 
-    def refuse(self) -> None:
-        """Raise BadInputError where a Spark log's plan is to be simulated: it has stages, not this sort's tasks."""
-        if self.simulate:
+    def check(self, *, of_log: bool = False) -> None:
+        """Raise BadInputError, before anything is planned, for options that say nothing without --simulate, for runs,
+        losses or pictures that cannot be, and for a Spark log's plan, which has stages, not this sort's tasks.
+        """
+        from planner.simulation.losses import Loss
+        from planner.simulation.simulate import check_draws
+
+        usual = SimulationOptions()
+        names = ("draws", "seed", "lose", "timeline")
+        given = [f"--{name}" for name in names if getattr(self, name) != getattr(usual, name)]
+        if given and not self.simulate:
+            raise BadInputError(f"{', '.join(given)}: only of a simulation; add --simulate")
+        if self.simulate and of_log:
             raise BadInputError("--simulate: of a Spark log's plan only the equations are known; leave one of both out")
+        check_draws(self.draws)
+        if self.lose is not None:
+            Loss.parse(self.lose)
+        if self.timeline is not None and self.timeline.suffix != ".svg":
+            raise BadInputError(f"--timeline {self.timeline}: the picture is an SVG file; call it .svg")
 
     def of(self, answered: Recommendation) -> Simulation:
         """Return the simulation that is asked for."""

@@ -7,6 +7,7 @@ that do so on many nodes, and the memory that a node needs.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -62,6 +63,8 @@ class TaskSizes:
     partitions_per_node: float
     nodes_per_coordinator: float = 0.0
     coordinated_cost: float = 1.0
+    measures_links: bool = True
+    """Slices are longer over fast links, whose rate the engine measures before."""
 
     def tasks(self, vcpu: Floats) -> Floats:
         """Return how many tasks a node with so many processors runs at a time."""
@@ -120,6 +123,11 @@ class Emulated:
     capped_s_per_byte: float = 0.0
     partition_disk_share: float = 1.0
     sort_disk_share: float = 1.0
+    partition_stream_bytes_per_s: float = math.inf
+    sort_stream_bytes_per_s: float = math.inf
+    """What one task reads or writes in a second, however many share the disk: the simulation takes these instead of the
+    shares.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,6 +160,11 @@ class Engine:
     shared_sigma: float | None = None
     evidence: str = "measured"
     source: str = ""
+
+    @property
+    def has_streams(self) -> bool:
+        """Whether it is known what one task reads and writes in a second."""
+        return self.shares_processors and math.isfinite(self.emulated.sort_stream_bytes_per_s)
 
     def busy_share(self, resource: str, works: Collection[str]) -> float:
         """Return how much of a resource's rate is reached in a phase that has these kinds of CPU work."""

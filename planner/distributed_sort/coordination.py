@@ -21,6 +21,7 @@ from planner.distributed_sort.job import Job
 from planner.distributed_sort.nodes import LOST
 from planner.distributed_sort.partition_reader import nodes_with
 from planner.errors import IoFailureError
+from planner.sort_policy.coordinators import groups
 
 _FIRST_REPORT_S: Final = 0.25
 _REPORT_EVERY_S: Final = 5.0
@@ -54,12 +55,6 @@ def reduce(job: Job) -> bool:
 
 def _is_coordinated(job: Job) -> bool:
     return len(job.nodes.names) > job.request.nodes_per_coordinator
-
-
-def groups(names: list[str], *, most: int) -> list[tuple[str, ...]]:
-    """Divide nodes into groups of about equal size, of at most so many."""
-    count = -(-len(names) // most)
-    return [tuple(names[len(names) * at // count : len(names) * (at + 1) // count]) for at in range(count)]
 
 
 def _run_coordinators(job: Job, phase: str) -> None:

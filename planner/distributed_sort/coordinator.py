@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,9 @@ from planner.distributed_sort.job import Job, Moved, SortRequest
 from planner.distributed_sort.ledger import Journal, Ledger, LedgerRows
 from planner.distributed_sort.node_environment import JobFiles
 from planner.distributed_sort.nodes import Nodes
-from planner.distributed_sort.send_queue import FEWEST_PARCELS, STORE_SHARE
-from planner.distributed_sort.sizing import Sizes
 from planner.distributed_sort.slicing import slices
+from planner.sort_policy.coordinators import coordinator_sizes
+from planner.sort_policy.sizing import Sizes
 from planner.statistics.slow_node_screening import Drop
 
 
@@ -153,7 +153,7 @@ def _job_of(facts: JobFacts, group: GroupFacts) -> GroupJob:
         ray=facts.nodes.ray,
         nodes=facts.nodes,
         files=facts.files,
-        sizes=_share(facts.sizes, store_bytes=min(facts.nodes.store_bytes.values()) // facts.coordinators),
+        sizes=coordinator_sizes(facts.sizes, store_bytes=min(facts.nodes.store_bytes.values()) // facts.coordinators),
         slices=cut,
         splitting_reference=facts.splitting[0],
         ledger=ledger,
@@ -163,9 +163,3 @@ def _job_of(facts: JobFacts, group: GroupFacts) -> GroupJob:
         members=group.members,
         coordinators=facts.coordinators,
     )
-
-
-def _share(sizes: Sizes, *, store_bytes: int) -> Sizes:
-    """Return the sizes of a coordinator that fills so much of each node's store."""
-    parcel_bytes = min(sizes.parcel_bytes, int(store_bytes * STORE_SHARE / FEWEST_PARCELS))
-    return replace(sizes, parcel_bytes=parcel_bytes, least_parcel_bytes=min(sizes.least_parcel_bytes, parcel_bytes))

@@ -14,8 +14,9 @@ from planner.distributed_sort.ledger import Journal, Ledger
 from planner.distributed_sort.node_environment import JobFiles
 from planner.distributed_sort.nodes import LOST, Nodes
 from planner.distributed_sort.partition_reader import Slice
-from planner.distributed_sort.sizing import Sizes
 from planner.errors import IoFailureError
+from planner.sort_policy.coordinators import NODES_PER_COORDINATOR
+from planner.sort_policy.sizing import Sizes
 from planner.statistics.slow_node_screening import Drop
 
 _WORTH_AVOIDING: Final = 1 / 3
@@ -47,7 +48,7 @@ class SortRequest:
     in_memory: bool = False
     sums_input: bool = False
     avoid_slow: bool = True
-    nodes_per_coordinator: int = 16
+    nodes_per_coordinator: int = NODES_PER_COORDINATOR
 
 
 @dataclass

@@ -19,6 +19,7 @@ from planner.arrays import Ints
 from planner.distributed_sort.dataset import FORMAT, Partition, dataset_of
 from planner.distributed_sort.splittings import AnySplitting, document_of, splitting_of
 from planner.errors import IoFailureError
+from planner.sort_policy.placement import heirs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +53,8 @@ class Ledger:
             self._others[list(own)] = 0
         self._others = np.packbits(self._others, bitorder="little")
         self._changed_rows = set[int]()
+        self._whole: list[tuple[str, int, int]] = []
+        """What is missing of a slice of which nothing is stored, however groups are cut; empty until it is needed."""
         self._cut_at(_changes(owner))
 
     @property
@@ -83,8 +86,15 @@ class Ledger:
         """Return what of a slice is not stored, of unfinished partitions: (owner, first, end), one owner each."""
         groups, begins, ends = self._open()
         is_missing = ~self._is_stored[slice_number >> 3, groups] >> (slice_number & 7) & 1
+        if self.done or not is_missing.all():
+            return self._ranges(begins, ends, np.flatnonzero(is_missing))
+        self._whole = self._whole or self._ranges(begins, ends, np.arange(len(begins)))
+        return list(self._whole)
+
+    def _ranges(self, begins: Ints, ends: Ints, groups: Ints) -> list[tuple[str, int, int]]:
+        """Return some groups, those of one owner that meet as one."""
         ranges = list[tuple[str, int, int]]()
-        for at in np.flatnonzero(is_missing).tolist():
+        for at in groups.tolist():
             owner, first, end = self.owner[begins[at]], int(begins[at]), int(ends[at])
             if ranges and ranges[-1][0] == owner and ranges[-1][2] == first:
                 first = ranges.pop()[1]
@@ -142,8 +152,9 @@ class Ledger:
             if (remaining := partition.without_nodes(lost)).copies
         }
         orphans = [number for number, owner in enumerate(self.owner) if owner in lost]
-        for turn, number in enumerate(orphans):
-            self.owner[number] = left[turn * len(left) // len(orphans)]
+        for number, heir in zip(orphans, heirs(len(orphans), left), strict=True):
+            self.owner[number] = heir
+        self._whole = []
         self._cut_at(_changes(self.owner))
         emptied = np.isin(self._begins, orphans)
         self._is_stored[:, emptied] = 0

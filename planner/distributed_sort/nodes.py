@@ -8,12 +8,12 @@ from functools import cache
 from typing import Any, Final
 
 from planner.distributed_sort import node_tasks
-from planner.distributed_sort.concurrency import Concurrency
 from planner.distributed_sort.node_environment import NODE_NAME, NodeFacts, versions
+from planner.distributed_sort.parcels import Block
 from planner.distributed_sort.resource_sampler import Sampler
-from planner.distributed_sort.send_queue import Block
 from planner.errors import IoFailureError, PlannerError
 from planner.extras import optional
+from planner.sort_policy.concurrency import Concurrency
 
 WORKER_RETRIES: Final = 5
 """How often Ray runs a task again whose process has died."""

@@ -1,4 +1,4 @@
-"""Partitions of equal weight, chosen from a sample and shared out to nodes by their speed.
+"""Partitions of equal weight, chosen from a sample.
 
 The sort core gives a key a range of its own if it is so frequent that it would fill a partition. Its records are equal,
 so such a range is cut into pieces by position rather than by key, until no piece is too heavy.
@@ -6,7 +6,7 @@ so such a range is cut into pieces by position rather than by key, until no piec
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -61,15 +61,6 @@ def split(sample: bytes, *, partitions: int, layout: Layout) -> Splitting:
     ]
     weights = [count / counts.sum() / parts for count, parts in zip(counts, pieces, strict=True) for _ in range(parts)]
     return Splitting(splitters=splitters, pieces=tuple(pieces), weights=tuple(weights))
-
-
-def share_out(weights: Sequence[float], nodes: Mapping[str, float]) -> list[str]:
-    """Return the node of each partition: consecutive ones together, each node's share as its rate (any unit)."""
-    names = list(nodes)
-    ends = np.cumsum([nodes[name] for name in names]) / sum(nodes.values())
-    middles = np.cumsum(weights) - np.asarray(weights) / 2
-    total = float(np.sum(weights)) or 1.0
-    return [names[min(int(np.searchsorted(ends, middle / total)), len(names) - 1)] for middle in middles]
 
 
 def _counts(keys: NDArray[np.uint8], splitters: Splitters, *, key_size: int) -> Ints:

@@ -14,6 +14,8 @@ from planner.distributed_sort.node_tasks import Sorted, SortOrder
 from planner.distributed_sort.nodes import LOST
 from planner.distributed_sort.pending_tasks import PendingTasks
 from planner.errors import IoFailureError
+from planner.sort_policy.placement import copy_target
+from planner.sort_policy.turns import sorts_to_begin
 
 PHASE: Final = "sort and reduce"
 
@@ -77,14 +79,13 @@ class Reduce:
 
     def _submit(self) -> None:
         """Start as many partitions as there is room for."""
-        concurrency, copied = self._job.nodes.concurrency, self._job.request.copies > 1
-        sorts = concurrency.sorts(copied=copied)  # memory was divided for that many, also after losses
+        concurrency = self._job.nodes.concurrency
+        copied = self._job.request.copies > 1  # memory was divided for as many, also after losses
         busy = Counter(self._under_way.values())
         sorting = Counter(owner for number, owner in self._under_way.items() if number not in self._sorted)
         for owner, queue in self._queues.items():
-            while queue and busy[owner] < concurrency.partitions(copied=copied) and sorting[owner] < sorts:
-                busy[owner] += 1
-                sorting[owner] += 1
+            room = sorts_to_begin(concurrency, under_way=busy[owner], sorting=sorting[owner], copied=copied)
+            for _ in range(min(room, len(queue))):
                 self._begin(queue.popleft(), owner)
 
     def _begin(self, number: int, owner: str) -> None:
@@ -122,13 +123,13 @@ class Reduce:
             self._finish(number, outcome)
 
     def _copy(self, number: int, records: Any, *, source: str) -> None:
-        """Send a sorted partition to the node with the fewest copies in flight, and among those the fewest received."""
+        """Send a sorted partition to another node."""
         job = self._job
         others = [name for name in job.nodes.names if name != source]
         if not others:
             self._finish(number, self._sorted[number])
             return
-        node = min(others, key=lambda name: (self._copies_in_flight[name], self._copies_sent[name]))
+        node = copy_target(others, in_flight=self._copies_in_flight, sent=self._copies_sent)
         self._copies_in_flight[node] += 1
         self._copies_sent[node] += 1
         order = self._order(number, node)

@@ -13,16 +13,16 @@ from planner.distributed_sort import node_tasks
 from planner.distributed_sort.job import Job
 from planner.distributed_sort.map_task import MapOrder, map_slice
 from planner.distributed_sort.nodes import LOST
+from planner.distributed_sort.parcels import Block, Parcel
 from planner.distributed_sort.partition_reader import Slice, nodes_with
 from planner.distributed_sort.pending_tasks import PendingTasks
-from planner.distributed_sort.send_queue import Block, Parcel, SendQueue
 from planner.distributed_sort.transfer_rates import TransferRates
 from planner.errors import IoFailureError
+from planner.sort_policy.send_queue import SendQueue
+from planner.sort_policy.turns import MapsUnderWay
 
 PHASE: Final = "map and shuffle"
 _MOST_ATTEMPTS: Final = 10
-_MOST_UNDER_WAY: Final = 4
-"""Times the slices that a node may hold: of a slice only empty blocks may be left, but these are queued, too."""
 _PROGRESS_EVERY_S: Final = 0.5
 _CHECK_SHARE: Final = 0.05
 """Of the driver's time, at most, to look for slow nodes: it compares all blocks under way."""
@@ -39,11 +39,7 @@ class _UnderWay:
 
 
 class Shuffle:
-    """Keeps a few slices of every node under way until nothing is missing.
-
-    A node begins with one slice and gets one more for each that it has grouped. So links have blocks to carry before
-    several slices have been grouped side by side.
-    """
+    """Keeps a few slices of every node under way until nothing is missing."""
 
     def __init__(self, job: Job) -> None:
         self._job = job
@@ -53,7 +49,7 @@ class Shuffle:
         self._attempts: Counter[int] = Counter()
         self._reported_at_s = self._next_check_at_s = 0.0
         store_bytes = min(job.nodes.store_bytes.values()) // job.coordinators
-        self._send_queue = SendQueue(
+        self._send_queue = SendQueue[Block](
             store_bytes=store_bytes, parcel_bytes=job.sizes.parcel_bytes, least_bytes=job.sizes.least_parcel_bytes
         )
         self._is_begun = self.is_over = False
@@ -136,25 +132,17 @@ class Shuffle:
         return any(self._queues.values())
 
     def _room(self) -> dict[str, int]:
-        """Return how many slices each node may begin.
-
-        The limits are the room in its object store beside the blocks it holds or will hold, the slices it may group at
-        a time, and a number that keeps empty blocks from piling up.
-        """
-        sizes, most_grouping = self._job.sizes, self._job.nodes.concurrency.maps
+        """Return how many slices each node may begin."""
+        sizes, concurrency = self._job.sizes, self._job.nodes.concurrency
         slice_bytes = sizes.slice_records * self._job.record_size
-        held_bytes, under_way, grouping = Counter[str](), Counter[str](), Counter[str]()
+        nodes = {name: MapsUnderWay(grouped=self._grouped[name]) for name in self._job.members or self._job.nodes.names}
         for slice_ in self._under_way.values():
-            held_bytes[slice_.source] += slice_.left_bytes
-            under_way[slice_.source] += 1
-            grouping[slice_.source] += slice_.is_grouping
+            if (node := nodes.get(slice_.source)) is not None:
+                node.held_bytes += slice_.left_bytes
+                node.slices += 1
+                node.grouping += slice_.is_grouping
         return {
-            node: min(
-                (min(sizes.slices, 1 + self._grouped[node]) * slice_bytes - held_bytes[node]) // slice_bytes,
-                most_grouping - grouping[node],
-                _MOST_UNDER_WAY * sizes.slices - under_way[node],
-            )
-            for node in self._job.members or self._job.nodes.names
+            name: node.room(concurrency, slices=sizes.slices, slice_bytes=slice_bytes) for name, node in nodes.items()
         }
 
     def _begin(self, number: int, node: str) -> bool:
@@ -201,21 +189,14 @@ class Shuffle:
         self._job.moved.input_read += mapped.read_bytes
         self._job.moved.input_remade += mapped.remade_bytes
         self._job.input_checksums[number] = mapped.checksum
+        source, sizes, stored, add = mapped.node, mapped.sizes, mapped.stored, self._send_queue.add
         for (owner, first, end), records in zip(ranges, blocks, strict=True):
-            block = Block(
-                slice=slice_,
-                source=mapped.node,
-                owner=owner,
-                first=first,
-                end=end,
-                size_bytes=mapped.sizes[first],
-                records=records,
-            )
-            if first in mapped.stored:
-                self._record((block,), mapped.stored[first])
+            block = Block(slice_, source, owner, first, end, sizes[first], records)
+            if first in stored:
+                self._record((block,), stored[first])
                 self._ended(number, size_bytes=block.size_bytes)
             else:
-                self._send_queue.add(block)
+                add(block)
 
     def _send(self) -> None:
         """Have owners pull and store the parcels that may go now; blocks from and to lost nodes are dropped."""
@@ -238,10 +219,9 @@ class Shuffle:
         ):
             self._handle_losses(at_once=True)  # a node whose loss is not known yet, or a process
         came = frozenset() if stored is LOST else self._record(parcel, stored)
+        self._transfer_rates.ended(parcel, came=came, at_s=time.monotonic())
+        self._job.moved.crossed_network += sum(block.size_bytes for block in parcel if block.slice.number in came)
         for block in parcel:
-            size = block.size_bytes if block.slice.number in came else 0
-            self._job.moved.crossed_network += size
-            self._transfer_rates.ended(block, size_bytes=size, at_s=time.monotonic())
             if stored is LOST and not block.again and not self._job.nodes.lost & {block.source, block.owner}:
                 self._send_queue.add(block._replace(again=True))
             else:

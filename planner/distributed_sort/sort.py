@@ -19,20 +19,16 @@ from planner.distributed_sort.link_probe import PROBE_BYTES, link_bytes_per_s
 from planner.distributed_sort.node_environment import JobFiles, available_bytes
 from planner.distributed_sort.nodes import Nodes
 from planner.distributed_sort.object_store import is_object
-from planner.distributed_sort.partitioning import share_out
 from planner.distributed_sort.quote_scan import with_quotes
-from planner.distributed_sort.sizing import SORT_BUFFERS, TEXT_SORT_BUFFERS, Sizes, choose_sizes
 from planner.distributed_sort.slicing import slices
 from planner.distributed_sort.splittings import AnySplitting
 from planner.errors import BadInputError, IoFailureError, PlannerError
+from planner.sort_policy.placement import fits_in_cache, share_out
+from planner.sort_policy.sizing import SORT_BUFFERS, TEXT_SORT_BUFFERS, Sizes, choose_sizes
 
 SAMPLE_PHASE: Final = "sample"
 _PROBES_PER_NODE: Final = 2
 """Links are measured where a node has more data than so many measurements take."""
-_CACHE_SHARE: Final = 1 / 12
-"""Of the memory that a node has available, for intermediate files in the page cache. From a tenth on, the kernel writes
-them to the disk while output is written and synced, which then takes longer than without the cache.
-"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,11 +111,14 @@ def _prepared(request: SortRequest, *, ray: Any, journal: Journal, emit: Emit) -
     sizes = _sizes(request, nodes)
     start = _resumed(request, sizes, nodes, journal) or _begun(request, sizes, nodes, journal, emit)
     cut = list(slices(request.source, start.sizes.slice_records))
+    is_cached = fits_in_cache(
+        node_bytes=request.source.bytes / len(nodes.names), available_bytes=available_bytes(nodes.facts.values())
+    )
     job = Job(
         request=request,
         ray=ray,
         nodes=nodes,
-        files=replace(_files(request), cached=_fits_in_cache(request, nodes)),
+        files=replace(_files(request), cached=is_cached),
         sizes=start.sizes,
         slices=cut,
         splitting_reference=ray.put(start.splitting),
@@ -185,11 +184,6 @@ def _files(request: SortRequest) -> JobFiles:
         on_volume=request.on_volume,
         in_memory=request.in_memory,
     )
-
-
-def _fits_in_cache(request: SortRequest, nodes: Nodes) -> bool:
-    """Say whether a node's memory has room for its share of the intermediate data, and for what else it does."""
-    return request.source.bytes / len(nodes.names) <= available_bytes(nodes.facts.values()) * _CACHE_SHARE
 
 
 def _sizes(request: SortRequest, nodes: Nodes) -> Sizes:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from statistics import median
-from typing import Final, NamedTuple
+from typing import Final
 
-from planner.distributed_sort.send_queue import Block, Parcel
+from planner.distributed_sort.parcels import Block, Parcel
 from planner.statistics.slow_node_screening import MIN_NODES, Drop, screen
 
 ENOUGH_TRANSFERS: Final = 6
@@ -27,16 +28,16 @@ MUCH_SLOWER: Final = 1 / 4
 """Than this share of the median. Leaving a node out costs its share of all work, too much for a slightly slow one."""
 
 
-class _Transfer(NamedTuple):
-    """A block of a parcel in flight."""
+@dataclass
+class _Transfer:
+    """Blocks of one parcel in flight."""
 
-    block: Block
-    parcel: Parcel
+    blocks: Parcel
     began_at_s: float
 
-    def most_bytes_per_s(self, at_s: float) -> float:
-        """Return the highest rate that it can still reach."""
-        return self.block.size_bytes / max(at_s - self.began_at_s, 1e-3)
+    def most_bytes_per_s(self, block: Block, at_s: float) -> float:
+        """Return the highest rate that a block can still reach."""
+        return block.size_bytes / max(at_s - self.began_at_s, 1e-3)
 
 
 class TransferRates:
@@ -45,35 +46,37 @@ class TransferRates:
     def __init__(self, *, most_partners: float = math.inf) -> None:
         self._most_partners = most_partners
         """Of a node that only receives: those whose blocks are noted here."""
-        self._under_way: dict[tuple[int, int], _Transfer] = {}  # by the block's key
+        self._under_way: dict[tuple[int, int], _Transfer] = {}  # by the key of the parcel's first block
         self._slow_checks: Counter[str] = Counter()
-        self._rates: dict[frozenset[str], deque[float]] = defaultdict(lambda: deque(maxlen=_LATEST_TRANSFERS))
+        self._rates: dict[tuple[str, str], deque[float]] = defaultdict(lambda: deque(maxlen=_LATEST_TRANSFERS))
 
     def began(self, parcel: Parcel, *, at_s: float) -> None:
-        """Note that the blocks of a parcel are in flight. Empty ones have no rate."""
-        for block in parcel:
-            if block.size_bytes:
-                self._under_way[block.key] = _Transfer(block, parcel, at_s)
+        """Note that a parcel is in flight. This and `ended` are most of what a block costs, so they do little."""
+        self._under_way[parcel[0].key] = _Transfer(parcel, at_s)
 
     def excuse(self, have_come: Callable[[Sequence[Block]], Sequence[bool]], *, at_s: float) -> None:
         """Ignore blocks that have arrived but wait for others of their parcel, which takes longer than usual."""
-        usual, under_way = median(list(chain(*self._rates.values())) or [0.0]), self._under_way.values()
-        late = {transfer.parcel[0].key for transfer in under_way if transfer.most_bytes_per_s(at_s) < usual}
-        transfers = [transfer for transfer in under_way if transfer.parcel[0].key in late]
-        arrived = have_come([transfer.block for transfer in transfers])
-        waiting = {
-            transfer.parcel[0].key for transfer, is_there in zip(transfers, arrived, strict=True) if not is_there
-        }
-        for transfer, is_there in zip(transfers, arrived, strict=True):
-            if is_there and transfer.parcel[0].key in waiting:
-                del self._under_way[transfer.block.key]
+        usual = median(list(chain(*self._rates.values())) or [0.0])
+        late = [
+            transfer
+            for transfer in self._under_way.values()
+            if any(0 < transfer.most_bytes_per_s(block, at_s) < usual for block in transfer.blocks)
+        ]
+        arrived = iter(have_come([block for transfer in late for block in transfer.blocks]))
+        for transfer in late:
+            waiting = tuple(block for block in transfer.blocks if not next(arrived))
+            transfer.blocks = waiting or transfer.blocks
 
-    def ended(self, block: Block, *, size_bytes: int, at_s: float) -> None:
-        """Note that a block was stored. Lost or excused blocks, and those of the owner itself, do not count."""
-        transfer = self._under_way.pop(block.key, None)
-        if transfer is None or not size_bytes or block.source == block.owner:
+    def ended(self, parcel: Parcel, *, came: Collection[int], at_s: float) -> None:
+        """Note that a parcel was stored, of which the blocks of these slices `came`, or was lost. Empty or excused
+        blocks, and those of the owner itself, do not count.
+        """
+        if (transfer := self._under_way.pop(parcel[0].key, None)) is None or not came:
             return
-        self._rates[_pair(block)].append(size_bytes / max(at_s - transfer.began_at_s, 1e-3))
+        seconds = max(at_s - transfer.began_at_s, 1e-3)
+        for block in transfer.blocks:
+            if block.size_bytes and block.slice.number in came and block.source != block.owner:
+                self._rates[_pair(block)].append(block.size_bytes / seconds)
 
     def slow(self, names: list[str], *, at_s: float) -> list[Drop]:
         """Return those of `names` that were much slower than the others in several checks in a row.
@@ -105,19 +108,21 @@ class TransferRates:
             return None
         return {name: median(rates) for name, rates in partners.items()}
 
-    def _rates_between(self, names: frozenset[str], at_s: float) -> dict[frozenset[str], list[float]]:
+    def _rates_between(self, names: frozenset[str], at_s: float) -> dict[tuple[str, str], list[float]]:
         """Return the rates of the latest transfers of each pair of nodes.
 
         Transfers in flight that already take longer than usual count with the highest rate that they can still reach.
         """
-        between = {pair: list(rates) for pair, rates in self._rates.items() if pair <= names}
+        between = {pair: list(rates) for pair, rates in self._rates.items() if names.issuperset(pair)}
         usual = median(list(chain(*between.values())) or [0.0])
         for transfer in self._under_way.values():
-            most, pair = transfer.most_bytes_per_s(at_s), _pair(transfer.block)
-            if most < usual and pair <= names:
-                between.setdefault(pair, []).append(most)
+            for block in transfer.blocks:
+                most, pair = transfer.most_bytes_per_s(block, at_s), _pair(block)
+                if 0 < most < usual and names.issuperset(pair):
+                    between.setdefault(pair, []).append(most)
         return between
 
 
-def _pair(block: Block) -> frozenset[str]:
-    return frozenset({block.source, block.owner})
+def _pair(block: Block) -> tuple[str, str]:
+    """Return both ends of a transfer, the same in either direction."""
+    return (block.source, block.owner) if block.source < block.owner else (block.owner, block.source)

@@ -9,7 +9,7 @@ from planner.simulation.result import Simulation
 from planner.simulation.timeline import ONE_TASK, OTHERS
 from planner.units import format_duration
 
-_WORDS = {ONE_TASK: "a task's own threads", OTHERS: "slower nodes"}
+_WORDS = {ONE_TASK: "a task's own threads", OTHERS: "slower nodes", "driver": "handing out tasks"}
 _LEAST_SHARE = 0.05
 """Waiting of a smaller share is not named."""
 
@@ -19,23 +19,29 @@ def render_simulation(simulation: Simulation) -> Iterator[Any]:
     from rich.table import Table
     from rich.text import Text
 
-    title = f"\n{simulation.cluster}, simulated {simulation.draws} times (seed {simulation.seed})"
+    is_range = simulation.draws > 1  # one run has none
+    often = f"{simulation.draws} times" if is_range else "once"
+    title = f"\n{simulation.cluster}, simulated {often} (seed {simulation.seed})"
     table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
-    for heading in ("phase", "equation", "median", "95%", "waits for"):
+    for heading in ("phase", "equation", *(("median", "95%") if is_range else ("simulated",)), "waits for"):
         table.add_column(heading, justify="left" if heading in ("phase", "waits for") else "right", overflow="fold")
     for phase in simulation.phases:
-        times = map(format_duration, (phase.equation_s, phase.p50_s, phase.p95_s))
-        table.add_row(phase.name, *times, waiting(phase.waits))
+        seconds = (phase.equation_s, phase.p50_s, *((phase.p95_s,) if is_range else ()))
+        table.add_row(phase.name, *map(format_duration, seconds), waiting(phase.waits))
     yield table
-    ranges = ((simulation.p50_s, simulation.p95_s), (simulation.planned_p50_s, simulation.planned_p95_s))
-    simulated, planned = (f"{format_duration(p50)} (95%: {format_duration(p95)})" for p50, p95 in ranges)
+    simulated = _range(simulation.p50_s, p95_s=simulation.p95_s if is_range else None)
+    planned = _range(simulation.planned_p50_s, p95_s=simulation.planned_p95_s)
     yield Text(f"The whole sort takes {simulated}; the equations say {planned}.")
     if (loss := simulation.loss) is not None:
         nodes = "a node" if loss.nodes == 1 else f"{loss.nodes} nodes"
         after = f"{nodes} lost after {loss.share:.0%} of it"
-        longer = f"{format_duration(loss.p50_s)} (95%: {format_duration(loss.p95_s)})"
+        longer = _range(loss.p50_s, p95_s=loss.p95_s if is_range else None)
         yield Text(f"With {after} it takes {longer}, {loss.times:.2f} times as long.")
     yield Text(f"What breaks first: {resource_text(simulation.breaks_first)}.")
+
+
+def _range(p50_s: float, *, p95_s: float | None) -> str:
+    return format_duration(p50_s) if p95_s is None else f"{format_duration(p50_s)} (95%: {format_duration(p95_s)})"
 
 
 def waiting(waits: Mapping[str, float]) -> str:

@@ -4,7 +4,8 @@ As `planner.distributed_sort` does it: their partitions go to the others. What t
 is gone. So all slices are read and grouped again, and a small part of each is sent. Input on lost nodes is read from
 another copy, or made again, at the same rate. Until the loss is noticed the others go on with what they have. Finished
 partitions count when there is a second copy. To order a slice again costs the driver as much as the first time, but its
-few records go along in other parcels.
+few records go along in other parcels. Where coordinators order tasks, all of them give up what is under way everywhere,
+and new ones begin.
 """
 
 from __future__ import annotations
@@ -18,10 +19,15 @@ from planner.simulation.node_groups import NodeGroup
 from planner.simulation.phase_work import PhaseWork
 from planner.simulation.resources import Machines
 from planner.simulation.sort_job import simulate_job
+from planner.sort_policy.coordinators import NODES_PER_COORDINATOR
 from planner.units import parse_count, parse_share
 
 NOTICED_AFTER_S: Final = 4.0
 """After so long `planner.distributed_sort` gives up what ran on a node; a sort that loses one does not end before."""
+
+
+COORDINATORS_BEGIN_S: Final = 0.6
+"""So long a coordinator takes to begin, all at the same time (docs/measurements.md, Sorting on a cluster)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,8 +72,11 @@ def seconds_with_loss(
     while at_s >= before_s + phases_s[number] and number < len(works) - 1:
         before_s += phases_s[number]
         number += 1
-    done = min(1.0, (at_s - before_s) / phases_s[number])
-    lost_share = loss.nodes / sum(group.nodes for group in groups)
+    nodes = sum(group.nodes for group in groups)
+    is_coordinated = nodes > NODES_PER_COORDINATOR
+    given_up = _under_way_share(works[number]) if is_coordinated else 0.0
+    done = max(0.0, min(1.0, (at_s - before_s) / phases_s[number]) - given_up)
+    lost_share = loss.nodes / nodes
     left = left_over(works, number=number, done=done, lost_share=lost_share)
     if machines.shares_processors:  # emulated nodes: what is left of them has the whole machine
         whole = 1 - lost_share
@@ -76,7 +85,11 @@ def seconds_with_loss(
         ]
         machines = replace(machines, vcpu=machines.vcpu / whole)
     again_s = sum(phase.seconds for phase in simulate_job(left, without(groups, loss.nodes), machines))
-    return at_s + max(again_s, NOTICED_AFTER_S)
+    return at_s + max(again_s, NOTICED_AFTER_S) + is_coordinated * COORDINATORS_BEGIN_S
+
+
+def _under_way_share(work: PhaseWork) -> float:
+    return 0.0 if work.tasks is None else work.tasks.under_way_share
 
 
 def left_over(works: Sequence[PhaseWork], *, number: int, done: float, lost_share: float) -> list[PhaseWork]:
@@ -98,7 +111,7 @@ def left_over(works: Sequence[PhaseWork], *, number: int, done: float, lost_shar
 
 def times(work: PhaseWork, *, read: float, sent: float) -> PhaseWork:
     """Return a phase of which so many times as much is read and computed, and sent and written."""
-    tasks = work.tasks and replace(work.tasks, per_node=max(1.0, work.tasks.per_node * read))
+    tasks = work.tasks and work.tasks.times(read)
     return replace(
         work,
         read_s=_scaled(work.read_s, read),

@@ -6,35 +6,26 @@ for each other, and takes these resources whole.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from planner.cost_model.engine_seconds import driver_task_s, task_count
-from planner.cost_model.model import Phase
+from planner.cost_model.engine_seconds import driver_task_s
+from planner.cost_model.model import Coefficients, Phase
 from planner.cost_model.workload import JobContext
-
-
-@dataclass(frozen=True, kw_only=True)
-class Tasks:
-    """A phase's tasks: how many each node has, how many it does at a time, and how many may be under way, with those
-    that only send. `threads` is the processors that one uses.
-    """
-
-    per_node: float
-    at_once: int
-    under_way: int
-    threads: float
+from planner.simulation.phase_tasks import Tasks, phase_tasks
 
 
 @dataclass(frozen=True, kw_only=True)
 class PhaseWork:
     """The work of a median node in a phase.
 
-    `read_s` and `write_s` are seconds of a device by its name; one in `both_ways` reads and writes at once. `compute_s`
-    and `move_s` are processor seconds: of the tasks, and of sending and storing. Bytes are those exchanged with other
-    nodes, and those through the NIC from and to a store. `spread` is the share of writes that other nodes do.
+    `read_s` and `write_s` are seconds of a device by its name; one in `both_ways` reads and writes at once. A single
+    task would need `read_stream_s` and `write_stream_s` for the same; 0 where that is not known. `compute_s`, `move_s`
+    and `block_s` are processor seconds: of the tasks, of bytes that move, and of blocks. Bytes are those exchanged with
+    other nodes, and those through the NIC from and to a store. `spread` is the share of writes that other nodes do.
     `driver_s` is the driver's work for the whole cluster, and `order_s` what of it is not for parcels. `driver_core_s`
     is that on the nodes' processors, where they are the same. `fixed_s` takes its time whatever the nodes do.
     """
@@ -45,6 +36,7 @@ class PhaseWork:
     both_ways: frozenset[str]
     compute_s: float
     move_s: float
+    block_s: float
     exchanged_bytes: float
     in_bytes: float
     out_bytes: float
@@ -52,15 +44,31 @@ class PhaseWork:
     driver_s: float
     order_s: float
     driver_core_s: float
+    read_stream_s: float
+    write_stream_s: float
     requests_s: float
     fixed_s: Mapping[str, float]
     tasks: Tasks | None
+
+    @property
+    def is_sent_apart(self) -> bool:
+        """Whether what nodes send to each other is simulated parcel by parcel and copy by copy."""
+        has_any = self.exchanged_bytes > 0 or (self.tasks is not None and self.tasks.slices > 0)
+        return self.tasks is not None and self.tasks.is_sent_apart and has_any
+
+    @property
+    def own_share(self) -> float:
+        """The share of what a phase writes that is not exchanged: other nodes write what is, if `is_sent_apart`."""
+        if self.tasks is None or not self.tasks.slices:
+            return 1 - self.spread
+        return 1 - self.tasks.sent_share
 
 
 def at_full_rate(context: JobContext) -> JobContext:
     """Return a job whose engine reaches all of what links and processors give: waiting is simulated, not assumed."""
     engine = context.model.engine
-    busy = {name: shares for name, shares in engine.busy.items() if name not in ("network", "cpu")}
+    waited_for = ("network", "cpu", "local_disks") if engine.has_streams else ("network", "cpu")
+    busy = {name: shares for name, shares in engine.busy.items() if name not in waited_for}
     return replace(context, model=replace(context.model, engine=replace(engine, busy=busy)))
 
 
@@ -71,9 +79,9 @@ def phase_work(context: JobContext, phase: Phase, nodes: int) -> PhaseWork:
     devices = {name: work for name, work in works.items() if name != "cpu"}
     exchanged, streamed_in, streamed_out = (float(part[0, 0]) for part in context.network_parts(phase, row, count))
     fixed_s = {name: float(seconds[0]) for name, (_, seconds) in context.undivided(phase, count).items()}
-    tasks = task_count(context, phase, row, count)
-    whole = 0.0 if tasks is None else float(tasks[0, 0])
-    compute_s, move_s = _processor_s(context, phase, nodes, tasks=whole)
+    tasks = phase_tasks(context, phase, nodes)
+    whole = 0.0 if tasks is None else float(len(tasks.lengths) * nodes)
+    compute_s, move_s, block_s = _processor_s(context, phase, nodes, tasks=whole)
     driver_s, driver_core_s = _driver_s(context, phase, nodes, tasks=whole)
     return PhaseWork(
         name=phase.name,
@@ -86,6 +94,7 @@ def phase_work(context: JobContext, phase: Phase, nodes: int) -> PhaseWork:
         ),
         compute_s=compute_s,
         move_s=move_s,
+        block_s=block_s,
         exchanged_bytes=exchanged,
         in_bytes=streamed_in,
         out_bytes=streamed_out,
@@ -95,7 +104,9 @@ def phase_work(context: JobContext, phase: Phase, nodes: int) -> PhaseWork:
         driver_core_s=driver_core_s,
         requests_s=fixed_s.pop("object_requests", 0.0),
         fixed_s=fixed_s,
-        tasks=_tasks(context, phase, whole / nodes) if whole else None,
+        read_stream_s=_moved(context, phase.read) / nodes / _stream_bytes_per_s(context, phase),
+        write_stream_s=_moved(context, phase.write) / nodes / _stream_bytes_per_s(context, phase),
+        tasks=tasks,
     )
 
 
@@ -103,26 +114,34 @@ def _spread(context: JobContext, phase: Phase) -> float:
     """Return the share of what a phase writes that other nodes write: what is shuffled goes to all, a copy to one."""
     if phase.network:
         return 1.0
-    written = sum(context.job.total(coefficients) for coefficients in phase.write.values())
+    written = _moved(context, phase.write)
     return min(1.0, context.job.total(phase.replicate) / written) if written else 0.0
 
 
-def _processor_s(context: JobContext, phase: Phase, nodes: int, *, tasks: float) -> tuple[float, float]:
-    """Return the processor seconds of a node: of its tasks, and of what moves their bytes."""
+def _moved(context: JobContext, groups: Mapping[str, Coefficients]) -> float:
+    """Return the bytes that all groups of disks read or write together."""
+    return sum(context.job.total(coefficients) for coefficients in groups.values())
+
+
+def _processor_s(context: JobContext, phase: Phase, nodes: int, *, tasks: float) -> tuple[float, float, float]:
+    """Return the processor seconds of a node: of its tasks, of what moves their bytes, and of storing blocks."""
     work = context.works(phase).get("cpu")
     if work is None:
-        return 0.0, 0.0
+        return 0.0, 0.0, 0.0
     engine, job, factor = context.model.engine, context.job, context.rates.cpu_factor
     vcpu = float(context.rates.vcpu[context.layouts.type_row[0]])
     everything_s = float(work.node_seconds[0]) * vcpu
     all_sent_s = engine.send_s_per_byte * job.total(phase.network) / factor
     copied_s = engine.copy_s_per_byte * job.total(phase.replicate) / factor
     compute_s, move_s = everything_s - all_sent_s - copied_s, all_sent_s * (nodes - 1) / nodes + copied_s
+    blocks_s = 0.0
     if tasks:
         costs = [engine.tasks[name] for name in phase.cpu]
         compute_s += tasks * sum(cost.node_s for cost in costs) / factor
-        move_s += tasks * sum(cost.node_block_s for cost in costs) * (nodes - 1) / factor
-    return max(compute_s, 0.0) / nodes, move_s / nodes
+        blocks_s = tasks * sum(cost.node_block_s for cost in costs) * (nodes - 1) / factor
+        if not phase.network:  # pieces are read by the task that sorts them
+            compute_s, blocks_s = compute_s + blocks_s, 0.0
+    return max(compute_s, 0.0) / nodes, move_s / nodes, blocks_s / nodes
 
 
 def _driver_s(context: JobContext, phase: Phase, nodes: int, *, tasks: float) -> tuple[float, float]:
@@ -143,16 +162,9 @@ def _order_s(context: JobContext, phase: Phase, nodes: int, *, tasks: float) -> 
     return tasks * sum(engine.tasks[name].driver_s for name in phase.cpu) * share / context.rates.cpu_factor
 
 
-def _tasks(context: JobContext, phase: Phase, per_node: float) -> Tasks | None:
-    sizes = context.model.engine.sizes
-    if sizes is None:
-        return None
-    vcpu = context.rates.vcpu[context.layouts.type_row[:1]]
-    at_once = int(sizes.tasks(vcpu)[0])
-    is_sent = bool(phase.network) or bool(phase.replicate)
-    return Tasks(
-        per_node=per_node,
-        at_once=at_once - is_sent,  # one is left for what arrives
-        under_way=int(sizes.slices_per_task * (at_once + 1)) if is_sent else at_once + 1,
-        threads=max(1.0, float(vcpu[0]) // at_once),
-    )
+def _stream_bytes_per_s(context: JobContext, phase: Phase) -> float:
+    """Return what one task of a phase reads or writes in a second."""
+    emulated, streams = context.model.engine.emulated, [math.inf]
+    if context.model.engine.has_streams and phase.cpu:
+        streams += [getattr(emulated, f"{name}_stream_bytes_per_s") for name in phase.cpu]
+    return min(streams)

@@ -6,13 +6,14 @@ a store's request limit are one for all.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from planner.arrays import Floats
+from planner.arrays import Floats, Ints
 from planner.simulation.events import Clock
 from planner.simulation.links import Capacities
 from planner.simulation.node_groups import NodeGroup
@@ -23,11 +24,21 @@ READ: Final = 1
 COMPUTE: Final = 2
 WRITE: Final = 3
 SEND: Final = 4
+STORE: Final = 5
 READS: Final = "reads"
 WRITES: Final = "writes"
 """The halves of a device that does both at once; others have only the first."""
-STAGES: Final = ("order", "read", "compute", "write", "send")
-"""What a task goes through, in turn; each is a kind of flow of every group. What is sent is written where it goes."""
+STAGES: Final = ("order", "read", "compute", "write", "send", "store")
+"""What a task goes through, in turn; each is a kind of flow of every group. What is sent is written where it goes.
+Where it is sent apart, there is a kind of flow for each pair of groups instead of `send`, and what arrives is written
+(`store`) by tasks of its own.
+"""
+
+
+_SENT_PART: Final = 2 / 3
+"""Of the processor seconds that move bytes: sender and receiver of a transfer copy them, and then the task that stores
+them does.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,13 +57,15 @@ class Machines:
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Layout:
     """`names` (R,) of resources as the plan has them, and the `usage` (K, R) and `most` (K,) of each kind of flow:
-    `STAGES` of every group in turn, then one kind for each of what takes a fixed time.
+    `STAGES` of every group in turn, then, if anything is sent apart, from each group to each, then one kind for each of
+    what takes a fixed time. `group_of` (K,) is the group that waits for it, -1 for none.
     """
 
     names: tuple[str, ...]
     usage: Floats
     most: Floats
     steady: Floats
+    group_of: Ints
     links: Floats
     """Which of the resources are links with a bucket: 1, else 0."""
     fixed: tuple[str, ...]
@@ -101,8 +114,9 @@ class _Names:
 
 def layout(work: PhaseWork, groups: Sequence[NodeGroup], machines: Machines, *, devices: Sequence[str]) -> Layout:
     """Return the resources of a phase on some groups of nodes; a job's phases all name the same `devices`."""
-    at, fixed = _Names(len(groups), devices), list(work.fixed_s.values())
-    kinds = len(STAGES) * len(groups)
+    at, fixed, count = _Names(len(groups), devices), list(work.fixed_s.values()), len(groups)
+    pairs = count * count if work.is_sent_apart else 0
+    kinds = len(STAGES) * count + pairs
     usage, most = np.zeros((kinds + len(fixed), len(at))), np.full(kinds + len(fixed), np.inf)
     steady, links = np.ones(len(at)), np.zeros(len(at))
     nodes = sum(group.nodes for group in groups)
@@ -111,29 +125,62 @@ def layout(work: PhaseWork, groups: Sequence[NodeGroup], machines: Machines, *, 
         for link in ("link out", "link in"):
             steady[at(link, number)] = machines.link_bytes_per_s
             links[at(link, number)] = 1.0 if machines.bucket_bytes else 0.0
-        _of_group(usage, at, work, groups, number)
-        if work.tasks and work.compute_s:
-            most[len(STAGES) * number + COMPUTE] = work.tasks.threads / (work.compute_s * group.slow("cpu"))
+        _own_stages(usage, at, work, groups, number)
+        (_sent_apart if pairs else _sent_to_all)(usage, at, work, groups, number)
+        if work.tasks:
+            first = len(STAGES) * number
+            most[first : first + len(STAGES)] = _alone(work, work.tasks.threads, group)
     steady[at("processors")] = machines.vcpu * nodes
     if not machines.shares_processors:
         usage[:, at("processors")] = 0.0
     if work.tasks is None:
         _join_stages(usage, len(groups))
     most[kinds:] = [1 / seconds for seconds in fixed]
-    return Layout(names=at.shown(), usage=usage, most=most, steady=steady, links=links, fixed=tuple(work.fixed_s))
+    group_of = np.r_[
+        np.repeat(np.arange(count), len(STAGES)), np.repeat(np.arange(count), count)[:pairs], np.full(len(fixed), -1)
+    ]
+    return Layout(
+        names=at.shown(),
+        usage=usage,
+        most=most,
+        steady=steady,
+        links=links,
+        fixed=tuple(work.fixed_s),
+        group_of=group_of,
+    )
+
+
+def _alone(work: PhaseWork, threads: float, group: NodeGroup) -> list[float]:
+    """Return how fast each stage is at most, however few tasks there are: a task has so many threads, and reads and
+    writes as one stream.
+    """
+    seconds = dict.fromkeys(range(len(STAGES)), 0.0)
+    seconds[COMPUTE] = work.compute_s * group.slow("cpu") / threads
+    disk = max((group.slow(name) for name in (*work.read_s, *work.write_s)), default=1.0)
+    own = work.own_share if work.is_sent_apart else 1 - work.spread
+    seconds |= {READ: work.read_stream_s * disk, WRITE: work.write_stream_s * own * disk}
+    if work.is_sent_apart:
+        stored_s = work.write_stream_s * (1 - work.own_share) * disk
+        seconds[STORE] = max(_stored_s(work) * group.slow("cpu"), stored_s)
+    return [1 / seconds[stage] if seconds[stage] else math.inf for stage in range(len(STAGES))]
+
+
+def sending(groups: int, *, source: int, owner: int) -> int:
+    """Return the kind of flow from one of so many groups to another."""
+    return len(STAGES) * groups + source * groups + owner
 
 
 def _join_stages(usage: Floats, groups: int) -> None:
-    """Let one flow of a node, the last stage's, take all that its stages take: where nothing is cut into tasks."""
+    """Let one flow of a node, that which sends, take all that its stages take: where nothing is cut into tasks."""
     stages = usage[: groups * len(STAGES)].reshape(groups, len(STAGES), -1)
     stages[:, SEND] = stages.sum(axis=1)
     stages[:, :SEND] = 0.0
 
 
-def _of_group(usage: Floats, at: _Names, work: PhaseWork, groups: Sequence[NodeGroup], number: int) -> None:
-    """Fill in what the stages of one group's nodes take of their own resources, and of those of all groups."""
+def _own_stages(usage: Floats, at: _Names, work: PhaseWork, groups: Sequence[NodeGroup], number: int) -> None:
+    """Fill in what the stages of one group's nodes take before anything is sent."""
     group, nodes = groups[number], sum(other.nodes for other in groups)
-    order, read, compute, write, send = (len(STAGES) * number + stage for stage in range(len(STAGES)))
+    order, read, compute, write = (len(STAGES) * number + stage for stage in range(SEND))
     usage[order, at("driver")] = work.driver_s * group.nodes / nodes
     usage[order, at("processors")] = work.driver_core_s * group.nodes / nodes
     for name, seconds in work.read_s.items():
@@ -146,16 +193,50 @@ def _of_group(usage: Floats, at: _Names, work: PhaseWork, groups: Sequence[NodeG
     usage[compute, at("processors")] = work.compute_s * group.slow("cpu") * group.nodes
     usage[write, at("link out", number)] += work.out_bytes * group.slow("network")
     usage[write, at("object_requests")] = requests_s * work.out_bytes
-    usage[send, at("link out", number)] += work.exchanged_bytes * group.slow("network")
-    usage[send, at("cpu", number)] += work.move_s / 2 * group.slow("cpu")
+    own = work.own_share if work.is_sent_apart else 1 - work.spread
     for name, seconds in work.write_s.items():
-        way = WRITES if name in work.both_ways else READS
-        usage[write, at(f"{name} {way}", number)] += seconds * (1 - work.spread) * group.slow(name)
+        usage[write, at(_writes(work, name), number)] += seconds * own * group.slow(name)
+
+
+def _writes(work: PhaseWork, name: str) -> str:
+    return f"{name} {WRITES if name in work.both_ways else READS}"
+
+
+def _sent_to_all(usage: Floats, at: _Names, work: PhaseWork, groups: Sequence[NodeGroup], number: int) -> None:
+    """Fill in what it takes that a group's nodes send all of theirs, to all nodes alike, which write it."""
+    group, nodes = groups[number], sum(other.nodes for other in groups)
+    send = len(STAGES) * number + SEND
+    usage[send, at("link out", number)] += work.exchanged_bytes * group.slow("network")
+    moved_s = work.move_s + work.block_s
+    usage[send, at("cpu", number)] += moved_s / 2 * group.slow("cpu")
     for receiver, other in enumerate(groups):
         part = group.nodes / nodes
         usage[send, at("link in", receiver)] += work.exchanged_bytes * part * other.slow("network")
-        usage[send, at("cpu", receiver)] += work.move_s / 2 * part * other.slow("cpu")
-        usage[send, at("processors")] += work.move_s * part * other.nodes * other.slow("cpu")
+        usage[send, at("cpu", receiver)] += moved_s / 2 * part * other.slow("cpu")
+        usage[send, at("processors")] += moved_s * part * other.nodes * other.slow("cpu")
         for name, seconds in work.write_s.items():
-            way = WRITES if name in work.both_ways else READS
-            usage[send, at(f"{name} {way}", receiver)] += seconds * work.spread * part * other.slow(name)
+            usage[send, at(_writes(work, name), receiver)] += seconds * work.spread * part * other.slow(name)
+
+
+def _sent_apart(usage: Floats, at: _Names, work: PhaseWork, groups: Sequence[NodeGroup], number: int) -> None:
+    """Fill in what it takes that each node of a group gets and stores as much as a node exchanges."""
+    group = groups[number]
+    store = len(STAGES) * number + STORE
+    stored_s = _stored_s(work)
+    usage[store, at("cpu", number)] = stored_s * group.slow("cpu")
+    usage[store, at("processors")] = stored_s * group.slow("cpu") * group.nodes
+    for name, seconds in work.write_s.items():
+        usage[store, at(_writes(work, name), number)] = seconds * (1 - work.own_share) * group.slow(name)
+    for source, other in enumerate(groups):
+        send = sending(len(groups), source=source, owner=number)
+        receivers = group.nodes / other.nodes
+        usage[send, at("link in", number)] += work.exchanged_bytes * group.slow("network")
+        usage[send, at("link out", source)] += work.exchanged_bytes * receivers * other.slow("network")
+        usage[send, at("cpu", source)] += work.move_s * _SENT_PART / 2 * receivers * other.slow("cpu")
+        usage[send, at("cpu", number)] += work.move_s * _SENT_PART / 2 * group.slow("cpu")
+        usage[send, at("processors")] += work.move_s * _SENT_PART * group.nodes * group.slow("cpu")
+
+
+def _stored_s(work: PhaseWork) -> float:
+    """Return the processor seconds of tasks that store all that a node gets."""
+    return work.move_s * (1 - _SENT_PART) + work.block_s

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from planner.schemas.json_values import from_jsonable
-from planner.simulation.timeline import Timeline
+from planner.simulation.timeline import Span, Timeline
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,15 +55,37 @@ class Simulation:
     loss: LossCost | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain values, without the timelines' spans."""
+        """Return it as plain values; `timeline` has the spans of each group of nodes, by phase."""
         plain = asdict(self)
-        del plain["timelines"]
-        return plain
+        timelines = plain.pop("timelines")
+        return plain | {
+            "time_s": {"p50": plain.pop("p50_s"), "p95": plain.pop("p95_s")},
+            "first_limit": plain.pop("breaks_first"),
+            "timeline": {
+                phase: {
+                    "waits": timeline["waits"],
+                    "groups": [{"nodes": nodes, "spans": list(spans)} for nodes, spans in timeline["groups"]],
+                }
+                for phase, timeline in timelines.items()
+            },
+        }
 
     @classmethod
     def beside_plan(cls, text: str) -> Simulation | None:
-        """Return the simulation that a plan's JSON has, without its timelines. Raises BadInputError."""
+        """Return the simulation that a plan's JSON has. Raises BadInputError."""
         if (document := json.loads(text).get("simulation")) is None:
             return None
+        shown = document.pop("timeline", {})
+        if "time_s" in document:
+            time_s = document.pop("time_s")
+            document |= {"p50_s": time_s["p50"], "p95_s": time_s["p95"], "breaks_first": document.pop("first_limit")}
         simulation: Simulation = from_jsonable(cls, document, where="simulation")
-        return simulation
+        return replace(simulation, timelines={phase: _timeline(drawn) for phase, drawn in shown.items()})
+
+
+def _timeline(document: dict[str, Any]) -> Timeline:
+    groups = (
+        (group["nodes"], from_jsonable(tuple[Span, ...], group["spans"], where="simulation.timeline"))
+        for group in document["groups"]
+    )
+    return Timeline(waits=document["waits"], groups=tuple(groups))

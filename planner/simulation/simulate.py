@@ -47,10 +47,15 @@ def simulate_plan(
     """Return the simulation of a request's recommended cluster, also with a `loss` of nodes. Raises BadInputError for
     no draws or too many, for a loss that cannot be, and for a plan that the catalogs no longer give.
     """
-    if not 1 <= draws <= MOST_DRAWS:
-        raise BadInputError(f"--draws {draws}: from 1 to {MOST_DRAWS} runs can be drawn")
+    check_draws(draws)
     context = simulation_context(request, best, models=models, catalogs=catalogs, overheads=overheads)
     return simulate(context, best, draws=draws, seed=seed, loss=loss)
+
+
+def check_draws(draws: int) -> None:
+    """Raise BadInputError for no draws, or too many."""
+    if not 1 <= draws <= MOST_DRAWS:
+        raise BadInputError(f"--draws {draws}: from 1 to {MOST_DRAWS} runs can be drawn")
 
 
 def simulate(context: JobContext, best: Candidate, *, draws: int, seed: int, loss: Loss | None = None) -> Simulation:
@@ -59,7 +64,7 @@ def simulate(context: JobContext, best: Candidate, *, draws: int, seed: int, los
     works = [phase_work(full, phase, best.nodes) for phase in full.model.phases]
     if loss is not None:
         check_loss(loss, works, nodes=best.nodes)
-    machines = machines_of(full, best.nodes)
+    machines = machines_of(context, best.nodes)
     runs = [
         (draw, simulate_job(works, draw.groups, machines))
         for draw in drawn(full, works, machines, best=best, draws=draws, seed=seed)
@@ -101,18 +106,24 @@ def _loss_cost(
 
 
 def machines_of(context: JobContext, nodes: int) -> Machines:
-    """Return what a median node of the only layout of `context` has in a cluster of `nodes`."""
+    """Return what a median node of the only layout of `context` has in a cluster of `nodes`.
+
+    Emulated nodes never got all of the machine's processors, however many tasks were ready: what they got while many
+    were is all that there is.
+    """
+    engine = context.model.engine
+    processors_share = engine.busy_share("cpu", ("partition",)) if engine.shares_processors else 1.0
     rows, network = context.layouts.type_row[:1], context.rates.network
     bucket = float(network.bucket_bytes[rows[0]])
     burst = float(network.burst_at(rows)[0])
     rate = float(network.at(rows, np.array([float(nodes)]))[0, 0])
     has_bucket = bucket > 0 and burst > rate
     return Machines(
-        vcpu=float(context.rates.vcpu[rows[0]]),
+        vcpu=float(context.rates.vcpu[rows[0]]) * processors_share,
         link_bytes_per_s=rate if rate > 0 else 1.0,  # of a single node it may be unknown
         burst_bytes_per_s=burst if has_bucket else 0.0,
         bucket_bytes=bucket if has_bucket else 0.0,
-        shares_processors=context.model.engine.shares_processors,
+        shares_processors=engine.shares_processors,
     )
 
 

@@ -1,7 +1,7 @@
-"""The tasks of one group's nodes in a phase: a few at a time, one reads while others compute, send and write.
+"""The tasks of one group's nodes in a phase: as many at a time as the scheduler begins, by its own rules.
 
-All nodes of a group do the same at the same time. Many like tasks are joined to longer ones, except at the beginning
-and at the end, where single tasks decide how soon links have something to carry and when the last node is done.
+All nodes of a group do the same at the same time. A task takes one of the node's places until what stays on the node is
+written. What goes to others is sent afterwards, and takes a place where it is stored.
 """
 
 from __future__ import annotations
@@ -9,91 +9,128 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final
 
 from planner.simulation.events import Clock
-from planner.simulation.phase_work import Tasks
-from planner.simulation.resources import COMPUTE, ORDER, READ, SEND, STAGES, WRITE
-
-_GROWTH: Final = 1.5
-"""By what factor a joined task is longer than the one before it, up to the longest."""
-_LONGEST_SHARE: Final = 1 / 48
-"""Of a node's work, for one joined task."""
+from planner.simulation.phase_tasks import Tasks
+from planner.simulation.resources import COMPUTE, ORDER, READ, STAGES, STORE, WRITE
+from planner.sort_policy.turns import MapsUnderWay, sorts_to_begin
 
 
-def shares(per_node: float) -> list[float]:
-    """Return which shares of a node's work its tasks do, in turn: of `per_node` equal tasks, long ones joined."""
-    longest, left = max(1 / per_node, _LONGEST_SHARE), 1.0
-    first, share = list[float](), 1 / per_node
-    while left > 1e-12:
-        part = min(share, left)
-        first.append(part)
-        left -= part
-        if left <= 1e-12:
-            break
-        last = min(share, left)
-        left -= last
-        first.append(last)
-        share = min(share * _GROWTH, longest)
-    return first[::2] + first[1::2][::-1]
+@dataclass(kw_only=True, eq=False)
+class Places:
+    """What a node runs at a time; tasks that find all places taken wait for their turn."""
+
+    free: int
+    _waiting: deque[Callable[[], None]] = field(default_factory=deque)
+
+    def take(self, then: Callable[[], None]) -> None:
+        """Call `then` as soon as a place is free."""
+        if self.free:
+            self.free -= 1
+            then()
+        else:
+            self._waiting.append(then)
+
+    def leave(self) -> None:
+        """Give a place back, or to the task that has waited longest."""
+        if self._waiting:
+            self._waiting.popleft()()
+        else:
+            self.free += 1
+
+
+Send = Callable[[int, float, Callable[[float], None]], None]
+"""Sends what a group's task of a share of its work made for others, and calls back with each part of that share which
+has been stored.
+"""
 
 
 @dataclass(kw_only=True, eq=False)
 class TaskWaves:
-    """Keeps tasks of group number `group` under way on a clock until all are done, beginning with one and adding one
-    for each that was grouped or sorted.
+    """Keeps tasks of group number `group` under way on a clock until all are done. Where `reads_in_turn`, one of a
+    node's tasks reads at a time, as fast as the disks are: like tasks that began together would else go on in step.
     """
 
     clock: Clock
     group: int
     tasks: Tasks
+    send: Send
+    reads_in_turn: bool = True
     done: float = 0.0
+    places: Places = field(init=False)
+    _readers: Places = field(init=False)
     _queue: deque[float] = field(default_factory=deque)
-    _to_read: deque[float] = field(default_factory=deque)
-    _in_place: int = 0
-    _under_way: int = 0
-    _computed: int = 0
-    _is_reading: bool = False
+    _maps: MapsUnderWay = field(default_factory=MapsUnderWay)
+    """Of slices; what is held is in slices of the full length, and a joined task counts as one."""
+
+    def __post_init__(self) -> None:
+        self.places = Places(free=self.tasks.concurrency.tasks)
+        self._readers = Places(free=1 if self.reads_in_turn else self.tasks.concurrency.tasks)
+
+    @property
+    def is_grouping(self) -> bool:
+        """Whether more is to be sent soon."""
+        return self._maps.grouping > 0
 
     def begin(self) -> None:
         """Start the first tasks."""
-        self._queue.extend(shares(self.tasks.per_node))
+        self._queue.extend(self.tasks.shares)
         self._submit()
 
+    def store(self, amount: float, then: Callable[[], None]) -> None:
+        """Have a task write so much of what a node exchanges, and call `then`."""
+
+        def stored() -> None:
+            self.places.leave()
+            then()
+
+        self.places.take(lambda: self.clock.start(len(STAGES) * self.group + STORE, amount, stored))
+
     def _submit(self) -> None:
-        most = min(self.tasks.under_way, 1 + self._computed)
-        while self._queue and self._under_way < most and self._in_place < self.tasks.at_once:
+        for _ in range(min(self._room(), len(self._queue))):
             share = self._queue.popleft()
-            self._under_way += 1
-            self._in_place += 1
+            self._maps.slices += 1
+            self._maps.grouping += 1
+            self._maps.held_bytes += self._held(share)
             self._start(ORDER, share, self._ordered)
 
-    def _ordered(self, share: float) -> None:
-        self._to_read.append(share)
-        self._read_next()
+    def _room(self) -> int:
+        tasks = self.tasks
+        if tasks.slices:
+            return self._maps.room(tasks.concurrency, slices=tasks.slices, slice_bytes=1.0)
+        return sorts_to_begin(
+            tasks.concurrency, under_way=self._maps.slices, sorting=self._maps.grouping, copied=tasks.copied
+        )
 
-    def _read_next(self) -> None:
-        if self._to_read and not self._is_reading:
-            self._is_reading = True
-            self._start(READ, self._to_read.popleft(), self._read)
+    def _held(self, share: float) -> float:
+        return min(1.0, share / self.tasks.longest)
+
+    def _ordered(self, share: float) -> None:
+        self.places.take(lambda: self._readers.take(lambda: self._start(READ, share, self._read)))
 
     def _read(self, share: float) -> None:
-        self._is_reading = False
-        self._start(COMPUTE, share, self._compute_ended)
-        self._read_next()
+        self._readers.leave()
+        self._start(COMPUTE, share, self._computed)
 
-    def _compute_ended(self, share: float) -> None:
-        self._computed += 1
+    def _computed(self, share: float) -> None:
         self._start(WRITE, share, self._written)
 
     def _written(self, share: float) -> None:
-        self._in_place -= 1
-        self._start(SEND, share, self._sent)
-        self._submit()
+        self.places.leave()
+        self._maps.grouping -= 1
+        self._maps.grouped += 1
+        left, held = [share], self._held(share) / share
 
-    def _sent(self, share: float) -> None:
-        self.done += share
-        self._under_way -= 1
+        def sent(part: float) -> None:
+            left[0] -= part
+            self._maps.held_bytes -= part * held
+            if left[0] <= share * 1e-9:
+                self._maps.slices -= 1
+                self._maps.held_bytes = max(0.0, self._maps.held_bytes - left[0] * held)
+                self.done += share
+            self._submit()
+
+        self.send(self.group, share, sent)
         self._submit()
 
     def _start(self, stage: int, share: float, then: Callable[[float], None]) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from planner.arrays import Floats, Ints
 from planner.simulation.events import Stretch
 from planner.simulation.node_groups import NodeGroup
-from planner.simulation.resources import STAGES, Layout
+from planner.simulation.resources import Layout
 
 ONE_TASK: Final = "one task"
 """What tasks wait for that are as fast as their own threads let them."""
@@ -47,13 +47,13 @@ class Timeline:
 def timeline_of(stretches: Sequence[Stretch], placed: Layout, groups: Sequence[NodeGroup]) -> Timeline:
     """Return the timeline of a phase of some stretches."""
     names = [*dict.fromkeys((*placed.names, *placed.fixed)), ONE_TASK, OTHERS]
-    number_of = np.array([*(names.index(name) for name in placed.names), names.index(OTHERS), names.index(ONE_TASK)])
+    number_of = np.array([*(names.index(name) for name in placed.names), names.index(ONE_TASK), names.index(OTHERS)])
     lengths = np.array([stretch.end_s - stretch.start_s for stretch in stretches])
     weights = np.zeros((len(stretches), len(groups), len(names)))
     for row, stretch in enumerate(stretches):
-        weights[row] = _weights(stretch, number_of, len(groups), len(names))
-        if not stretch.counts[: len(groups) * len(STAGES)].any():  # only what takes its time whatever nodes do
-            fixed = placed.fixed[int(stretch.counts[len(groups) * len(STAGES) :].argmax())]
+        weights[row] = _weights(stretch, number_of, placed.group_of, (len(groups), len(names)))
+        if not stretch.counts[placed.group_of >= 0].any():  # only what takes its time whatever nodes do
+            fixed = placed.fixed[int(stretch.counts[placed.group_of < 0].argmax())]
             weights[row] = np.eye(len(names))[names.index(fixed)]
     sizes = np.array([float(group.nodes) for group in groups])
     totals = np.einsum("s,g,sgn->n", lengths, sizes, weights)
@@ -67,13 +67,13 @@ def timeline_of(stretches: Sequence[Stretch], placed: Layout, groups: Sequence[N
     return Timeline(waits=waits, groups=shown)
 
 
-def _weights(stretch: Stretch, number_of: Ints, groups: int, names: int) -> Floats:
+def _weights(stretch: Stretch, number_of: Ints, group_of: Ints, shape: tuple[int, int]) -> Floats:
     """Return what part of each group's flows waits for each name, (G, N); a group without flows waits for others."""
-    kinds = groups * len(STAGES)
-    held, counts = number_of[stretch.held_by[:kinds]], stretch.counts[:kinds]
-    weights = np.zeros((groups, names))
-    np.add.at(weights, (np.arange(kinds) // len(STAGES), held), counts)
-    weights[weights.sum(axis=1) == 0, names - 1] = 1.0
+    is_of_group = group_of >= 0
+    held, counts = number_of[stretch.held_by[is_of_group]], stretch.counts[is_of_group]
+    weights = np.zeros(shape)
+    np.add.at(weights, (group_of[is_of_group], held), counts)
+    weights[weights.sum(axis=1) == 0, shape[1] - 1] = 1.0
     return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
 

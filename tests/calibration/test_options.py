@@ -44,3 +44,19 @@ def test_columns_that_change_nothing_are_named_with_the_reason() -> None:
     options = calibrate(past, instances=SPECS, model="spark").options
     query = parse_jobs([{**job(), "codec": "lz4", "id": "x", "cluster": "y", "io": "s3"}], what="query", timed=False)
     assert options.unread(query) == {"id": "a different text in every run", "cluster": "no run has it"}
+
+
+@pytest.mark.parametrize(("middle", "few", "many"), [(20, 2, 200), (0.003, 0.0003, 0.03)])
+def test_few_iterations_change_less_than_many(middle: float, few: float, many: float) -> None:
+    """The time is a constant and a cost of each iteration; two counts teach a third, whatever its unit."""
+
+    def seconds(run: dict[str, float], level: float) -> float:
+        return run["runtime_s"] * (1 + level / middle)
+
+    past = [{**run, "level": (middle, 3 * middle)[n % 2]} for n, run in enumerate(runs(grid() * 2))]
+    for run in past:
+        run["runtime_s"] = seconds(run, run["level"])
+    profile = calibrate(past, instances=SPECS, model="spark")
+    least, usual, most = profile.predict([{**job(), "level": level} for level in (few, middle, many)])["runtime_s"]
+    assert abs(np.log(least / usual)) < 0.8 * np.log(most / usual)
+    assert least / usual == pytest.approx(0.55, rel=0.35)

@@ -12,6 +12,8 @@ import planner
 from planner.cli.entry import plan_main
 from planner.cli.simulation import SimulationOptions
 from planner.errors import BadInputError, InfeasibleError
+from planner.report.simulation_table import resource_text
+from planner.simulation.result import Simulation
 from tests.marks import quick_soak
 
 ASKED = ["plan", "--data", "1TB", "--instance", "i4i.4xlarge", "--nodes", "8", "--simulate", "--draws", "3"]
@@ -33,7 +35,15 @@ def test_it_shows_every_phase_and_what_breaks_first(
     assert "8 x i4i.4xlarge, simulated 3 times (seed 0)" in text
     assert "map and shuffle" in text and "sort and reduce" in text
     seen = planner.recommend("1TB", instance="i4i.4xlarge", nodes=8).simulate(draws=3).breaks_first
-    assert f"What breaks first: {seen.replace('_', ' ')}." in text
+    assert f"What breaks first: {resource_text(seen)}." in text
+
+
+def test_one_run_has_no_range(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    text = run([*ASKED[:-1], "1"], capsys, monkeypatch)
+    table = text[text.index("8 x i4i.4xlarge, simulated") :]
+    assert "simulated once (seed 0)" in table
+    assert "median" not in table and "The whole sort takes" in table
+    assert table.count("95%") == 1, "only the equations' range"
 
 
 @quick_soak
@@ -43,6 +53,13 @@ def test_json_has_what_python_gives(capsys: pytest.CaptureFixture[str], monkeypa
     simulation = answer.simulate(draws=3, seed=7)
     assert document["simulation"] == json.loads(json.dumps(simulation.to_dict()))
     assert document["best"]["nodes"] == simulation.nodes == 8
+    assert document["simulation"]["time_s"] == {"p50": simulation.p50_s, "p95": simulation.p95_s}
+    assert document["simulation"]["first_limit"] == simulation.breaks_first
+    shown = document["simulation"]["timeline"]["map and shuffle"]["groups"]
+    assert sum(group["nodes"] for group in shown) == 8
+    assert {"start_s", "end_s", "waits_for"} == shown[0]["spans"][0].keys()
+    read = Simulation.beside_plan(json.dumps(document))
+    assert read == simulation
 
 
 @quick_soak
@@ -62,7 +79,7 @@ def test_a_profile_has_no_tasks_to_simulate() -> None:
 
 def test_a_spark_log_has_no_tasks_to_simulate_either() -> None:
     with pytest.raises(BadInputError, match="Spark log"):
-        SimulationOptions(simulate=True).refuse()
+        SimulationOptions(simulate=True).check(of_log=True)
 
 
 def test_nothing_feasible_cannot_be_simulated() -> None:
@@ -74,3 +91,18 @@ def test_nothing_feasible_cannot_be_simulated() -> None:
 def test_the_number_of_draws_has_bounds(draws: int) -> None:
     with pytest.raises(BadInputError, match="from 1 to 1000"):
         planner.recommend("1TB", instance="i4i.4xlarge", nodes=8).simulate(draws=draws)
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (SimulationOptions(draws=5), "--draws: only of a simulation; add --simulate"),
+        (SimulationOptions(lose="node@30%", timeline=Path("a.svg")), "--lose, --timeline: only of a simulation"),
+        (SimulationOptions(simulate=True, draws=0), "from 1 to 1000"),
+        (SimulationOptions(simulate=True, lose="node@130%"), "0% to 99%"),
+        (SimulationOptions(simulate=True, timeline=Path("waits.png")), "an SVG file"),
+    ],
+)
+def test_what_cannot_be_simulated_is_refused_before_anything_is_planned(options: SimulationOptions, why: str) -> None:
+    with pytest.raises(BadInputError, match=why):
+        options.check()

@@ -16,12 +16,12 @@ from planner.cost_model.engine import IDEAL
 from planner.cost_model.engine_reader import engine_choices, load_engine, parse_engine
 from planner.cost_model.model import run_by
 from planner.cost_model.model_reader import load_model
-from planner.distributed_sort.concurrency import Concurrency
 from planner.distributed_sort.job import SortRequest
-from planner.distributed_sort.sizing import choose_sizes
 from planner.errors import BadInputError
 from planner.planning.recommendation import recommend
 from planner.schemas.plan import Candidate, Request
+from planner.sort_policy.concurrency import Concurrency
+from planner.sort_policy.sizing import choose_sizes
 
 CLOUD = "tests/golden/cloud"
 MEMORY_BYTES = 64e9

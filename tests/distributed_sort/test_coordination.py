@@ -13,8 +13,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from planner.distributed_sort import coordination, node_tasks
-from planner.distributed_sort.concurrency import Concurrency
-from planner.distributed_sort.coordination import groups, reduce, shuffle
+from planner.distributed_sort.coordination import reduce, shuffle
 from planner.distributed_sort.coordinator import Coordinator
 from planner.distributed_sort.dataset import Copy, Dataset, Partition, Recipe
 from planner.distributed_sort.job import Job, SortRequest
@@ -25,9 +24,10 @@ from planner.distributed_sort.node_tasks import Sorted, SortOrder, Stored
 from planner.distributed_sort.nodes import LOST, Nodes
 from planner.distributed_sort.reduce import unfinished
 from planner.distributed_sort.shuffle import PHASE
-from planner.distributed_sort.sizing import Sizes
 from planner.distributed_sort.slicing import slices
 from planner.errors import IoFailureError
+from planner.sort_policy.concurrency import Concurrency
+from planner.sort_policy.sizing import Sizes
 from planner.statistics.slow_node_screening import Drop
 
 RECORDS, SLICE_RECORDS, PARTITIONS_EACH = 40_000, 10_000, 3
@@ -255,16 +255,6 @@ def test_a_few_nodes_need_no_coordinators(tmp_path: Path) -> None:
     shuffle(job)
     assert reduce(job)
     assert (nodes.reports, job.coordinated) == (0, {})
-
-
-@given(count=st.integers(1, 2000), most=st.integers(1, 40))
-def test_groups_are_of_about_equal_size(count: int, most: int) -> None:
-    names = [f"node-{number}" for number in range(count)]
-    divided = groups(names, most=most)
-    assert [name for group in divided for name in group] == names
-    sizes = {len(group) for group in divided}
-    assert max(sizes) <= most
-    assert max(sizes) - min(sizes) <= 1
 
 
 def test_slices_that_any_node_reads_are_shared_out(tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ from planner.distributed_sort.ledger import Journal, Ledger
 from planner.distributed_sort.node_environment import JobFiles, NodeFacts
 from planner.distributed_sort.nodes import Nodes
 from planner.distributed_sort.partition_reader import Slice
-from planner.distributed_sort.sizing import Sizes
 from planner.errors import IoFailureError
+from planner.sort_policy.sizing import Sizes
 from planner.statistics.slow_node_screening import Drop
 
 GONE = "c"

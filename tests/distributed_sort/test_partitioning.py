@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.distributed_sort.dataset import Layout
-from planner.distributed_sort.partitioning import SAMPLE_PER_PARTITION, Splitting, share_out, split
+from planner.distributed_sort.partitioning import SAMPLE_PER_PARTITION, Splitting, split
 from planner.native import Splitters, core
 
 LAYOUT = Layout(record_size=10, key_size=10)
@@ -68,19 +68,3 @@ def test_pieces_cover_their_range_in_order_and_evenly(ranges: list[int], pieces:
         assert own.sum() == size
         assert own.max() - own.min() <= 1
         first += count
-
-
-def test_nodes_get_shares_as_they_are_fast() -> None:
-    owners = share_out([1 / 64] * 64, {"a": 1.0, "b": 2.0, "c": 1.0})
-    assert owners == sorted(owners), "consecutive partitions stay together"
-    assert [owners.count(name) for name in "abc"] == [16, 32, 16]
-
-
-@given(st.lists(st.floats(0.01, 1), min_size=1, max_size=50), st.integers(1, 6))
-def test_every_partition_has_a_node_and_none_gets_much_too_much(weights: list[float], nodes: int) -> None:
-    names = [f"n{number}" for number in range(nodes)]
-    owners = share_out(weights, dict.fromkeys(names, 1.0))
-    assert len(owners) == len(weights)
-    for name in names:
-        load = sum(weight for weight, owner in zip(weights, owners, strict=True) if owner == name)
-        assert load <= sum(weights) / nodes + 2 * max(weights)

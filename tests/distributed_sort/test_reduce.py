@@ -12,7 +12,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from planner.distributed_sort import node_tasks
-from planner.distributed_sort.concurrency import Concurrency
 from planner.distributed_sort.dataset import Copy, Dataset, Partition, Recipe
 from planner.distributed_sort.job import Job, SortRequest
 from planner.distributed_sort.ledger import Journal, Ledger
@@ -20,7 +19,8 @@ from planner.distributed_sort.node_environment import JobFiles
 from planner.distributed_sort.node_tasks import Sorted
 from planner.distributed_sort.nodes import Nodes
 from planner.distributed_sort.reduce import Reduce
-from planner.distributed_sort.sizing import Sizes
+from planner.sort_policy.concurrency import Concurrency
+from planner.sort_policy.sizing import Sizes
 
 CONCURRENCY = Concurrency.of([1.0])
 

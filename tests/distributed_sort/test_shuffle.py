@@ -13,7 +13,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from planner.distributed_sort.concurrency import Concurrency
 from planner.distributed_sort.dataset import Dataset, Partition, Recipe
 from planner.distributed_sort.job import Job, SortRequest
 from planner.distributed_sort.ledger import Journal, Ledger
@@ -21,11 +20,12 @@ from planner.distributed_sort.map_task import MapOrder, Mapped, map_slice
 from planner.distributed_sort.node_environment import JobFiles
 from planner.distributed_sort.node_tasks import Stored
 from planner.distributed_sort.nodes import LOST, Nodes
-from planner.distributed_sort.send_queue import Block
+from planner.distributed_sort.parcels import Block
 from planner.distributed_sort.shuffle import Shuffle
-from planner.distributed_sort.sizing import Sizes
 from planner.distributed_sort.slicing import slices
 from planner.errors import IoFailureError
+from planner.sort_policy.concurrency import Concurrency
+from planner.sort_policy.sizing import Sizes
 
 RECORDS, SLICE_RECORDS = 40_000, 10_000
 PARTITIONS_EACH = 3

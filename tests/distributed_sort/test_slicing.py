@@ -1,4 +1,4 @@
-"""Slices cover the input once, are short at both ends, and take partitions in turn."""
+"""Slices cover the input once, and take partitions in turn."""
 
 from __future__ import annotations
 
@@ -11,16 +11,6 @@ from planner.distributed_sort.slicing import slices
 
 def dataset(*records: int) -> Dataset:
     return Dataset(partitions=tuple(Partition(records=slice_, copies=()) for slice_ in records))
-
-
-def test_slices_grow_and_shrink() -> None:
-    cut = [slice_.records for slice_ in slices(dataset(1_000_000), 160_000)]
-    assert cut[:4] == [40_000, 40_000, 80_000, 160_000]
-    assert cut[-4:] == [100_000, 50_000, 40_000, 10_000]
-
-
-def test_small_slices_stay_whole() -> None:
-    assert [slice_.records for slice_ in slices(dataset(25_000), 10_000)] == [10_000, 10_000, 5_000]
 
 
 def test_partitions_take_turns() -> None:

@@ -7,8 +7,8 @@ from itertools import permutations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from planner.distributed_sort.parcels import Block
 from planner.distributed_sort.partition_reader import Slice
-from planner.distributed_sort.send_queue import Block
 from planner.distributed_sort.transfer_rates import CHECKS_IN_A_ROW, ENOUGH_TRANSFERS, TransferRates
 
 NODES = [f"node-{number}" for number in range(1, 6)]
@@ -23,7 +23,7 @@ def begin(transfers: TransferRates, number: int, *, source: str, owner: str, siz
 
 
 def transfer(transfers: TransferRates, number: int, *, source: str, owner: str, seconds: float) -> None:
-    transfers.ended(begin(transfers, number, source=source, owner=owner), size_bytes=1000, at_s=10.0 + seconds)
+    transfers.ended((begin(transfers, number, source=source, owner=owner),), came={number}, at_s=10.0 + seconds)
 
 
 def transfers_of(rates: dict[str, float], *, rounds: int = ENOUGH_TRANSFERS) -> TransferRates:
@@ -101,7 +101,7 @@ def test_however_much_waits_for_a_slow_node_the_others_are_not_slow() -> None:
 def test_what_was_lost_is_no_longer_under_way() -> None:
     transfers = transfers_of(dict.fromkeys(NODES, 1000.0))
     for number in range(1000, 1030):
-        transfers.ended(begin(transfers, number, source="node-3", owner="node-1"), size_bytes=0, at_s=11.0)
+        transfers.ended((begin(transfers, number, source="node-3", owner="node-1"),), came=(), at_s=11.0)
     assert not any(transfers.slow(NODES, at_s=NOW_S) for _ in range(2 * CHECKS_IN_A_ROW))
 
 
@@ -151,5 +151,5 @@ def test_what_was_excused_counts_neither_when_it_ends() -> None:
     )
     transfers.began(waiting, at_s=10.0)
     transfers.excuse(lambda blocks: [block is waiting[0] for block in blocks], at_s=NOW_S)
-    transfers.ended(waiting[0], size_bytes=1000, at_s=10_000.0)
+    transfers.ended(waiting, came={1000}, at_s=10_000.0)
     assert not any(transfers.slow(NODES, at_s=NOW_S) for _ in range(2 * CHECKS_IN_A_ROW))

@@ -6,7 +6,7 @@ from planner.report.simulation_table import resource_text, waiting
 
 
 def test_waiting_names_what_counts_most_first_and_leaves_out_little() -> None:
-    assert waiting({"driver": 0.12, "local_disks": 0.85, "network": 0.03}) == "local disks 85%, driver 12%"
+    assert waiting({"driver": 0.12, "local_disks": 0.85, "network": 0.03}) == "local disks 85%, handing out tasks 12%"
 
 
 def test_what_is_no_resource_has_words_of_its_own() -> None:

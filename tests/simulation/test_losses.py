@@ -7,12 +7,22 @@ from dataclasses import replace
 import pytest
 
 from planner.errors import BadInputError
-from planner.simulation.losses import NOTICED_AFTER_S, Loss, check_loss, left_over, seconds_with_loss, without
+from planner.simulation.losses import (
+    COORDINATORS_BEGIN_S,
+    NOTICED_AFTER_S,
+    Loss,
+    check_loss,
+    left_over,
+    seconds_with_loss,
+    without,
+)
 from planner.simulation.node_groups import NodeGroup
-from planner.simulation.phase_work import PhaseWork, Tasks
+from planner.simulation.phase_tasks import Tasks
+from planner.simulation.phase_work import PhaseWork
 from planner.simulation.resources import Machines
+from planner.sort_policy.concurrency import Concurrency
 
-MANY = Tasks(per_node=1000, at_once=4, under_way=8, threads=2)
+MANY = Tasks(lengths=(0.001,) * 1000, longest=0.001, concurrency=Concurrency(tasks=5), threads=2, slices=8)
 SHUFFLE = PhaseWork(
     name="map and shuffle",
     read_s={"disks": 10.0},
@@ -20,6 +30,7 @@ SHUFFLE = PhaseWork(
     both_ways=frozenset(),
     compute_s=0.0,
     move_s=0.0,
+    block_s=0.0,
     exchanged_bytes=900.0,
     in_bytes=0.0,
     out_bytes=0.0,
@@ -27,6 +38,8 @@ SHUFFLE = PhaseWork(
     driver_s=6.0,
     order_s=2.0,
     driver_core_s=0.0,
+    read_stream_s=0.0,
+    write_stream_s=0.0,
     requests_s=0.0,
     fixed_s={},
     tasks=MANY,
@@ -104,3 +117,16 @@ def test_what_is_not_known_is_refused() -> None:
         check_loss(Loss(nodes=1, share=0.5), [replace(SHUFFLE, tasks=None)], nodes=4)
     with pytest.raises(BadInputError, match="none would be left"):
         check_loss(Loss(nodes=4, share=0.5), [SHUFFLE], nodes=4)
+
+
+def test_where_coordinators_order_all_of_them_give_up_what_is_under_way() -> None:
+    """Twenty nodes with 8 of 40 slices under way, half done each: at half of 30 s a tenth of the work is done again.
+    Of 900 bytes each of the 19 others sends 20/19 x (0.6 + 0.4/20), and reduces for 20 s as long as ever.
+    """
+    tasks = replace(MANY, lengths=(1 / 40,) * 40, longest=1 / 40)
+    works = [replace(SHUFFLE, driver_s=0.0, order_s=0.0, tasks=tasks), replace(REDUCE, driver_s=0.0, order_s=0.0)]
+    took_s = seconds_with_loss(
+        works, [NodeGroup(nodes=20)], MACHINES, loss=Loss(nodes=1, share=0.3), phases_s=[30.0, 20.0]
+    )
+    sent_s = 30 * 20 / 19 * (0.6 + 0.4 / 20)
+    assert took_s == pytest.approx(15 + sent_s + 20 * 20 / 19 + COORDINATORS_BEGIN_S, rel=0.03)

@@ -7,9 +7,11 @@ from dataclasses import replace
 import pytest
 
 from planner.simulation.node_groups import NodeGroup
-from planner.simulation.phase_work import PhaseWork, Tasks
+from planner.simulation.phase_tasks import Tasks
+from planner.simulation.phase_work import PhaseWork
 from planner.simulation.resources import Machines
 from planner.simulation.sort_job import simulate_job
+from planner.sort_policy.concurrency import Concurrency
 
 SHUFFLE = PhaseWork(
     name="shuffle",
@@ -18,6 +20,7 @@ SHUFFLE = PhaseWork(
     both_ways=frozenset(),
     compute_s=8.0,
     move_s=0.0,
+    block_s=0.0,
     exchanged_bytes=900.0,
     in_bytes=0.0,
     out_bytes=0.0,
@@ -25,6 +28,8 @@ SHUFFLE = PhaseWork(
     driver_s=0.0,
     order_s=0.0,
     driver_core_s=0.0,
+    read_stream_s=0.0,
+    write_stream_s=0.0,
     requests_s=0.0,
     fixed_s={},
     tasks=None,
@@ -53,7 +58,7 @@ def test_all_wait_for_the_slowest_link() -> None:
 
 
 def test_the_driver_serves_all_nodes_in_turn() -> None:
-    tasks = Tasks(per_node=100, at_once=4, under_way=8, threads=2)
+    tasks = Tasks(lengths=(0.01,) * 100, longest=0.01, concurrency=Concurrency(tasks=4), threads=2, slices=8)
     driven = replace(SHUFFLE, driver_s=70.0, order_s=70.0, tasks=tasks)
     assert seconds(driven, NodeGroup(nodes=4)) == pytest.approx(70.0, rel=0.02)
 

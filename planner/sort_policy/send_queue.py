@@ -6,13 +6,11 @@ made. If each was sent alone, each would cost Ray a task and the disk a file: S 
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import Any, Final, NamedTuple
-
-from planner.distributed_sort.partition_reader import Slice
+from typing import Final, Generic, Protocol, TypeVar
 
 FEWEST_PARCELS: Final = 3
 """In flight to a node: one arrives, another is written, and a third is requested."""
@@ -26,44 +24,45 @@ store has room for, it drops partly received blocks and asks for them again only
 """
 
 
-class Block(NamedTuple):
-    """The records of a slice for partitions `first` to `end` - 1, all of one owner; `records` is Ray's reference to
-    them.
-
-    The size is known when the slice has been grouped. A block sent `again` was in a parcel that was lost.
-    """
-
-    slice: Slice
-    source: str
-    owner: str
-    first: int
-    end: int
-    size_bytes: int = 0
-    records: Any = None
-    again: bool = False
+class Sendable(Protocol):
+    """What is sent from a node `source` to a node `owner`: so many bytes for partitions `first` to `end` - 1."""
 
     @property
-    def key(self) -> tuple[int, int]:
-        """Unique among the blocks under way."""
-        return self.slice.number, self.first
+    def source(self) -> str:
+        """The node that has it."""
+
+    @property
+    def owner(self) -> str:
+        """The node that it goes to."""
+
+    @property
+    def first(self) -> int:
+        """The first of its partitions."""
+
+    @property
+    def end(self) -> int:
+        """The one after its last partition."""
+
+    @property
+    def size_bytes(self) -> float:
+        """How long it is."""
 
 
-Parcel = tuple[Block, ...]
-"""Blocks of one owner and the same partitions, which one task stores."""
+AnyBlock = TypeVar("AnyBlock", bound=Sendable)
 
 
 @dataclass
-class _Line:
+class _Line(Generic[AnyBlock]):
     """Blocks for one owner and the same partitions, by source."""
 
     owner: str
-    blocks: dict[str, deque[Block]]
-    size_bytes: int = 0
+    blocks: dict[str, deque[AnyBlock]]
+    size_bytes: float = 0
 
-    def take(self, sources: list[str], most_bytes: float) -> Parcel:
+    def take(self, sources: list[str], most_bytes: float) -> tuple[AnyBlock, ...]:
         """Remove the oldest block of each source in turn, up to `most_bytes`, but at least one."""
         turns = zip_longest(*(self.blocks[source] for source in sources))
-        parcel, size_bytes = list[Block](), 0
+        parcel, size_bytes = list[AnyBlock](), 0.0
         for block in (block for turn in turns for block in turn if block is not None):
             if parcel and size_bytes + block.size_bytes > most_bytes:
                 break
@@ -76,25 +75,25 @@ class _Line:
         return tuple(parcel)
 
 
-class SendQueue:
+class SendQueue(Generic[AnyBlock]):
     """A line of blocks for each owner, and how much is in flight from and to each node.
 
     Each node has an object store of `store_bytes`; a parcel of `parcel_bytes` is full. One of fewer than `least_bytes`
     waits for more while any is to come.
     """
 
-    def __init__(self, *, store_bytes: int, parcel_bytes: int, least_bytes: int = 0) -> None:
+    def __init__(self, *, store_bytes: float, parcel_bytes: float, least_bytes: float = 0) -> None:
         self._room_bytes = store_bytes * STORE_SHARE
         self._parcel_bytes = parcel_bytes
         self._least_bytes = least_bytes
         self._enough = min(MOST_PARCELS, max(FEWEST_PARCELS, int(self._room_bytes / parcel_bytes)))
-        self._lines: dict[tuple[str, int, int], _Line] = {}
+        self._lines: dict[tuple[str, int, int], _Line[AnyBlock]] = {}
         self._to: Counter[str] = Counter()  # parcels in flight
-        self._to_bytes: Counter[str] = Counter()
+        self._to_bytes: dict[str, float] = defaultdict(float)
         self._from: Counter[str] = Counter()  # blocks in flight
-        self._from_bytes: Counter[str] = Counter()  # including blocks that have arrived
+        self._from_bytes: dict[str, float] = defaultdict(float)  # including blocks that have arrived
 
-    def add(self, block: Block) -> None:
+    def add(self, block: AnyBlock) -> None:
         """Put a block at the end of its owner's line."""
         key = block.owner, block.first, block.end
         if (line := self._lines.get(key)) is None:
@@ -104,9 +103,9 @@ class SendQueue:
         waiting.append(block)
         line.size_bytes += block.size_bytes
 
-    def remove_lost(self, lost: frozenset[str]) -> list[Block]:
+    def remove_lost(self, lost: frozenset[str]) -> list[AnyBlock]:
         """Remove the blocks to and from lost nodes and return them."""
-        removed = list[Block]()
+        removed = list[AnyBlock]()
         for line in self._lines.values() if lost else ():
             for source in list(line.blocks) if line.owner in lost else lost.intersection(line.blocks):
                 blocks = line.blocks.pop(source)
@@ -114,7 +113,7 @@ class SendQueue:
                 removed += blocks
         return removed
 
-    def next(self, *, more_to_come: bool = False) -> Iterator[Parcel]:
+    def next(self, *, more_to_come: bool = False) -> Iterator[tuple[AnyBlock, ...]]:
         """Remove and yield the parcels that may go now.
 
         They take blocks of the sources with the fewest in flight first, and among those of the ones that have sent
@@ -131,20 +130,20 @@ class SendQueue:
             if line.blocks:  # behind its owner's other lines
                 self._lines[key] = line
 
-    def done(self, parcel: Parcel) -> None:
+    def done(self, parcel: tuple[AnyBlock, ...]) -> None:
         """Note that a parcel which `next` yielded has arrived or was lost."""
         self._count(parcel, -1)
 
-    def _load(self, source: str) -> tuple[int, int]:
+    def _load(self, source: str) -> tuple[int, float]:
         return self._from[source], self._from_bytes[source]
 
-    def _may_go(self, line: _Line, *, more_to_come: bool) -> bool:
+    def _may_go(self, line: _Line[AnyBlock], *, more_to_come: bool) -> bool:
         if line.size_bytes >= self._parcel_bytes and self._to_bytes[line.owner] < self._room_bytes:
             return True
         is_enough = line.size_bytes >= self._least_bytes or not more_to_come
         return is_enough and self._to[line.owner] < self._enough
 
-    def _count(self, parcel: Parcel, change: int) -> None:
+    def _count(self, parcel: tuple[AnyBlock, ...], change: int) -> None:
         owner = parcel[0].owner
         self._to[owner] += change
         self._to_bytes[owner] += change * sum(block.size_bytes for block in parcel)

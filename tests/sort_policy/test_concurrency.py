@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.distributed_sort.concurrency import Concurrency
+from planner.sort_policy.concurrency import Concurrency
 
 
 @pytest.mark.parametrize(

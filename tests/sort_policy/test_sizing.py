@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from planner.distributed_sort.concurrency import Concurrency
-from planner.distributed_sort.send_queue import FEWEST_PARCELS, STORE_SHARE
-from planner.distributed_sort.sizing import choose_sizes
 from planner.errors import BadInputError
+from planner.sort_policy.concurrency import Concurrency
+from planner.sort_policy.send_queue import FEWEST_PARCELS, STORE_SHARE
+from planner.sort_policy.sizing import choose_sizes
 
 
 @pytest.mark.parametrize(

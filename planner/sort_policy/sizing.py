@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass, replace
 from typing import Final
 
-from planner.distributed_sort.concurrency import Concurrency
-from planner.distributed_sort.send_queue import FEWEST_PARCELS, STORE_SHARE
 from planner.errors import BadInputError
+from planner.sort_policy.concurrency import Concurrency
+from planner.sort_policy.send_queue import FEWEST_PARCELS, STORE_SHARE
 
 _LARGEST_SLICE_BYTES: Final = 1_000_000_000
 """Each slice costs the driver a few tasks; 100 TB has 100,000 slices of this size."""

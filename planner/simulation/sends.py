@@ -1,0 +1,141 @@
+"""How what tasks make for other nodes gets there: all at once, in parcels, or as copies of partitions.
+
+Parcels leave by the scheduler's own queue, and copies go where it would send them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from planner.simulation.events import Clock
+from planner.simulation.node_groups import NodeGroup
+from planner.simulation.phase_tasks import Parcels
+from planner.simulation.resources import SEND, STAGES, sending
+from planner.simulation.task_waves import TaskWaves
+from planner.sort_policy.placement import copy_target
+from planner.sort_policy.send_queue import SendQueue
+
+Sent = Callable[[float], None]
+
+
+@dataclass(kw_only=True, eq=False)
+class ToAll:
+    """What a task made is one flow to all nodes, which store it as it comes: many nodes are simulated so."""
+
+    clock: Clock
+
+    def __call__(self, group: int, share: float, sent: Sent) -> None:
+        """Send a share of what the nodes of a group have for others."""
+        self.clock.start(len(STAGES) * group + SEND, share, lambda: sent(share))
+
+
+class _Block(NamedTuple):
+    """What the tasks of all nodes of a group made for each node of another one.
+
+    `size_bytes` is in shares of what a node has of the data, as that of one slice where several are joined: it stands
+    for so many (`slices`). `amount` is in shares of what a node exchanges, and `part` that of its tasks' shares.
+    """
+
+    source: str
+    owner: str
+    size_bytes: float
+    slices: float
+    amount: float
+    part: float
+    sent: Sent
+    first: int = 0
+    end: int = 1
+
+
+@dataclass(kw_only=True, eq=False)
+class InParcels:
+    """Blocks wait in the scheduler's queue, leave in parcels, and are stored by a task of their owner."""
+
+    clock: Clock
+    groups: Sequence[NodeGroup]
+    parcels: Parcels
+    longest: float
+    waves: list[TaskWaves]
+    _queue: SendQueue[_Block] = field(init=False)
+
+    def __post_init__(self) -> None:
+        parcels = self.parcels
+        self._queue = SendQueue(store_bytes=parcels.store, parcel_bytes=parcels.full, least_bytes=parcels.least)
+
+    def __call__(self, group: int, share: float, sent: Sent) -> None:
+        """Queue a block for each group; what stays on its node is stored already."""
+        nodes = sum(other.nodes for other in self.groups)
+        slices = max(1.0, share / self.longest)
+        sent(share / nodes)
+        for owner, other in enumerate(self.groups):
+            sources = self.groups[group].nodes - (owner == group)
+            if sources:
+                size = sources * share / nodes
+                block = _Block(
+                    source=str(group),
+                    owner=str(owner),
+                    size_bytes=size / slices,
+                    slices=slices,
+                    amount=size * nodes / (nodes - 1),
+                    part=share * (other.nodes - (owner == group)) / nodes,
+                    sent=sent,
+                )
+                self._queue.add(block)
+        self._send()
+
+    def _send(self) -> None:
+        more_to_come = any(wave.is_grouping for wave in self.waves)
+        for parcel in self._queue.next(more_to_come=more_to_come):
+            self._pull(parcel)
+
+    def _pull(self, parcel: tuple[_Block, ...]) -> None:
+        """Have the owner pull what comes from each group; when all of it is there, a task stores it."""
+        owner, amounts = int(parcel[0].owner), defaultdict[int, float](float)
+        for block in parcel:
+            amounts[int(block.source)] += block.amount
+        left = [len(amounts)]
+
+        def arrived() -> None:
+            left[0] -= 1
+            if not left[0]:
+                self.waves[owner].store(sum(amounts.values()), lambda: self._stored(parcel))
+
+        for source, amount in amounts.items():
+            self.clock.start(sending(len(self.groups), source=source, owner=owner), amount, arrived)
+
+    def _stored(self, parcel: tuple[_Block, ...]) -> None:
+        self._queue.done(parcel)
+        for block in parcel:
+            block.sent(block.part)
+        self._send()
+
+
+@dataclass(kw_only=True, eq=False)
+class AsCopies:
+    """Each sorted partition goes to another node, which stores it by a task of its own."""
+
+    clock: Clock
+    groups: Sequence[NodeGroup]
+    waves: list[TaskWaves]
+    _in_flight: dict[int, float] = field(default_factory=lambda: defaultdict(float))
+    _sent: dict[int, float] = field(default_factory=lambda: defaultdict(float))
+    """By group, for each of its nodes."""
+
+    def __call__(self, group: int, share: float, sent: Sent) -> None:
+        """Send the partitions that all nodes of a group have sorted at the same time."""
+        source = self.groups[group].nodes
+        others = [owner for owner, other in enumerate(self.groups) if other.nodes > (owner == group)]
+        owner = copy_target(others, in_flight=self._in_flight, sent=self._sent)
+        amount = share * source / self.groups[owner].nodes
+        self._in_flight[owner] += amount
+        self._sent[owner] += amount
+
+        def stored() -> None:
+            self._in_flight[owner] -= amount
+            sent(share)
+
+        flow = sending(len(self.groups), source=group, owner=owner)
+        self.clock.start(flow, amount, lambda: self.waves[owner].store(amount, stored))

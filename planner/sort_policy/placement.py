@@ -1,0 +1,41 @@
+"""Which node gets what: partitions of the output, their second copies, and what lost nodes owned."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Final, TypeVar
+
+import numpy as np
+
+_CACHE_SHARE: Final = 1 / 12
+"""Of the memory that a node has available, for intermediate files in the page cache. From a tenth on, the kernel writes
+them to the disk while output is written and synced, which then takes longer than without the cache.
+"""
+
+Name = TypeVar("Name", bound=Hashable)
+
+
+def share_out(weights: Sequence[float], nodes: Mapping[str, float]) -> list[str]:
+    """Return the node of each partition: consecutive ones together, each node's share as its rate (any unit)."""
+    names = list(nodes)
+    ends = np.cumsum([nodes[name] for name in names]) / sum(nodes.values())
+    middles = np.cumsum(weights) - np.asarray(weights) / 2
+    total = float(np.sum(weights)) or 1.0
+    return [names[min(int(np.searchsorted(ends, middle / total)), len(names) - 1)] for middle in middles]
+
+
+def copy_target(others: Iterable[Name], *, in_flight: Mapping[Name, float], sent: Mapping[Name, float]) -> Name:
+    """Return the node for a second copy: the one with the fewest copies in flight to it, and among those with the
+    fewest sent so far.
+    """
+    return min(others, key=lambda name: (in_flight.get(name, 0), sent.get(name, 0)))
+
+
+def heirs(count: int, left: Sequence[str]) -> list[str]:
+    """Return who gets each of `count` partitions of lost nodes: those that are `left`, an equal part each."""
+    return [left[turn * len(left) // count] for turn in range(count)]
+
+
+def fits_in_cache(*, node_bytes: float, available_bytes: float) -> bool:
+    """Say whether a node's memory has room for its share of the intermediate data, and for what else it does."""
+    return node_bytes <= available_bytes * _CACHE_SHARE

@@ -1,0 +1,117 @@
+"""What nodes send each other arrives whole, in parcels as the scheduler lets them leave, or as copies."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from planner.simulation.node_groups import NodeGroup
+from planner.simulation.phase_tasks import Parcels, Tasks
+from planner.simulation.phase_work import PhaseWork
+from planner.simulation.resources import Machines
+from planner.simulation.sort_job import simulate_job
+from planner.sort_policy.concurrency import Concurrency
+
+MACHINES = Machines(vcpu=2.0, link_bytes_per_s=30.0)
+FOUR = [NodeGroup(nodes=1)] * 4
+
+
+def slices(count: int, *, store: float = 10.0) -> Tasks:
+    """Return slices of one of four nodes; half a slice is a full parcel."""
+    parcels = Parcels(full=0.5 / count, least=0.0, store=store)
+    return Tasks(
+        lengths=(1 / count,) * count,
+        longest=1 / count,
+        concurrency=Concurrency(tasks=4),
+        threads=2,
+        slices=8,
+        is_sent_apart=True,
+        sent_share=0.75,
+        parcels=parcels,
+    )
+
+
+SHUFFLE = PhaseWork(
+    name="shuffle",
+    read_s={"disks": 1.0},
+    write_s={"disks": 1.0},
+    both_ways=frozenset(),
+    read_stream_s=0.0,
+    write_stream_s=0.0,
+    compute_s=0.0,
+    move_s=0.0,
+    block_s=0.0,
+    exchanged_bytes=900.0,
+    in_bytes=0.0,
+    out_bytes=0.0,
+    spread=1.0,
+    driver_s=0.0,
+    order_s=0.0,
+    driver_core_s=0.0,
+    requests_s=0.0,
+    fixed_s={},
+    tasks=slices(40),
+)
+"""Each of four nodes sends 900 bytes at 30 bytes/s: 30 s."""
+
+
+def seconds(work: PhaseWork, groups: list[NodeGroup] = FOUR, machines: Machines = MACHINES) -> float:
+    (phase,) = simulate_job([work], groups, machines)
+    return phase.seconds
+
+
+def test_links_stay_busy_but_for_the_first_slice_and_the_last_parcel() -> None:
+    """A slice is read in 1/40 s, and the last parcel is written in less than that."""
+    assert 30.0 <= seconds(SHUFFLE) <= 30.0 + 1.0
+
+
+def test_little_room_for_what_is_in_flight_still_lets_all_arrive() -> None:
+    assert seconds(replace(SHUFFLE, tasks=slices(40, store=0.001))) < 2 * 30.0
+
+
+def test_all_wait_for_who_has_the_slowest_link() -> None:
+    groups = [NodeGroup(nodes=1, slowness={"network": 2.0}), *FOUR[1:]]
+    assert seconds(SHUFFLE, groups) == pytest.approx(60.0, rel=0.05)
+
+
+def test_a_node_by_itself_sends_nothing() -> None:
+    alone = replace(SHUFFLE, exchanged_bytes=0.0, tasks=replace(slices(40), sent_share=0.0))
+    assert seconds(alone, [NodeGroup(nodes=1)]) == pytest.approx(2.0, rel=0.05)  # it reads 1 s and writes 1 s
+
+
+def test_a_task_alone_reads_and_writes_as_one_stream() -> None:
+    """Each slice takes 10 / 40 s to read and 5 / 40 s to write. Of 40 the first is alone, the others go three at a
+    time, in 13 turns, and at the end one more may be left.
+    """
+    streams = replace(
+        SHUFFLE, exchanged_bytes=0.0, read_stream_s=10.0, write_stream_s=5.0, tasks=replace(slices(40), sent_share=0.0)
+    )
+    assert seconds(streams, [NodeGroup(nodes=1)]) == pytest.approx((1 + 13) * 15 / 40, rel=0.08)
+
+
+def copies(count: int) -> Tasks:
+    return Tasks(
+        lengths=(1 / count,) * count,
+        longest=1 / count,
+        concurrency=Concurrency(tasks=4),
+        threads=2,
+        copied=True,
+        is_sent_apart=True,
+    )
+
+
+def test_copies_go_to_others_evenly() -> None:
+    """Each node sends its 900 bytes to others and gets as many: some links are idle for a part of a wave at the end."""
+    reduce = replace(SHUFFLE, name="reduce", spread=0.5, tasks=copies(40))
+    assert 30.0 <= seconds(reduce) <= 30.0 * 1.15
+
+
+@given(count=st.integers(1, 60), nodes=st.integers(2, 6), copied=st.booleans())
+def test_no_phase_is_shorter_than_its_links_need(count: int, nodes: int, copied: bool) -> None:
+    sent = (nodes - 1) / nodes
+    tasks = copies(count) if copied else replace(slices(count), sent_share=sent)
+    work = replace(SHUFFLE, spread=0.5 if copied else 1.0, tasks=tasks)
+    assert seconds(work, [NodeGroup(nodes=1)] * nodes) >= 30.0 * (1 - 1e-6)

@@ -1,0 +1,39 @@
+"""Partitions go where there is room and speed for them."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from planner.sort_policy.placement import copy_target, fits_in_cache, heirs, share_out
+
+
+def test_nodes_get_shares_as_they_are_fast() -> None:
+    owners = share_out([1 / 64] * 64, {"a": 1.0, "b": 2.0, "c": 1.0})
+    assert owners == sorted(owners), "consecutive partitions stay together"
+    assert [owners.count(name) for name in "abc"] == [16, 32, 16]
+
+
+@given(st.lists(st.floats(0.01, 1), min_size=1, max_size=50), st.integers(1, 6))
+def test_every_partition_has_a_node_and_none_gets_much_too_much(weights: list[float], nodes: int) -> None:
+    names = [f"n{number}" for number in range(nodes)]
+    owners = share_out(weights, dict.fromkeys(names, 1.0))
+    assert len(owners) == len(weights)
+    for name in names:
+        load = sum(weight for weight, owner in zip(weights, owners, strict=True) if owner == name)
+        assert load <= sum(weights) / nodes + 2 * max(weights)
+
+
+def test_a_copy_goes_where_the_fewest_are_in_flight_then_where_the_fewest_went() -> None:
+    assert copy_target("abc", in_flight={"a": 1, "b": 0}, sent={"b": 5, "c": 4}) == "c"
+    assert copy_target("abc", in_flight={"b": 1, "c": 1}, sent={"a": 9}) == "a"
+
+
+def test_those_that_are_left_get_equal_parts() -> None:
+    assert heirs(6, ["a", "b", "c"]) == ["a", "a", "b", "b", "c", "c"]
+    assert heirs(0, ["a"]) == []
+
+
+def test_intermediate_files_stay_in_memory_where_a_twelfth_of_it_holds_them() -> None:
+    assert fits_in_cache(node_bytes=100, available_bytes=1200)
+    assert not fits_in_cache(node_bytes=101, available_bytes=1200)

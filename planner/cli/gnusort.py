@@ -48,7 +48,7 @@ def _run(options: Options) -> int:
             _require_readable(path)
         sort_text(
             inputs,
-            options.output,
+            _output(options),
             order=order,
             merge=options.merge,
             memory_bytes=options.memory_bytes,
@@ -77,6 +77,13 @@ def _check(options: Options, order: TextOrder) -> int:
         sys.stderr.buffer.write(b"sort: %s:%d: disorder: %s%s" % (os.fsencode(inputs[0]), line, text, end))
         sys.stderr.buffer.flush()
     return _DISORDER
+
+
+def _output(options: Options) -> str:
+    """Return the output's path, or nothing for standard output."""
+    if options.output == "":
+        raise GnuSortError("open failed: '': No such file or directory")
+    return options.output or ""
 
 
 def _require_readable(path: str) -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _SHORT = "bcCdfghik:mMno:rRsS:t:T:uVy:z"
 _LONG = {
-    "ignore-leading-blanks": "b", "check": "check?", "compress-program": "unsupported:", "debug": "unsupported",
+    "ignore-leading-blanks": "b", "check": "check?", "compress-program": "compress-program:", "debug": "unsupported",
     "dictionary-order": "d", "ignore-case": "f", "files0-from": "files0:", "general-numeric-sort": "g",
     "ignore-nonprinting": "i", "key": "k:", "merge": "m", "month-sort": "M", "numeric-sort": "n",
     "human-numeric-sort": "h", "version-sort": "V", "random-sort": "R", "random-source": "random-source:",
@@ -46,7 +46,8 @@ With no FILE, or when FILE is -, read standard input.
 Ordering: -b -d -f -g -h -i -M -n -R -r -V, --sort=WORD, --random-source=FILE
 Others:   -k POS1[,POS2][OPTS]  -t SEP  -s  -u  -z  -m  -c  -C  --check=WORD  -o FILE
           -S SIZE  -T DIR  --parallel=N  --batch-size=N  --files0-from=F
-All have GNU sort's meanings and long names. --debug and --compress-program are not supported.
+All have GNU sort's meanings and long names. --debug is not supported. Temporary data is not compressed, even with
+--compress-program=PROGRAM.
 """
 
 
@@ -60,7 +61,8 @@ class Options:
         self.separator: bytes | None = None
         self.stable = self.unique = self.zero_terminated = self.merge = False
         self.check = ""
-        self.output = ""
+        self.output: str | None = None
+        self.compress_program: str | None = None
         self.files_from: str | None = None
         self.random_source: str | None = None
         self.memory_bytes = 0
@@ -79,7 +81,7 @@ class Options:
                 check_compatible(key)
         except BadKeyError as error:
             raise GnuSortError(str(error)) from error
-        if self.check and self.output:
+        if self.check and self.output is not None:
             raise GnuSortError(f"options '-{self.check}o' are incompatible")
         return TextOrder(
             keys=tuple(keys),
@@ -164,7 +166,7 @@ def _apply(options: Options, what: str, argument: str, name: str) -> None:
     elif what in _FLAGS:
         setattr(options, _FLAGS[what], True)
     elif what in ("c", "C", "check"):
-        _set_check(options, _CHECKS[match_word(argument, _CHECKS, name)] if argument else what[0])
+        _set_check(options, _CHECKS[match_word(argument, _CHECKS, name)] if what == "check" else what)
     elif what == "sort":
         options.ordering += _SORTS[match_word(argument, _SORTS, name)]
     elif what in _SETTERS:
@@ -204,7 +206,7 @@ def _set_separator(options: Options, argument: str, name: str) -> None:
 
 def _set_output(options: Options, argument: str, name: str) -> None:
     del name
-    if options.output and options.output != argument:
+    if options.output not in (None, argument):
         raise GnuSortError("multiple output files specified")
     options.output = argument
 
@@ -255,6 +257,14 @@ def _set_random_source(options: Options, argument: str, name: str) -> None:
     options.random_source = argument
 
 
+def _set_compress_program(options: Options, argument: str, name: str) -> None:
+    """Take a program that is never run, as GNU sort's is not when all fits in memory."""
+    del name
+    if options.compress_program not in (None, argument):
+        raise GnuSortError("multiple compress programs specified")
+    options.compress_program = argument
+
+
 def _add_directory(options: Options, argument: str, name: str) -> None:
     del name
     options.temp_dirs.append(argument)
@@ -268,6 +278,7 @@ _SETTERS = {
     "k": _set_key, "t": _set_separator, "o": _set_output, "S": _set_memory, "T": _add_directory, "y": _ignore,
     "parallel": _set_threads, "batch-size": _set_batch_size, "files0": _set_files, "help": _set_show,
     "version": _set_show, "random-source": _set_random_source,
+    "compress-program": _set_compress_program,
 }  # fmt: skip
 
 

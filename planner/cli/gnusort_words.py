@@ -10,6 +10,8 @@ from planner.sorting.keys import quoted
 TRY_HELP = "\nTry 'sort --help' for more information."
 _UNITS = {unit: 1024**power for power, units in enumerate(["b", "kK", "mM", "gG", "tT", "P", "E", "Z", "Y"])
           for unit in units}  # fmt: skip
+_SPACE = " \t\n\v\f\r"
+_MOST_DIGITS = 30  # Python refuses to read thousands of them; so many are above all limits already
 
 
 class GnuSortError(Exception):
@@ -32,6 +34,8 @@ def short_options(letters: str, rest: list[str], taken: str) -> Iterator[tuple[s
             continue
         if not letters and not rest:
             raise GnuSortError(f"option requires an argument -- '{letter}'{TRY_HELP}")
+        if letter == "y" and not letters and not rest[0].isdigit():  # what follows is no number for it
+            return
         yield letter, letters or rest.pop(0), f"-{letter}"
         return
 
@@ -48,6 +52,8 @@ def long_option(word: str, rest: list[str], taken: Mapping[str, str]) -> tuple[s
     meaning = taken[matches[0]]
     if equals and meaning[-1] not in ":?":
         raise GnuSortError(f"option '--{matches[0]}' doesn't allow an argument{TRY_HELP}")
+    if meaning[-1] == "?" and not equals:
+        return meaning[0], "", f"--{matches[0]}"
     if meaning[-1] == ":" and not equals:
         if not rest:
             raise GnuSortError(f"option '--{matches[0]}' requires an argument{TRY_HELP}")
@@ -71,16 +77,20 @@ def match_word(word: str, words: Mapping[str, str], name: str) -> str:
 
 def whole_number(text: str, name: str) -> int:
     """Return the number that an option was given."""
-    digits = text.strip(" \t").removeprefix("+")
+    digits = text.lstrip(_SPACE).removeprefix("+")
     if not (digits.isascii() and digits.isdigit()):
         problem = "invalid suffix in" if digits[:1].isdigit() else "invalid"
         raise GnuSortError(f"{problem} {name} argument {quoted(text)}")
-    return int(digits)
+    return _number(digits)
+
+
+def _number(digits: str) -> int:
+    return int(digits.lstrip("0")[:_MOST_DIGITS] or "0")
 
 
 def memory_size(argument: str, name: str) -> int:
     """Return the bytes of `10%`, `2G`, `7b`, or of kibibytes without a unit."""
-    digits = argument.strip(" \t").removeprefix("+")
+    digits = argument.lstrip(_SPACE).removeprefix("+")
     unit = digits.lstrip("0123456789")
     number = digits[: len(digits) - len(unit)]
     if not number:
@@ -88,9 +98,9 @@ def memory_size(argument: str, name: str) -> int:
     if unit not in ("", "%", *_UNITS):
         raise GnuSortError(f"invalid suffix in {name} argument {quoted(argument)}")
     if unit == "%":
-        size = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") * int(number) // 100
+        size = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") * _number(number) // 100
     else:
-        size = int(number) * (_UNITS[unit] if unit else 1024)
+        size = _number(number) * (_UNITS[unit] if unit else 1024)
     if size >= 2**64:
         raise GnuSortError(f"{name} argument {quoted(argument)} too large")
     return size

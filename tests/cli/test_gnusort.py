@@ -23,14 +23,16 @@ REFUSED = [
     ["--stable=1"], ["--parallel=0"], ["--parallel=x"], ["-1"], ["nofile"], ["-c", "nofile"], ["-m", "nofile"],
     ["-c", "a", "b"], ["--files0-from=nofile"], ["-o", "/nodir/x", "/dev/null"], ["/"], ["-k1n,1R"],
     ["-t", "x", "-t", "y"], ["-o", "a", "-o", "b"], ["--files0-from=-", "x"], ["-k", "-1"], ["-c", "lines"],
-    ["-C", "lines"], ["-cu", "twice"], ["-c", "-r", "lines"],
+    ["-C", "lines"], ["-cu", "twice"], ["-c", "-r", "lines"], ["--check="], ["-S", "1 "], ["--parallel", "1 "], ["-o", ""],
+    ["-y", "nofile"], ["--compress-program=a", "--compress-program=b"], ["-S", "9" * 5000],
 ]  # fmt: skip
 ACCEPTED = [
     [], ["-r"], ["-n"], ["--reverse", "--num"], ["-k", "2", "-t:"], ["-t:", "-k2,2nr", "-k1,1"],
     ["--key=2", "--field-sep=:"], ["-u"], ["-z"], ["lines", "-r"], ["--", "lines"], ["-", "lines"],
     ["lines", "twice"], ["-m", "twice", "twice"], ["+1", "-2", "-t:"], ["-fu"], ["--sort=hum"],
     ["-t", "\\0", "-k1"], ["-S10%", "-T", "/nodir", "--parallel=3"], ["-c", "twice"], ["-y0", "-s"],
-    ["--check=quiet", "twice"], ["-bk2"], ["--files0-from=list"],
+    ["--check=quiet", "twice"], ["-bk2"], ["--files0-from=list"], ["-y", "-r"], ["-y", "5"], ["-y", "twice"],
+    ["--compress-program=gzip"], ["--compress-program", "a", "--compress-program", "a"], ["-S", " \v1"],
 ]  # fmt: skip
 
 
@@ -78,10 +80,9 @@ def test_the_same_output_messages_and_exit_code(arguments: list[str], folder: Pa
     assert ours(arguments, folder) == beside(["sort", *arguments], folder, GNU_SORT)
 
 
-@pytest.mark.parametrize("option", ["--debug", "--compress-program=gzip"])
-def test_what_is_not_supported_is_refused_by_name(option: str) -> None:
-    with pytest.raises(GnuSortError, match=f"'{option.partition('=')[0]}' is not supported") as caught:
-        parse([option])
+def test_what_is_not_supported_is_refused_by_name() -> None:
+    with pytest.raises(GnuSortError, match="'--debug' is not supported") as caught:
+        parse(["--debug"])
     assert caught.value.exit_code == 2
 
 

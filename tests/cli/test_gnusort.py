@@ -23,8 +23,8 @@ REFUSED = [
     ["--stable=1"], ["--parallel=0"], ["--parallel=x"], ["-1"], ["nofile"], ["-c", "nofile"], ["-m", "nofile"],
     ["-c", "a", "b"], ["--files0-from=nofile"], ["-o", "/nodir/x", "/dev/null"], ["/"], ["-k1n,1R"],
     ["-t", "x", "-t", "y"], ["-o", "a", "-o", "b"], ["--files0-from=-", "x"], ["-k", "-1"], ["-c", "lines"],
-    ["-C", "lines"], ["-cu", "twice"], ["-c", "-r", "lines"], ["--check="], ["-S", "1 "], ["--parallel", "1 "], ["-o", ""],
-    ["-y", "nofile"], ["--compress-program=a", "--compress-program=b"], ["-S", "9" * 5000],
+    ["-C", "lines"], ["-cu", "twice"], ["-c", "-r", "lines"], ["--check="], ["-S", "1 "], ["--parallel", "1 "],
+    ["-o", ""], ["-y", "nofile"], ["--compress-program=a", "--compress-program=b"], ["-S", "9" * 5000],
 ]  # fmt: skip
 ACCEPTED = [
     [], ["-r"], ["-n"], ["--reverse", "--num"], ["-k", "2", "-t:"], ["-t:", "-k2,2nr", "-k1,1"],

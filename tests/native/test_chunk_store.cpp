@@ -41,7 +41,7 @@ class Passage {
   }
 
   void fill() {
-    store_.start_spilling();
+    store_.start_spilling(random_.below(4 * plan_.chunks));
     ThreadGroup group(monitor_);
     group.start(plan_.queue_depth, [&] { store_.spill_while_needed(clock_); });
     group.start(1, [&] { store_.touch_ahead(); });

@@ -93,6 +93,23 @@ def test_each_record_is_read_and_written_twice_at_most(tmp_path: Path) -> None:
     assert after.checksum == before.checksum
 
 
+@pytest.mark.parametrize("memory_mb", [30, 45, 60, 75, 90])
+def test_only_what_does_not_fit_is_spilled(tmp_path: Path, memory_mb: int) -> None:
+    """Beside records, memory is for blocks, chunks half full and sorting: a tenth of it and 14 MB, say."""
+    for part in range(2):
+        generate_file(tmp_path / f"in{part}", records=RECORDS // 2, start=RECORDS // 2 * part)
+    inputs, outputs = [tmp_path / "in0", tmp_path / "in1"], [tmp_path / "out0", tmp_path / "out1"]
+    memory_bytes = memory_mb * 1_000_000
+    report = sort_file(inputs, outputs, memory_bytes=memory_bytes, threads=2)
+    assert report.mode == "two passes"
+    assert validate_files(outputs).checksum == validate_files(inputs).checksum
+    room_bytes = memory_bytes - memory_bytes // 10 - 14_000_000
+    assert report.temporary_bytes_written == report.input_bytes - report.kept_bytes
+    assert report.temporary_bytes_written <= max(0, report.input_bytes - room_bytes)
+    held = next(choice for choice in report.choices if choice.name == "held")
+    assert held.value == f"{report.kept_bytes} bytes"
+
+
 def test_one_pass_when_the_input_is_warm_and_fits(tmp_path: Path) -> None:
     records = write_records(tmp_path / "in", keys_of("uniform", 50_000))
     report = sort_file(tmp_path / "in", tmp_path / "out")

@@ -5,6 +5,7 @@
 
 #include "random_sequence.hpp"
 #include "sortcore/error.hpp"
+#include "sortcore/threads.hpp"
 
 namespace sortcore {
 namespace {
@@ -13,6 +14,8 @@ constexpr std::uint64_t most_sample_spots = 1024;
 constexpr std::uint64_t fewest_sample_spots = 16;
 constexpr std::uint64_t least_unsampled = 32;  // windows of input to one that is sampled
 constexpr std::size_t smallest_window = 2 * page_bytes;
+constexpr std::size_t most_windows_bytes = 1'048'576;  // read before they are looked at
+constexpr unsigned sample_reads_at_once = 8;
 
 }  // namespace
 
@@ -51,21 +54,39 @@ std::uint64_t FilesSource::sample(std::size_t count, const Visit& visit) {
       std::max<std::size_t>(smallest_window, round_up_to_pages(least_window_bytes()));
   const std::uint64_t all_spots =
       std::clamp(total / (least_unsampled * window_bytes), fewest_sample_spots, most_sample_spots);
-  Buffer window(window_bytes);
-  std::uint64_t bytes_read = 0;
+  std::vector<SampleSpot> spots;
   for (const InputFile& input : inputs_) {
-    const std::uint64_t spots =
+    const std::uint64_t of_input =
         std::max<std::uint64_t>(1, all_spots * input.bytes / std::max<std::uint64_t>(total, 1));
-    const std::uint64_t stretch = input.bytes / spots;
-    for (std::uint64_t spot = 0; spot < spots && input.bytes > 0; ++spot) {
+    const std::uint64_t stretch = input.bytes / of_input;
+    for (std::uint64_t spot = 0; spot < of_input && input.bytes > 0; ++spot) {
       const std::uint64_t shift =
           stretch > window_bytes ? RandomSequence::mix(spot) % (stretch - window_bytes) : 0;
       const std::uint64_t offset = (spot * stretch + shift) / page_bytes * page_bytes;
-      const auto bytes =
-          static_cast<std::size_t>(std::min<std::uint64_t>(window_bytes, input.bytes - offset));
-      input.file->read_exactly(window.data(), bytes, offset);
-      bytes_read += bytes;
-      visit(usable(window.first(bytes), offset), count / all_spots + 1);
+      spots.push_back(
+          {input.file, offset,
+           static_cast<std::size_t>(std::min<std::uint64_t>(window_bytes, input.bytes - offset))});
+    }
+  }
+  return visit_spots(spots, window_bytes, count / all_spots + 1, visit);
+}
+
+// A disk answers several small reads in the time of one.
+std::uint64_t FilesSource::visit_spots(std::span<const SampleSpot> spots, std::size_t window_bytes,
+                                       std::size_t keys, const Visit& visit) const {
+  const std::size_t together =
+      std::clamp<std::size_t>(most_windows_bytes / window_bytes, 1, spots.size() + 1);
+  Buffer windows(together * window_bytes);
+  std::uint64_t bytes_read = 0;
+  for (std::size_t first = 0; first < spots.size(); first += together) {
+    const auto group = spots.subspan(first, std::min(together, spots.size() - first));
+    for_each_in_parallel(group.size(), sample_reads_at_once, [&](std::uint64_t i) {
+      group[i].file->read_exactly(windows.data() + i * window_bytes, group[i].bytes, group[i].offset);
+    });
+    for (std::size_t i = 0; i < group.size(); ++i) {
+      const std::span<const std::byte> window(windows.data() + i * window_bytes, group[i].bytes);
+      visit(usable(window, group[i].offset), keys);
+      bytes_read += window.size();
     }
   }
   return bytes_read;

@@ -11,6 +11,7 @@ ChunkStore::ChunkStore(Monitor& monitor, ScratchFiles& scratch, const ExternalPl
       scratch_(scratch),
       chunk_bytes_(plan.chunk_bytes),
       low_water_(plan.low_water_chunks),
+      least_room_(plan.threads),
       planned_partitions_(plan.partitions),
       memory_(plan.chunk_bytes * plan.chunks),
       chunks_(static_cast<Chunk>(plan.chunks)) {}
@@ -33,6 +34,7 @@ ChunkStore::Chunk ChunkStore::acquire(StageClock& clock) {
   std::unique_lock lock(monitor_.mutex());
   monitor_.wait(lock, clock, [&] { return has_room(); });
   const Chunk chunk = take_free();
+  if (to_come_ > 0) --to_come_;
   if (needs_spilling()) monitor_.notify();
   return chunk;
 }
@@ -77,7 +79,18 @@ void ChunkStore::release(Chunk chunk) {
   monitor_.notify();
 }
 
-bool ChunkStore::needs_spilling() const noexcept { return free_.size() + spilling_ < low_water_; }
+bool ChunkStore::holds_the_rest_locked() const noexcept {
+  return free_.size() + (chunks_ - untouched_) + spilling_ >= std::max(to_come_, least_room_);
+}
+
+bool ChunkStore::holds_the_rest() {
+  const std::lock_guard lock(monitor_.mutex());
+  return holds_the_rest_locked();
+}
+
+bool ChunkStore::needs_spilling() const noexcept {
+  return free_.size() + spilling_ < low_water_ && !holds_the_rest_locked();
+}
 
 std::optional<ChunkStore::Partition> ChunkStore::last_in_memory() const noexcept {
   const auto last = std::find_if(sequence_.rbegin(), sequence_.rend(), [&](Partition partition) {
@@ -86,8 +99,9 @@ std::optional<ChunkStore::Partition> ChunkStore::last_in_memory() const noexcept
   return last == sequence_.rend() ? std::nullopt : std::optional(*last);
 }
 
-void ChunkStore::start_spilling() {
+void ChunkStore::start_spilling(std::uint64_t chunks_to_come) {
   const std::lock_guard lock(monitor_.mutex());
+  to_come_ = chunks_to_come;
   spill_stopped_ = false;
 }
 
@@ -296,6 +310,11 @@ std::uint64_t ChunkStore::sample_chunks(Partition partition, std::size_t most_by
 std::size_t ChunkStore::chunks_of(Partition partition) {
   const std::lock_guard lock(monitor_.mutex());
   return contents_[partition].in_memory.size() + contents_[partition].on_disk.size();
+}
+
+std::size_t ChunkStore::written_chunks_of(Partition partition) {
+  const std::lock_guard lock(monitor_.mutex());
+  return contents_[partition].on_disk.size();
 }
 
 }  // namespace sortcore

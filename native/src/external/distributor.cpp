@@ -15,6 +15,7 @@ constexpr std::size_t default_record_bytes = 100;
 Distributor::Distributor(ChunkStore& store, std::span<const ChunkStore::Partition> partitions,
                          std::size_t grain_bytes)
     : store_(store),
+      spreads_(!store.holds_the_rest()),
       partitions_(partitions.begin(), partitions.end()),
       grain_bytes_(grain_bytes),
       open_(partitions.size()),
@@ -44,8 +45,10 @@ void Distributor::renew(std::size_t index, std::size_t least_bytes, StageClock& 
 }
 
 // Evenly spread keys would fill all chunks at the same moment, and the disk would get them in bursts. So the
-// first chunks are given over at different fillings, and the later ones keep the distance.
+// first chunks are given over at different fillings, and the later ones keep the distance. That takes memory,
+// so it is done only if the disk gets any.
 std::size_t Distributor::first_capacity(std::size_t index) const noexcept {
+  if (!spreads_) return store_.chunk_bytes();
   const std::size_t grains = store_.chunk_bytes() / grain_bytes_;
   return (index * grains / open_.size() + 1) * grain_bytes_;
 }

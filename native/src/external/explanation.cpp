@@ -19,6 +19,12 @@ std::string direct_reason(const ExternalPlan& plan) {
   return "no block of this memory holds both whole records and whole pages";
 }
 
+std::string held_reason(const SortReport& report) {
+  if (report.kept_bytes == report.input_bytes) return "all of the input fits in memory between the passes";
+  return "in memory between the passes; the other " + bytes(report.input_bytes - report.kept_bytes) +
+         " went to scratch files";
+}
+
 }  // namespace
 
 std::vector<Choice> explain_one_pass(const OnePassPlan& plan, const PlanRequest& request,
@@ -35,7 +41,8 @@ std::vector<Choice> explain_one_pass(const OnePassPlan& plan, const PlanRequest&
   };
 }
 
-std::vector<Choice> explain_two_passes(const ExternalPlan& plan, const File& input, const File& output) {
+std::vector<Choice> explain_two_passes(const ExternalPlan& plan, const SortReport& report, const File& input,
+                                       const File& output) {
   std::vector<Choice> choices = {
       {"memory", bytes(plan.memory_bytes), memory_reason},
       {"threads", std::to_string(plan.threads), threads_reason},
@@ -47,6 +54,7 @@ std::vector<Choice> explain_two_passes(const ExternalPlan& plan, const File& inp
       {"partitions", std::to_string(plan.partitions), "so that about five fit in memory at once"},
       {"chunk", bytes(plan.chunk_bytes), std::to_string(plan.chunks) + " of them, for temporary transfers"},
       {"low water", std::to_string(plan.low_water_chunks) + " chunks", "fewer free ones send data to disk"},
+      {"held", bytes(report.kept_bytes), held_reason(report)},
       {"largest partition", bytes(plan.partition_limit_bytes), "a larger one is split again"},
       {"equal keys", plan.stable ? "in the order of the input" : "in any order",
        plan.stable ? "asked for: one thread distributes" : "not asked to be stable"},

@@ -16,6 +16,7 @@ inline constexpr const char* disks_were_not_tried =
     "the usual; disks are tried for more data, in more memory, with direct transfers";
 
 std::vector<Choice> explain_one_pass(const OnePassPlan& plan, const PlanRequest& request, const File& output);
-std::vector<Choice> explain_two_passes(const ExternalPlan& plan, const File& input, const File& output);
+std::vector<Choice> explain_two_passes(const ExternalPlan& plan, const SortReport& report, const File& input,
+                                       const File& output);
 
 }  // namespace sortcore

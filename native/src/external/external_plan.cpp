@@ -1,6 +1,7 @@
 #include "sortcore/external/external_plan.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <numeric>
 
@@ -15,9 +16,18 @@ namespace sortcore {
 namespace {
 
 constexpr std::size_t largest_grain = 1'048'576;
-constexpr std::uint64_t fewest_grains = 200;      // of all memory, or blocks and chunks become too few
-constexpr std::size_t largest_block = 4'096'000;  // 40,960 records of 100 bytes and 1,000 pages
-constexpr std::size_t largest_chunk = 1'024'000;
+constexpr std::uint64_t fewest_grains = 200;  // of all memory, or blocks and chunks become too few
+// How large transfers are, and the share of the memory that blocks take at most.
+struct Transfers {
+  std::size_t largest_block;
+  std::size_t largest_chunk;
+  std::uint64_t block_share;
+};
+// Large ones suit every disk: a block is 40,960 records of 100 bytes, and 1,000 pages. Small ones leave more
+// memory for records, and are taken where that is a twentieth of the input, or all that does not fit.
+constexpr Transfers large_transfers{4'096'000, 1'024'000, 6};
+constexpr Transfers small_transfers{1'024'000, 204'800, 12};
+constexpr std::uint64_t worthwhile_share = 20;
 constexpr std::uint64_t fewest_partitions = 16;
 constexpr std::uint64_t most_partitions = 16'384;
 // Of the memory for records: a partition takes a fifth, so that one is sorted while others are read and
@@ -72,6 +82,15 @@ bool is_enough(const ExternalPlan& plan, const PlanRequest& request) {
   return plan.chunks >= 2 * needed && plan.partition_limit_bytes >= plan.chunk_bytes && holds_lines;
 }
 
+// Of the input: what memory has room for beside the empty part of chunks that are not full.
+std::uint64_t held_bytes(const ExternalPlan& plan, const PlanRequest& request) {
+  const PartFilled part_filled = part_filled_chunks(plan.partitions * plan.threads);
+  if (less(plan.chunks, part_filled.if_all_fits) * plan.chunk_bytes >= request.input_bytes)
+    return request.input_bytes;
+  return std::min<std::uint64_t>(less(plan.chunks, part_filled.if_not) * plan.chunk_bytes,
+                                 request.input_bytes);
+}
+
 ExternalPlan begin_plan(const PlanRequest& request) {
   const Grain grain = choose_grain(request.format, request.memory_bytes, request.wants_direct);
   ExternalPlan plan;
@@ -87,17 +106,21 @@ ExternalPlan begin_plan(const PlanRequest& request) {
 }
 
 // The following take their share of the `memory` left, and return what they leave.
-std::uint64_t plan_blocks(ExternalPlan& plan, const PlanRequest& request, std::uint64_t memory) {
-  constexpr std::uint64_t block_share = 6;
+std::uint64_t plan_blocks(ExternalPlan& plan, const PlanRequest& request, const Transfers& transfers,
+                          std::uint64_t memory) {
   plan.blocks = plan.threads + 2 * plan.queue_depth + 1 + request.outputs;
-  plan.block_bytes = whole_grains(memory / (block_share * plan.blocks), plan.grain_bytes, largest_block);
+  plan.block_bytes =
+      whole_grains(memory / (transfers.block_share * plan.blocks), plan.grain_bytes, transfers.largest_block);
   return less(memory, plan.blocks * plan.block_bytes);
 }
 
-// Short records need more room for their keys than for themselves.
+// Short records need more room for their keys than for themselves. With much memory partitions are as few as
+// they may be, and need no more of it than three times what such a one needs.
 std::uint64_t plan_scratch(ExternalPlan& plan, const PlanRequest& request, std::uint64_t memory) {
-  plan.partition_limit_bytes = std::min(
-      {memory / largest_share, request.input_bytes + plan.grain_bytes, most_bytes_in_memory(request)});
+  const std::uint64_t largest = 3 * divide_up(request.input_bytes, fewest_partitions) + plan.grain_bytes;
+  plan.partition_limit_bytes =
+      std::min({memory / largest_share, std::max<std::uint64_t>(largest, small_transfers.largest_chunk),
+                request.input_bytes + plan.grain_bytes, most_bytes_in_memory(request)});
   const std::uint64_t most = scratch_for(request, plan.grain_bytes) + memory / scratch_share;
   while (scratch_for(request, plan.partition_limit_bytes) > most) plan.partition_limit_bytes /= 2;
   plan.scratch_bytes = scratch_for(request, plan.partition_limit_bytes);
@@ -113,10 +136,11 @@ void plan_partitions(ExternalPlan& plan, const PlanRequest& request, std::uint64
       std::min(std::clamp<std::uint64_t>(wanted, fewest_partitions, most_partitions), most));
 }
 
-void plan_chunks(ExternalPlan& plan, const PlanRequest& request, std::uint64_t memory) {
+void plan_chunks(ExternalPlan& plan, const PlanRequest& request, const Transfers& transfers,
+                 std::uint64_t memory) {
   const bool lines = request.mean_line_bytes != 0;
   const std::uint64_t largest = std::min<std::uint64_t>(
-      {largest_chunk, lines ? plan.block_bytes / 4 : plan.block_bytes, plan.partition_limit_bytes});
+      {transfers.largest_chunk, lines ? plan.block_bytes / 4 : plan.block_bytes, plan.partition_limit_bytes});
   for (const std::uint64_t share : filling_shares) {
     plan.chunk_bytes = whole_grains(memory / (share * plan.threads * plan.partitions), plan.grain_bytes,
                                     static_cast<std::size_t>(largest));
@@ -132,13 +156,25 @@ void plan_chunks(ExternalPlan& plan, const PlanRequest& request, std::uint64_t m
   plan.line_stride_bytes = plan.block_bytes - plan.chunk_bytes - page_bytes;
 }
 
-ExternalPlan divide_memory(const PlanRequest& request) {
+ExternalPlan divide_memory(const PlanRequest& request, const Transfers& transfers) {
   ExternalPlan plan = begin_plan(request);
-  const std::uint64_t beside_blocks = plan_blocks(plan, request, request.memory_bytes);
+  const std::uint64_t beside_blocks = plan_blocks(plan, request, transfers, request.memory_bytes);
   const std::uint64_t for_chunks = plan_scratch(plan, request, beside_blocks);
   plan_partitions(plan, request, for_chunks);
-  plan_chunks(plan, request, for_chunks);
+  plan_chunks(plan, request, transfers, for_chunks);
   return plan;
+}
+
+// Lines keep their large chunks: one of them is the longest line.
+ExternalPlan divide_memory(const PlanRequest& request) {
+  const ExternalPlan large = divide_memory(request, large_transfers);
+  if (request.mean_line_bytes != 0) return large;
+  const ExternalPlan small = divide_memory(request, small_transfers);
+  const std::uint64_t held = held_bytes(small, request);
+  const std::uint64_t gained = less(held, held_bytes(large, request));
+  const bool pays =
+      gained > 0 && (held == request.input_bytes || gained > request.input_bytes / worthwhile_share);
+  return pays && is_enough(small, request) ? small : large;
 }
 
 // More memory than the request has, found by halving, that is enough where a little less is not.
@@ -160,6 +196,11 @@ std::uint64_t least_memory_bytes(PlanRequest request) {
 
 }  // namespace
 
+PartFilled part_filled_chunks(std::uint64_t opened) {
+  const auto chance = static_cast<std::uint64_t>(std::sqrt(static_cast<double>(opened)));
+  return {opened / 2 + chance + 1, opened + 1};
+}
+
 Grain choose_grain(const RecordFormat& format, std::uint64_t memory_bytes, bool wants_direct) {
   const std::size_t bytes = std::lcm<std::size_t>(format.record_bytes, page_bytes);
   const std::uint64_t most = std::min<std::uint64_t>(largest_grain, memory_bytes / fewest_grains);
@@ -180,7 +221,8 @@ ExternalPlan plan_two_passes(const PlanRequest& request) {
 
 std::uint64_t one_pass_memory_bytes(const PlanRequest& request) {
   const std::uint64_t blocks = OnePassPlan::blocks(request.threads, request.queue_depth);
-  return request.input_bytes + scratch_for(request, request.input_bytes) + blocks * largest_block;
+  return request.input_bytes + scratch_for(request, request.input_bytes) +
+         blocks * large_transfers.largest_block;
 }
 
 bool fits_in_one_pass(const PlanRequest& request) {

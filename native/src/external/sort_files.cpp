@@ -216,7 +216,7 @@ void run_two_passes(const SortFilesRequest& request, OpenInputs& inputs, std::ve
   if (outputs.size() == 1) outputs.front().set_size(inputs.total_bytes);  // a full disk is found out now
   report.mode = "two passes";
   sort_in_two_passes(*source, *items, outputs, scratch, plan, progress, report);
-  report.choices = explain_two_passes(plan, inputs.files.front(), outputs.front().file());
+  report.choices = explain_two_passes(plan, report, inputs.files.front(), outputs.front().file());
 }
 
 // How many lines there are is known only when they have been counted: if too many, the sort begins again.

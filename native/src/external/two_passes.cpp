@@ -68,7 +68,7 @@ class TwoPassSort {
       }
     }
     report_.partitions = count;
-    report_.phases.push_back(distribute(context_, source, *division, numbers));
+    report_.phases.push_back(distribute(context_, source, *division, numbers, report_.input_bytes));
     for (std::size_t i = 0; i < count; ++i)
       report_.records += learn_scratch(pending_[i], *division, indices[i]);
   }
@@ -134,7 +134,9 @@ class TwoPassSort {
     }
     SortContext unwatched = context_;  // what is distributed again has been counted
     unwatched.progress = nullptr;
-    report_.phases.push_back(distribute(unwatched, source, *division, numbers));
+    const std::uint64_t written_bytes =
+        store_.written_chunks_of(parent.to.partition) * std::uint64_t{plan_.chunk_bytes};
+    report_.phases.push_back(distribute(unwatched, source, *division, numbers, written_bytes));
     report_.phases.back().name = "split again";
     for (std::size_t part = 0; part < children.size(); ++part) learn_scratch(children[part], *division, part);
     ++report_.partitions_split_again;

@@ -64,6 +64,14 @@ class FilesSource : public BlockSource {
   virtual std::size_t least_window_bytes() const = 0;
 
  private:
+  struct SampleSpot {
+    File* file;
+    std::uint64_t offset;
+    std::size_t bytes;
+  };
+  std::uint64_t visit_spots(std::span<const SampleSpot> spots, std::size_t window_bytes, std::size_t keys,
+                            const Visit& visit) const;
+
   std::vector<InputFile> inputs_;
   std::vector<Piece> pieces_;
   std::atomic<std::size_t> next_{0};

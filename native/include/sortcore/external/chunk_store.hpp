@@ -2,8 +2,9 @@
 //
 // All record memory is one array of equal chunks. A chunk belongs to nobody (free), to a thread that fills
 // it, or to a partition. When few are free, chunks go to the scratch files, always of the partition whose
-// turn in the second pass comes last. So memory ends up holding the partitions that are needed first, and
-// what fits is never written.
+// turn in the second pass comes last. So memory ends up holding the partitions that are needed first. A first
+// pass says how many chunks will be asked for: once there is room for all that are to come, nothing more is
+// written. So only what does not fit is.
 //
 // Liveness: every wait ends because a thread that does not wait for this one frees a chunk, or brings one.
 //
@@ -69,13 +70,18 @@ class ChunkStore {
   void release(Chunk chunk);
 
   // The work of a thread that touches fresh memory ahead of need, as the first touch takes the system longer
-  // than the distributors can wait for. Returns after `stop_spilling`.
+  // than the distributors can wait for. As long as something has to be written anyway, chunks are written
+  // until it has; after that, distributors touch what they need. Returns after `stop_spilling`.
   void touch_ahead();
 
   // The work of a thread that writes: whenever few chunks are free, writes one. Returns after
   // `stop_spilling`.
   void spill_while_needed(StageClock& clock);
-  void start_spilling();
+  // `chunks_to_come` will be asked for, about: if they are fewer in truth, too much is written, and if they
+  // are more, the last of them wait for the disk.
+  void start_spilling(std::uint64_t chunks_to_come);
+  // Whether there is room for all that is to come.
+  bool holds_the_rest();
   void stop_spilling();
 
   // Second pass. The work of a thread that reads: brings the spilled chunks of the partitions in `order`
@@ -100,6 +106,7 @@ class ChunkStore {
   using Visit = std::function<void(std::span<const std::byte>)>;
   std::uint64_t sample_chunks(Partition partition, std::size_t most_bytes, const Visit& visit);
   std::size_t chunks_of(Partition partition);
+  std::size_t written_chunks_of(Partition partition);
 
   std::uint64_t spilled_bytes() const noexcept { return spilled_bytes_; }
   std::uint64_t loaded_bytes() const noexcept { return loaded_bytes_; }
@@ -123,6 +130,7 @@ class ChunkStore {
   };
   Chunk take_free() noexcept;
   bool has_room() const noexcept { return !free_.empty() || untouched_ < chunks_; }
+  bool holds_the_rest_locked() const noexcept;
   bool needs_spilling() const noexcept;
   std::optional<Partition> last_in_memory() const noexcept;
   static bool next_is_in_memory(Content& content) noexcept;
@@ -141,6 +149,8 @@ class ChunkStore {
   ScratchFiles& scratch_;
   std::size_t chunk_bytes_;
   std::size_t low_water_;
+  std::uint64_t least_room_;  // whatever is to come
+  std::uint64_t to_come_ = 0;
   std::size_t planned_partitions_;
   Buffer memory_;
   std::vector<Chunk> free_;

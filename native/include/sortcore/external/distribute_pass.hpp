@@ -20,9 +20,9 @@ struct SortContext {
   Progress* progress;
 };
 
-// Reads all of `source` and leaves everything in `partitions[division's partition]` of the store. Rethrows
-// the first failure of any stage.
+// Reads all of `source` and leaves everything in `partitions[division's partition]` of the store. Of it
+// `fresh_bytes` are not in the store's memory yet. Rethrows the first failure of any stage.
 PhaseReport distribute(const SortContext& context, BlockSource& source, Division& division,
-                       std::span<const ChunkStore::Partition> partitions);
+                       std::span<const ChunkStore::Partition> partitions, std::uint64_t fresh_bytes);
 
 }  // namespace sortcore

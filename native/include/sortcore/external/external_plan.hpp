@@ -57,6 +57,15 @@ Grain choose_grain(const RecordFormat& format, std::uint64_t memory_bytes, bool 
 // For a sort in two passes. Throws Error(too_little_memory), saying how much would do.
 ExternalPlan plan_two_passes(const PlanRequest& request);
 
+// Chunks that a first pass needs beyond those that its bytes would fill: a distributor leaves the last chunk
+// of each of its partitions half full, more or less. Where not all fits, the first of them is handed over
+// early, too (Distributor::first_capacity). `opened` are the partitions of all distributors.
+struct PartFilled {
+  std::uint64_t if_all_fits;
+  std::uint64_t if_not;
+};
+PartFilled part_filled_chunks(std::uint64_t opened);
+
 // What one pass over a mapped input needs: the pages of the input, the keys, the blocks.
 std::uint64_t one_pass_memory_bytes(const PlanRequest& request);
 

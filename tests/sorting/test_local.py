@@ -118,6 +118,40 @@ def test_one_pass_when_the_input_is_warm_and_fits(tmp_path: Path) -> None:
     assert_sorted_permutation(tmp_path / "out", records)
 
 
+def test_several_warm_inputs_go_in_one_pass(tmp_path: Path) -> None:
+    records = write_records(tmp_path / "all", keys_of("two keys", 30_011))
+    inputs = [tmp_path / f"in{part}" for part in range(5)]
+    for path, part in zip(inputs, np.split(records, [7, 7, 12_345, 29_999]), strict=True):
+        part.tofile(path)
+    report = sort_file(inputs, tmp_path / "out")
+    assert report.mode == "one pass"
+    assert (report.records, report.input_bytes_read) == (30_011, 3_001_100)
+    sort_file(tmp_path / "all", tmp_path / "expected")
+    assert (tmp_path / "out").read_bytes() == (tmp_path / "expected").read_bytes()
+
+
+@pytest.mark.parametrize("record_size", [1, 257, 4_096, 5_001])
+def test_several_inputs_of_any_record_go_in_one_pass(tmp_path: Path, record_size: int) -> None:
+    random = np.random.default_rng(record_size)
+    parts = [random.integers(0, 256, (count, record_size), dtype=np.uint8) for count in (900, 1, 333)]
+    for number, part in enumerate(parts):
+        part.tofile(tmp_path / f"in{number}")
+    inputs = [tmp_path / f"in{number}" for number in range(3)]
+    report = sort_file(inputs, tmp_path / "out", record_size=record_size, key_size=min(record_size, 10))
+    assert report.mode == "one pass"
+    ordered = sorted((record.tobytes() for part in parts for record in part), key=lambda record: record[:10])
+    assert (tmp_path / "out").read_bytes() == b"".join(ordered)
+
+
+def test_several_warm_texts_go_in_one_pass(tmp_path: Path) -> None:
+    texts = [b"pear\nfig", b"", b"apple\n\nquince\n", b"kiwi"]
+    for number, text in enumerate(texts):
+        (tmp_path / f"in{number}").write_bytes(text)
+    report = sort_file([tmp_path / f"in{number}" for number in range(4)], tmp_path / "out", lines=True)
+    assert report.mode == "one pass"
+    assert (tmp_path / "out").read_bytes() == b"\napple\nfig\nkiwi\npear\nquince\n"
+
+
 def test_a_partition_too_large_is_split_again(tmp_path: Path) -> None:
     # Most records share seven key bytes, and the sample of so small an input tells little about them.
     keys = keys_of("uniform", RECORDS)

@@ -35,13 +35,16 @@ std::vector<PhaseReport> sort_in_one_pass(InputMapping& input, const RecordForma
   const auto start = Clock::now();
   KeySorter sorter(format, plan.threads);
   StageClock keys;
-  if (progress != nullptr) progress->begin_phase(0, input.bytes().size());
+  if (progress != nullptr) progress->begin_phase(0, input.file_bytes());
+  std::vector<RecordRun> runs;
+  for (const InputMapping::Part& part : input.parts())
+    runs.push_back({part.first_byte / format.record_bytes, part.bytes / format.record_bytes});
   {
     const LifeTimer timer(keys);
     input.populate(plan.threads, progress);
-    sorter.sort(input.bytes(), progress);
+    sorter.sort(input.bytes().data(), runs, progress);
   }
-  keys.bytes += input.bytes().size();
+  keys.bytes += input.file_bytes();
   keys.lived_ns = keys.lived_ns * plan.threads;  // all of them worked
   const double keys_s = seconds_since(start);
 

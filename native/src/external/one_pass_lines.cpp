@@ -11,9 +11,10 @@ namespace {
 
 // A file that changes under the reader is noticed where it shrank first.
 void read_lines(LineSorter& sorter, const InputMapping& input, std::uint64_t most_lines, Progress* progress) {
-  const TextRun all{0, input.bytes().size()};
+  std::vector<TextRun> runs;
+  for (const InputMapping::Part& part : input.parts()) runs.push_back({part.first_byte, part.bytes});
   try {
-    sorter.sort(input.bytes().data(), {&all, 1}, progress, most_lines);
+    sorter.sort(input.bytes().data(), runs, progress, most_lines);
   } catch (const Error& error) {
     if (error.code() == ErrorCode::io) input.check();
     throw;
@@ -27,11 +28,11 @@ LinesInOnePass sort_lines_in_one_pass(InputMapping& input, const LineFormat& for
   const auto start = Clock::now();
   StageClock reading;
   LineSorter sorter(format, plan.threads);
-  if (progress != nullptr) progress->begin_phase(0, input.bytes().size());
+  if (progress != nullptr) progress->begin_phase(0, input.file_bytes());
   {
     const LifeTimer timer(reading);
     read_lines(sorter, input, most_lines, progress);
-    reading.bytes += input.bytes().size();
+    reading.bytes += input.file_bytes();
   }
   reading.lived_ns = reading.lived_ns * plan.threads;  // all of them worked
   const double reading_s = seconds_since(start);

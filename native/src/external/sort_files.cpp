@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
+#include <numeric>
 #include <optional>
 
 #include "external/explanation.hpp"
@@ -130,8 +131,22 @@ PlanRequest plan_request(const SortFilesRequest& request, OpenInputs& inputs) {
   return wanted;
 }
 
+// A file may begin only where a page and, counted from the first file, a record does.
+std::size_t mapping_unit_bytes(const PlanRequest& wanted) {
+  return std::lcm<std::size_t>(wanted.format.record_bytes, page_bytes);
+}
+
+// What lies between files takes numbers of records and addresses, though no memory.
+bool maps_together(const OpenInputs& inputs, const PlanRequest& wanted) {
+  if (inputs.files.size() == 1) return true;
+  constexpr std::uint64_t most_gap_bytes = std::uint64_t{1} << 36;
+  const std::uint64_t gap_bytes = inputs.files.size() * mapping_unit_bytes(wanted);
+  const std::uint64_t numbers = (inputs.total_bytes + gap_bytes) / wanted.format.record_bytes;
+  return gap_bytes <= most_gap_bytes && (wanted.mean_line_bytes != 0 || numbers <= max_records_in_memory);
+}
+
 bool goes_in_one_pass(const SortFilesRequest& request, const OpenInputs& inputs, const PlanRequest& wanted) {
-  if (inputs.files.size() != 1 || request.outputs.size() != 1) return false;
+  if (request.outputs.size() != 1 || !maps_together(inputs, wanted)) return false;
   if (request.passes != SortFilesRequest::Passes::automatic)
     return request.passes == SortFilesRequest::Passes::one;
   return inputs.warmth >= warm_share && fits_in_one_pass(wanted);
@@ -154,7 +169,7 @@ void run_one_pass(OpenInputs& inputs, std::vector<OutputFile>& outputs,
   const std::size_t grain = choose_grain(wanted.format, wanted.memory_bytes, wanted.wants_direct).bytes;
   const OnePassPlan plan{wanted.threads, wanted.queue_depth,
                          std::max(one_pass_block_bytes / grain, std::size_t{1}) * grain};
-  InputMapping mapping(inputs.files.front(), static_cast<std::size_t>(inputs.total_bytes));
+  InputMapping mapping(inputs.files, inputs.sizes, mapping_unit_bytes(wanted));
   report.mode = "one pass";
   if (lines) {
     auto sorted =

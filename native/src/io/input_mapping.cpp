@@ -93,30 +93,56 @@ void release(std::size_t slot) noexcept {
 }
 
 // Where the page cache holds huge pages, a mapping can use them if it begins on one.
-void* map_file(const File& file, std::size_t bytes) {
+std::byte* map_files(std::span<const InputMapping::Part> parts, std::size_t bytes) {
   const std::size_t reserved_bytes = round_up_to_pages(bytes);
-  std::byte* reserved = map_aligned(reserved_bytes, PROT_NONE, MAP_NORESERVE);
-  if (reserved == nullptr) return MAP_FAILED;
-  void* mapped = ::mmap(reserved, bytes, PROT_READ, MAP_SHARED | MAP_FIXED, file.descriptor(), 0);
-  const int failure = errno;
-  if (mapped == MAP_FAILED) ::munmap(reserved, reserved_bytes);
-  errno = failure;
-  return mapped;
+  std::byte* const reserved = map_aligned(reserved_bytes, PROT_READ, MAP_NORESERVE);
+  if (reserved == nullptr) throw Error::from_errno("map", parts.front().file->path(), errno);
+  for (const InputMapping::Part& part : parts) {
+    const void* mapped = ::mmap(reserved + part.first_byte, part.bytes, PROT_READ, MAP_SHARED | MAP_FIXED,
+                                part.file->descriptor(), 0);
+    if (mapped != MAP_FAILED) continue;
+    const int failure = errno;
+    ::munmap(reserved, reserved_bytes);
+    throw Error::from_errno("map", part.file->path(), failure);
+  }
+  return reserved;
 }
 
 }  // namespace
 
-InputMapping::InputMapping(const File& file, std::size_t bytes) : file_(file), bytes_(bytes), slot_(0) {
-  if (bytes == 0) return;
-  void* address = map_file(file, bytes);
-  if (address == MAP_FAILED) throw Error::from_errno("map", file.path(), errno);
-  data_ = static_cast<const std::byte*>(address);
+InputMapping::InputMapping(const File& file, std::size_t bytes) {
+  const std::uint64_t size = bytes;
+  place({&file, 1}, {&size, 1}, 1);
+}
+
+InputMapping::InputMapping(std::span<const File> files, std::span<const std::uint64_t> sizes,
+                           std::size_t unit_bytes) {
+  place(files, sizes, unit_bytes);
+}
+
+void InputMapping::place(std::span<const File> files, std::span<const std::uint64_t> sizes,
+                         std::size_t unit_bytes) {
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    if (sizes[i] == 0) continue;
+    const std::uint64_t first_byte = (bytes_ + unit_bytes - 1) / unit_bytes * unit_bytes;
+    parts_.push_back({&files[i], first_byte, sizes[i]});
+    bytes_ = static_cast<std::size_t>(first_byte + sizes[i]);
+  }
+  if (parts_.empty()) return;
+  std::byte* const mapped = map_files(parts_, bytes_);
   try {
-    slot_ = guard(data_, bytes);
+    slot_ = guard(mapped, bytes_);
   } catch (...) {
-    ::munmap(address, bytes);
+    ::munmap(mapped, bytes_);
     throw;
   }
+  data_ = mapped;
+}
+
+std::uint64_t InputMapping::file_bytes() const noexcept {
+  std::uint64_t bytes = 0;
+  for (const Part& part : parts_) bytes += part.bytes;
+  return bytes;
 }
 
 InputMapping::~InputMapping() { unmap(); }
@@ -124,15 +150,16 @@ InputMapping::~InputMapping() { unmap(); }
 void InputMapping::populate(unsigned threads, const Progress* progress) const {
 #ifdef MADV_POPULATE_READ
   constexpr std::uint64_t stretch = std::uint64_t{16} << 20;  // between two looks at a cancel
-  std::byte* const begin = const_cast<std::byte*>(data_);
-  const std::uint64_t stretches = (bytes_ + stretch - 1) / stretch;
-  run_parallel(threads, [&](unsigned index) {
-    const Range mine = part_of(stretches, index, threads);
-    for (std::uint64_t at = mine.begin * stretch; at < std::min<std::uint64_t>(mine.end * stretch, bytes_);
-         at += stretch) {
-      throw_if_cancelled(progress);
-      ::madvise(begin + at, std::min<std::uint64_t>(stretch, bytes_ - at), MADV_POPULATE_READ);
-    }
+  std::vector<Range> stretches;
+  for (const Part& part : parts_) {
+    const std::uint64_t end = part.first_byte + part.bytes;
+    for (std::uint64_t at = part.first_byte; at < end; at += stretch)
+      stretches.push_back({at, std::min(end, at + stretch)});
+  }
+  for_each_in_parallel(stretches.size(), threads, [&](std::uint64_t i) {
+    throw_if_cancelled(progress);
+    ::madvise(const_cast<std::byte*>(data_) + stretches[i].begin, stretches[i].end - stretches[i].begin,
+              MADV_POPULATE_READ);
   });
 #else
   static_cast<void>(threads);
@@ -154,13 +181,17 @@ void InputMapping::unmap() noexcept {
 void InputMapping::check() const {
   if (data_ == nullptr) return;
   const std::uintptr_t lost = guarded[slot_].lost.load();
-  const std::uint64_t size = file_.size();
-  if (lost == 0 && size >= bytes_) return;
-  const std::uint64_t at = lost == 0 ? size : lost - reinterpret_cast<std::uintptr_t>(data_);
-  throw Error(ErrorCode::io,
-              "read " + file_.path() + " at byte " + std::to_string(at) +
-                  ": the page is gone; the file shrank while being read, or its disk failed",
-              file_.path(), static_cast<std::int64_t>(at));
+  const std::uint64_t lost_at = lost == 0 ? bytes_ : lost - reinterpret_cast<std::uintptr_t>(data_);
+  for (const Part& part : parts_) {
+    const bool lost_here = lost_at >= part.first_byte && lost_at < part.first_byte + part.bytes;
+    const std::uint64_t size = part.file->size();
+    if (!lost_here && size >= part.bytes) continue;
+    const std::uint64_t at = lost_here ? lost_at - part.first_byte : size;
+    throw Error(ErrorCode::io,
+                "read " + part.file->path() + " at byte " + std::to_string(at) +
+                    ": the page is gone; the file shrank while being read, or its disk failed",
+                part.file->path(), static_cast<std::int64_t>(at));
+  }
 }
 
 // By reads that do not wait: `mincore` calls every page of a file present that is not the caller's own.

@@ -1,9 +1,11 @@
-// A file mapped into memory that may shrink without killing the process.
+// Files mapped into memory that may shrink without killing the process.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <span>
+#include <vector>
 
 #include "sortcore/io/file.hpp"
 #include "sortcore/progress.hpp"
@@ -17,8 +19,18 @@ class InputMapping {
  public:
   static constexpr std::size_t max_mappings = 64;
 
+  // One of the files: where it begins in bytes(), and how much of it is mapped.
+  struct Part {
+    const File* file;
+    std::uint64_t first_byte;
+    std::uint64_t bytes;
+  };
+
   // Maps the first `bytes` of `file`, which must outlive this. Throws Error(io).
   InputMapping(const File& file, std::size_t bytes);
+  // Maps the first sizes[i] bytes of each of several files, in their order, at multiples of `unit_bytes`,
+  // which are whole pages. What lies between two of them may be read and tells nothing.
+  InputMapping(std::span<const File> files, std::span<const std::uint64_t> sizes, std::size_t unit_bytes);
   ~InputMapping();
   InputMapping(const InputMapping&) = delete;
   InputMapping& operator=(const InputMapping&) = delete;
@@ -27,7 +39,12 @@ class InputMapping {
   // cannot, they are mapped as they are touched. Throws Error(cancelled).
   void populate(unsigned threads, const Progress* progress) const;
 
+  // From the beginning of the first file to the end of the last.
   std::span<const std::byte> bytes() const noexcept { return {data_, bytes_}; }
+  // The files that are not empty.
+  std::span<const Part> parts() const noexcept { return parts_; }
+  // Of all files.
+  std::uint64_t file_bytes() const noexcept;
 
   // Throws Error(io) with path and offset if a page was missing since the mapping was made.
   void check() const;
@@ -36,12 +53,13 @@ class InputMapping {
   void close();
 
  private:
+  void place(std::span<const File> files, std::span<const std::uint64_t> sizes, std::size_t unit_bytes);
   void unmap() noexcept;
 
-  const File& file_;
+  std::vector<Part> parts_;
   const std::byte* data_ = nullptr;
-  std::size_t bytes_;
-  std::size_t slot_;
+  std::size_t bytes_ = 0;
+  std::size_t slot_ = 0;
 };
 
 // The share, 0 to 1, of the first `bytes` of `file` that lies in the page cache, from a sample of its pages;

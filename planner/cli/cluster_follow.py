@@ -93,6 +93,8 @@ def _again(directory: RunDirectory, wheelhouse: Path | None, stack: ExitStack) -
         access = access_to(
             uris, cloud=order.cloud, identity=order.node_identity, is_lent=task.is_lent, environ=os.environ
         )
-        return CloudRun(task=task, wheelhouse=stack.enter_context(wheels(wheelhouse)), store=access.environment)
+        is_table = task.source is not None and "table" in task.source["layout"]
+        packed = stack.enter_context(wheels(wheelhouse, is_table=is_table))
+        return CloudRun(task=task, wheelhouse=packed, store=access.environment)
 
     return made

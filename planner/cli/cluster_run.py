@@ -12,6 +12,7 @@ from typer import Argument, Option
 from planner.cli import renting
 from planner.cli.cluster_progress import shown_events
 from planner.cli.console import talk
+from planner.cli.input_format import InputFormat
 from planner.cli.interrupts import orderly_end
 from planner.cli.rental_options import RentalOptions
 from planner.cli.run_rented import Job, dataset_to_sort, effort_of, remember_run, wheels
@@ -47,6 +48,7 @@ def cluster_run(
     detach: Annotated[bool, Option("--detach", help="Return as soon as the sort has begun.")] = False,
     yes: renting.Yes = False,
     json: Annotated[bool, Option("--json", help="Print the report as one JSON object.")] = False,
+    form: InputFormat,
 ) -> None:
     """Measure a cluster that `up`, or `run --keep`, left there, and sort on it.
 
@@ -58,6 +60,7 @@ def cluster_run(
 
     if data is None and input is None:
         raise BadInputError("say how much to sort: --data 1TB, or what: --input s3://bucket/path")
+    form.require(input=input)
     directory = RunDirectory.open(run)
     job = Job(
         data=data,
@@ -69,6 +72,7 @@ def cluster_run(
         output=output,
         is_lent=lend_credentials,
         is_detached=detach,
+        form=form,
     )
     report = run_on_machines(directory, job, effort_of(screen_seconds, screen_size), yes=yes)
     if report is None:
@@ -92,8 +96,8 @@ def run_on_machines(directory: RunDirectory, job: Job, effort: Effort, *, yes: b
     access = access_to(uris, cloud=order.cloud, identity=identity, is_lent=job.is_lent, environ=os.environ)
     data_bytes = None if job.data is None else parse_size(job.data)
     check_runnable(job.model, data_bytes=data_bytes, input=job.input, output=job.output)
-    source = dataset_to_sort(job.data, input=job.input, output=job.output)
-    with wheels(job.wheelhouse) as wheelhouse, directory.held():
+    source = dataset_to_sort(job.data, input=job.input, output=job.output, form=job.form)
+    with wheels(job.wheelhouse, is_table=job.form.is_table) as wheelhouse, directory.held():
 
         def made(choice: Choice, region: str) -> CloudRun:
             task = _task(job, choice, source, cloud=order.cloud, region=region, effort=effort)

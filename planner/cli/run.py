@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from planner.cli import emulation
 from planner.cli.console import talk
 from planner.cli.files import require_directories, require_new, write_whole
+from planner.cli.input_format import InputFormat
 from planner.cli.progress import watched
 from planner.cli.rental_options import RentalOptions, rental_options
 from planner.cli.run_options import EMULATED, RunOptions
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 EMULATED_NODES = 4
 
 
-def run(*, options: RunOptions) -> None:
+def run(*, options: RunOptions, form: InputFormat) -> None:
     """Measure this machine's disk, plan for it, generate data, sort, validate, and set the plan beside what happened.
 
     Ends with exit code 5 when the sorted data is not the data that went in.
@@ -39,23 +40,25 @@ def run(*, options: RunOptions) -> None:
     Example: planner run --on r20261121-1430-x7k2mq --data 1TB --model indy
 
     Example: planner run --cloud aws --input s3://b/in --output s3://b/out --model indy --node-identity sorter
+
+    Example: planner run --cloud aws --input s3://b/in --format csv --key time:desc --model indy --node-identity sorter
     """
-    _require_data(options)
+    _require_data(options, form)
     if options.on is not None:
-        again = _run_again(options.on, options)
+        again = _run_again(options.on, options, form)
         if again is None:
             return
         report = again
     elif options.cloud is None:
         report = _run_here(options)
     elif options.cloud == EMULATED:
-        report = _run_emulated(options)
+        report = _run_emulated(options, form)
     elif options.dry_run:
-        show_rented_dry_run(_job(options), _rental_options(options), verbose=options.verbose, json=options.json)
+        show_rented_dry_run(_job(options, form), _rental_options(options), verbose=options.verbose, json=options.json)
         return
     else:
         effort = effort_of(options.screen_seconds, options.screen_size)
-        rented = run_rented(_job(options), _rental_options(options), effort=effort, yes=options.yes)
+        rented = run_rented(_job(options, form), _rental_options(options), effort=effort, yes=options.yes)
         if rented is None:
             return
         report = rented
@@ -65,9 +68,10 @@ def run(*, options: RunOptions) -> None:
         _feed(options.profile, report)
 
 
-def _require_data(options: RunOptions) -> None:
+def _require_data(options: RunOptions, form: InputFormat) -> None:
     """Raise BadInputError when nobody says how much to sort, or something is said that is not to be."""
     options.require_its_place()
+    form.require(input=options.input)
     if options.data is None and options.input is None:
         raise BadInputError("say how much to sort: --data 1GB, or what: --input s3://bucket/path")
     require_directories("--dir", [options.directory])
@@ -76,11 +80,11 @@ def _require_data(options: RunOptions) -> None:
     require_new([options.out], force=options.force)
 
 
-def _run_again(run: str, options: RunOptions) -> RunReport | None:
+def _run_again(run: str, options: RunOptions, form: InputFormat) -> RunReport | None:
     from planner.cli.cluster_run import run_on_machines
     from planner.provisioning.run_directory import RunDirectory
 
-    effort, job = effort_of(options.screen_seconds, options.screen_size), replace(_job(options), keep=True)
+    effort, job = effort_of(options.screen_seconds, options.screen_size), replace(_job(options, form), keep=True)
     return run_on_machines(RunDirectory.open(run), job, effort, yes=options.yes)
 
 
@@ -97,11 +101,11 @@ def _run_here(options: RunOptions) -> RunReport:
     return run_local(local_run, say=talk, watch=_watch)
 
 
-def _run_emulated(options: RunOptions) -> RunReport:
+def _run_emulated(options: RunOptions, form: InputFormat) -> RunReport:
     from planner.cli.cluster_progress import shown_events
     from planner.emulation.run import EmulatedRun, run_emulated
 
-    source = dataset_to_sort(options.data, input=options.input, output=options.output)
+    source = dataset_to_sort(options.data, input=options.input, output=options.output, form=form)
     emulated_run = EmulatedRun(
         data_bytes=source.bytes if source else parse_size(options.data or ""),
         model=options.model,
@@ -118,7 +122,7 @@ def _run_emulated(options: RunOptions) -> RunReport:
         return run_emulated(emulated_run, say=talk, on_event=on_event)
 
 
-def _job(options: RunOptions) -> Job:
+def _job(options: RunOptions, form: InputFormat) -> Job:
     return Job(
         data=options.data,
         model=options.model,
@@ -132,6 +136,7 @@ def _job(options: RunOptions) -> Job:
         output=options.output,
         is_lent=options.lend_credentials,
         is_detached=options.detach,
+        form=form,
     )
 
 

@@ -31,7 +31,7 @@ _OF_MACHINES_THERE: Final = ("lend_credentials", "wheelhouse", "detach", "skew",
 PANELS: Final = {
     heading: tuple(options.split())
     for heading, options in {
-        "What to sort": "data model input output skew",
+        "What to sort": "data model input format key separator no_header zero_terminated unique output skew",
         "Where": "cloud on region instance nodes pricing directory memory threads",
         "Limits, and before it rents": "max_cost max_hours dry_run verbose yes",
         "Rented machines": "keep detach ssh_from subnet no_public_address jump reservation node_identity"

@@ -8,7 +8,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from json import loads
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from planner.cli import renting
 from planner.cli.cluster_progress import shown_events
 from planner.cli.console import talk
+from planner.cli.input_format import InputFormat
 from planner.cli.interrupts import orderly_end
 from planner.cli.rental_options import RentalOptions
 from planner.errors import BadInputError, IoFailureError, PlannerError
@@ -53,6 +54,7 @@ class Job:
     output: str | None = None
     is_lent: bool = False
     is_detached: bool = False
+    form: InputFormat = field(default_factory=InputFormat)
 
 
 def show_rented_dry_run(job: Job, rental: RentalOptions, *, verbose: bool, json: bool) -> None:
@@ -64,7 +66,7 @@ def show_rented_dry_run(job: Job, rental: RentalOptions, *, verbose: bool, json:
     data_bytes = None if job.data is None else parse_size(job.data)
     check_runnable(job.model, data_bytes=data_bytes, input=job.input, output=job.output)
     if job.data is None:
-        job = _sized(job, dataset_to_sort(None, input=job.input, output=None))
+        job = _sized(job, dataset_to_sort(None, input=job.input, output=None, form=job.form))
     if not json:
         _say_architecture(job)
     order = renting.ordered(_plan(job, rental), rental, is_dry_run=True)
@@ -81,12 +83,12 @@ def run_rented(job: Job, rental: RentalOptions, *, effort: Effort, yes: bool) ->
     access = _access(job, rental)
     data_bytes = None if job.data is None else parse_size(job.data)
     check_runnable(job.model, data_bytes=data_bytes, input=job.input, output=job.output)
-    source = dataset_to_sort(job.data, input=job.input, output=job.output)
+    source = dataset_to_sort(job.data, input=job.input, output=job.output, form=job.form)
     job = _sized(job, source)
     _say_architecture(job)
     plan = _plan(job, rental)
     order = renting.ordered(plan, rental, is_dry_run=False)
-    with wheels(job.wheelhouse) as wheelhouse:
+    with wheels(job.wheelhouse, is_table=job.form.is_table) as wheelhouse:
         task = CloudTask(
             plan=plan,
             effort=effort,
@@ -171,7 +173,7 @@ def _access(job: Job, rental: RentalOptions) -> StoreAccess:
     return access_to(uris, cloud=rental.cloud, identity=rental.node_identity, is_lent=job.is_lent, environ=os.environ)
 
 
-def dataset_to_sort(data: str | None, *, input: str | None, output: str | None) -> Dataset | None:
+def dataset_to_sort(data: str | None, *, input: str | None, output: str | None, form: InputFormat) -> Dataset | None:
     """Look from here, before anything is rented or begun, at what there is to sort; None where it is generated.
 
     Raises BadInputError when there is nothing, or not as much as was said, or something where the output is to go.
@@ -179,7 +181,9 @@ def dataset_to_sort(data: str | None, *, input: str | None, output: str | None) 
     from planner.distributed_sort.dataset import Layout
     from planner.distributed_sort.staging import dataset_below, require_empty
 
-    source = dataset_below(input, Layout()) if input else None
+    source = None
+    if input:
+        source = form.dataset(input) if form.has_keys else dataset_below(input, Layout())
     if source is not None and data is not None and parse_size(data) != source.bytes:
         raise BadInputError(f"--data {data}: {input} holds {source.bytes} bytes; leave --data out")
     if output:
@@ -188,15 +192,19 @@ def dataset_to_sort(data: str | None, *, input: str | None, output: str | None) 
 
 
 @contextmanager
-def wheels(directory: Path | None) -> Iterator[Wheelhouse]:
-    """Yield the software to bring along, made now unless the user has made it before."""
-    from planner.runs.wheelhouse import make_wheels, pack
+def wheels(directory: Path | None, *, is_table: bool = False) -> Iterator[Wheelhouse]:
+    """Yield the software to bring along, made now unless the user has made it before. Raises BadInputError where it
+    lacks what tables need.
+    """
+    from planner.runs.wheelhouse import make_wheels, pack, require_tables
 
     with tempfile.TemporaryDirectory(prefix="planner-wheels-") as made:
         if directory is None:
             talk("collecting the software that the machines need")
             directory = Path(made) / "wheels"
             make_wheels(directory, architecture=platform.machine())
+        if is_table:
+            require_tables(directory)
         yield pack(directory, Path(made) / "wheels.tar")
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import Exit, Option
 
+from planner.cli import key_options
 from planner.cli.console import show_json, talk
 from planner.cli.progress import watched
 from planner.cli.text_files import notes_on_columns
@@ -22,10 +23,6 @@ if TYPE_CHECKING:
     from planner.sorting.text_files import CsvColumns, TextJob
 
 _DISORDER = 1
-_KEY = (
-    "A key of lines as GNU sort's -k has it: 2,2n. Of columns: NAME[:int|num|float|fold][:desc][:first]. Of records:"
-    " OFFSET:SIZE[:KIND][:desc], KIND as of columns or u64le, i32be, f64le and their kin."
-)
 Span = tuple[int, int | None]
 """Where the key of a line begins, and its bytes; None: to its end. Of a record: 10 bytes."""
 
@@ -34,21 +31,17 @@ Span = tuple[int, int | None]
 class KeyOptions:
     """How text is sorted by keys. Without any of these it is sorted as before."""
 
-    key: Annotated[list[str] | None, Option(help=_KEY)] = None
-    separator: Annotated[str | None, Option(help="The byte between fields; blanks, or of CSV a comma, otherwise.")] = (
-        None
-    )
-    format: Annotated[
-        Literal["records", "lines", "csv", "parquet"] | None, Option(help="What the files hold; records otherwise.")
-    ] = None
-    no_header: Annotated[bool, Option("--no-header", help="The first row of CSV is data.")] = False
-    unique: Annotated[bool, Option("--unique", help="Keep the first of lines with equal keys.")] = False
+    key: key_options.Keys = None
+    separator: key_options.Separator = None
+    format: key_options.Format = None
+    no_header: key_options.NoHeader = False
+    unique: key_options.Unique = False
     merge: Annotated[bool, Option("--merge", help="The inputs are sorted already: merge them.")] = False
     check: Annotated[
         bool, Option("--check", is_eager=True, help="Say whether INPUT is sorted; 1 and the first line that is not.")
     ] = False
     limit: Annotated[int | None, Option(min=1, help="Write so many lines, the first in order.")] = None
-    zero_terminated: Annotated[bool, Option("-z", help="Lines end with NUL, not with a newline.")] = False
+    zero_terminated: key_options.ZeroTerminated = False
     compress: Annotated[
         Literal["gz", "zst", "none"] | None, Option(help="How text is written; as OUTPUT's name ends otherwise.")
     ] = None

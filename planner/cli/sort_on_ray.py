@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Annotated, Final
 from typer import Option
 
 from planner.cli.console import show_json, talk
-from planner.cli.sort_keys import KeyOptions, csv_columns, parsed_keys, parsed_separator
+from planner.cli.keyed_sources import counted, dataset_by_keys
+from planner.cli.sort_keys import KeyOptions
 from planner.errors import BadInputError
 
 if TYPE_CHECKING:
-    from planner.distributed_sort.dataset import Dataset, TextFormat
+    from planner.distributed_sort.dataset import Dataset
 
 _URI: Final = re.compile(r"^(s3|gs|az):/+")
 
@@ -58,7 +59,9 @@ def sort_on_ray(
     from planner.distributed_sort.dataset import dataset_of, write_manifest
     from planner.ray_cluster.driver_session import ray_session
 
-    source = _dataset_by_keys(sources, keys) if lines or keys.are_given else _manifest(sources)
+    source = (
+        dataset_by_keys([name_of(path) for path in sources], keys) if lines or keys.are_given else _manifest(sources)
+    )
     request = {"copies": options.copies, "uniform": options.uniform, "output": options.to or output.stem}
     order = {
         "do": "sort",
@@ -74,13 +77,6 @@ def sort_on_ray(
         show_json(report)
     else:
         talk(f"{report['records']} {counted(source)} on {len(report['nodes'])} nodes, checksum {report['checksum']}")
-
-
-def counted(source: Dataset) -> str:
-    """Return what a dataset consists of, in words."""
-    if source.layout.text is None:
-        return source.layout.unit
-    return "lines" if source.layout.text.csv is None else "rows"
 
 
 def files_among(sources: Sequence[Path]) -> list[Path]:
@@ -102,29 +98,3 @@ def _manifest(sources: Sequence[Path]) -> Dataset:
         return read_manifest(sources[0])
     except BadInputError as error:
         raise BadInputError(f"{error.message}; to sort text, say --lines, --key or --format csv") from error
-
-
-def _dataset_by_keys(sources: Sequence[Path], keys: KeyOptions) -> Dataset:
-    """Return the text or the tables that `sources` are: manifests, or files that every node reaches by their path."""
-    from planner.distributed_sort.table_dataset import tables_of
-    from planner.distributed_sort.text_dataset import lines_of, rows_of
-
-    if keys.merge or keys.limit:
-        raise BadInputError("--merge and --limit are for one machine: leave them out, or leave out --ray")
-    names = [name_of(source) for source in sources]
-    if keys.format == "parquet":
-        return tables_of(names, keys.key or (), unique=keys.unique)
-    if keys.format == "csv":
-        return rows_of(names, csv_columns(keys), unique=keys.unique)
-    return lines_of(names, _text_format(keys))
-
-
-def _text_format(keys: KeyOptions) -> TextFormat:
-    from planner.distributed_sort.dataset import TextFormat
-
-    return TextFormat(
-        keys=parsed_keys(keys),
-        separator=(parsed_separator(keys) or b"").decode("latin-1"),
-        line_end="\0" if keys.zero_terminated else "\n",
-        unique=keys.unique,
-    )

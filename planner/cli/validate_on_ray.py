@@ -20,7 +20,7 @@ def validate_on_ray(manifests: Sequence[Path], *, address: str, checksum: int | 
     Raises ValidationFailedError when a copy is not in order, not whole, not what the manifest says, or not of the
     expected checksum.
     """
-    from planner.cli.sort_on_ray import counted
+    from planner.cli.keyed_sources import counted
     from planner.distributed_sort.dataset import read_manifest
     from planner.ray_cluster.driver_session import ray_session
 

@@ -16,6 +16,7 @@ from planner.distributed_sort.losses import Losses, lost_of
 from planner.distributed_sort.node_environment import JobFiles
 from planner.distributed_sort.nodes import Nodes
 from planner.distributed_sort.sort import sort_dataset
+from planner.distributed_sort.staging import Moved
 from planner.distributed_sort.validate import Validation, copy_summaries, validated, validation_of, with_sound_copies
 from planner.errors import IoFailureError, PlannerError
 from planner.sorting.stopwatch import Stopwatch
@@ -25,23 +26,21 @@ Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Moved:
-    """Bytes that staging moved, and the requests to the object store that it took."""
-
-    bytes: int
-    requests: int
-
-
-@dataclass(frozen=True, kw_only=True)
 class RunResult:
-    """Seconds of each step, the input's checksum, what each copy of the output holds, and the sort's report.
+    """Seconds of each step, what each copy of the output holds, and the sort's report.
+
+    A right copy holds `records` and the `checksum`: those of the input. How many lines of text there are is known of
+    the output alone. Where one is left of equal keys (`is_unique`), the input says neither, and both are what the sort
+    wrote; then no two keys may be equal.
 
     `staged` has what `stage in` and `stage out` moved. `dataset` is the output's manifest, and `manifest` the
     manifest's URI in the object store: '' when the output stays on the nodes.
     """
 
     steps_s: dict[str, float]
+    records: int
     checksum: str
+    is_unique: bool
     validations: tuple[Validation, ...]
     sort: dict[str, Any]
     staged: dict[str, Moved]
@@ -134,7 +133,7 @@ def finish(request: RunRequest, event: dict[str, Any], *, ray: Any, emit: Emit) 
 
 @dataclass(frozen=True, kw_only=True)
 class _Output:
-    """What a sort has written: so many `records` of the input's `checksum`, the sort's report, seconds so far."""
+    """What a sort has written: `records` and `checksum` as RunResult has them, the sort's report, seconds so far."""
 
     dataset: Dataset
     records: int
@@ -145,6 +144,11 @@ class _Output:
     def document(self) -> dict[str, Any]:
         """Return it as JSON-able values."""
         return vars(self) | {"dataset": json.loads(self.dataset.to_json())}
+
+    def is_met_by(self, copy: Validation) -> bool:
+        """Whether a copy of the output, read back, is what it should be."""
+        is_distinct = not (self.dataset.layout.is_unique and copy.duplicates)
+        return copy.sorted and is_distinct and (copy.records, copy.checksum) == (self.records, self.checksum)
 
     @classmethod
     def of(cls, document: dict[str, Any]) -> _Output:
@@ -179,12 +183,13 @@ def _undone(request: RunRequest, output: str) -> Callable[[Nodes], None]:
 def _sorted(
     request: RunRequest, nodes: Nodes, steps: _Steps, *, source: Dataset, checksum: str, ray: Any, journal: Path
 ) -> _Output:
-    sort_request = _sort_request(request, source, nodes, sums_input=not checksum)
+    is_unique, is_text = source.layout.is_unique, source.layout.text is not None
+    sort_request = _sort_request(request, source, nodes, sums_input=not checksum and not is_unique)
     dataset, report = steps.timed("sort", lambda: sort_dataset(sort_request, ray=ray, journal=journal, emit=steps.emit))
     return _Output(
         dataset=dataset,
-        records=source.records,
-        checksum=checksum or report.input_checksum,
+        records=report.records if is_unique or is_text else source.records,
+        checksum=report.checksum if is_unique else checksum or report.input_checksum,
         sort=asdict(report),
         steps_s=dict(steps.seconds),
     )
@@ -199,11 +204,13 @@ def _finished(request: RunRequest, nodes: Nodes, steps: _Steps, staged: dict[str
     if request.replaced_within_s and _is_lost(request, output.dataset, nodes):
         raise IoFailureError(f"copies of the output were lost with {', '.join(sorted(nodes.lost)) or 'their nodes'}")
     manifest = ""
-    if request.output and (first.records, first.checksum, first.sorted) == (output.records, output.checksum, True):
+    if request.output and output.is_met_by(first):
         dataset, manifest = _output(request, nodes, steps, dataset, staged)
     return RunResult(
         steps_s=steps.seconds,
+        records=output.records,
         checksum=output.checksum,
+        is_unique=output.dataset.layout.is_unique,
         validations=validations,
         sort=output.sort,
         staged=staged,
@@ -231,8 +238,7 @@ def _input(request: RunRequest, nodes: Nodes, steps: _Steps, staged: dict[str, M
     if source is not None and request.in_place:
         return source, ""
     if source is not None:
-        local, requests = steps.timed("stage in", lambda: staging.stage_in(nodes, source))
-        staged["stage in"] = Moved(bytes=local.bytes, requests=requests)
+        local, staged["stage in"] = steps.timed("stage in", lambda: staging.stage_in(nodes, source))
         return local, _total(local.partitions)
     made = steps.timed(
         "generate", lambda: generate(nodes, records=request.records, skew=request.skew, on_volume=request.on_volume)
@@ -246,10 +252,12 @@ def _output(
     """Take the output to the store, unless it was sorted in place; return it there, and the URI of its manifest."""
     if not request.in_place:
         local = dataset
-        dataset, requests = steps.timed("stage out", lambda: staging.stage_out(nodes, local, request.output))
-        staged["stage out"] = Moved(bytes=dataset.bytes, requests=requests)
+        dataset, staged["stage out"] = steps.timed("stage out", lambda: staging.stage_out(nodes, local, request.output))
     return dataset, staging.publish(nodes, dataset, request.output)
 
 
 def _total(partitions: tuple[Partition, ...]) -> str:
+    """Return the checksum of all partitions, '' where those of some are not known."""
+    if not all(partition.checksum for partition in partitions):
+        return ""
     return f"{sum(int(partition.checksum, 16) for partition in partitions):x}"

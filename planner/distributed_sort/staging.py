@@ -1,7 +1,8 @@
 """Bringing the input from an object store to the nodes' disks, and the output from there to the store.
 
-Objects are cut into pieces, so that nodes and disks get equal shares whatever the objects' sizes. A piece names its
-object as a second copy; if the piece's node is lost, the records are read from there.
+Objects of fixed records are cut into pieces, so that nodes and disks get equal shares whatever the objects' sizes.
+Those of text and of tables come whole, as no cut is known before they are read. A piece names its object as a second
+copy; if the piece's node is lost, the records are read from there.
 """
 
 from __future__ import annotations
@@ -15,11 +16,12 @@ import numpy as np
 
 from planner.arrays import Bytes
 from planner.distributed_sort import object_store
+from planner.distributed_sort.content import content_of
 from planner.distributed_sort.copies import tried_on_each_copy
 from planner.distributed_sort.dataset import Copy, Dataset, Layout, Partition
 from planner.distributed_sort.node_environment import JobFiles, node_name
 from planner.distributed_sort.nodes import Nodes
-from planner.distributed_sort.run_files import write_whole
+from planner.distributed_sort.run_files import failing, write_whole
 from planner.errors import BadInputError, IoFailureError
 from planner.native import core, core_errors
 
@@ -31,9 +33,18 @@ _LEAST_PIECE_BYTES: Final = 1_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class Staged:
-    """A partition where it has been brought to, and the requests that this took."""
+    """A partition where it has been brought to, the bytes of its file that were moved, and the requests it took."""
 
     partition: Partition
+    bytes: int
+    requests: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Moved:
+    """Bytes that staging moved, and the requests to the object store that it took."""
+
+    bytes: int
     requests: int
 
 
@@ -57,45 +68,54 @@ def require_empty(prefix: str) -> None:
         raise BadInputError(f"{prefix}: not empty; name another prefix, or remove what is there", objects[:10])
 
 
-def stage_in(nodes: Nodes, source: Dataset) -> tuple[Dataset, int]:
-    """Have the nodes fetch equal shares of a dataset; return it as it lies there, with its partitions' checksums, and
-    the requests that this took. Raises IoFailureError.
+def stage_in(nodes: Nodes, source: Dataset) -> tuple[Dataset, Moved]:
+    """Have the nodes fetch equal shares of a dataset; return it as it lies there, with the checksums of fixed records'
+    partitions, and what was moved. Raises IoFailureError.
     """
     disks = sum(nodes.facts[name].data_disks for name in nodes.names)
+    is_whole = source.layout.text is not None or source.layout.table is not None
     loads, numbers = dict.fromkeys(nodes.names, 0), dict.fromkeys(nodes.names, 0)
     files, began = JobFiles(job="input", output="input"), []
-    for piece in pieces(source, disks=disks):
+    for piece in largest_first(source) if is_whole else pieces(source, disks=disks):
         node = min(loads, key=lambda name: loads[name])
-        began.append(nodes.run(node, fetch, piece, source.layout, files, numbers[node], nodes.threads(node)))
+        if is_whole:
+            began.append(nodes.run(node, fetch_whole, piece, source.layout, files, numbers[node]))
+        else:
+            began.append(nodes.run(node, fetch, piece, source.layout, files, numbers[node], nodes.threads(node)))
         loads[node] += piece.records
         numbers[node] += 1
     staged: list[Staged] = nodes.outcomes(began, doing="the input was brought in")
-    there = Dataset(partitions=tuple(piece.partition for piece in staged), layout=source.layout)
-    return there, sum(piece.requests for piece in staged)
+    return _all_of(staged, source.layout)
 
 
-def stage_out(nodes: Nodes, dataset: Dataset, prefix: str) -> tuple[Dataset, int]:
-    """Have the nodes send a dataset's partitions below a prefix; return it as it lies there, and the requests that this
-    took. A partition that cannot be sent is sent from its next copy.
+def stage_out(nodes: Nodes, dataset: Dataset, prefix: str) -> tuple[Dataset, Moved]:
+    """Have the nodes send a dataset's partitions below a prefix; return it as it lies there, and what was moved. A
+    partition that cannot be sent is sent from its next copy.
 
     Raises IoFailureError; what was sent stays there.
     """
     copies = {number: partition.copies for number, partition in enumerate(dataset.partitions)}
+    suffix = content_of(dataset.layout).suffix
     staged: list[Staged] = tried_on_each_copy(
-        nodes, copies, dataset, lambda node, alone, number: nodes.run(node, send, alone, object_uri(prefix, number))
+        nodes,
+        copies,
+        dataset,
+        lambda node, alone, number: nodes.run(node, send, alone, object_uri(prefix, number) + suffix),
     ).complete(doing="the output was sent")
     (sizes,) = nodes.outcomes([nodes.run(nodes.names[0], object_store.listed, prefix)], doing="the output was listed")
-    require_sizes(staged, sizes, record_size=dataset.layout.record_size)
-    there = Dataset(partitions=tuple(piece.partition for piece in staged), layout=dataset.layout)
-    return there, sum(piece.requests for piece in staged)
+    require_sizes(staged, sizes)
+    return _all_of(staged, dataset.layout)
 
 
-def require_sizes(staged: list[Staged], sizes: dict[str, int], *, record_size: int) -> None:
+def _all_of(staged: list[Staged], layout: Layout) -> tuple[Dataset, Moved]:
+    there = Dataset(partitions=tuple(piece.partition for piece in staged), layout=layout)
+    moved = Moved(bytes=sum(piece.bytes for piece in staged), requests=sum(piece.requests for piece in staged))
+    return there, moved
+
+
+def require_sizes(staged: list[Staged], sizes: dict[str, int]) -> None:
     """Raise IoFailureError naming objects that are not as large in the store as what was sent."""
-    sent = {
-        piece.partition.uri: piece.partition.copies[0].offset + piece.partition.records * record_size
-        for piece in staged
-    }
+    sent = {piece.partition.uri: piece.bytes for piece in staged}
     wrong = [f"{uri}: {sizes.get(uri)} bytes instead of {size}" for uri, size in sent.items() if sizes.get(uri) != size]
     if wrong:
         raise IoFailureError("the store does not hold what was sent to it", wrong[:10])
@@ -128,6 +148,11 @@ def pieces(source: Dataset, *, disks: int) -> Iterator[Partition]:
             yield Partition(records=min(most, partition.records - first), copies=copies)
 
 
+def largest_first(source: Dataset) -> list[Partition]:
+    """Return the partitions of a dataset, the largest first: in this order whole ones are shared out most evenly."""
+    return sorted(source.partitions, key=lambda partition: -partition.records)
+
+
 def fetch(piece: Partition, layout: Layout, files: JobFiles, number: int, threads: int) -> Staged:
     """Copy a piece of an object to a disk of this node, and sum up what came."""
     path = Path(files.output_uri(number))
@@ -146,11 +171,33 @@ def fetch(piece: Partition, layout: Layout, files: JobFiles, number: int, thread
 
     write_whole(path, parts(), durable=False)
     local = replace(piece, copies=(Copy(uri=str(path), node=node_name()), *piece.copies), checksum=f"{checksum:x}")
-    return Staged(partition=local, requests=requests)
+    return Staged(partition=local, bytes=piece.records * layout.record_size, requests=requests)
+
+
+def fetch_whole(partition: Partition, layout: Layout, files: JobFiles, number: int) -> Staged:
+    """Copy the object of a partition to a disk of this node as it is, with what the partition leaves out. Raises
+    IoFailureError where it is shorter than it was.
+    """
+    (there, *_), path = partition.copies, Path(files.output_uri(number))
+    size = object_store.size_of(there.uri) if layout.table else there.offset + partition.records
+    steps = range(0, size, object_store.REQUEST_BYTES)
+
+    def parts() -> Iterator[Bytes]:
+        for first in steps:
+            part = np.empty(min(object_store.REQUEST_BYTES, size - first), np.uint8)
+            object_store.read_range(there.uri, part, offset=first)
+            yield part
+
+    write_whole(path, parts(), durable=False)
+    here_too = (replace(there, uri=str(path), node=node_name()), *partition.copies)
+    return Staged(partition=replace(partition, copies=here_too), bytes=size, requests=len(steps))
 
 
 def send(partition: Partition, uri: str) -> Staged:
     """Copy a partition from this node's disk to the store."""
-    requests = object_store.write_file(uri, Path(partition.uri))
+    path = Path(partition.uri)
+    with failing("read", path):
+        size = path.stat().st_size
+    requests = object_store.write_file(uri, path)
     there = replace(partition.copies[0], uri=uri, node="")
-    return Staged(partition=replace(partition, copies=(there,)), requests=requests)
+    return Staged(partition=replace(partition, copies=(there,)), bytes=size, requests=requests)

@@ -83,10 +83,9 @@ def run_emulated(run: EmulatedRun, *, say: Callable[[str], None], on_event: OnEv
         say(f"{planned}; rates are {rates}, not the shipped ones of the engine ray")
         order = {"do": "run", "request": _run_request(run, cluster, model), "journal": str(folder / "journal")}
         done = session.do(order, on_event)
-    records = record_count(run.data_bytes)
     seen = machine.to_dict() | {"network_bytes_per_s": network}
     seen |= {} if trial is None else trial.to_dict()
-    return cluster_report(plan, machine=seen, records=records, done=done, vcpus=machine.vcpu)
+    return cluster_report(plan, machine=seen, done=done, vcpus=machine.vcpu)
 
 
 @contextmanager
@@ -194,7 +193,8 @@ def _on_emulated_nodes(engine: Engine, machine: Machine, *, capped: bool) -> Eng
 
 
 def _model(run: EmulatedRun) -> CostModel:
-    record_count(run.data_bytes)
+    if run.source is None:
+        record_count(run.data_bytes)
     model = load_model(run.model)
     if model.storage["data"] not in _ON_VOLUME or model.storage["intermediate"] not in _IN_MEMORY:
         raise BadInputError(
@@ -212,7 +212,7 @@ def _network_bytes_per_s(cluster: EmulatedRay) -> float:
 def _run_request(run: EmulatedRun, cluster: EmulatedRay, model: CostModel) -> dict[str, Any]:
     caps = {cluster.nodes.name(node): cap for node, cap in enumerate(cluster.nodes.caps, start=1)}
     return {
-        "records": record_count(run.data_bytes),
+        "records": record_count(run.data_bytes) if run.source is None else 0,
         "copies": model.output_copies,
         "source": None if run.source is None else json.loads(run.source.to_json()),
         "output": run.output or "",

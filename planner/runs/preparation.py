@@ -198,7 +198,7 @@ class Preparation:
     def _sort_request(self, selection: NodeSelection, rates: NodeRates, ray: RayOnNodes) -> dict[str, Any]:
         disks = rates.rates["disk_both"]
         return {
-            "records": record_count(self.task.plan.request.data_bytes),
+            "records": record_count(self.task.plan.request.data_bytes) if self.task.source is None else 0,
             "copies": load_model(require_best(selection.plan).model).output_copies,
             "source": self.task.source,
             "output": self.task.plan.request.output or "",

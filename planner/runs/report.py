@@ -16,7 +16,7 @@ _VERBS: Final = {"stage in": "read", "stage out": "write"}
 
 
 def cluster_report(
-    plan: Plan, *, machine: dict[str, Any], records: int, done: dict[str, Any], vcpus: float | None = None
+    plan: Plan, *, machine: dict[str, Any], done: dict[str, Any], vcpus: float | None = None
 ) -> RunReport:
     """Return the report of a run whose driver answered `done`; `machine` is what was measured beforehand, `vcpus` the
     processors that all nodes share, where it is not each node that has those it offers.
@@ -35,10 +35,7 @@ def cluster_report(
         machine=machine,
         steps_s=done["steps_s"],
         phases=phases,
-        checks=tuple(
-            _check(number, validation, records, done["checksum"])
-            for number, validation in enumerate(done["validations"])
-        ),
+        checks=tuple(_check(number, validation, done) for number, validation in enumerate(done["validations"])),
         sort=done["sort"],
         staging=staging,
         manifest=done["manifest"],
@@ -96,12 +93,14 @@ def _compared(phase: PhaseEstimate, sort: dict[str, Any], *, vcpus: float) -> Ph
     )
 
 
-def _check(number: int, validation: dict[str, Any], records: int, checksum: str) -> Check:
+def _check(number: int, validation: dict[str, Any], done: dict[str, Any]) -> Check:
+    is_distinct = not (done["is_unique"] and validation["duplicates"])
+    is_whole = (validation["records"], validation["checksum"]) == (done["records"], done["checksum"])
     return Check(
         path="output" if number == 0 else "replica",
         records=validation["records"],
         checksum=validation["checksum"],
         sorted=validation["sorted"],
         duplicates=validation["duplicates"],
-        passed=validation["sorted"] and (validation["records"], validation["checksum"]) == (records, checksum),
+        passed=validation["sorted"] and is_distinct and is_whole,
     )

@@ -35,8 +35,7 @@ class SortJob:
 
     def report(self, done: dict[str, Any]) -> RunReport:
         """Return the report of what the driver answered."""
-        records = self.order["request"]["records"]
-        report = cluster_report(self.plan, machine=self.machine, records=records, done=done)
+        report = cluster_report(self.plan, machine=self.machine, done=done)
         return replace(report, first_plan=self.first_plan)
 
 

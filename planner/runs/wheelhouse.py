@@ -35,7 +35,7 @@ is another name of, and Ray's wheels are called by it.
 """
 _LINUX_NAMES: Final = {"arm64": "aarch64", "AMD64": "x86_64"}
 """What Linux calls a processor that other systems call otherwise."""
-_EXTRAS: Final = ('extra == "ray"', 'extra == "objects"')
+_EXTRAS: Final = ('extra == "ray"', 'extra == "objects"', 'extra == "arrow"')
 _NO_PIP: Final = "pip is missing beside this interpreter; install it, or name a directory of wheels with --wheelhouse"
 
 
@@ -115,13 +115,22 @@ def _fetched(directory: Path, words: list[str], *, python: str, architecture: st
 
 
 def requirements() -> list[str]:
-    """Return what the planner, its cluster sort and object stores need, as pip takes it."""
+    """Return what the planner, its cluster sort, tables and object stores need, as pip takes it."""
     needed = []
     for line in distribution(DISTRIBUTION).requires or []:
         requirement, _, marker = line.partition(";")
         if not marker or marker.replace("'", '"').strip() in _EXTRAS:
             needed.append(requirement.strip())
     return needed
+
+
+def require_tables(directory: Path) -> None:
+    """Raise BadInputError where a directory of wheels lacks what Parquet is read with."""
+    if not any(directory.glob("pyarrow-*.whl")):
+        raise BadInputError(
+            f"{directory}: there is no wheel of pyarrow, by which machines read Parquet; make the wheels anew "
+            "(`planner cluster wheelhouse DIR`)"
+        )
 
 
 def pack(directory: Path, target: Path) -> Wheelhouse:

@@ -8,8 +8,9 @@ import pytest
 from typer.testing import CliRunner
 
 from planner.cli.app import build
+from planner.cli.keyed_sources import dataset_by_keys
 from planner.cli.sort_keys import KeyOptions
-from planner.cli.sort_on_ray import _dataset_by_keys, files_among, name_of
+from planner.cli.sort_on_ray import files_among, name_of
 from planner.errors import BadInputError
 from planner.sorting.keys import parse_key
 
@@ -54,7 +55,7 @@ def test_refused(folder: Path, words: str, reason: str) -> None:
 
 
 def test_the_layout_has_the_keys(folder: Path) -> None:
-    dataset = _dataset_by_keys([folder / "a.txt"], KeyOptions(key=["2,2n"], separator=",", unique=True))
+    dataset = dataset_by_keys([str(folder / "a.txt")], KeyOptions(key=["2,2n"], separator=",", unique=True))
     assert dataset.layout.text
     order = dataset.layout.text.order()
     assert (order.keys, order.separator, order.unique) == ((parse_key("2,2n"),), b",", True)

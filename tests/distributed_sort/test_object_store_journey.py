@@ -104,6 +104,7 @@ def dataset_of_store(store: Store, call: str) -> Dataset:
 from planner.distributed_sort.table_dataset import tables_of
 from planner.distributed_sort.text_dataset import lines_of, rows_of
 from planner.sorting.text_files import CsvColumns
+from planner.distributed_sort.dataset import TextFormat
 print({call}.to_json())
 """
     return dataset_of(json.loads(store.on_head(code)))
@@ -189,6 +190,22 @@ def test_sorted_in_place_from_store_to_store(sort_cluster: SortCluster, store: S
     assert set(store.sizes("in-place")) - {"in-place/manifest.json"} == {
         partition["copies"][0]["uri"].removeprefix(f"{BUCKET}/") for partition in manifest["partitions"]
     }
+
+
+@quick_soak
+def test_of_equal_lines_one_is_left_in_the_store(sort_cluster: SortCluster, store: Store, tmp_path: Path) -> None:
+    """The input's checksum says nothing then: what the sort wrote is what must be read back, without equal keys."""
+    lines = [b"%05d\n" % (n * 7919 % 5003) for n in range(20_000)]
+    store.put({f"equal/{number}": b"".join(lines[number::3]) for number in range(3)})
+    source = dataset_of_store(store, f"lines_of(['{BUCKET}/equal'], TextFormat(unique=True))")
+    for in_place in (True, False):
+        prefix = f"{BUCKET}/distinct-{in_place}"
+        done = run(sort_cluster, source, tmp_path / "j", output=prefix, in_place=in_place, records=0)
+        (validation,) = done["validations"]
+        assert done["is_unique"] and done["records"] == validation["records"] == 5003
+        assert (done["checksum"], validation["sorted"], validation["duplicates"]) == (validation["checksum"], True, 0)
+        parts = [partition.uri for partition in dataset_of(json.loads(store.get(done["manifest"]))).partitions]
+        assert store.get(*parts).splitlines() == sorted({line.strip() for line in lines})
 
 
 def disks_of(cluster: SortCluster) -> list[Path]:

@@ -85,10 +85,12 @@ def test_output_is_not_mixed_with_what_is_there(monkeypatch: pytest.MonkeyPatch)
 
 def test_an_object_that_is_short_in_the_store_is_named() -> None:
     sent = [
-        staging.Staged(partition=Partition(records=2, copies=(Copy(uri=f"s3://b/out/part-{number:06d}"),)), requests=1)
+        staging.Staged(
+            partition=Partition(records=2, copies=(Copy(uri=f"s3://b/out/part-{number:06d}"),)), bytes=200, requests=1
+        )
         for number in range(2)
     ]
     sizes = {"s3://b/out/part-000000": 200, "s3://b/out/part-000001": 100}
     with pytest.raises(IoFailureError, match="does not hold what was sent") as caught:
-        staging.require_sizes(sent, sizes, record_size=100)
+        staging.require_sizes(sent, sizes)
     assert caught.value.details == ("s3://b/out/part-000001: 100 bytes instead of 200",)

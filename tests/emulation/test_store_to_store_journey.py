@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+import csv
+import gzip
+import io
 import json
 import os
 import socket
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from emulated_machines import wait_for
 
+from planner.cli.input_format import InputFormat
 from planner.distributed_sort import object_store
 from planner.emulation import namespaces
 from planner.emulation.cluster import HEAD, emulated_cluster
 from planner.emulation.relay import relayed
 from planner.emulation.shaping import Shaping
-from planner.errors import BadInputError
+from planner.errors import BadInputError, IoFailureError
 from planner.native import core
 
 pytestmark = pytest.mark.xdist_group("root")  # namespaces and Ray, as the tests that need root
@@ -95,3 +102,88 @@ def test_from_a_store_and_back_without_caps(store: str, tmp_path: Path) -> None:
     assert manifest["records"] == RECORDS
     assert sum(sizes[part["copies"][0]["uri"]] for part in manifest["partitions"]) == RECORDS * 100
     assert not list((tmp_path / "state").rglob("*.json")), "nothing of the cluster is left"
+
+
+def kinds() -> dict[str, tuple[list[str], list[bytes], Callable[[list[bytes]], list[Any]], list[Any]]]:
+    """By format: the options, two objects, how what came out is read, and what it must be."""
+    numbers = [n * 7919 % 20_011 for n in range(20_000)]
+    ordered = sorted(numbers, reverse=True)
+    lines = [b"".join(b"%05d x\n" % n for n in half) for half in (numbers[::2], numbers[1::2])]
+    rows = [b"k,t\r\n" + b"".join(b'%d,"two\nlines"\r\n' % n for n in half) for half in (numbers[::2], numbers[1::2])]
+    tables = list[bytes]()
+    for half in (numbers[::2], numbers[1::2]):
+        sink = pa.BufferOutputStream()
+        pq.write_table(pa.table({"k": half, "t": ["text"] * len(half)}), sink, row_group_size=3000)
+        tables.append(sink.getvalue().to_pybytes())
+    return {
+        "lines": (["--format", "lines", "--key", "1,1nr"], lines, lines_in, [b"%05d x" % n for n in ordered]),
+        "csv": (["--format", "csv", "--key", "k:int:desc"], rows, rows_in, [[str(n), "two\nlines"] for n in ordered]),
+        "parquet": (["--format", "parquet", "--key", "k:desc"], tables, keys_in, ordered),
+    }
+
+
+def test_what_cannot_be_sorted_is_refused_by_name(store: str) -> None:
+    object_store.write_object("s3://data/in/a.txt", np.frombuffer(b"b\na\n", np.uint8))
+    object_store.write_object("s3://data/in/b.txt.gz", np.frombuffer(gzip.compress(b"c\n"), np.uint8))
+    with pytest.raises(BadInputError, match=r"s3://data/in/b\.txt\.gz is compressed"):
+        InputFormat(format="lines").dataset("s3://data/in")
+    with pytest.raises(IoFailureError, match="cannot read s3://data/none"):
+        InputFormat(format="lines").dataset("s3://data/none")
+    with pytest.raises(BadInputError, match="there is no column 'k'"):
+        InputFormat(format="csv", key=["k"]).dataset("s3://data/in/a.txt")
+    with pytest.raises(BadInputError, match=r"s3://data/in/a.txt: .*no Parquet file"):
+        InputFormat(format="parquet", key=["k"]).dataset("s3://data/in/a.txt")
+
+
+def test_what_is_planned_for_is_told(store: str, capsys: pytest.CaptureFixture[str]) -> None:
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table({"k": [7] * 100_000}), sink)
+    encoded = sink.getvalue().to_pybytes()
+    object_store.write_object("s3://data/in/a.parquet", np.frombuffer(encoded, np.uint8))
+    source = InputFormat(format="parquet", key=["k"], unique=True).dataset("s3://data/in")
+    assert source.bytes == 800_000
+    told = capsys.readouterr().err
+    assert "100000 rows in 1 object, none of which is divided while it is staged: 800 KB as they are sorted" in told
+    assert "--unique leaves less than came" in told
+
+
+def lines_in(objects: list[bytes]) -> list[Any]:
+    return b"".join(objects).splitlines()
+
+
+def rows_in(objects: list[bytes]) -> list[Any]:
+    parts = [list(csv.reader(io.StringIO(content.decode(), newline=""))) for content in objects]
+    assert all(part[0] == ["k", "t"] for part in parts)
+    return [row for part in parts for row in part[1:]]
+
+
+def keys_in(objects: list[bytes]) -> list[Any]:
+    return [key for content in objects for key in pq.read_table(pa.BufferReader(content))["k"].to_pylist()]
+
+
+@pytest.mark.soak
+@pytest.mark.needs_root(why="makes network namespaces")
+@pytest.mark.parametrize("form", ["lines", "csv", "parquet"])
+def test_what_people_have_goes_from_a_store_and_back(store: str, tmp_path: Path, form: str) -> None:
+    """Objects are staged whole; what comes out is read by other programs."""
+    options, objects, read, expected = kinds()[form]
+    for number, content in enumerate(objects):
+        object_store.write_object(f"s3://data/in/{number}", np.frombuffer(content, np.uint8))
+    object_store.write_object("s3://data/in/_SUCCESS", np.zeros(1, np.uint8))
+    words = [sys.executable, "-m", "planner", "run", "--cloud", "emulated", "--nodes", "2", "--model", "indy", "--json"]
+    words += ["--dir", str(tmp_path), "--input", "s3://data/in", "--output", "s3://data/out", *options]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert report["passed"] and [check["records"] for check in report["checks"]] == [20_000]
+    assert "2 objects, none of which is divided" in done.stderr
+    moved = {part["name"]: part["bytes"] for part in report["staging"]}
+    assert moved["stage in"] == sum(map(len, objects))
+    sizes = object_store.listed("s3://data/out")
+    parts = [uri for uri in sizes if uri != report["manifest"]]
+    assert moved["stage out"] == sum(sizes[uri] for uri in parts)
+    held = [np.empty(sizes[uri], np.uint8) for uri in parts]
+    for uri, into in zip(parts, held, strict=True):
+        object_store.read_range(uri, into, offset=0)
+    assert read([into.tobytes() for into in held]) == expected
+    assert all(uri.endswith(".parquet") for uri in parts) == (form == "parquet")

@@ -103,6 +103,36 @@ def test_sorted_in_place_from_store_to_store(
     assert ec2.left() == {} and machines.are_gone()
 
 
+@pytest.mark.soak
+def test_rows_of_csv_from_a_store_and_back(
+    ec2: EmulatedEc2, machines: EmulatedMachines, store: str, wheels: Path, tmp_path: Path
+) -> None:
+    """Objects are staged whole; bytes of a job that is not of records need not be whole records."""
+    numbers = [number * 7919 % 20_011 for number in range(20_000)]
+    parts = [b"k,t\n" + b"".join(b'%d,"two\nlines"\n' % number for number in numbers[first::3]) for first in range(3)]
+    for number, part in enumerate(parts):
+        object_store.write_object(f"s3://data/rows/{number}.csv", np.frombuffer(part, np.uint8))
+    out = tmp_path / "report.json"
+    places = ("--input", "s3://data/rows", "--output", "s3://sorted/rows", "--lend-credentials")
+    keyed = ("--format", "csv", "--key", "k:int:desc", "--out", str(out))
+    ended = ec2.planner(*run_words(wheels, *keyed, source=places), policy=PACE, within_s=300)
+    assert ended.code == 0, ended.text
+    assert "of rows in 3 objects, none of which is divided while it is staged" in ended.text
+    report = RunReport.from_json(out.read_text("utf-8"))
+    assert report.passed and [check.records for check in report.checks] == [20_000] * 2
+    header = len(b"k,t\n")
+    assert report.plan.request.data_bytes == sum(map(len, parts)) - 3 * header
+    assert report.staging[0].bytes == sum(map(len, parts))
+    manifest = read_manifest(RunDirectory.open(ec2.runs()[0]).path / "output.json")
+    read = [
+        read_records(partition, manifest.layout, first=0, records=partition.records)
+        for partition in manifest.partitions
+    ]
+    expected = b"".join(b'%d,"two\nlines"\n' % number for number in sorted(numbers, reverse=True))
+    assert np.concatenate(read).tobytes() == expected
+    assert ec2.left() == {} and machines.are_gone()
+
+
 def assert_the_output_is_in_the_store(report: RunReport, directory: RunDirectory) -> None:
     """The manifest, here and there, names objects that hold the input's records in order."""
     there = object_store.listed("s3://sorted/job")

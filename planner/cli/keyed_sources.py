@@ -1,0 +1,47 @@
+"""Text and tables as datasets of a cluster, from what the options of keys say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from planner.cli.sort_keys import csv_columns, parsed_keys, parsed_separator
+from planner.errors import BadInputError
+
+if TYPE_CHECKING:
+    from planner.cli.sort_keys import KeyOptions
+    from planner.distributed_sort.dataset import Dataset, TextFormat
+
+
+def dataset_by_keys(names: Sequence[str], keys: KeyOptions) -> Dataset:
+    """Return the text or the tables of that name: manifests, or files that every node reaches by it. Raises
+    BadInputError.
+    """
+    from planner.distributed_sort.table_dataset import tables_of
+    from planner.distributed_sort.text_dataset import lines_of, rows_of
+
+    if keys.merge or keys.limit:
+        raise BadInputError("--merge and --limit are for one machine: leave them out, or leave out --ray")
+    if keys.format == "parquet":
+        return tables_of(names, keys.key or (), unique=keys.unique)
+    if keys.format == "csv":
+        return rows_of(names, csv_columns(keys), unique=keys.unique)
+    return lines_of(names, _text_format(keys))
+
+
+def counted(source: Dataset) -> str:
+    """Return what a dataset consists of, in words."""
+    if source.layout.text is None:
+        return source.layout.unit
+    return "lines" if source.layout.text.csv is None else "rows"
+
+
+def _text_format(keys: KeyOptions) -> TextFormat:
+    from planner.distributed_sort.dataset import TextFormat
+
+    return TextFormat(
+        keys=parsed_keys(keys),
+        separator=(parsed_separator(keys) or b"").decode("latin-1"),
+        line_end="\0" if keys.zero_terminated else "\n",
+        unique=keys.unique,
+    )

@@ -1,0 +1,46 @@
+"""What `planner run` takes for text and tables, what of them it says, and what it refuses before anything is asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from planner.cli.app import build
+from planner.cli.input_format import InputFormat
+from planner.errors import BadInputError
+
+PLACE = "--cloud aws --model indy --input s3://b/in"
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        ("run --data 1GB --format csv --key k --cloud aws", "--format: generated data is records; name data of yours"),
+        ("run --data 1GB -z --cloud emulated", "-z: generated data is records"),
+        (f"run {PLACE} --key 2,2n", "--key says nothing about records of 100 bytes"),
+        (f"run {PLACE} --format records --unique", "--unique says nothing about records of 100 bytes"),
+        (f"run {PLACE} -z", "-z says nothing about records of 100 bytes"),
+        (f"run {PLACE} --format lines --no-header", "--no-header is for --format csv"),
+        (f"run {PLACE} --format parquet --key k -z", "-z is for text"),
+        ("cluster run r --model indy --input s3://b/in --key k", "--key says nothing about records of 100 bytes"),
+        ("run --input s3://b/in --format csv --key k", "--input says nothing about this machine: add --cloud"),
+    ],
+)
+def test_refused(words: str, reason: str) -> None:
+    done = CliRunner().invoke(build(), words.split())
+    assert isinstance(done.exception, BadInputError)
+    assert reason in str(done.exception)
+
+
+def test_the_input_of_a_run_lies_in_an_object_store(tmp_path: Path) -> None:
+    with pytest.raises(BadInputError, match="is no prefix of an object store: s3://, gs://, az://"):
+        InputFormat(format="lines").dataset(str(tmp_path))
+
+
+def test_records_are_what_is_sorted_otherwise() -> None:
+    for form in (InputFormat(), InputFormat(format="records")):
+        form.require(input="s3://b/in")
+        assert not form.has_keys
+    InputFormat(format="lines").require(input="s3://b/in")

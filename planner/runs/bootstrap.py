@@ -83,8 +83,10 @@ tarfile.open(fileobj=io.BytesIO(content)).extractall("wheels")
 PYTHON
 python3 -m venv --clear --without-pip venv
 pip=$(echo wheels/pip-*.whl)/pip
+extras=ray,objects
+for wheel in wheels/pyarrow-*.whl; do if [ -e "$wheel" ]; then extras=$extras,arrow; fi; done
 PIP_FIND_LINKS=wheels venv/bin/python "$pip" install --quiet --no-index --no-cache-dir --upgrade \
-  --no-warn-script-location 'sortplanner[ray,objects]'
+  --no-warn-script-location "sortplanner[$extras]"
 rm -rf wheels
 """
 

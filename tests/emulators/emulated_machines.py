@@ -257,8 +257,8 @@ def emulated_machines(
 
 
 def write_stand_in_wheels(directory: Path) -> Path:
-    """Write a wheelhouse whose planner is the one that is being tested, and whose Ray is this machine's: the wheel only
-    points at them. pip is the one that comes with Python.
+    """Write a wheelhouse whose planner is the one that is being tested, and whose Ray and pyarrow are this machine's:
+    the wheel only points at them, and pyarrow's has nothing. pip is the one that comes with Python.
     """
     import ensurepip
 
@@ -270,12 +270,23 @@ def write_stand_in_wheels(directory: Path) -> Path:
     files = {
         "planner_under_test.pth": f"import site; site.addsitedir({sysconfig.get_path('purelib')!r})\n",
         f"{info}/METADATA": "Metadata-Version: 2.1\nName: sortplanner\nVersion: 0.1.0\n"
-        "Provides-Extra: ray\nProvides-Extra: objects\n",
+        "Provides-Extra: ray\nProvides-Extra: objects\n"
+        "Provides-Extra: arrow\nRequires-Dist: pyarrow; extra == 'arrow'\n",
         f"{info}/WHEEL": f"Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: false\nTag: {tag}\n",
         f"{info}/entry_points.txt": "[console_scripts]\nplanner=planner.cli.app:main\nray=ray.scripts.scripts:main\n",
     }
-    with zipfile.ZipFile(directory / f"sortplanner-0.1.0-{tag}.whl", "w") as wheel:
+    write_wheel(directory / f"sortplanner-0.1.0-{tag}.whl", info, files)
+    arrow = "pyarrow-99.dist-info"
+    nothing = {
+        f"{arrow}/METADATA": "Metadata-Version: 2.1\nName: pyarrow\nVersion: 99\n",
+        f"{arrow}/WHEEL": "Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    }
+    write_wheel(directory / "pyarrow-99-py3-none-any.whl", arrow, nothing)
+    return directory
+
+
+def write_wheel(path: Path, info: str, files: dict[str, str]) -> None:
+    with zipfile.ZipFile(path, "w") as wheel:
         for name, text in files.items():
             wheel.writestr(name, text)
         wheel.writestr(f"{info}/RECORD", "".join(f"{name},,\n" for name in [*files, f"{info}/RECORD"]))
-    return directory

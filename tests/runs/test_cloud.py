@@ -12,6 +12,8 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from emulated_ec2 import EmulatedEc2
 from emulated_machines import EmulatedMachines
@@ -20,7 +22,7 @@ from secret_watcher import watch_for_secrets
 
 from planner.distributed_sort import object_store
 from planner.distributed_sort.dataset import read_manifest
-from planner.distributed_sort.partition_reader import read_records
+from planner.distributed_sort.partition_reader import read_file, read_records
 from planner.native import core
 from planner.provisioning.run_directory import RunDirectory
 from planner.schemas.run_report import RunReport
@@ -130,6 +132,32 @@ def test_rows_of_csv_from_a_store_and_back(
     ]
     expected = b"".join(b'%d,"two\nlines"\n' % number for number in sorted(numbers, reverse=True))
     assert np.concatenate(read).tobytes() == expected
+    assert ec2.left() == {} and machines.are_gone()
+
+
+@pytest.mark.soak
+def test_tables_are_sorted_in_place(
+    ec2: EmulatedEc2, machines: EmulatedMachines, store: str, wheels: Path, tmp_path: Path
+) -> None:
+    """Machines read Parquet from the object store as they sort, by what they were brought, and write it there."""
+    numbers = [number * 7919 % 20_011 for number in range(20_000)]
+    for first in range(3):
+        sink = pa.BufferOutputStream()
+        pq.write_table(pa.table({"k": numbers[first::3]}), sink, row_group_size=3000)
+        content = np.frombuffer(sink.getvalue(), np.uint8)
+        object_store.write_object(f"s3://data/tables/day={first}/a.parquet", content)
+    out = tmp_path / "report.json"
+    places = ("--input", "s3://data/tables", "--output", "s3://sorted/tables", "--lend-credentials")
+    keyed = ("--format", "parquet", "--key", "k:desc", "--model", "object-store", "--out", str(out))
+    ended = ec2.planner(*run_words(wheels, *keyed, source=places), policy=PACE, within_s=300)
+    assert ended.code == 0, ended.text
+    assert "20000 rows in 3 objects" in ended.text
+    report = RunReport.from_json(out.read_text("utf-8"))
+    assert report.passed and report.staging == () and report.checks[0].records == 20_000
+    assert report.plan.request.data_bytes == 20_000 * 8, "what they are in memory"
+    manifest = read_manifest(RunDirectory.open(ec2.runs()[0]).path / "output.json")
+    files = [pq.read_table(pa.BufferReader(read_file(partition).tobytes())) for partition in manifest.partitions]
+    assert pa.concat_tables(files)["k"].to_pylist() == sorted(numbers, reverse=True)
     assert ec2.left() == {} and machines.are_gone()
 
 

@@ -132,6 +132,7 @@ def test_wheels_are_found_by_any_name_of_their_platform(
         "ray",
         "psutil",
         "obstore",
+        "pyarrow",
         "sortplanner",
     }
 
@@ -150,6 +151,14 @@ def write_empty_wheel(directory: Path, name: str, tag: str, *, version: str = "9
         wheel.writestr(f"{info}/RECORD", "")
 
 
-def test_what_is_needed_includes_ray_and_object_stores() -> None:
+def test_what_is_needed_includes_ray_object_stores_and_tables() -> None:
     names = [line.split(">")[0] for line in wheelhouse.requirements()]
-    assert names == ["typer", "rich", "numpy", "pandas", "tenacity", "ray", "psutil", "obstore"]
+    assert names == ["typer", "rich", "numpy", "pandas", "tenacity", "ray", "psutil", "obstore", "pyarrow"]
+
+
+def test_tables_need_a_wheel_more(tmp_path: Path) -> None:
+    write_empty_wheel(tmp_path / "wheels", "sortplanner", "py3-none-any")
+    with pytest.raises(BadInputError, match="no wheel of pyarrow"):
+        wheelhouse.require_tables(tmp_path / "wheels")
+    write_empty_wheel(tmp_path / "wheels", "pyarrow", "py3-none-any")
+    wheelhouse.require_tables(tmp_path / "wheels")

@@ -208,6 +208,23 @@ def test_of_equal_lines_one_is_left_in_the_store(sort_cluster: SortCluster, stor
         assert store.get(*parts).splitlines() == sorted({line.strip() for line in lines})
 
 
+@quick_soak
+def test_what_follows_a_sort_of_rows_can_be_done_again(sort_cluster: SortCluster, store: Store, tmp_path: Path) -> None:
+    """As `planner cluster attach` does: from the event alone rows are validated and taken to the store."""
+    rows = [b'%d,"two\nlines"\n' % (n * 7919 % 20_011) for n in range(20_000)]
+    store.put({f"again/{number}": b"k,t\n" + b"".join(rows[number::3]) for number in range(3)})
+    source = dataset_of_store(store, f"rows_of(['{BUCKET}/again'], CsvColumns(keys=('k:int',)), unique=False)")
+    request = {"records": 0, "copies": 2, "source": json.loads(source.to_json()), "output": f"{BUCKET}/again-out"}
+    events = list[dict[str, Any]]()
+    first = sort_cluster.do({"do": "run", "request": request, "journal": str(tmp_path / "j")}, events.append)
+    (event,) = (event for event in events if event["event"] == "sorted")
+    store.on_head(f"obstore.delete(store, {first['manifest'].removeprefix(f'{BUCKET}/')!r})")
+    done = sort_cluster.do({"do": "finish", "request": request, "sorted": event})
+    assert done["dataset"] == first["dataset"] == json.loads(store.get(done["manifest"]))
+    assert (done["records"], done["checksum"]) == (20_000, first["checksum"])
+    assert {(part["records"], part["checksum"]) for part in done["validations"]} == {(20_000, first["checksum"])}
+
+
 def disks_of(cluster: SortCluster) -> list[Path]:
     return [cluster.emulated.disk(node, number) for node in (1, 2, 3) for number in (0, 1)]
 

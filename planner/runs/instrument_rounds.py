@@ -126,7 +126,7 @@ def _measured(
     effort = task.effort
     if instrument == "network":
         try:
-            document, names, silent = network_document(ssh, machines, effort, is_doubling=True)
+            document, names, silent = network_document(ssh, machines, effort, is_doubling=True, say=say)
         except PlannerError as error:
             say(f"the network could not be measured: {error}")
             return {}

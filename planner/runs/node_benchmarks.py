@@ -13,7 +13,7 @@ import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from planner.errors import IoFailureError, PlannerError
 from planner.providers.protocol import Node
@@ -52,6 +52,7 @@ exit 1
 """
 """Ends the agent that a caller left who was killed: it would hold the port."""
 _END_AGENT: Final = "kill $(cat planner/agent.pid 2>/dev/null) 2>/dev/null; rm -f planner/agent.pid"
+NetworkDocument: TypeAlias = tuple[dict[str, Any], dict[str, str], dict[str, PlannerError]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,31 +173,35 @@ def _on_each(
 def _network(
     ssh: Ssh, machines: Sequence[Equipped], effort: Effort, results_directory: Path, *, say: Callable[[str], None]
 ) -> tuple[dict[str, float], dict[str, PlannerError]]:
-    """Return the machines' mean rates, and the machines whose agent does not start. What fails is measured once more,
-    for longer: a machine that is busy for a second must not end a run.
-    """
-    try:
-        document, names, silent = network_document(ssh, machines, effort, is_doubling=False)
-    except UnreachableError:
-        raise
-    except IoFailureError as error:
-        say(f"{error}\nmeasuring the network once more, for longer")
-        longer = replace(effort, seconds=_LONGER * effort.seconds)
-        document, names, silent = network_document(ssh, machines, longer, is_doubling=False)
+    """Return the machines' mean rates, and the machines whose agent does not start."""
+    document, names, silent = network_document(ssh, machines, effort, is_doubling=False, say=say)
     (results_directory / "network.json").write_text(json.dumps(document), encoding="utf-8")
     by_run = [{node["address"]: node["bytes_per_s"] for node in run["per_node"]} for run in document["runs"]]
     return {name: sum(run[address] for run in by_run) / len(by_run) for address, name in names.items()}, silent
 
 
 def network_document(
-    ssh: Ssh, machines: Sequence[Equipped], effort: Effort, *, is_doubling: bool
-) -> tuple[dict[str, Any], dict[str, str], dict[str, PlannerError]]:
-    """Have all machines send to all, from the head, with `is_doubling` first 2, then 4, 8, ... of them. Agents end
-    whatever happens, by themselves if need be.
+    ssh: Ssh, machines: Sequence[Equipped], effort: Effort, *, is_doubling: bool, say: Callable[[str], None]
+) -> NetworkDocument:
+    """Have all machines send to all, from the head, with `is_doubling` first 2, then 4, 8, ... of them. What fails is
+    measured once more, for longer: a machine that is busy for a second, or a link that carries nothing in so short a
+    time because it is slow, must not end a run.
 
     Return what NetBench wrote, the machine at each address, and those whose agent does not start; the others do
     without them.
     """
+    try:
+        return _exchanged(ssh, machines, effort, is_doubling=is_doubling)
+    except UnreachableError:
+        raise
+    except IoFailureError as error:
+        say(f"{error}\nmeasuring the network once more, for longer")
+        longer = replace(effort, seconds=_LONGER * effort.seconds)
+        return _exchanged(ssh, machines, longer, is_doubling=is_doubling)
+
+
+def _exchanged(ssh: Ssh, machines: Sequence[Equipped], effort: Effort, *, is_doubling: bool) -> NetworkDocument:
+    """Measure once. Agents end whatever happens, by themselves if need be."""
     token = secrets.token_hex(32)
     nodes = [machine.node for machine in machines]
     secret = environment_script({_TOKEN: token})

@@ -55,7 +55,7 @@ def test_without_the_head_no_machine_is_called_slow_or_failed(tmp_path: Path) ->
     with pytest.raises(UnreachableError, match="head cannot be reached"):
         disk_documents(ssh(tmp_path, "head", "worker"), MACHINES, Effort())
     with pytest.raises(UnreachableError, match="head cannot be reached"):
-        network_document(ssh(tmp_path, "head", "worker"), MACHINES, Effort(), is_doubling=False)
+        network_document(ssh(tmp_path, "head", "worker"), MACHINES, Effort(), is_doubling=False, say=print)
 
 
 class BusyForAWhile(Ssh):
@@ -94,6 +94,15 @@ def test_a_network_that_could_not_be_measured_is_measured_once_more_for_longer(t
     with pytest.raises(IoFailureError, match="a script failed"):
         measure(ways, addressed(), effort=Effort(seconds=5), results_directory=tmp_path / "m", say=lines.append)
     assert len(ways.lengths) == 4
+
+
+def test_a_round_of_instruments_measures_the_network_once_more_too(tmp_path: Path) -> None:
+    """Seen: a link of 10 Mbit/s carried nothing to one of three peers in 2.5 s, and the slow machine was kept."""
+    ways, lines = BusyForAWhile([machine.node for machine in MACHINES], directory=tmp_path, key=tmp_path / "key"), []
+    ways.failures = 1
+    document, names, _ = network_document(ways, addressed(), Effort(seconds=0.5), is_doubling=True, say=lines.append)
+    assert len(document["runs"]) == 1 and sorted(names.values()) == ["head", "worker"]
+    assert ways.lengths == ("0.5", "2") and "once more" in lines[0]
 
 
 AGENT = """#!{python}

@@ -171,7 +171,7 @@ def test_killed_worker_processes_change_nothing(sort_cluster: SortCluster, tmp_p
 @pytest.mark.parametrize("phase", ["map and shuffle", "sort and reduce"])
 def test_a_lost_node_changes_nothing(sort_cluster: SortCluster, tmp_path: Path, phase: str) -> None:
     source, expected = long_source(tmp_path)
-    fault = once(lambda: sort_cluster.kill(3, "raylet"), phase=phase)
+    fault = once(lambda: sort_cluster.lose(3), phase=phase)
     output, report = sort_cluster.sort(source, tmp_path / "j", output=f"table-lost-{phase[:3]}", on_event=fault)
     assert report["lost_nodes"] == ["node-3"]
     assert keys_of(held(output), KEYS) == expected

@@ -159,7 +159,7 @@ def test_a_lost_node_changes_nothing_where_all_reach_the_text(
     texts = [rows(400_000, seed=seed) for seed in range(3)]
     source = written(sort_cluster, "lost-in", texts, TABLE)
     shared = tuple(replace(part, copies=(replace(part.copies[0], node=""),)) for part in source.partitions)
-    fault = once(lambda: sort_cluster.kill(3, "raylet"), phase=phase)
+    fault = once(lambda: sort_cluster.lose(3), phase=phase)
     output, report = sort_cluster.sort(
         replace(source, partitions=shared), tmp_path / "j", output=f"lost-{phase[:3]}", on_event=fault
     )

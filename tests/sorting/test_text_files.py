@@ -77,6 +77,16 @@ def test_rows_with_newlines_in_one_run_and_in_several(tmp_path: Path, memory_byt
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "out"]
 
 
+@pytest.mark.parametrize("has_header", [True, False])
+def test_much_text_goes_past_the_page_cache(tmp_path: Path, has_header: bool) -> None:
+    """With a header the sorted rows begin within a block; without one at byte 0. The last block is no whole page."""
+    rows = [b"%d,%s\n" % (number * 7919 % 100_003, b"x" * 700) for number in range(100_003)]
+    csv = CsvColumns(keys=("1:int",), header=has_header)
+    header = b"number,text\n" if has_header else b""
+    ours = sorted_text(tmp_path, header + b"".join(rows), csv=csv)
+    assert ours == header + b"".join(sorted(rows, key=lambda row: int(row.split(b",")[0])))
+
+
 @pytest.mark.parametrize("wrong", [b"9,1\n", b"9,1,x,y\n", b'9,1,a"b"\n', b"9,one,x\n"])
 @pytest.mark.parametrize("memory_bytes", [0, 1])
 def test_a_wrong_row_is_named_wherever_it_is(tmp_path: Path, wrong: bytes, memory_bytes: int) -> None:

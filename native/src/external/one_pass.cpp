@@ -7,10 +7,10 @@
 
 namespace sortcore {
 
-PhaseReport gather_and_write(InputMapping& input, OutputFile& output, const OnePassPlan& plan,
-                             const OutputStream::Fill& gather, Progress* progress) {
+PhaseReport gather_and_write(OutputFile& output, std::uint64_t begin, const OnePassPlan& plan,
+                             const OutputStream::Fill& gather, Progress* progress,
+                             const std::function<void()>& gathered) {
   const auto start = Clock::now();
-  if (progress != nullptr) progress->begin_phase(1, output.size());
   StageClock gathering;
   StageClock writing;
   Monitor monitor(progress);
@@ -19,9 +19,10 @@ PhaseReport gather_and_write(InputMapping& input, OutputFile& output, const OneP
   ThreadGroup group(monitor);
   group.start(plan.queue_depth, [&] { write_blocks(blocks, queue, writing, progress); });
   group.start(1, [&] {
-    OutputStream(output, blocks).append(output.size(), plan.threads, queue, gathering, gather);
+    OutputStream stream(output, blocks, begin);
+    stream.append(output.size() - begin, plan.threads, queue, gathering, gather);
     queue.close();
-    input.close();
+    gathered();
   });
   group.join();
   return {
@@ -51,7 +52,8 @@ std::vector<PhaseReport> sort_in_one_pass(InputMapping& input, const RecordForma
   const auto gather = [&](std::uint64_t from, std::span<std::byte> out) {
     sorter.gather(from / format.record_bytes, out);
   };
-  PhaseReport second = gather_and_write(input, output, plan, gather, progress);
+  if (progress != nullptr) progress->begin_phase(1, output.size());
+  PhaseReport second = gather_and_write(output, 0, plan, gather, progress, [&] { input.close(); });
   return {{"read keys", keys_s, {report_stage("read keys", plan.threads, keys)}}, std::move(second)};
 }
 

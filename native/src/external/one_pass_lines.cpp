@@ -39,7 +39,8 @@ LinesInOnePass sort_lines_in_one_pass(InputMapping& input, const LineFormat& for
 
   output.set_size(sorter.bytes());
   const auto gather = [&](std::uint64_t from, std::span<std::byte> out) { sorter.gather(from, out); };
-  PhaseReport second = gather_and_write(input, output, plan, gather, progress);
+  if (progress != nullptr) progress->begin_phase(1, output.size());
+  PhaseReport second = gather_and_write(output, 0, plan, gather, progress, [&] { input.close(); });
   return {
       sorter.lines(),
       {{"read lines", reading_s, {report_stage("read lines", plan.threads, reading)}}, std::move(second)}};

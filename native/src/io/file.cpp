@@ -181,6 +181,12 @@ void File::close() {
     throw Error::from_errno("close", path_, errno);
 }
 
+void File::go_direct() noexcept {
+  const int flags = ::fcntl(descriptor_, F_GETFL);
+  if (direct_flag != 0 && flags >= 0 && ::fcntl(descriptor_, F_SETFL, flags | direct_flag) == 0)
+    direct_.store(true, std::memory_order_relaxed);
+}
+
 // A file system may accept O_DIRECT at open and refuse a transfer (a larger sector, an encrypted file).
 bool File::leave_direct() noexcept {
   const int flags = ::fcntl(descriptor_, F_GETFL);

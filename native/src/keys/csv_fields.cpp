@@ -14,32 +14,55 @@ std::string fields_in_words(std::uint64_t fields) {
   return std::to_string(fields) + (fields == 1 ? " field" : " fields");
 }
 
+// Follows the quotes of a row, 64 bytes at a time, as bits. One that opens stands where a field begins or
+// just behind one that closed, with which it is a quote in the text; one that closes has a field's end or
+// another quote behind it.
+class QuoteWatch {
+ public:
+  // Returns the delimiters that are not within quotes.
+  std::uint64_t without_quoted(std::uint64_t delimiters, std::uint64_t quotes, std::size_t bytes) noexcept {
+    if (quotes == 0 && !is_within_ && !follows_close_) {
+      may_open_ = (delimiters >> 63) != 0;
+      return delimiters;
+    }
+    const std::uint64_t quoted = odd_so_far(quotes) ^ (is_within_ ? ~std::uint64_t{0} : 0);
+    const std::uint64_t ends = delimiters & ~quoted, closing = quotes & ~quoted;
+    const std::uint64_t behind_row = bytes < mask_bytes ? ~std::uint64_t{0} << bytes : 0;
+    misplaced_ |= quotes & quoted & ~((ends | quotes) << 1 | std::uint64_t{may_open_});
+    misplaced_ |= (closing << 1 | std::uint64_t{follows_close_}) & ~(ends | quotes | behind_row);
+    is_within_ = (quoted >> 63) != 0;
+    may_open_ = ((ends | quotes) >> 63) != 0;
+    follows_close_ = (closing >> 63) != 0;
+    return ends;
+  }
+  bool has_misplaced() const noexcept { return misplaced_ != 0; }
+
+ private:
+  bool is_within_ = false, may_open_ = true, follows_close_ = false;
+  std::uint64_t misplaced_ = 0;
+};
+
 }  // namespace
 
 void CsvFields::split(std::span<const std::byte> row) {
   if (!row.empty() && row.back() == std::byte{'\r'}) row = row.first(row.size() - 1);
   row_ = row;
   std::uint64_t fields = 0;
-  bool has_quotes = false, is_within = false;
-  for_each_block(row.data(), row.data() + row.size(),
-                 [&](const std::byte* block, std::size_t first, std::size_t) {
-                   std::uint64_t delimiters = mask_of(block, format_.delimiter);
-                   if (const std::uint64_t quotes = mask_of(block, format_.quote); quotes != 0 || is_within) {
-                     has_quotes = true;
-                     const std::uint64_t quoted = odd_so_far(quotes) ^ (is_within ? ~std::uint64_t{0} : 0);
-                     is_within = (quoted >> 63) != 0;
-                     delimiters &= ~quoted;
-                   }
-                   for (; delimiters != 0; delimiters &= delimiters - 1, ++fields)
-                     if (fields < ends_.size())
-                       ends_[fields] = first + static_cast<std::size_t>(std::countr_zero(delimiters));
-                   return true;
-                 });
+  QuoteWatch watch;
+  for_each_block(
+      row.data(), row.data() + row.size(), [&](const std::byte* block, std::size_t first, std::size_t bytes) {
+        std::uint64_t delimiters =
+            watch.without_quoted(mask_of(block, format_.delimiter), mask_of(block, format_.quote), bytes);
+        for (; delimiters != 0; delimiters &= delimiters - 1, ++fields)
+          if (fields < ends_.size())
+            ends_[fields] = first + static_cast<std::size_t>(std::countr_zero(delimiters));
+        return true;
+      });
   if (++fields != ends_.size())
     throw Error(ErrorCode::bad_record,
                 fields_in_words(fields) + " where the first row has " + std::to_string(ends_.size()));
   ends_.back() = row.size();
-  if (has_quotes) check_quotes();
+  if (watch.has_misplaced()) check_quotes();
 }
 
 std::span<const std::byte> CsvFields::raw(std::uint64_t column) const noexcept {
@@ -60,6 +83,7 @@ bool CsvFields::is_quoted_well(std::span<const std::byte> field) const noexcept 
   return true;
 }
 
+// Says which field has the quote that is misplaced.
 void CsvFields::check_quotes() const {
   for (std::uint64_t column = 0; column < ends_.size(); ++column) {
     if (!is_quoted_well(raw(column)))

@@ -94,7 +94,7 @@ class TextSort {
         memory_bytes_(std::max(request.memory_bytes == 0 ? default_memory_bytes() : request.memory_bytes,
                                least_memory_bytes)),
         threads_(resolve_threads(request.threads)),
-        output_(request.output),
+        output_(request.output, request.durability),
         runs_(request.order, merge_settings()) {}
 
   TextSortReport run() {
@@ -108,7 +108,7 @@ class TextSort {
       sort();
     }
     throw_if_cancelled(progress_);  // a pipe may have ended because what filled it failed
-    output_.finish(request_.durability);
+    output_.finish();
     return report_;
   }
 

@@ -10,12 +10,15 @@
 
 #include "sortcore/buffer.hpp"
 #include "sortcore/error.hpp"
+#include "sortcore/external/one_pass.hpp"
 #include "sortcore/threads.hpp"
 
 namespace sortcore {
 namespace {
 
 constexpr std::size_t block_bytes = std::size_t{1} << 20;
+constexpr std::uint64_t least_past_cache = std::uint64_t{64} << 20;
+constexpr unsigned writes_under_way = 4;
 
 [[noreturn]] void fail_to_open(const std::string& path, int reason) {
   throw Error(ErrorCode::io, "open failed: " + path + ": " + std::strerror(reason), path, Error::no_offset,
@@ -30,7 +33,8 @@ bool can_be_replaced(const std::string& path) {
 
 }  // namespace
 
-TextOutput::TextOutput(const std::string& path) : name_(path) {
+TextOutput::TextOutput(const std::string& path, OutputFile::Durability durability)
+    : durability_(durability), name_(path) {
   if (path.empty()) {
     descriptor_ = STDOUT_FILENO;
     name_ = "'standard output'";
@@ -103,6 +107,28 @@ void TextOutput::append(std::span<const std::byte> bytes) {
 
 void TextOutput::write(std::uint64_t bytes, unsigned threads, const Gather& gather,
                        const Progress* progress) {
+  if (file_ && durability_ == OutputFile::Durability::on_disk && bytes >= least_past_cache)
+    write_past_cache(bytes, threads, gather, progress);
+  else
+    write_through_cache(bytes, threads, gather, progress);
+}
+
+// What shares a block with what was written before goes through the cache; the rest begins a block.
+void TextOutput::write_past_cache(std::uint64_t bytes, unsigned threads, const Gather& gather,
+                                  const Progress* progress) {
+  const std::uint64_t begin = (*place_ + block_bytes - 1) / block_bytes * block_bytes;
+  const std::uint64_t first = begin - *place_, end = *place_ + bytes;
+  write_through_cache(first, 1, gather, progress);
+  file_->set_size(end);
+  file_->file().go_direct();
+  gather_and_write(
+      *file_, begin, {threads, writes_under_way, block_bytes},
+      [&](std::uint64_t from, std::span<std::byte> out) { gather(first + from, out); }, counted_, [] {});
+  place_ = end;
+}
+
+void TextOutput::write_through_cache(std::uint64_t bytes, unsigned threads, const Gather& gather,
+                                     const Progress* progress) {
   const std::uint64_t blocks = (bytes + block_bytes - 1) / block_bytes;
   threads = static_cast<unsigned>(std::clamp<std::uint64_t>(blocks, 1, threads));
   Buffer memory(threads * block_bytes);
@@ -131,10 +157,10 @@ void TextOutput::write(std::uint64_t bytes, unsigned threads, const Gather& gath
   }
 }
 
-void TextOutput::finish(OutputFile::Durability durability) {
+void TextOutput::finish() {
   if (file_) {
     file_->set_size(*place_);
-    OutputFile::commit({&*file_, 1}, durability);
+    OutputFile::commit({&*file_, 1}, durability_);
   } else if (place_ && !owned_) {
     ::lseek(descriptor_, static_cast<off_t>(*place_), SEEK_SET);
   }

@@ -17,8 +17,10 @@ class TextOutput {
  public:
   using Gather = std::function<void(std::uint64_t from, std::span<std::byte> out)>;
 
-  // Empty: standard output. Throws Error(io).
-  explicit TextOutput(const std::string& path);
+  // Empty: standard output. A new file of many bytes that are to be on disk in the end goes past the page
+  // cache, whose copy would have to be waited for. Throws Error(io).
+  explicit TextOutput(const std::string& path,
+                      OutputFile::Durability durability = OutputFile::Durability::of_the_system);
   // A scratch file, which must outlive this.
   TextOutput(const File& scratch, const std::string& directory);
   ~TextOutput();
@@ -33,14 +35,19 @@ class TextOutput {
   // From now on bytes that are written are counted.
   void count_in(Progress* progress) noexcept { counted_ = progress; }
   // To be called in the end: a file gets its name.
-  void finish(OutputFile::Durability durability);
+  void finish();
 
  private:
+  void write_past_cache(std::uint64_t bytes, unsigned threads, const Gather& gather,
+                        const Progress* progress);
+  void write_through_cache(std::uint64_t bytes, unsigned threads, const Gather& gather,
+                           const Progress* progress);
   void write_at(std::span<const std::byte> bytes, std::uint64_t offset) const;
   void write_next(std::span<const std::byte> bytes) const;
   [[noreturn]] void fail(int reason) const;
   void find_place();
 
+  OutputFile::Durability durability_ = OutputFile::Durability::of_the_system;
   std::optional<OutputFile> file_;
   int descriptor_ = -1;
   bool owned_ = false;

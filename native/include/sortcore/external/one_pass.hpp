@@ -1,6 +1,7 @@
 // A sort in one pass, as MinuteSort's: the input is mapped from the page cache and goes to the output once.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "sortcore/external/output_stream.hpp"
@@ -21,10 +22,11 @@ struct OnePassPlan {
   static std::size_t blocks(unsigned threads, unsigned queue_depth) { return threads + queue_depth + 2; }
 };
 
-// The second half of one pass: some threads fill blocks of the whole output with `gather`, others write them.
-// Closes the input while the last are written.
-PhaseReport gather_and_write(InputMapping& input, OutputFile& output, const OnePassPlan& plan,
-                             const OutputStream::Fill& gather, Progress* progress);
+// The second half of one pass: some threads fill blocks of the output with `gather`, from its byte `begin` to
+// its end, others write them. Calls `gathered` while the last are written.
+PhaseReport gather_and_write(OutputFile& output, std::uint64_t begin, const OnePassPlan& plan,
+                             const OutputStream::Fill& gather, Progress* progress,
+                             const std::function<void()>& gathered);
 
 // Sorts the mapped records into `output`, whose size is set, and closes the input. Stable.
 std::vector<PhaseReport> sort_in_one_pass(InputMapping& input, const RecordFormat& format, OutputFile& output,

@@ -28,7 +28,9 @@ void write_blocks(BlockPool& blocks, WriteQueue& queue, StageClock& clock, Progr
 // partition stays open and is completed by the next.
 class OutputStream {
  public:
-  OutputStream(OutputFile& output, BlockPool& blocks) : output_(output), blocks_(blocks) {}
+  // Appends from byte `begin` on, which begins a block.
+  OutputStream(OutputFile& output, BlockPool& blocks, std::uint64_t begin = 0)
+      : output_(output), blocks_(blocks), position_(begin) {}
 
   // Fills the next `bytes` of the output: `fill(from, out)` is to write what lies `from` bytes into them to
   // `out`. It is called by `threads` threads at once. Full blocks go to `queue`, and so does the last one of
@@ -43,7 +45,7 @@ class OutputStream {
   };
   OutputFile& output_;
   BlockPool& blocks_;
-  std::uint64_t position_ = 0;  // of the next byte to append
+  std::uint64_t position_;  // of the next byte to append
   std::optional<Open> open_;
 };
 

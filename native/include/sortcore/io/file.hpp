@@ -55,6 +55,8 @@ class File {
   // Gives a file without a name its first, which must not be taken.
   void link(const std::string& path);
   void set_mode(unsigned mode);
+  // From now on transfers go past the page cache, if the file system allows that.
+  void go_direct() noexcept;
   // Asks the file system for the space; returns false where it cannot. Throws Error(io) when the disk is
   // full.
   bool preallocate(std::uint64_t offset, std::uint64_t bytes);

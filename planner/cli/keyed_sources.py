@@ -29,13 +29,6 @@ def dataset_by_keys(names: Sequence[str], keys: KeyOptions) -> Dataset:
     return lines_of(names, _text_format(keys))
 
 
-def counted(source: Dataset) -> str:
-    """Return what a dataset consists of, in words."""
-    if source.layout.text is None:
-        return source.layout.unit
-    return "lines" if source.layout.text.csv is None else "rows"
-
-
 def _text_format(keys: KeyOptions) -> TextFormat:
     from planner.distributed_sort.dataset import TextFormat
 

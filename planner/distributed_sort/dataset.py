@@ -109,6 +109,13 @@ class Layout:
         return "records" if self.text is None else "bytes"
 
     @property
+    def counted(self) -> str:
+        """What a summary of the data counts, in words."""
+        if self.text is None:
+            return self.unit
+        return "lines" if self.text.csv is None else "rows"
+
+    @property
     def stored_size(self) -> int:
         """Bytes of what blocks and intermediate files count: rows of tables have no one size, so they count bytes."""
         return 1 if self.table is not None else self.record_size

@@ -34,6 +34,11 @@ def is_object(uri: str) -> bool:
     return uri.startswith(SCHEMES)
 
 
+def is_partition_name(name: str) -> bool:
+    """Say whether an output partition is called so."""
+    return _PART.fullmatch(name) is not None
+
+
 def read_range(uri: str, into: NDArray[np.uint8], *, offset: int) -> None:
     """Fill `into` with the bytes of an object from `offset` on. Raises IoFailureError naming node and object."""
     if not len(into):
@@ -75,6 +80,18 @@ def size_of(uri: str) -> int:
         return int(_obstore().head(store, path)["size"])
 
 
+def size_if_there(uri: str) -> int | None:
+    """Return the bytes of an object, None where there is none. Raises IoFailureError."""
+    from obstore.exceptions import NotFoundError
+
+    store, path = _store_and_path(uri)
+    with _failing("read", uri):
+        try:
+            return int(_obstore().head(store, path)["size"]) if path else None
+        except (NotFoundError, FileNotFoundError):
+            return None
+
+
 def listed(prefix: str) -> dict[str, int]:
     """Return the bytes of every object below a prefix by its URI, ordered by their names. Raises IoFailureError."""
     store, path = _store_and_path(prefix)
@@ -100,7 +117,7 @@ def delete_partitions(prefix: str) -> None:
     store, path = _store_and_path(prefix)
     with _failing("delete", prefix):
         listed = _obstore().list_with_delimiter(store, prefix=path or None)["objects"]
-        names = [entry["path"] for entry in listed if _PART.fullmatch(entry["path"].rpartition("/")[2])]
+        names = [entry["path"] for entry in listed if is_partition_name(entry["path"].rpartition("/")[2])]
         if names:
             _obstore().delete(store, names)
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from planner.cli.console import talk
 from planner.cli.sort_keys import csv_columns, parsed_keys, parsed_separator
 from planner.errors import BadInputError
+from planner.units import format_bytes
 
 if TYPE_CHECKING:
     from planner.cli.sort_keys import KeyOptions
@@ -17,6 +19,17 @@ def dataset_by_keys(names: Sequence[str], keys: KeyOptions) -> Dataset:
     """Return the text or the tables of that name: manifests, or files that every node reaches by it. Raises
     BadInputError.
     """
+    source = _dataset(names, keys)
+    if compressed := [partition for partition in source.partitions if partition.is_estimated]:
+        size = format_bytes(sum(partition.records for partition in compressed))
+        talk(
+            f"note: {len(compressed)} of {len(source.partitions)} files are compressed. Each is one split: one node "
+            f"decompresses it before the sort. By their beginnings they hold about {size} of text"
+        )
+    return source
+
+
+def _dataset(names: Sequence[str], keys: KeyOptions) -> Dataset:
     from planner.distributed_sort.table_dataset import tables_of
     from planner.distributed_sort.text_dataset import lines_of, rows_of
 

@@ -43,11 +43,17 @@ def files_of(source: str) -> dict[str, int]:
     return files
 
 
-def beginning_of(name: str, size: int) -> Iterator[bytes]:
+def size_of(name: str) -> int:
+    """Return the bytes of a file. Raises IoFailureError."""
+    with failing("read", name):
+        return object_store.size_of(name) if is_object(name) else Path(name).stat().st_size
+
+
+def beginning_of(name: str, size: int, *, piece_bytes: int = _PIECE_BYTES) -> Iterator[bytes]:
     """Yield a file from its beginning on, a piece at a time. Raises IoFailureError."""
     partition = Partition(records=size, copies=(Copy(uri=name),))
-    for first in range(0, size, _PIECE_BYTES):
-        count = min(_PIECE_BYTES, size - first)
+    for first in range(0, size, piece_bytes):
+        count = min(piece_bytes, size - first)
         yield read_records(partition, _BYTES, first=first, records=count).tobytes()
 
 

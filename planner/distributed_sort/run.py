@@ -10,8 +10,9 @@ from typing import Any, Final, TypeVar
 
 from planner.distributed_sort import node_tasks, staging
 from planner.distributed_sort.dataset import Dataset, Partition, dataset_of
+from planner.distributed_sort.events import Emit
 from planner.distributed_sort.generate import INPUT, generate
-from planner.distributed_sort.job import Emit, SortRequest
+from planner.distributed_sort.job import SortRequest
 from planner.distributed_sort.losses import Losses, lost_of
 from planner.distributed_sort.node_environment import JobFiles
 from planner.distributed_sort.nodes import Nodes

@@ -16,6 +16,7 @@ import numpy as np
 
 from planner.arrays import Bytes
 from planner.distributed_sort import object_store
+from planner.distributed_sort.compressed_input import COMPRESSED_PIECE_BYTES, plain_text, with_plain_copy
 from planner.distributed_sort.content import content_of
 from planner.distributed_sort.copies import tried_on_each_copy
 from planner.distributed_sort.dataset import Copy, Dataset, Layout, Partition
@@ -182,10 +183,15 @@ def fetch(piece: Partition, layout: Layout, files: JobFiles, number: int, thread
 
 
 def fetch_whole(partition: Partition, layout: Layout, files: JobFiles, number: int) -> Staged:
-    """Copy the object of a partition to a disk of this node as it is, with what the partition leaves out. Raises
-    IoFailureError where it is shorter than it was.
+    """Copy the object of a partition to a disk of this node, with what the partition leaves out: as it is, or as plain
+    text if it is compressed. Raises IoFailureError where it is shorter than it was, BadInputError where it is damaged.
     """
     (there, *_), path = partition.copies, Path(files.output_uri(number))
+    if there.compression:
+        plain_bytes = write_whole(path, plain_text(there), durable=False)
+        size = object_store.size_of(there.uri)
+        plain = with_plain_copy(partition, there, path, plain_bytes)
+        return Staged(partition=plain, bytes=size, requests=-(-size // COMPRESSED_PIECE_BYTES))
     size = object_store.size_of(there.uri) if layout.table else there.offset + partition.records
     steps = range(0, size, object_store.REQUEST_BYTES)
 

@@ -75,9 +75,15 @@ def write_file(uri: str, path: Path) -> int:
 
 def size_of(uri: str) -> int:
     """Return the bytes of an object. Raises IoFailureError."""
+    return version_of(uri)[0]
+
+
+def version_of(uri: str) -> tuple[int, str]:
+    """Return the bytes of an object, and what is another text when it is another object. Raises IoFailureError."""
     store, path = _store_and_path(uri)
     with _failing("read", uri):
-        return int(_obstore().head(store, path)["size"])
+        head = _obstore().head(store, path)
+    return int(head["size"]), f"{head.get('e_tag')} {head['last_modified']}"
 
 
 def size_if_there(uri: str) -> int | None:

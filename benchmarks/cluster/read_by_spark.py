@@ -1,6 +1,6 @@
 """Does Spark read what the cluster sort wrote: every row, each file in order, and no two files that overlap?
 
-    planner run --cloud emulated --nodes 3 --model indy --input t.parquet --output sorted --format parquet --key time:desc
+    planner run --cloud emulated --model indy --input t.parquet --output sorted --format parquet --key time:desc
     python benchmarks/cluster/read_by_spark.py sorted --format parquet --key time --desc
 
 It needs pyspark and Java. The key is a column; of lines it is the number that they begin with.

@@ -215,15 +215,18 @@ def test_a_lost_node_changes_nothing_where_all_reach_the_text(
 @pytest.mark.quick
 @pytest.mark.needs_root(why="kills nodes in network namespaces")
 @pytest.mark.usefixtures("restarted")
-@pytest.mark.parametrize("phase", ["decompress", "sample", "map and shuffle", "sort and reduce"])
+@pytest.mark.parametrize(
+    ("phase", "group"),
+    [("decompress", 16), ("sample", 16), ("map and shuffle", 16), ("map and shuffle", 2), ("sort and reduce", 16)],
+)
 def test_a_lost_node_changes_nothing_where_text_is_compressed(
-    sort_cluster: SortCluster, tmp_path: Path, phase: str
+    sort_cluster: SortCluster, tmp_path: Path, phase: str, group: int
 ) -> None:
-    """Its text is gone, so another node decompresses these files again."""
+    """Its text is gone, so another node decompresses these files again; also where coordinators order the tasks."""
     texts = [rows(200_000, seed=seed) for seed in range(6)]
     source = lines_of(packed_files(tmp_path / "in", texts), TABLE)
-    fault = once(lambda: sort_cluster.kill(3, "raylet"), phase=phase)
-    output, report = sort_cluster.sort(source, tmp_path / "j", output=f"packed-{phase[:3]}", on_event=fault)
+    fault, name = once(lambda: sort_cluster.lose(3), phase=phase), f"packed-{phase[:3]}-{group}"
+    output, report = sort_cluster.sort(source, tmp_path / "j", output=name, on_event=fault, nodes_per_coordinator=group)
     assert report["lost_nodes"] == ["node-3"]
     assert held(output) == expected(texts, TABLE)
 

@@ -22,8 +22,9 @@ def dataset_by_keys(names: Sequence[str], keys: KeyOptions) -> Dataset:
     source = _dataset(names, keys)
     if compressed := [partition for partition in source.partitions if partition.is_estimated]:
         size = format_bytes(sum(partition.records for partition in compressed))
+        verb = "is" if len(compressed) == 1 else "are"
         talk(
-            f"note: {len(compressed)} of {len(source.partitions)} files are compressed. Each is one split: one node "
+            f"note: {len(compressed)} of {len(source.partitions)} files {verb} compressed. Each is one split: one node "
             f"decompresses it before the sort. By their beginnings they hold about {size} of text"
         )
     return source

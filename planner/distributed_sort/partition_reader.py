@@ -87,7 +87,10 @@ def nodes_with(partition: Partition) -> list[str]:
 
 
 def _named(partition: Partition) -> str:
-    return partition.uri if partition.copies else f"a partition of {partition.records} records"
+    """Return what the user calls the file: not the text that a compressed one has become."""
+    if not partition.copies:
+        return f"a partition of {partition.records} records"
+    return next((copy.uri for copy in partition.copies if copy.compression), partition.uri)
 
 
 def _read_copy(copy: Copy, into: Bytes, *, offset: int) -> None:

@@ -13,7 +13,7 @@ from planner.distributed_sort.compressed_input import decompress, decompressed_o
 from planner.distributed_sort.dataset import Copy, Layout, Partition, TextFormat
 from planner.distributed_sort.node_environment import JobFiles
 from planner.distributed_sort.node_tasks import clean
-from planner.distributed_sort.partition_reader import copy_here, nodes_with, read_records
+from planner.distributed_sort.partition_reader import copy_here, naming_file, nodes_with, read_records
 from planner.errors import BadInputError, IoFailureError
 
 FILES = JobFiles(job="j", output="out")
@@ -58,6 +58,12 @@ def test_a_lost_text_is_made_again_and_must_be_the_same(this_node: Path) -> None
     (this_node / "in").write_bytes(gzip.compress(TEXT + b"2,y\n"))
     with pytest.raises(IoFailureError, match="holds 400004 bytes instead of 400000: it was changed"):
         decompress(lost, FILES, 0)
+
+
+def test_what_is_wrong_with_the_text_is_told_of_the_compressed_file(this_node: Path) -> None:
+    partition = decompress(compressed(this_node / "in", gzip.compress(TEXT)), FILES, 0).partition
+    with pytest.raises(BadInputError, match=f"^{this_node}/in: row 7"), naming_file(partition):
+        raise BadInputError("row 7")
 
 
 def test_damage_is_told_by_node_and_file_and_leaves_nothing(this_node: Path) -> None:

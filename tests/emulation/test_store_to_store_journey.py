@@ -126,7 +126,7 @@ def kinds() -> dict[str, tuple[list[str], list[bytes], Callable[[list[bytes]], l
 def test_what_cannot_be_sorted_is_refused_by_name(store: str) -> None:
     object_store.write_object("s3://data/in/a.txt", np.frombuffer(b"b\na\n", np.uint8))
     object_store.write_object("s3://data/in/b.txt.gz", np.frombuffer(gzip.compress(b"c\n") + b"x", np.uint8))
-    with pytest.raises(BadInputError, match=r"s3://data/in/b\.txt\.gz: the gzip data are damaged"):
+    with pytest.raises(BadInputError, match=r"s3://data/in/b\.txt\.gz: the gzip data end early"):
         InputFormat(format="lines").dataset("s3://data/in")
     with pytest.raises(BadInputError, match="s3://data/none: there is no such object, and none below it"):
         InputFormat(format="lines").dataset("s3://data/none")

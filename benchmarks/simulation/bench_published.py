@@ -1,4 +1,5 @@
-"""Does the simulation foresee the runs of others better than the equations do? All of `published_runs.csv`.
+"""Does the simulation foresee the runs of others better than the equations do? All of `published_runs.csv`, and those
+of `published/further_runs.csv`, which are no sorts of a shipped model.
 
 Their programs are not this project's: `ideal` knows neither tasks nor a driver, and there the simulation can differ
 from the equations only in how it draws nodes. `ray` shows what this project's own sort would take.
@@ -19,6 +20,8 @@ from typing import Final
 from planner import recommend
 
 RUNS: Final = Path(__file__).resolve().parents[2] / "catalogs" / "published_runs.csv"
+FURTHER: Final = Path(__file__).resolve().parent / "published"
+"""Runs whose models and machines are described here alone."""
 ENGINES: Final = ("ideal", "ray")
 
 
@@ -38,8 +41,8 @@ def foreseen(row: dict[str, str], *, engine: str, draws: int) -> Foreseen | None
     """Return what is said of a run; None where the planner finds no way to do it."""
     answer = recommend(
         data=int(row["data_bytes"]),
-        model=row["model"],
-        catalogs=(row["catalog"],),
+        model=_own(row["model"]),
+        catalogs=(_own(row["catalog"]),),
         instances=(row["instance_type"],),
         nodes=int(row["nodes"]),
         assume=dict(pair.split("=") for pair in row["assume"].split()),
@@ -59,10 +62,17 @@ def foreseen(row: dict[str, str], *, engine: str, draws: int) -> Foreseen | None
     )
 
 
+def _own(name: str) -> str:
+    """Return the path of a model or a catalog that is described here, the name of a shipped one."""
+    return str(FURTHER / name) if (FURTHER / name).exists() else name
+
+
 def lines(draws: int) -> Iterator[str]:
     """Yield a table of the runs, then a summary of each engine."""
-    with RUNS.open(newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
+    rows = list[dict[str, str]]()
+    for path in (RUNS, FURTHER / "further_runs.csv"):
+        with path.open(newline="", encoding="utf-8") as file:
+            rows += csv.DictReader(file)
     yield "| run | measured | " + " | ".join(f"{e}: equations | simulated | waits for" for e in ENGINES) + " |"
     yield "|---|--:|" + "--:|--:|---|" * len(ENGINES)
     by_engine: dict[str, list[Foreseen]] = {engine: [] for engine in ENGINES}

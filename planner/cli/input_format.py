@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from planner.cli import key_options
 from planner.cli.console import talk
-from planner.cli.keyed_sources import counted, dataset_by_keys
+from planner.cli.keyed_sources import dataset_by_keys
 from planner.cli.sort_formats import refuse_formats
 from planner.cli.sort_keys import KeyOptions
 from planner.errors import BadInputError
@@ -57,17 +57,13 @@ class InputFormat:
             )
 
     def dataset(self, input: str) -> Dataset:
-        """Return the text or the tables below a prefix of an object store, and say what of them is planned for.
+        """Return the text or the tables below a prefix of an object store, or at a path that the nodes reach, and say
+        what of them is planned for.
 
         Raises BadInputError, IoFailureError.
         """
-        from planner.distributed_sort.input_files import files_of
-        from planner.distributed_sort.object_store import SCHEMES
-
-        if not input.startswith(SCHEMES):
-            raise BadInputError(f"--input {input}: is no prefix of an object store: {', '.join(SCHEMES)}")
-        source, encoded_bytes = dataset_by_keys([input], self._keys()), sum(files_of(input).values())
-        talk(f"note: {input} holds {_described(source, encoded_bytes)}")
+        source = dataset_by_keys([input], self._keys())
+        talk(f"note: {input} holds {_described(source, input)}")
         if self.unique:
             talk("note: --unique leaves less than came: the output is checked for order and equal keys, not for loss")
         return source
@@ -76,14 +72,18 @@ class InputFormat:
         return KeyOptions(**vars(self))
 
 
-def _described(source: Dataset, encoded_bytes: int) -> str:
+def _described(source: Dataset, name: str) -> str:
     """Return what there is, in words, and which of its sizes the plan counts."""
-    files = len(source.partitions)
-    objects = f"{files} object{'s' if files > 1 else ''}, none of which is divided while it is staged"
-    planned = format_bytes(source.bytes)
+    from planner.distributed_sort.input_files import files_of, is_manifest
+    from planner.distributed_sort.object_store import is_object
+
+    count, planned = len(source.partitions), format_bytes(source.bytes)
+    files = f"{count} {'object' if is_object(name) else 'file'}{'s' if count > 1 else ''}"
+    if is_object(name):
+        files += ", none of which is divided while it is staged"
     if source.layout.table is None:
-        return f"{planned} of {counted(source)} in {objects}"
-    return (
-        f"{source.records} rows in {objects}: {planned} as they are sorted, for which all is planned, and "
-        f"{format_bytes(encoded_bytes)} as they are stored"
-    )
+        return f"{planned} of {source.layout.counted} in {files}"
+    rows = f"{source.records} rows in {files}: {planned} as they are sorted, for which all is planned"
+    if is_manifest(name):
+        return rows
+    return f"{rows}, and {format_bytes(sum(files_of(name).values()))} as they are stored"

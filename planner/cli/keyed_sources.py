@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from planner.cli.console import talk
 from planner.cli.sort_keys import csv_columns, parsed_keys, parsed_separator
 from planner.errors import BadInputError
+from planner.units import format_bytes
 
 if TYPE_CHECKING:
     from planner.cli.sort_keys import KeyOptions
@@ -17,6 +19,18 @@ def dataset_by_keys(names: Sequence[str], keys: KeyOptions) -> Dataset:
     """Return the text or the tables of that name: manifests, or files that every node reaches by it. Raises
     BadInputError.
     """
+    source = _dataset(names, keys)
+    if compressed := [partition for partition in source.partitions if partition.is_estimated]:
+        size = format_bytes(sum(partition.records for partition in compressed))
+        verb = "is" if len(compressed) == 1 else "are"
+        talk(
+            f"note: {len(compressed)} of {len(source.partitions)} files {verb} compressed. Each is one split: one node "
+            f"decompresses it before the sort. By their beginnings they hold about {size} of text"
+        )
+    return source
+
+
+def _dataset(names: Sequence[str], keys: KeyOptions) -> Dataset:
     from planner.distributed_sort.table_dataset import tables_of
     from planner.distributed_sort.text_dataset import lines_of, rows_of
 
@@ -27,13 +41,6 @@ def dataset_by_keys(names: Sequence[str], keys: KeyOptions) -> Dataset:
     if keys.format == "csv":
         return rows_of(names, csv_columns(keys), unique=keys.unique)
     return lines_of(names, _text_format(keys))
-
-
-def counted(source: Dataset) -> str:
-    """Return what a dataset consists of, in words."""
-    if source.layout.text is None:
-        return source.layout.unit
-    return "lines" if source.layout.text.csv is None else "rows"
 
 
 def _text_format(keys: KeyOptions) -> TextFormat:

@@ -57,8 +57,8 @@ Regions = Annotated[list[str] | None, _means("regions", autocompletion=completio
 Instances = Annotated[list[str] | None, _means("instances", autocompletion=completion.instances)]
 Nodes = Annotated[int | None, _means("nodes")]
 MaxNodes = Annotated[int, _means("max_nodes")]
-Input = Annotated[str | None, _means("input", show_default="generated on the nodes")]
-Output = Annotated[str | None, _means("output", show_default="stays on the nodes")]
+_Input = Annotated[str | None, _means("input", show_default="generated on the nodes")]
+_Output = Annotated[str | None, _means("output", show_default="stays on the nodes")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,8 +111,8 @@ class RequestOptions:
     what_if: Annotated[list[str] | None, _means("scale")] = None
     network_distribution: Annotated[str | None, _means("network_distribution")] = None
     network: Annotated[str, _means("network", autocompletion=completion.among(get_args(NetworkView)))] = Request.network
-    input: Input = None
-    output: Output = None
+    input: _Input = None
+    output: _Output = None
     zones: Annotated[int, _means("zones")] = Request.zones
     discount: Annotated[
         list[str] | None, Option(help="Off the list prices: 15%, aws=15% or 'i4i.*=15%'; beside those in the settings.")

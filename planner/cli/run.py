@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planner.cli import emulation
@@ -34,6 +35,8 @@ def run(*, options: RunOptions, form: InputFormat) -> None:
     Example: planner run --data 1GB --model daytona
 
     Example: planner run --cloud emulated --nodes 4 --rate 400Mbit --data 2GB --model daytona
+
+    Example: planner run --cloud emulated --input sales/ --output sorted/ --format csv --key time:desc --model indy
 
     Example: planner run --cloud aws --data 1TB --model indy --instance i4i.4xlarge --max-cost 50
 
@@ -105,7 +108,8 @@ def _run_emulated(options: RunOptions, form: InputFormat) -> RunReport:
     from planner.cli.cluster_progress import shown_events
     from planner.emulation.run import EmulatedRun, run_emulated
 
-    source = dataset_to_sort(options.data, input=options.input, output=options.output, form=form)
+    output = _absolute(options.output)
+    source = dataset_to_sort(options.data, input=options.input, output=output, form=form)
     emulated_run = EmulatedRun(
         data_bytes=source.bytes if source else parse_size(options.data or ""),
         model=options.model,
@@ -115,11 +119,16 @@ def _run_emulated(options: RunOptions, form: InputFormat) -> RunReport:
         memory_bytes=options.memory_bytes,
         skew=options.skew,
         input=options.input,
-        output=options.output,
+        output=output,
         source=source,
     )
     with shown_events() as on_event:
         return run_emulated(emulated_run, say=talk, on_event=on_event)
+
+
+def _absolute(output: str | None) -> str | None:
+    """Return a path as nodes can use it, whatever directory they work in; the URI of an object store as it is."""
+    return output if not output or "://" in output else str(Path(output).resolve())
 
 
 def _job(options: RunOptions, form: InputFormat) -> Job:

@@ -11,7 +11,7 @@ from typer import Option
 from planner.cli import emulation, renting
 from planner.cli.data_options import Threads
 from planner.cli.files import Force
-from planner.cli.request_options import Data, Input, Instances, Nodes, OneModel, Output
+from planner.cli.request_options import Data, Instances, Nodes, OneModel
 from planner.errors import BadInputError
 from planner.schemas.plan import Request
 from planner.units import parse_size
@@ -70,8 +70,20 @@ class RunOptions:
     burst_rate: emulation.BurstRate = None
     redraw: emulation.Redraw = None
     seed: emulation.Seed = None
-    input: Input = None
-    output: Output = None
+    input: Annotated[
+        str | None,
+        Option(
+            help="What to sort: s3://bucket/path; for emulated nodes also a file, a directory or a manifest here.",
+            show_default="generated on the nodes",
+        ),
+    ] = None
+    output: Annotated[
+        str | None,
+        Option(
+            help="Where it goes: s3://bucket/path; for emulated nodes also an empty directory here.",
+            show_default="stays on the nodes",
+        ),
+    ] = None
     node_identity: renting.NodeIdentity = None
     lend_credentials: Annotated[
         bool,

@@ -174,7 +174,8 @@ def _access(job: Job, rental: RentalOptions) -> StoreAccess:
 
 
 def dataset_to_sort(data: str | None, *, input: str | None, output: str | None, form: InputFormat) -> Dataset | None:
-    """Look from here, before anything is rented or begun, at what there is to sort; None where it is generated.
+    """Look from here, before anything is rented or begun, at what there is to sort; None where it is generated. Input
+    and output are prefixes of an object store, or paths of this machine where the nodes reach these.
 
     Raises BadInputError when there is nothing, or not as much as was said, or something where the output is to go.
     """

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 from typer import Option
 
 from planner.cli.console import show_json, talk
-from planner.cli.keyed_sources import counted, dataset_by_keys
+from planner.cli.keyed_sources import dataset_by_keys
 from planner.cli.sort_keys import KeyOptions
 from planner.errors import BadInputError
 
@@ -76,7 +76,8 @@ def sort_on_ray(
     if json:
         show_json(report)
     else:
-        talk(f"{report['records']} {counted(source)} on {len(report['nodes'])} nodes, checksum {report['checksum']}")
+        count = f"{report['records']} {source.layout.counted}"
+        talk(f"{count} on {len(report['nodes'])} nodes, checksum {report['checksum']}")
 
 
 def files_among(sources: Sequence[Path]) -> list[Path]:

@@ -20,7 +20,6 @@ def validate_on_ray(manifests: Sequence[Path], *, address: str, checksum: int | 
     Raises ValidationFailedError when a copy is not in order, not whole, not what the manifest says, or not of the
     expected checksum.
     """
-    from planner.cli.keyed_sources import counted
     from planner.distributed_sort.dataset import read_manifest
     from planner.ray_cluster.driver_session import ray_session
 
@@ -34,7 +33,9 @@ def validate_on_ray(manifests: Sequence[Path], *, address: str, checksum: int | 
     if json:
         show_json({"copies": copies})
     else:
-        show_text("\n".join(_line(number, copy, unit=counted(dataset)) for number, copy in enumerate(copies, start=1)))
+        show_text(
+            "\n".join(_line(number, copy, unit=dataset.layout.counted) for number, copy in enumerate(copies, start=1))
+        )
     require_sound(copies, checksum=checksum)
 
 

@@ -109,6 +109,13 @@ class Layout:
         return "records" if self.text is None else "bytes"
 
     @property
+    def counted(self) -> str:
+        """What a summary of the data counts, in words."""
+        if self.text is None:
+            return self.unit
+        return "lines" if self.text.csv is None else "rows"
+
+    @property
     def stored_size(self) -> int:
         """Bytes of what blocks and intermediate files count: rows of tables have no one size, so they count bytes."""
         return 1 if self.table is not None else self.record_size
@@ -140,19 +147,25 @@ class Recipe:
 @dataclass(frozen=True, kw_only=True)
 class Copy:
     """A file with a partition's records, which begin `offset` bytes into it: a path on the disks of `node`, or, where
-    that is '', a URI that all reach.
+    that is '', a URI that all reach. Of a file with `compression` (gz, zst) the offset is that in its plain text.
     """
 
     uri: str
     node: str = ""
     offset: int = 0
+    compression: str = ""
+
+    def document(self) -> dict[str, Any]:
+        """Return the copy as a manifest has it."""
+        return {name: value for name, value in asdict(self).items() if value or name != "compression"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Partition:
     """Consecutive records of a dataset. Keys are in hex, and '' like the checksum where nobody has looked.
 
-    A sort of CSV adds `quotes`, which no manifest has. Tables have `groups`: the rows of each row group.
+    A sort of CSV adds `quotes`, which no manifest has. Tables have `groups`: the rows of each row group. How many bytes
+    compressed text has `is_estimated` until it is decompressed.
     """
 
     records: int
@@ -163,6 +176,7 @@ class Partition:
     checksum: str = ""
     quotes: QuoteGrid | None = None
     groups: tuple[int, ...] = ()
+    is_estimated: bool = False
 
     @property
     def uri(self) -> str:
@@ -171,8 +185,10 @@ class Partition:
 
     def document(self) -> dict[str, Any]:
         """Return the partition as a manifest has it."""
-        absent = {"quotes"} if self.groups else {"quotes", "groups"}
-        return {name: value for name, value in asdict(self).items() if name not in absent}
+        optional = {name: value for name in ("groups", "is_estimated") if (value := getattr(self, name))}
+        absent = {"quotes", "groups", "is_estimated"}
+        always = {name: value for name, value in asdict(self).items() if name not in absent}
+        return always | {"copies": [copy.document() for copy in self.copies]} | optional
 
     def for_slice(self, first: int, records: int) -> Partition:
         """Return the partition without what a task does not need that reads some of its records."""

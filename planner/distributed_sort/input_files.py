@@ -10,6 +10,7 @@ from planner.distributed_sort import object_store
 from planner.distributed_sort.dataset import Copy, Layout, Partition
 from planner.distributed_sort.object_store import is_object
 from planner.distributed_sort.partition_reader import read_records
+from planner.distributed_sort.run_files import failing
 from planner.errors import BadInputError
 
 MANIFEST_NAME: Final = "manifest.json"
@@ -22,32 +23,43 @@ _BYTES: Final = Layout(record_size=1)
 def files_of(source: str) -> dict[str, int]:
     """Return the bytes of every file by its path or URI, ordered by name: of several those that are not empty.
 
-    Raises BadInputError where there is none, IoFailureError for a store that cannot be reached.
+    Raises BadInputError where there is none, IoFailureError for what cannot be reached.
     """
     if is_object(source):
         if not (below := object_store.listed(source)):
-            return {source: object_store.size_of(source)}
+            if (size := object_store.size_if_there(source)) is None:
+                raise BadInputError(f"{source}: there is no such object, and none below it")
+            return {source: size}
         files = {uri: size for uri, size in below.items() if size and _is_data(uri[len(source) :])}
-    elif Path(source).is_dir():
-        files = {str(path.resolve()): path.stat().st_size for path in _paths(Path(source))}
+    elif not Path(source).exists():
+        raise BadInputError(f"{source}: there is no such file or directory")
     else:
-        return {str(Path(source).resolve()): Path(source).stat().st_size}
+        with failing("read", source):
+            if not Path(source).is_dir():
+                return {str(Path(source).resolve()): Path(source).stat().st_size}
+            files = {str(path.resolve()): path.stat().st_size for path in _paths(Path(source))}
     if not files:
         raise BadInputError(f"{source}: there are no files in it, or only empty ones")
     return files
 
 
-def beginning_of(name: str, size: int) -> Iterator[bytes]:
+def size_of(name: str) -> int:
+    """Return the bytes of a file. Raises IoFailureError."""
+    with failing("read", name):
+        return object_store.size_of(name) if is_object(name) else Path(name).stat().st_size
+
+
+def beginning_of(name: str, size: int, *, piece_bytes: int = _PIECE_BYTES) -> Iterator[bytes]:
     """Yield a file from its beginning on, a piece at a time. Raises IoFailureError."""
     partition = Partition(records=size, copies=(Copy(uri=name),))
-    for first in range(0, size, _PIECE_BYTES):
-        count = min(_PIECE_BYTES, size - first)
+    for first in range(0, size, piece_bytes):
+        count = min(piece_bytes, size - first)
         yield read_records(partition, _BYTES, first=first, records=count).tobytes()
 
 
 def is_manifest(source: str) -> bool:
     """Whether a source is a manifest of partitions. Raises OSError."""
-    if is_object(source) or Path(source).is_dir():
+    if is_object(source) or not Path(source).is_file():
         return False
     with Path(source).open("rb") as file:
         return b'"planner-manifest-' in file.read(200)

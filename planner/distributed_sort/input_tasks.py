@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from planner.distributed_sort.dataset import Dataset, Partition
-from planner.distributed_sort.job import Emit
+from planner.distributed_sort.events import Emit
 from planner.distributed_sort.nodes import LOST, Nodes
 from planner.distributed_sort.partition_reader import nodes_with
 from planner.errors import IoFailureError

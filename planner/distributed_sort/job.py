@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from planner.distributed_sort.compressed_input import with_plain_copies
 from planner.distributed_sort.dataset import Dataset, Partition
+from planner.distributed_sort.events import Emit
 from planner.distributed_sort.ledger import Journal, Ledger
 from planner.distributed_sort.node_environment import JobFiles
 from planner.distributed_sort.nodes import LOST, Nodes
@@ -21,8 +23,6 @@ from planner.statistics.slow_node_screening import Drop
 
 _WORTH_AVOIDING: Final = 1 / 3
 """Of what a slow node shall store: if more is still to come, it takes longer than doing all of it again elsewhere."""
-Emit = Callable[[dict[str, Any]], None]
-"""Receives events as JSON-able values."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,13 +113,20 @@ class Job:
 
     def notice_losses(self, *, at_once: bool = False) -> frozenset[str]:
         """Take note of lost nodes and return them. Raises IoFailureError naming input that was lost with them."""
-        gone = self.nodes.newly_lost(at_once=at_once)
-        if gone:
+        before = self.nodes.lost
+        self.after_losses(self.nodes.newly_lost(at_once=at_once))
+        return self.nodes.lost - before
+
+    def after_losses(self, gone: frozenset[str]) -> None:
+        """Forget what was on lost nodes, and see to the input that was there. Raises what `require_inputs` does."""
+        while gone:
             self.emit({"event": "lost", "nodes": sorted(gone), "left": self.nodes.names})
-            self.ledger.forget_nodes(gone, self.nodes.names)
-            self.journal.owners(self.ledger.owner)
-            self.require_inputs()
-        return gone
+            self._forget(gone)
+            gone = self.require_inputs()
+
+    def _forget(self, gone: frozenset[str]) -> None:
+        self.ledger.forget_nodes(gone, self.nodes.names)
+        self.journal.owners(self.ledger.owner)
 
     def judge(self, drop: Drop) -> bool:
         """Report a slow node, leave it out if much is still to come to it, and say whether it was left out."""
@@ -142,12 +149,14 @@ class Job:
         if len(left) < copies or needed_bytes > free_bytes or not is_available:
             return False
         self.nodes.avoid(node)
-        self.ledger.forget_nodes(frozenset({node}), self.nodes.names)
-        self.journal.owners(self.ledger.owner)
+        self._forget(frozenset({node}))
+        self.after_losses(self.require_inputs())
         return True
 
-    def require_inputs(self) -> None:
-        """Raise IoFailureError naming the partitions of the input that are still needed but lost."""
+    def require_inputs(self) -> frozenset[str]:
+        """Have what is still needed of compressed input decompressed again where that is lost, and return the nodes
+        that are lost meanwhile. Raises IoFailureError naming the partitions that are still needed but lost.
+        """
         needed = {self.slices[number].partition for number in self.ledger.slices_missing()}
         partitions, names = self.request.source.partitions, self.nodes.names
         lost = [
@@ -162,6 +171,11 @@ class Job:
                 for partition in lost
             ]
             raise IoFailureError(f"lost with {gone}, and there is neither a copy nor a recipe to remake it", lines)
+        before = self.nodes.lost
+        source, read_bytes = with_plain_copies(self.request.source, self.files, self.nodes, self.emit, needed=needed)
+        self.request = replace(self.request, source=source)
+        self.moved.input_read += read_bytes
+        return self.nodes.lost - before
 
     def usage(self) -> dict[str, list[dict[str, float]]]:
         """Return each remaining node's samples; times are in seconds from the job's beginning."""

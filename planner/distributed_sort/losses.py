@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
-from planner.distributed_sort.job import Emit
+from planner.distributed_sort.events import Emit
 from planner.distributed_sort.nodes import Nodes
 from planner.errors import IoFailureError, PlannerError
 

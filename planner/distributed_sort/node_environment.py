@@ -67,6 +67,10 @@ class JobFiles:
         disks = [node_memory()] if self.in_memory else scratch_directories(self.directory)
         return [disk / f".planner-sort-{self.job}" for disk in disks]
 
+    def plain_folders(self) -> list[Path]:
+        """Return the folders of decompressed input on this node, one on each disk that takes intermediate files."""
+        return [disk / f".planner-sort-{self.job}-plain" for disk in scratch_directories(self.directory)]
+
     @property
     def in_store(self) -> bool:
         """Whether the output goes to an object store."""

@@ -168,12 +168,12 @@ def validate(partition: Partition, layout: Layout, threads: int = 1) -> bytes:
 
 def clean(files: JobFiles) -> None:
     """Delete a job's intermediate files on this node."""
-    free_space(files.run_folders())
+    free_space([*files.run_folders(), *files.plain_folders()])
 
 
 def undo(files: JobFiles) -> None:
     """Delete a job's intermediate files on this node and what it has written of the output."""
-    free_space(files.run_folders())
+    clean(files)
     if files.in_store:
         delete_partitions(files.output)
     else:

@@ -34,6 +34,11 @@ def is_object(uri: str) -> bool:
     return uri.startswith(SCHEMES)
 
 
+def is_partition_name(name: str) -> bool:
+    """Say whether an output partition is called so."""
+    return _PART.fullmatch(name) is not None
+
+
 def read_range(uri: str, into: NDArray[np.uint8], *, offset: int) -> None:
     """Fill `into` with the bytes of an object from `offset` on. Raises IoFailureError naming node and object."""
     if not len(into):
@@ -70,9 +75,27 @@ def write_file(uri: str, path: Path) -> int:
 
 def size_of(uri: str) -> int:
     """Return the bytes of an object. Raises IoFailureError."""
+    return version_of(uri)[0]
+
+
+def version_of(uri: str) -> tuple[int, str]:
+    """Return the bytes of an object, and what is another text when it is another object. Raises IoFailureError."""
     store, path = _store_and_path(uri)
     with _failing("read", uri):
-        return int(_obstore().head(store, path)["size"])
+        head = _obstore().head(store, path)
+    return int(head["size"]), f"{head.get('e_tag')} {head['last_modified']}"
+
+
+def size_if_there(uri: str) -> int | None:
+    """Return the bytes of an object, None where there is none. Raises IoFailureError."""
+    from obstore.exceptions import NotFoundError
+
+    store, path = _store_and_path(uri)
+    with _failing("read", uri):
+        try:
+            return int(_obstore().head(store, path)["size"]) if path else None
+        except (NotFoundError, FileNotFoundError):
+            return None
 
 
 def listed(prefix: str) -> dict[str, int]:
@@ -100,7 +123,7 @@ def delete_partitions(prefix: str) -> None:
     store, path = _store_and_path(prefix)
     with _failing("delete", prefix):
         listed = _obstore().list_with_delimiter(store, prefix=path or None)["objects"]
-        names = [entry["path"] for entry in listed if _PART.fullmatch(entry["path"].rpartition("/")[2])]
+        names = [entry["path"] for entry in listed if is_partition_name(entry["path"].rpartition("/")[2])]
         if names:
             _obstore().delete(store, names)
 

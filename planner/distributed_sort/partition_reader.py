@@ -64,7 +64,7 @@ def copy_here(partition: Partition) -> Copy:
 
 
 def _copies_here(partition: Partition) -> list[Copy]:
-    reached = (copy for copy in partition.copies if copy.node in ("", node_name()))
+    reached = (copy for copy in partition.copies if copy.node in ("", node_name()) and not copy.compression)
     return sorted(reached, key=lambda copy: not copy.node)
 
 
@@ -78,13 +78,19 @@ def naming_file(partition: Partition) -> Iterator[None]:
 
 
 def nodes_with(partition: Partition) -> list[str]:
-    """Return the nodes that a partition is to be read on: those whose disks it lies on, [''] where any can read it."""
-    nodes = [copy.node for copy in partition.copies if copy.node]
+    """Return the nodes that a partition is to be read on: those whose disks it lies on, [''] where any can read it.
+    Where there is a plain copy, nobody needs a compressed one.
+    """
+    plain = [copy for copy in partition.copies if not copy.compression]
+    nodes = [copy.node for copy in plain or partition.copies if copy.node]
     return nodes or ([""] if partition.copies or partition.recipe else [])
 
 
 def _named(partition: Partition) -> str:
-    return partition.uri if partition.copies else f"a partition of {partition.records} records"
+    """Return what the user calls the file: not the text that a compressed one has become."""
+    if not partition.copies:
+        return f"a partition of {partition.records} records"
+    return next((copy.uri for copy in partition.copies if copy.compression), partition.uri)
 
 
 def _read_copy(copy: Copy, into: Bytes, *, offset: int) -> None:

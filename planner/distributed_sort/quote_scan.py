@@ -9,8 +9,8 @@ import numpy as np
 
 from planner.distributed_sort import partition_reader
 from planner.distributed_sort.dataset import Dataset, Layout, Partition
+from planner.distributed_sort.events import Emit
 from planner.distributed_sort.input_tasks import InputTask, outcomes
-from planner.distributed_sort.job import Emit
 from planner.distributed_sort.nodes import Nodes
 from planner.distributed_sort.quote_grid import grid_of, step_bytes_of
 from planner.native import core

@@ -8,13 +8,16 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from planner.distributed_sort import node_tasks, object_store, staging
+from planner.distributed_sort import node_tasks, staging
 from planner.distributed_sort.dataset import Dataset, Partition, dataset_of
+from planner.distributed_sort.events import Emit
 from planner.distributed_sort.generate import INPUT, generate
-from planner.distributed_sort.job import Emit, SortRequest
+from planner.distributed_sort.job import SortRequest
 from planner.distributed_sort.losses import Losses, lost_of
 from planner.distributed_sort.node_environment import JobFiles
 from planner.distributed_sort.nodes import Nodes
+from planner.distributed_sort.object_store import is_object
+from planner.distributed_sort.places import place_of
 from planner.distributed_sort.sort import sort_dataset
 from planner.distributed_sort.staging import Moved
 from planner.distributed_sort.validate import Validation, copy_summaries, validated, validation_of, with_sound_copies
@@ -50,10 +53,11 @@ class RunResult:
 
 @dataclass(frozen=True, kw_only=True)
 class RunRequest:
-    """What to run. The input is `source`, in an object store, or without one `records` test records.
+    """What to run. The input is `source`, or without one `records` test records.
 
-    `output` is a prefix in an object store: '' leaves the output on the nodes. `in_place` sorts straight from the store
-    and to it; otherwise data is staged in before the sort and out after it. `rates`, `on_volume`, `in_memory` and
+    `output` is a prefix in an object store, or a folder that all nodes reach: '' leaves the output on the nodes.
+    `in_place` sorts straight from the store and to it; otherwise objects are staged in before the sort and the output
+    is staged out after it. Files that all nodes reach are sorted where they lie. `rates`, `on_volume`, `in_memory` and
     `memory_bytes` are those of a SortRequest. Somebody replaces lost nodes within `replaced_within_s`, if it is not 0.
     """
 
@@ -92,8 +96,8 @@ def run(request: RunRequest, *, ray: Any, journal: Path, emit: Emit) -> RunResul
     steps = _Steps(emit=emit)
     nodes = steps.timed("connect", lambda: Nodes(ray))
     if request.output:
-        tried = nodes.run(nodes.names[0], object_store.require_writable, request.output)
-        nodes.outcomes([tried], doing="the store was tried")
+        tried = nodes.run(nodes.names[0], place_of(request.output).require_writable, request.output)
+        nodes.outcomes([tried], doing="the place of the output was tried")
     for folder in (INPUT, OUTPUT):
         nodes.on_all(node_tasks.undo, JobFiles(job=folder, output=folder, on_volume=request.on_volume))
     staged: dict[str, Moved] = {}
@@ -174,8 +178,8 @@ def _undone(request: RunRequest, output: str) -> Callable[[Nodes], None]:
     def undone(nodes: Nodes) -> None:
         nodes.on_all(node_tasks.undo, JobFiles(job=output, output=output, on_volume=request.on_volume))
         if output == OUTPUT and request.output:
-            deleted = nodes.run(nodes.names[0], object_store.delete_partitions, request.output)
-            nodes.outcomes([deleted], doing="what had been sent to the store was deleted")
+            deleted = nodes.run(nodes.names[0], place_of(request.output).delete_partitions, request.output)
+            nodes.outcomes([deleted], doing="what had been sent was deleted")
 
     return undone
 
@@ -235,7 +239,7 @@ def _sort_request(request: RunRequest, source: Dataset, nodes: Nodes, *, sums_in
 def _input(request: RunRequest, nodes: Nodes, steps: _Steps, staged: dict[str, Moved]) -> tuple[Dataset, str]:
     """Return the dataset to sort and its checksum, '' if the sort is to find it; `staged` gets what staging moved."""
     source = request.source
-    if source is not None and request.in_place:
+    if source is not None and (request.in_place or not _is_in_store(source)):
         return source, ""
     if source is not None:
         local, staged["stage in"] = steps.timed("stage in", lambda: staging.stage_in(nodes, source))
@@ -244,6 +248,10 @@ def _input(request: RunRequest, nodes: Nodes, steps: _Steps, staged: dict[str, M
         "generate", lambda: generate(nodes, records=request.records, skew=request.skew, on_volume=request.on_volume)
     )
     return made, steps.timed("checksum of the input", lambda: validated(nodes, made)).checksum
+
+
+def _is_in_store(source: Dataset) -> bool:
+    return any(is_object(copy.uri) for partition in source.partitions for copy in partition.copies)
 
 
 def _output(

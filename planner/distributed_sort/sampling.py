@@ -7,20 +7,22 @@ from typing import Any
 from planner.distributed_sort import node_tasks
 from planner.distributed_sort.content import content_of
 from planner.distributed_sort.dataset import Dataset, Layout
+from planner.distributed_sort.events import Emit
 from planner.distributed_sort.input_tasks import InputTask, outcomes
-from planner.distributed_sort.job import Emit, SortRequest
+from planner.distributed_sort.job import SortRequest
 from planner.distributed_sort.nodes import Nodes
 from planner.distributed_sort.partitioning import SAMPLE_PER_PARTITION, split
 from planner.errors import BadInputError
 
 
-def splitting_of(request: SortRequest, nodes: Nodes, emit: Emit, *, partitions: int) -> tuple[Any, int]:
-    """Return splitters chosen from a sample of the input, and the bytes read for it.
+def splitting_of(
+    request: SortRequest, source: Dataset, nodes: Nodes, emit: Emit, *, partitions: int
+) -> tuple[Any, int]:
+    """Return splitters chosen from a sample of `source`, the input as it can be read, and the bytes read for it.
 
     Larger partitions give more of the sample. `request.uniform` reads nothing: keys are then taken as spread evenly.
     Raises IoFailureError when a partition cannot be had.
     """
-    source = request.source
     if request.uniform and (source.layout.text or source.layout.table):
         raise BadInputError("text and tables are not evenly spread over all values: sort them without --uniform")
     if request.uniform:

@@ -4,31 +4,25 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
-from planner.distributed_sort import node_tasks, sampling
+from planner.distributed_sort import node_tasks
+from planner.distributed_sort.beginning import DECOMPRESS_PHASE, SAMPLE_PHASE, outlived, started
 from planner.distributed_sort.content import Summary, content_of
 from planner.distributed_sort.coordination import reduce, shuffle
-from planner.distributed_sort.dataset import Dataset, Layout, Partition
-from planner.distributed_sort.job import Emit, Job, SortRequest, progress
+from planner.distributed_sort.dataset import Dataset, Layout
+from planner.distributed_sort.events import Emit
+from planner.distributed_sort.job import Job, SortRequest
 from planner.distributed_sort.ledger import Journal, Ledger
-from planner.distributed_sort.link_probe import PROBE_BYTES, link_bytes_per_s
 from planner.distributed_sort.node_environment import JobFiles, available_bytes
 from planner.distributed_sort.nodes import Nodes
 from planner.distributed_sort.object_store import is_object
-from planner.distributed_sort.quote_scan import with_quotes
 from planner.distributed_sort.slicing import slices
-from planner.distributed_sort.splittings import AnySplitting
 from planner.errors import BadInputError, IoFailureError, PlannerError
-from planner.sort_policy.placement import fits_in_cache, share_out
-from planner.sort_policy.sizing import SORT_BUFFERS, TEXT_SORT_BUFFERS, Sizes, choose_sizes
-
-SAMPLE_PHASE: Final = "sample"
-_PROBES_PER_NODE: Final = 2
-"""Links are measured where a node has more data than so many measurements take."""
+from planner.sort_policy.placement import fits_in_cache
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,10 +100,19 @@ def _prepared(request: SortRequest, *, ray: Any, journal: Journal, emit: Emit) -
         raise BadInputError(f"{request.output} keeps copies of its own: ask for one, not {request.copies}")
     nodes = Nodes(ray, directory=request.directory)
     samplers, began, began_at_s, began_cpu_s = nodes.watch(), time.monotonic(), time.time(), time.process_time()
-    source, scanned_bytes = with_quotes(request.source, nodes, emit)
-    request = replace(request, source=source)
-    sizes = _sizes(request, nodes)
-    start = _resumed(request, sizes, nodes, journal) or _begun(request, sizes, nodes, journal, emit)
+    files = _files(request)
+    if (earlier := journal.read(files.job)) is None:
+        nodes.on_all(node_tasks.clean, files)
+    try:
+        start = outlived(nodes, lambda: started(request, files, nodes, emit, earlier=earlier))
+    except PlannerError:
+        if earlier is None:
+            nodes.on_all(node_tasks.clean, files)
+        raise
+    if earlier is None:
+        slice_records = start.sizes.slice_records
+        journal.begin(job=files.job, slice_records=slice_records, splitting=start.splitting, owner=start.owner)
+    request = replace(request, source=start.source)
     cut = list(slices(request.source, start.sizes.slice_records))
     is_cached = fits_in_cache(
         node_bytes=request.source.bytes / len(nodes.names), available_bytes=available_bytes(nodes.facts.values())
@@ -118,7 +121,7 @@ def _prepared(request: SortRequest, *, ray: Any, journal: Journal, emit: Emit) -
         request=request,
         ray=ray,
         nodes=nodes,
-        files=replace(_files(request), cached=is_cached),
+        files=replace(files, cached=is_cached),
         sizes=start.sizes,
         slices=cut,
         splitting_reference=ray.put(start.splitting),
@@ -130,50 +133,15 @@ def _prepared(request: SortRequest, *, ray: Any, journal: Journal, emit: Emit) -
         began_at_s=began_at_s,
         began_cpu_s=began_cpu_s,
     )
-    job.moved.sample_read = start.sample_bytes + scanned_bytes
-    job.timeline.append({"phase": SAMPLE_PHASE, "start_s": 0.0, "end_s": time.monotonic() - began})
+    job.moved.sample_read, job.moved.input_read = start.sample_bytes, start.compressed_bytes
+    if start.compressed_bytes:
+        job.timeline.append({"phase": DECOMPRESS_PHASE, "start_s": 0.0, "end_s": start.decompressed_s})
+    job.timeline.append({"phase": SAMPLE_PHASE, "start_s": start.decompressed_s, "end_s": time.monotonic() - began})
     if start.done is not None:
         job.ledger.done = start.done
         _take_stock(job)
-    job.require_inputs()
+    job.after_losses(job.require_inputs())
     return job, start.done is not None
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Start:
-    """What is decided before the first phase; `done` has the partitions that an earlier call finished, if there was
-    one.
-    """
-
-    sizes: Sizes
-    splitting: AnySplitting
-    owner: list[str]
-    sample_bytes: int = 0
-    done: dict[int, tuple[Partition, bytes]] | None = None
-
-
-def _resumed(request: SortRequest, sizes: Sizes, nodes: Nodes, journal: Journal) -> _Start | None:
-    """Return the start of an earlier call that left a journal, if there was one."""
-    if (earlier := journal.read(job_name(request))) is None:
-        return None
-    slice_records, splitting, owner, done = earlier
-    sizes = sizes.going_on(
-        slice_records=slice_records,
-        record_size=request.source.layout.record_size,
-        store_bytes=min(nodes.store_bytes.values()),
-    )
-    return _Start(sizes=sizes, splitting=splitting, owner=owner, done=done)
-
-
-def _begun(request: SortRequest, sizes: Sizes, nodes: Nodes, journal: Journal, emit: Emit) -> _Start:
-    """Free the nodes of old files, sample the input, share out the partitions, and begin a journal."""
-    name = job_name(request)
-    nodes.on_all(node_tasks.clean, _files(request))
-    emit(progress(SAMPLE_PHASE, request.source, records=0, nodes=len(nodes.names)))
-    splitting, sample_bytes = sampling.splitting_of(request, nodes, emit, partitions=sizes.partitions)
-    owner = share_out(splitting.weights, _rates(request.rates, nodes.names))
-    journal.begin(job=name, slice_records=sizes.slice_records, splitting=splitting, owner=owner)
-    return _Start(sizes=sizes, splitting=splitting, owner=owner, sample_bytes=sample_bytes)
 
 
 def _files(request: SortRequest) -> JobFiles:
@@ -184,27 +152,6 @@ def _files(request: SortRequest) -> JobFiles:
         on_volume=request.on_volume,
         in_memory=request.in_memory,
     )
-
-
-def _sizes(request: SortRequest, nodes: Nodes) -> Sizes:
-    store_bytes = min(nodes.store_bytes.values())
-    is_worth_it = request.source.bytes > _PROBES_PER_NODE * PROBE_BYTES * len(nodes.names)
-    layout = request.source.layout
-    sizes = choose_sizes(
-        data_bytes=request.source.bytes,
-        record_size=layout.record_size,
-        node_count=len(nodes.names),
-        memory_bytes=request.memory_bytes or store_bytes,
-        store_bytes=store_bytes,
-        replicated=request.copies > 1,
-        concurrency=nodes.concurrency,
-        link_bytes_per_s=link_bytes_per_s(nodes) if is_worth_it else None,
-        sort_buffers=TEXT_SORT_BUFFERS if layout.text or layout.table else SORT_BUFFERS,
-    )
-    longest = max((rows for partition in request.source.partitions for rows in partition.groups), default=0)
-    if longest <= sizes.slice_records:
-        return sizes
-    return sizes.going_on(slice_records=longest, record_size=layout.record_size, store_bytes=store_bytes)
 
 
 def _take_stock(job: Job) -> None:
@@ -218,14 +165,6 @@ def _take_stock(job: Job) -> None:
             if all(owner == node for owner in job.ledger.owner[first:end]):
                 records = stored * layout.stored_size // layout.record_size
                 job.ledger.record({number: records}, first=first, end=end)
-
-
-def _rates(user_rates: Mapping[str, float], names: list[str]) -> dict[str, float]:
-    """Return the rate of each node; a node without one gets the mean of those given."""
-    if unknown := sorted(user_rates.keys() - set(names)):
-        raise BadInputError(f"rates of unknown nodes {', '.join(unknown)}; there are {', '.join(names)}")
-    mean = sum(user_rates.values()) / len(user_rates) if user_rates else 1.0
-    return {name: user_rates.get(name, mean) for name in names}
 
 
 def _result(job: Job, *, resumed: bool) -> tuple[Dataset, ClusterSortReport]:

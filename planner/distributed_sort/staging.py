@@ -1,4 +1,4 @@
-"""Bringing the input from an object store to the nodes' disks, and the output from there to the store.
+"""Bringing the input from an object store to the nodes' disks, and the output from there to a store or a folder.
 
 Objects of fixed records are cut into pieces, so that nodes and disks get equal shares whatever the objects' sizes.
 Those of text and of tables come whole, as no cut is known before they are read. A piece names its object as a second
@@ -16,17 +16,19 @@ import numpy as np
 
 from planner.arrays import Bytes
 from planner.distributed_sort import object_store
+from planner.distributed_sort.compressed_input import COMPRESSED_PIECE_BYTES, plain_text, with_plain_copy
 from planner.distributed_sort.content import content_of
 from planner.distributed_sort.copies import tried_on_each_copy
 from planner.distributed_sort.dataset import Copy, Dataset, Layout, Partition
+from planner.distributed_sort.input_files import MANIFEST_NAME, files_of
 from planner.distributed_sort.node_environment import JobFiles, node_name
 from planner.distributed_sort.nodes import Nodes
+from planner.distributed_sort.object_store import is_object
+from planner.distributed_sort.places import place_of
 from planner.distributed_sort.run_files import failing, write_whole
 from planner.errors import BadInputError, IoFailureError
 from planner.native import core, core_errors
 
-MANIFEST: Final = "manifest.json"
-"""Lies beside the output partitions and is written last: if it exists, all of them do."""
 _PIECES_PER_DISK: Final = 4
 _LEAST_PIECE_BYTES: Final = 1_000_000
 
@@ -48,24 +50,26 @@ class Moved:
     requests: int
 
 
-def dataset_below(prefix: str, layout: Layout) -> Dataset:
-    """Return all objects below a prefix as a dataset, in the order of their names.
+def dataset_below(source: str, layout: Layout) -> Dataset:
+    """Return all objects below a prefix, or all files in a directory, as a dataset, in the order of their names.
 
     Raises BadInputError where there is none, or one that does not hold whole records, IoFailureError.
     """
-    sizes = {uri: size for uri, size in object_store.listed(prefix).items() if size}
-    if not sizes:
-        raise BadInputError(f"{prefix}: there are no objects below it, or only empty ones")
+    sizes = files_of(source)
     if torn := [f"{uri}: {size} bytes" for uri, size in sizes.items() if size % layout.record_size]:
-        raise BadInputError(f"{prefix}: not all objects hold whole records of {layout.record_size} bytes", torn[:10])
+        raise BadInputError(f"{source}: not all files hold whole records of {layout.record_size} bytes", torn[:10])
     partitions = (Partition(records=size // layout.record_size, copies=(Copy(uri=uri),)) for uri, size in sizes.items())
     return Dataset(partitions=tuple(partitions), layout=layout)
 
 
-def require_empty(prefix: str) -> None:
-    """Raise BadInputError when there is anything below a prefix, which output could be confused with."""
-    if objects := list(object_store.listed(prefix)):
-        raise BadInputError(f"{prefix}: not empty; name another prefix, or remove what is there", objects[:10])
+def require_empty(place: str) -> None:
+    """Raise BadInputError when there is anything below a prefix, or in a folder, which output could be confused with,
+    or a file where the folder should be.
+    """
+    if not is_object(place) and Path(place).exists() and not Path(place).is_dir():
+        raise BadInputError(f"{place} is a file: name a directory for the output")
+    if files := list(place_of(place).listed(place)):
+        raise BadInputError(f"{place}: not empty; name another place, or remove what is there", files[:10])
 
 
 def stage_in(nodes: Nodes, source: Dataset) -> tuple[Dataset, Moved]:
@@ -89,8 +93,8 @@ def stage_in(nodes: Nodes, source: Dataset) -> tuple[Dataset, Moved]:
 
 
 def stage_out(nodes: Nodes, dataset: Dataset, prefix: str) -> tuple[Dataset, Moved]:
-    """Have the nodes send a dataset's partitions below a prefix; return it as it lies there, and what was moved. A
-    partition that cannot be sent is sent from its next copy.
+    """Have the nodes send a dataset's partitions below a prefix, or to a folder; return it as it lies there, and what
+    was moved. A partition that cannot be sent is sent from its next copy.
 
     Raises IoFailureError; what was sent stays there.
     """
@@ -102,7 +106,9 @@ def stage_out(nodes: Nodes, dataset: Dataset, prefix: str) -> tuple[Dataset, Mov
         dataset,
         lambda node, alone, number: nodes.run(node, send, alone, object_uri(prefix, number) + suffix),
     ).complete(doing="the output was sent")
-    (sizes,) = nodes.outcomes([nodes.run(nodes.names[0], object_store.listed, prefix)], doing="the output was listed")
+    (sizes,) = nodes.outcomes(
+        [nodes.run(nodes.names[0], place_of(prefix).listed, prefix)], doing="the output was listed"
+    )
     require_sizes(staged, sizes)
     return _all_of(staged, dataset.layout)
 
@@ -118,15 +124,17 @@ def require_sizes(staged: list[Staged], sizes: dict[str, int]) -> None:
     sent = {piece.partition.uri: piece.bytes for piece in staged}
     wrong = [f"{uri}: {sizes.get(uri)} bytes instead of {size}" for uri, size in sent.items() if sizes.get(uri) != size]
     if wrong:
-        raise IoFailureError("the store does not hold what was sent to it", wrong[:10])
+        raise IoFailureError("not all is there that was sent", wrong[:10])
 
 
 def publish(nodes: Nodes, dataset: Dataset, prefix: str) -> str:
-    """Write the manifest beside the output in the store and return its URI. Raises IoFailureError."""
-    uri = f"{prefix.rstrip('/')}/{MANIFEST}"
+    """Write the manifest beside the output, last: if it exists, all of the output does. Return its URI. Raises
+    IoFailureError.
+    """
+    uri = f"{prefix.rstrip('/')}/{MANIFEST_NAME}"
     content = np.frombuffer(dataset.to_json().encode(), np.uint8)
     nodes.outcomes(
-        [nodes.run(nodes.names[0], object_store.write_object, uri, content)], doing="the manifest was written"
+        [nodes.run(nodes.names[0], place_of(uri).write_object, uri, content)], doing="the manifest was written"
     )
     return uri
 
@@ -175,10 +183,15 @@ def fetch(piece: Partition, layout: Layout, files: JobFiles, number: int, thread
 
 
 def fetch_whole(partition: Partition, layout: Layout, files: JobFiles, number: int) -> Staged:
-    """Copy the object of a partition to a disk of this node as it is, with what the partition leaves out. Raises
-    IoFailureError where it is shorter than it was.
+    """Copy the object of a partition to a disk of this node, with what the partition leaves out: as it is, or as plain
+    text if it is compressed. Raises IoFailureError where it is shorter than it was, BadInputError where it is damaged.
     """
     (there, *_), path = partition.copies, Path(files.output_uri(number))
+    if there.compression:
+        plain_bytes = write_whole(path, plain_text(there), durable=False)
+        size = object_store.size_of(there.uri)
+        plain = with_plain_copy(partition, there, path, plain_bytes)
+        return Staged(partition=plain, bytes=size, requests=-(-size // COMPRESSED_PIECE_BYTES))
     size = object_store.size_of(there.uri) if layout.table else there.offset + partition.records
     steps = range(0, size, object_store.REQUEST_BYTES)
 
@@ -194,10 +207,10 @@ def fetch_whole(partition: Partition, layout: Layout, files: JobFiles, number: i
 
 
 def send(partition: Partition, uri: str) -> Staged:
-    """Copy a partition from this node's disk to the store."""
+    """Copy a partition from this node's disk to where it goes."""
     path = Path(partition.uri)
     with failing("read", path):
         size = path.stat().st_size
-    requests = object_store.write_file(uri, path)
+    requests = place_of(uri).write_file(uri, path)
     there = replace(partition.copies[0], uri=uri, node="")
     return Staged(partition=replace(partition, copies=(there,)), bytes=size, requests=requests)

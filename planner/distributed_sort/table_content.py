@@ -14,8 +14,8 @@ import numpy as np
 from planner.arrays import Bytes, Ints
 from planner.distributed_sort import partition_reader, table_blocks
 from planner.distributed_sort.dataset import Layout, Partition
-from planner.distributed_sort.partition_reader import Slice
-from planner.distributed_sort.table_file import opened, parquet_of
+from planner.distributed_sort.partition_reader import Slice, copy_here
+from planner.distributed_sort.table_file import opened, opened_copy, parquet_of
 from planner.distributed_sort.table_format import TableFormat
 from planner.distributed_sort.table_splitting import TableSplitting, split_tables
 from planner.distributed_sort.table_summary import TableSummary, shown_keys
@@ -81,12 +81,12 @@ class Tables:
 
     def read_slice(self, partition: Partition, slice_: Slice) -> Any:
         """See Content: the row groups that begin in the slice. Raises IoFailureError when the file has changed."""
-        with opened(partition) as file:
-            rows = [file.metadata.row_group(group).num_rows for group in range(file.metadata.num_row_groups)]
+        with opened_copy(copy := copy_here(partition)) as (file, footer):
+            rows = footer.group_rows
             if sum(rows) != partition.records:
-                raise IoFailureError(
-                    f"{partition.uri} has {sum(rows)} rows instead of {partition.records}: it was changed"
-                )
+                raise IoFailureError(f"{copy.uri} has {sum(rows)} rows instead of {partition.records}: it was changed")
+            if not footer.schema.equals(self._schema):
+                raise IoFailureError(f"{copy.uri} has other columns than before: it was changed")
             begins = np.cumsum([0, *rows[:-1]])
             within = (begins >= slice_.first) & (begins < slice_.first + slice_.records)
             groups = [group for group in np.flatnonzero(within).tolist() if rows[group]]

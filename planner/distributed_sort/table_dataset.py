@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,6 +22,7 @@ _FOOTERS_AT_ONCE: Final = 16
 _MOST_DECODED: Final = 8
 """Files of which a few rows are decoded, as footers do not say how large rows are in memory."""
 _DECODED_ROWS: Final = 1 << 14
+_MOST_NAMED: Final = 5
 _LEAST_GROUP_ROWS: Final = 1 << 17
 """Of row groups of the output: those of small files would make it large and slow to read."""
 
@@ -47,7 +49,10 @@ def tables_of(sources: Sequence[str], keys: Sequence[str], *, unique: bool = Fal
     first = read[0]
     for source in read:
         if not source.schema.equals(first.schema):
-            raise BadInputError(f"{source.name}: its columns are not those of {first.name}; schemas must be equal")
+            raise BadInputError(
+                f"{source.name}: its columns are not those of {first.name}; schemas must be equal",
+                _unlike(source.schema, first.schema),
+            )
     parse_table_keys(keys, first.schema)
     table = TableFormat(schema=serialized_schema(first.schema), keys=tuple(keys), unique=unique, **first.style)
     partitions = tuple(partition for source in read for partition in source.partitions)
@@ -68,15 +73,25 @@ def _of_files(source: str) -> Iterator[_Source]:
 def _of_file(name: str, *, is_decoded: bool) -> _Source:
     copy = Copy(uri=name)
     try:
-        with opened_copy(copy) as file:
-            footer, schema = file.metadata, file.schema_arrow
-            groups = tuple(footer.row_group(group).num_rows for group in range(footer.num_row_groups))
+        with opened_copy(copy) as (file, footer):
             row_bytes = _decoded_row_bytes(file) if is_decoded else None
     except BadInputError as error:
         raise BadInputError(f"{name}: {error.message}") from error
-    partition = Partition(records=footer.num_rows, copies=(copy,), groups=groups)
-    style = asdict(style_of(footer, schema))
-    return _Source(name=name, partitions=(partition,), schema=schema, style=style, row_bytes=row_bytes)
+    partition = Partition(records=footer.metadata.num_rows, copies=(copy,), groups=footer.group_rows)
+    style = asdict(style_of(footer.metadata, footer.schema))
+    return _Source(name=name, partitions=(partition,), schema=footer.schema, style=style, row_bytes=row_bytes)
+
+
+def _unlike(schema: Any, first: Any) -> list[str]:
+    """Return the first columns that differ, in words."""
+    pairs = enumerate(zip_longest(map(_field, schema), map(_field, first), fillvalue="no more columns"), 1)
+    return [f"column {number}: {own} instead of {other}" for number, (own, other) in pairs if own != other][
+        :_MOST_NAMED
+    ]
+
+
+def _field(field: Any) -> str:
+    return f"{field.name} {field.type}{'' if field.nullable else ' not null'}"
 
 
 def _decoded_row_bytes(file: Any) -> float | None:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final
 
 import numpy as np
 
@@ -17,13 +20,16 @@ from planner.distributed_sort.run_files import failing
 from planner.errors import BadInputError
 from planner.sorting.table_keys import arrow
 
+_FOOTERS_KEPT: Final = 8
+"""Of the files that a process reads: each can take tens of megabytes."""
+
 
 class StoredObject(io.RawIOBase):
     """An object of a store as a file that can only be read."""
 
-    def __init__(self, uri: str) -> None:
+    def __init__(self, uri: str, size: int) -> None:
         super().__init__()
-        self._uri, self._size, self._at = uri, object_store.size_of(uri), 0
+        self._uri, self._size, self._at = uri, size, 0
 
     def readable(self) -> bool:
         """It is."""
@@ -51,29 +57,69 @@ class StoredObject(io.RawIOBase):
         return count
 
 
+@dataclass(frozen=True)
+class Footer:
+    """What the end of a file says: pyarrow's metadata and schema, and the rows of each row group."""
+
+    metadata: Any
+    schema: Any
+    group_rows: tuple[int, ...]
+
+
 @contextmanager
 def opened(partition: Partition) -> Iterator[Any]:
     """Open a partition's copy that this node reaches, as pyarrow's `ParquetFile`. Raises IoFailureError, and
     BadInputError for what is no Parquet.
     """
-    with opened_copy(copy_here(partition)) as file:
+    with opened_copy(copy_here(partition)) as (file, _):
         yield file
 
 
 @contextmanager
-def opened_copy(copy: Copy) -> Iterator[Any]:
-    """Open a copy as `opened` does."""
-    is_object = object_store.is_object(copy.uri)
+def opened_copy(copy: Copy) -> Iterator[tuple[Any, Footer]]:
+    """Open a copy as `opened` does, and say what its footer is."""
+    with _failing(copy):
+        size, changed = _version(copy.uri)
+        footer = _footer(copy.uri, size, changed)
+        with _file(copy.uri, size, footer.metadata) as file:
+            yield file, footer
+
+
+def parquet_of(source: Any, *, is_far: bool = False, metadata: Any = None) -> Any:
+    """Return pyarrow's `ParquetFile`; what `is_far` is read in long ranges. Checksums of pages are checked, where the
+    file has them.
+    """
+    library = arrow("pyarrow.parquet")
+    return library.ParquetFile(source, metadata=metadata, pre_buffer=is_far, page_checksum_verification=True)
+
+
+@lru_cache(maxsize=_FOOTERS_KEPT)
+def _footer(uri: str, size: int, _changed: str) -> Footer:
+    """Return the footer of a file. A process parses it once, not for each task: that can take 40 ms."""
+    with _file(uri, size, None) as file:
+        metadata = file.metadata
+        rows = tuple(metadata.row_group(group).num_rows for group in range(metadata.num_row_groups))
+        return Footer(metadata, file.schema_arrow, rows)
+
+
+def _file(uri: str, size: int, metadata: Any) -> Any:
+    is_far = object_store.is_object(uri)
+    return parquet_of(StoredObject(uri, size) if is_far else uri, is_far=is_far, metadata=metadata)
+
+
+def _version(uri: str) -> tuple[int, str]:
+    """Return the bytes of a file, and what is another text when it was changed."""
+    if object_store.is_object(uri):
+        return object_store.version_of(uri)
+    status = Path(uri).stat()
+    return status.st_size, f"{status.st_ino} {status.st_mtime_ns}"
+
+
+@contextmanager
+def _failing(copy: Copy) -> Iterator[None]:
+    """Turn errors of the system and of pyarrow into those that name node and file."""
     try:
-        with (
-            failing("read", copy.uri),
-            parquet_of(StoredObject(copy.uri) if is_object else copy.uri, is_far=is_object) as file,
-        ):
-            yield file
+        with failing("read", copy.uri):
+            yield
     except arrow().ArrowInvalid as error:
         raise BadInputError(f"{node_name()}: no Parquet file, or damaged or encrypted: {error}") from error
-
-
-def parquet_of(source: Any, *, is_far: bool = False) -> Any:
-    """Return pyarrow's `ParquetFile`; what `is_far` is read in long ranges."""
-    return arrow("pyarrow.parquet").ParquetFile(source, pre_buffer=is_far)

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from planner.distributed_sort.compressed_sizes import estimated, text_of
 from planner.distributed_sort.dataset import Copy, CsvFormat, Dataset, Layout, Partition, TextFormat, read_manifest
-from planner.distributed_sort.input_files import beginning_of, files_of, is_manifest
+from planner.distributed_sort.input_files import files_of, is_manifest
 from planner.errors import BadInputError
-from planner.sorting.compression import MAGIC_BYTES, begins_compressed
 from planner.sorting.csv_keys import FirstRow, read_first_row
 from planner.sorting.text_files import CommonRows, CsvColumns, common_rows
 
@@ -23,8 +23,8 @@ def lines_of(sources: Sequence[str], text: TextFormat) -> Dataset:
         if is_manifest(source):
             partitions += _of_manifest(read_manifest(Path(source)))
         else:
-            partitions += [_of_file(name, size) for name, size in files_of(source).items()]
-    return Dataset(partitions=tuple(partitions), layout=Layout.of_text(text))
+            partitions += [Partition(records=size, copies=(Copy(uri=name),)) for name, size in files_of(source).items()]
+    return Dataset(partitions=tuple(estimated(partitions)), layout=Layout.of_text(text))
 
 
 def rows_of(sources: Sequence[str], columns: CsvColumns, *, unique: bool) -> Dataset:
@@ -40,12 +40,11 @@ def rows_of(sources: Sequence[str], columns: CsvColumns, *, unique: bool) -> Dat
             partitions += dataset.partitions
             continue
         for name, size in files_of(source).items():
-            _require_plain(name, size)
-            rows[name] = row = read_first_row(beginning_of(name, size), name=name, delimiter=columns.delimiter)
+            rows[name] = row = read_first_row(text_of(name, size), name=name, delimiter=columns.delimiter)
             begin = columns.skipped_bytes(row)
             partitions.append(Partition(records=size - begin, copies=(Copy(uri=name, offset=begin),)))
     text = _format_of(common_rows(columns, rows), unique=unique)
-    return Dataset(partitions=tuple(partitions), layout=Layout.of_text(text))
+    return Dataset(partitions=tuple(estimated(partitions)), layout=Layout.of_text(text))
 
 
 def _format_of(common: CommonRows, *, unique: bool) -> TextFormat:
@@ -71,16 +70,6 @@ def _row_of_manifest(dataset: Dataset, columns: CsvColumns, *, name: str) -> Fir
     if csv.header:
         return read_first_row([csv.header.encode("latin-1")], name=name, delimiter=columns.delimiter)
     return FirstRow(b"\r\n" if csv.ends_with_crlf else b"\n", ("",) * csv.columns)
-
-
-def _of_file(name: str, size: int) -> Partition:
-    _require_plain(name, size)
-    return Partition(records=size, copies=(Copy(uri=name),))
-
-
-def _require_plain(name: str, size: int) -> None:
-    if begins_compressed(next(beginning_of(name, min(size, MAGIC_BYTES)), b"")):
-        raise BadInputError(f"{name} is compressed, and cannot be cut into slices: decompress it first")
 
 
 def _of_manifest(dataset: Dataset) -> tuple[Partition, ...]:

@@ -18,6 +18,7 @@ from planner.cost_model.model import CostModel, Phase, on_a_cluster, run_by
 from planner.cost_model.model_reader import load_model
 from planner.cost_model.run_overheads import RunOverheads
 from planner.distributed_sort.dataset import Dataset
+from planner.distributed_sort.object_store import is_object
 from planner.emulation.cluster import HEAD, emulated_cluster
 from planner.emulation.network_trial import measure_links, payload_bytes_per_s
 from planner.emulation.ray import NODE_STORE_BYTES, EmulatedRay, emulated_ray, start_ray
@@ -46,8 +47,8 @@ _IN_MEMORY: Final = {"local": False, "memory": True}
 class EmulatedRun:
     """What to run: `nodes` emulated nodes with files below `directory`, each with `memory_bytes` for sorting.
 
-    The data comes from `source`, which is all objects below the prefix `input`, and goes below the prefix `output`.
-    Without them it is generated, and removed with the nodes.
+    The data comes from `source`, which is what lies at `input`, and goes to `output`: prefixes of an object store, or
+    absolute paths of this machine. Without them it is generated, and removed with the nodes.
     """
 
     data_bytes: int
@@ -91,7 +92,7 @@ def run_emulated(run: EmulatedRun, *, say: Callable[[str], None], on_event: OnEv
 @contextmanager
 def _emulated_ray(run: EmulatedRun, *, say: Callable[[str], None]) -> Iterator[EmulatedRay]:
     """Yield Ray on emulated nodes, which reach the object store, if the run needs one, by a relay."""
-    if not (run.input or run.output):
+    if not (_in_store(run.input) or _in_store(run.output)):
         with emulated_ray(workers=run.nodes, shaping=run.shaping, directory=run.directory, say=say) as cluster:
             yield cluster
         return
@@ -160,8 +161,8 @@ def question_for(
         catalogs=(str(catalog),),
         nodes=run.nodes,
         assume={"network": network_bytes_per_s},
-        input=run.input,
-        output=run.output,
+        input=_in_store(run.input),
+        output=_in_store(run.output),
         engine=engine.name,
     )
     model, overheads = on_a_cluster(load_model(run.model)), run_overheads.on_hand()
@@ -201,6 +202,11 @@ def _model(run: EmulatedRun) -> CostModel:
             f"--model {run.model} does not run on an emulated cluster; indy, daytona, cloudsort and minutesort do"
         )
     return model
+
+
+def _in_store(place: str | None) -> str | None:
+    """Return a prefix of an object store, None for a path: files there are read and written like those of nodes."""
+    return place if place and is_object(place) else None
 
 
 def _network_bytes_per_s(cluster: EmulatedRay) -> float:

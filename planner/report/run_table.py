@@ -55,7 +55,7 @@ def _phases(report: RunReport) -> Table:
 
 
 def _staging(report: RunReport) -> Iterator[Table | Text]:
-    """What was brought from an object store and taken there, and where the output lies."""
+    """What was brought from an object store and taken there, or to a folder, and where the output lies."""
     if report.staging:
         table = Table(box=None, pad_edge=False)
         for name in ("step", "predicted", "measured", "cost predicted", "cost measured", "moved"):
@@ -63,7 +63,8 @@ def _staging(report: RunReport) -> Iterator[Table | Text]:
         for transfer in report.staging:
             seconds = _known(transfer.predicted_s, format_duration), format_duration(transfer.measured_s)
             dollars = _known(transfer.predicted_usd, format_usd), _known(transfer.measured_usd, format_usd)
-            moved = f"{format_bytes(transfer.bytes)} by {transfer.requests} requests, {transfer.place}"
+            requests = f" by {transfer.requests} requests" if transfer.requests else ""
+            moved = f"{format_bytes(transfer.bytes)}{requests}, {transfer.place}"
             table.add_row(transfer.name, *seconds, *dollars, moved)
         yield table
     if report.manifest:
@@ -142,7 +143,7 @@ def _checks(report: RunReport) -> Iterator[Text]:
         state = "ok" if check.passed else "WRONG"
         order = "sorted" if check.sorted else "not sorted"
         yield Text(
-            f"{check.path}: {state}, {check.records} records, {order}, {check.duplicates} duplicate keys, "
+            f"{check.path}: {state}, {check.records} {check.unit}, {order}, {check.duplicates} duplicate keys, "
             f"checksum {check.checksum}",
             style="" if check.passed else "bold red",
         )

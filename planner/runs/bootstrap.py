@@ -85,6 +85,7 @@ python3 -m venv --clear --without-pip venv
 pip=$(echo wheels/pip-*.whl)/pip
 extras=ray,objects
 for wheel in wheels/pyarrow-*.whl; do if [ -e "$wheel" ]; then extras=$extras,arrow; fi; done
+for wheel in wheels/zstandard-*.whl; do if [ -e "$wheel" ]; then extras=$extras,zstd; fi; done
 PIP_FIND_LINKS=wheels venv/bin/python "$pip" install --quiet --no-index --no-cache-dir --upgrade \
   --no-warn-script-location "sortplanner[$extras]"
 rm -rf wheels

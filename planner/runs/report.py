@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from planner.cost_model import run_overheads
+from planner.distributed_sort.dataset import dataset_of
 from planner.planning.recommendation import require_best
 from planner.runs.utilisation import DISKS, NETWORK, bottleneck, utilisation
 from planner.schemas.plan import Candidate, PhaseEstimate, Plan
@@ -25,7 +26,7 @@ def cluster_report(
     if vcpus is None:
         vcpus = sum(done["sort"]["cpus"].values())
     phases = tuple(_compared(phase, done["sort"], vcpus=vcpus) for phase in best.phases)
-    places = {"stage in": plan.request.input or "", "stage out": plan.request.output or ""}
+    places = {"stage in": plan.request.input or "", "stage out": done["manifest"].rpartition("/")[0]}
     staging = tuple(
         staging_comparison(best, name, place=places[name], measured_s=done["steps_s"][name], **moved)
         for name, moved in done["staged"].items()
@@ -103,4 +104,5 @@ def _check(number: int, validation: dict[str, Any], done: dict[str, Any]) -> Che
         sorted=validation["sorted"],
         duplicates=validation["duplicates"],
         passed=validation["sorted"] and is_distinct and is_whole,
+        unit=dataset_of(done["dataset"]).layout.counted,
     )

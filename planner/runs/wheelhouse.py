@@ -35,7 +35,7 @@ is another name of, and Ray's wheels are called by it.
 """
 _LINUX_NAMES: Final = {"arm64": "aarch64", "AMD64": "x86_64"}
 """What Linux calls a processor that other systems call otherwise."""
-_EXTRAS: Final = ('extra == "ray"', 'extra == "objects"', 'extra == "arrow"')
+_EXTRAS: Final = ('extra == "ray"', 'extra == "objects"', 'extra == "arrow"', 'extra == "zstd"')
 _NO_PIP: Final = "pip is missing beside this interpreter; install it, or name a directory of wheels with --wheelhouse"
 
 

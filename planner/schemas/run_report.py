@@ -34,7 +34,9 @@ class PhaseComparison:
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """A validated file: what was found in it, and whether that is what should be there."""
+    """A validated file: what was found in it, and whether that is what should be there. `unit` says what `records`
+    counts: records, lines or rows.
+    """
 
     path: str
     records: int
@@ -42,6 +44,7 @@ class Check:
     sorted: bool
     duplicates: int
     passed: bool
+    unit: str = "records"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,8 +60,8 @@ class RunCost:
 
 @dataclass(frozen=True, kw_only=True)
 class StagingComparison:
-    """What was brought from an object store (`stage in`) or taken there (`stage out`): time and US dollars, machines
-    and requests together, as planned and as they were. What is not known of these is None.
+    """What was brought from an object store (`stage in`), or taken there or to a folder (`stage out`): time and US
+    dollars, machines and requests together, as planned and as they were. What is not known of these is None.
     """
 
     name: str
@@ -77,7 +80,7 @@ class RunReport:
 
     `steps_s` are the steps around the sort (measure, generate, validate); `sort` is the sort core's own report. On
     rented machines `first_plan` is what they were rented for, and `plan` was made with what was measured on them.
-    `manifest` is the URI of the list of output partitions in an object store, '' when they stayed on the nodes.
+    `manifest` is the URI or path of the list of output partitions, '' when they stayed on the nodes.
     """
 
     plan: Plan

@@ -77,7 +77,7 @@ def open_source(path: str, progress: Progress, *, by_name: bool = False) -> Sour
     head = os.read(descriptor, MAGIC_BYTES)
     while 0 < len(head) < MAGIC_BYTES and (more := os.read(descriptor, MAGIC_BYTES - len(head))):
         head += more
-    form = next((form for magic, form in _MAGIC.items() if head.startswith(magic)), None)
+    form = compression_of(head) or None
     if by_name and not path.endswith(tuple(SUFFIXES)):
         form = None
     if is_file and form is None:
@@ -94,6 +94,30 @@ def is_compressed(path: str | os.PathLike[str]) -> bool:
         return True
     with open(path, "rb") as file:  # noqa: PTH123
         return begins_compressed(file.read(MAGIC_BYTES))
+
+
+def compression_of(beginning: bytes) -> str:
+    """Return how data are compressed that begin so, gz or zst, '' for not: `MAGIC_BYTES` are enough."""
+    return next((form for magic, form in _MAGIC.items() if beginning.startswith(magic)), "")
+
+
+def decompressed(chunks: Iterable[bytes], form: str) -> Iterator[bytes]:
+    """Yield the text of data that are compressed as `form` says. Raises BadInputError where they are damaged, or end
+    early.
+    """
+    from planner.spark_log.block_formats import BrokenDataError  # its package loads numpy
+
+    try:
+        yield from _decoders()[form](_in_parts(chunks))
+    except BrokenDataError as error:
+        raise BadInputError(str(error)) from error
+
+
+def _in_parts(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield small parts, because each can become very much larger."""
+    for chunk in chunks:
+        for first in range(0, len(chunk), _COMPRESSED_BYTES):
+            yield chunk[first : first + _COMPRESSED_BYTES]
 
 
 def begins_compressed(beginning: bytes) -> bool:

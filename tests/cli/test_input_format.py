@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from typer.testing import CliRunner
 
 from planner.cli.app import build
-from planner.cli.input_format import InputFormat
 from planner.errors import BadInputError
 
 PLACE = "--cloud aws --model indy --input s3://b/in"
@@ -32,15 +29,3 @@ def test_refused(words: str, reason: str) -> None:
     done = CliRunner().invoke(build(), words.split())
     assert isinstance(done.exception, BadInputError)
     assert reason in str(done.exception)
-
-
-def test_the_input_of_a_run_lies_in_an_object_store(tmp_path: Path) -> None:
-    with pytest.raises(BadInputError, match="is no prefix of an object store: s3://, gs://, az://"):
-        InputFormat(format="lines").dataset(str(tmp_path))
-
-
-def test_records_are_what_is_sorted_otherwise() -> None:
-    for form in (InputFormat(), InputFormat(format="records")):
-        form.require(input="s3://b/in")
-        assert not form.has_keys
-    InputFormat(format="lines").require(input="s3://b/in")

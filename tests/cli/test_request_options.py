@@ -62,6 +62,8 @@ DIFFERENT = {
     ("cluster up", "region"): "as in run",
     ("run", "pricing"): "the option says what renting them means",
     ("cluster up", "pricing"): "as in run",
+    ("run", "input"): "emulated nodes also reach paths of this machine",
+    ("run", "output"): "as its input",
     ("run", "profile"): "the same profiles: a plan is made with one, a run adds itself to one",
     ("run", "json"): "prints a report",
     ("run", "out"): "writes a report",

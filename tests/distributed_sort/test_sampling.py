@@ -41,7 +41,7 @@ class LocalNodes:
 def splitting(nodes: LocalNodes, *partitions: Partition, uniform: bool = False) -> tuple[Any, int, list[dict]]:
     request = SortRequest(source=Dataset(partitions=partitions), output="out", uniform=uniform)
     events: list[dict[str, Any]] = []
-    result, bytes_read = splitting_of(request, cast("Nodes", nodes), events.append, partitions=4)
+    result, bytes_read = splitting_of(request, request.source, cast("Nodes", nodes), events.append, partitions=4)
     return result, bytes_read, events
 
 

@@ -55,6 +55,7 @@ def test_staged_records_are_read_from_the_disk_and_without_it_from_the_store(
 
 def listing(monkeypatch: pytest.MonkeyPatch, sizes: dict[str, int]) -> None:
     monkeypatch.setattr(object_store, "listed", lambda prefix: sizes)
+    monkeypatch.setattr(object_store, "size_if_there", lambda uri: None)
 
 
 def test_what_lies_below_a_prefix_is_the_input(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,7 +69,7 @@ def test_what_lies_below_a_prefix_is_the_input(monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.parametrize(
     ("sizes", "message"),
-    [({}, "no objects below"), ({"s3://b/in/a": 0}, "empty"), ({"s3://b/in/a": 150}, "whole records")],
+    [({}, "no such object, and none below it"), ({"s3://b/in/a": 0}, "empty"), ({"s3://b/in/a": 150}, "whole records")],
 )
 def test_what_is_no_input_is_refused(monkeypatch: pytest.MonkeyPatch, sizes: dict[str, int], message: str) -> None:
     listing(monkeypatch, sizes)
@@ -91,6 +92,6 @@ def test_an_object_that_is_short_in_the_store_is_named() -> None:
         for number in range(2)
     ]
     sizes = {"s3://b/out/part-000000": 200, "s3://b/out/part-000001": 100}
-    with pytest.raises(IoFailureError, match="does not hold what was sent") as caught:
+    with pytest.raises(IoFailureError, match="not all is there that was sent") as caught:
         staging.require_sizes(sent, sizes)
     assert caught.value.details == ("s3://b/out/part-000001: 100 bytes instead of 200",)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from planner.distributed_sort import table_file
 from planner.distributed_sort.content import content_of
 from planner.distributed_sort.dataset import Dataset, Partition
 from planner.distributed_sort.partition_reader import Slice
@@ -119,9 +121,39 @@ def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
     whole = Slice(number=0, partition=0, first=0, records=3)
     with pytest.raises(IoFailureError, match=r"in\.parquet has 2 rows instead of 3: it was changed"):
         content.read_slice(partition, whole)
+    pq.write_table(pa.table({"k": ["1", "2", "3"]}), path)
+    with pytest.raises(IoFailureError, match=r"in\.parquet has other columns than before: it was changed"):
+        content.read_slice(partition, whole)
     path.write_bytes(b"PAR1 not so PAR1")
     with pytest.raises(BadInputError, match="no Parquet file, or damaged or encrypted"):
         content.read_slice(partition, whole)
     path.unlink()
     with pytest.raises(IoFailureError, match=r"cannot read .*in\.parquet: .*No such file"):
         content.read_slice(partition, whole)
+
+
+def test_a_footer_is_parsed_once_by_a_process(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"k": list(range(100))}), tmp_path / "in.parquet", row_group_size=10)
+    dataset = tables_of([str(tmp_path / "in.parquet")], ["k"])
+    (partition,), content = dataset.partitions, content_of(dataset.layout)
+    before = table_file._footer.cache_info().misses
+    for cut in slices(dataset, 10):
+        content.read_slice(partition, cut)
+    assert table_file._footer.cache_info().misses == before
+    os.utime(tmp_path / "in.parquet", ns=(0, 0))
+    assert content.read_slice(partition, Slice(number=0, partition=0, first=0, records=10)).num_rows == 10
+    assert table_file._footer.cache_info().misses == before + 1, "what may have changed is parsed again"
+
+
+def test_a_page_is_checked_where_it_has_a_checksum(tmp_path: Path) -> None:
+    path = tmp_path / "in.parquet"
+    rows = pa.table({"k": np.random.default_rng(0).integers(0, 1 << 60, 10_000)})
+    pq.write_table(rows, path, compression="none", use_dictionary=False, write_page_checksum=True)
+    dataset = tables_of([str(path)], ["k"])
+    content = bytearray(path.read_bytes())
+    content[5000:5008] = b"damaged!"
+    path.write_bytes(content)
+    with pytest.raises(IoFailureError, match=r"cannot read .*in\.parquet: .*CRC"):
+        content_of(dataset.layout).read_slice(
+            dataset.partitions[0], Slice(number=0, partition=0, first=0, records=10_000)
+        )

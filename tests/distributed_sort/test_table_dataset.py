@@ -46,8 +46,11 @@ def test_a_directory_is_all_its_files(tmp_path: Path) -> None:
 def test_what_is_no_dataset_is_refused(tmp_path: Path) -> None:
     good = written(tmp_path / "a" / "a.parquet", pa.table({"k": [1]}))
     other = written(tmp_path / "a" / "b.parquet", pa.table({"k": ["x"]}))
-    with pytest.raises(BadInputError, match=r"b\.parquet: its columns are not those of .*a\.parquet; schemas must be"):
+    with pytest.raises(
+        BadInputError, match=r"b\.parquet: its columns are not those of .*a\.parquet; schemas must be"
+    ) as caught:
         tables_of([str(tmp_path / "a")], ["k"])
+    assert caught.value.details == ("column 1: k string instead of k int64",)
     with pytest.raises(BadInputError, match="there is no column 'z'"):
         tables_of([good], ["z"])
     with pytest.raises(BadInputError, match="which columns to sort by"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from pathlib import Path
 
@@ -97,12 +96,6 @@ def test_a_directory_is_all_its_files(tmp_path: Path) -> None:
     assert dataset.partitions == tuple(Partition(records=4, copies=(copy,)) for copy in copies)
     lines = lines_of([str(tmp_path), str(tmp_path / "c.csv")], TextFormat())
     assert [partition.records for partition in lines.partitions] == [14, 14, 0]
-
-
-def test_a_compressed_file_is_refused(tmp_path: Path) -> None:
-    file = written(tmp_path / "a.gz", gzip.compress(b"time\n1\n"))
-    with pytest.raises(BadInputError, match="is compressed"):
-        rows_of([str(file)], BY_TIME, unique=False)
 
 
 def test_lines_are_no_manifest_of_csv(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import random
@@ -12,11 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import zstandard
 
 from planner.distributed_sort.dataset import Copy, CsvFormat, Dataset, Layout, Partition, TextFormat
+from planner.distributed_sort.text_dataset import lines_of, rows_of
 from planner.errors import BadInputError, IoFailureError
 from planner.native import core
 from planner.sorting.keys import Key, parse_key
+from planner.sorting.text_files import CsvColumns
 from tests.marks import quick_soak
 
 if TYPE_CHECKING:
@@ -106,6 +110,46 @@ def test_rows_with_quoted_newlines_are_sorted_into_files_with_headers(
     assert b"".join(Path(part.uri).read_bytes()[len(header) :] for part in again.partitions) == expected(texts, text)
 
 
+def packed_files(folder: Path, texts: list[bytes]) -> list[str]:
+    """Write texts compressed, in turn with gzip and zstd, where all nodes reach them."""
+    folder.mkdir()
+    for number, content in enumerate(texts):
+        pack = zstandard.compress if number % 2 else gzip.compress
+        (folder / f"{number}").write_bytes(pack(content[: len(content) // 3]) + pack(content[len(content) // 3 :]))
+    return [str(folder)]
+
+
+def test_compressed_files_are_sorted_as_plain_ones(sort_cluster: SortCluster, tmp_path: Path) -> None:
+    texts = [rows(40_000, seed=seed) for seed in range(4)]
+    source = lines_of(packed_files(tmp_path / "lines", texts), TABLE)
+    assert all(partition.is_estimated for partition in source.partitions)
+    output, report = sort_cluster.sort(source, tmp_path / "j", output="packed", copies=2)
+    assert held(output) == expected(texts, TABLE)
+    assert list(report["phases_s"])[:2] == ["decompress", "sample"]
+    assert report["moved_bytes"]["input_read"] > sum(map(len, texts))
+    assert not list(sort_cluster.directory(1).parent.rglob(".planner-sort-*"))
+
+    header = "number,text\n"
+    texts = [header.encode() + csv_rows(20_000, seed=seed) for seed in range(2)]
+    columns = CsvColumns(keys=("number:int:desc",))
+    source = rows_of(packed_files(tmp_path / "rows", texts), columns, unique=False)
+    output, _ = sort_cluster.sort(source, tmp_path / "j", output="packed-csv")
+    parts = [Path(partition.uri).read_bytes().removeprefix(header.encode()) for partition in output.partitions]
+    assert source.layout.text is not None
+    assert b"".join(parts) == expected([content.removeprefix(header.encode()) for content in texts], source.layout.text)
+
+
+def test_damaged_files_are_all_named_and_nothing_is_left(sort_cluster: SortCluster, tmp_path: Path) -> None:
+    sources = packed_files(tmp_path / "in", [random.Random(seed).randbytes(3_000_000) for seed in range(3)])
+    for number in (0, 1):
+        path = tmp_path / "in" / str(number)
+        path.write_bytes(path.read_bytes()[:-2000])
+    with pytest.raises(BadInputError, match="in/0: the gzip data end early") as caught:
+        sort_cluster.sort(lines_of(sources, TextFormat()), tmp_path / "j", output="damaged")
+    assert "in/1: the zstd data end early" in str(caught.value.details)
+    assert not list(sort_cluster.directory(1).parent.rglob(".planner-sort-*"))
+
+
 def test_a_wrong_row_of_csv_is_named_with_its_file(sort_cluster: SortCluster, tmp_path: Path) -> None:
     text = TextFormat(keys=(Key(first_field=0),), csv=CsvFormat(delimiter=",", columns=2))
     texts = [b"1,a\n" * 1000 + b"2,b,c\n" + b"3,d\n" * 1000]
@@ -164,6 +208,40 @@ def test_a_lost_node_changes_nothing_where_all_reach_the_text(
         replace(source, partitions=shared), tmp_path / "j", output=f"lost-{phase[:3]}", on_event=fault
     )
     assert report["lost_nodes"] == ["node-3"]
+    assert held(output) == expected(texts, TABLE)
+
+
+@pytest.mark.soak
+@pytest.mark.quick
+@pytest.mark.needs_root(why="kills nodes in network namespaces")
+@pytest.mark.usefixtures("restarted")
+@pytest.mark.parametrize(
+    ("phase", "group"),
+    [("decompress", 16), ("sample", 16), ("map and shuffle", 16), ("map and shuffle", 2), ("sort and reduce", 16)],
+)
+def test_a_lost_node_changes_nothing_where_text_is_compressed(
+    sort_cluster: SortCluster, tmp_path: Path, phase: str, group: int
+) -> None:
+    """Its text is gone, so another node decompresses these files again; also where coordinators order the tasks."""
+    texts = [rows(200_000, seed=seed) for seed in range(6)]
+    source = lines_of(packed_files(tmp_path / "in", texts), TABLE)
+    fault, name = once(lambda: sort_cluster.lose(3), phase=phase), f"packed-{phase[:3]}-{group}"
+    output, report = sort_cluster.sort(source, tmp_path / "j", output=name, on_event=fault, nodes_per_coordinator=group)
+    assert report["lost_nodes"] == ["node-3"]
+    assert held(output) == expected(texts, TABLE)
+
+
+@pytest.mark.soak
+@pytest.mark.quick
+@pytest.mark.needs_root(why="finds a node's processes by its network namespace")
+def test_compressed_input_is_not_decompressed_again_by_a_second_call(sort_cluster: SortCluster, tmp_path: Path) -> None:
+    texts = [rows(150_000, seed=seed) for seed in range(3)]
+    source = lines_of(packed_files(tmp_path / "in", texts), TABLE)
+    fault = once(lambda: os.kill(sort_cluster.driver(), signal.SIGKILL), phase="sort and reduce")
+    with pytest.raises(IoFailureError, match="run the same command again"):
+        sort_cluster.sort(source, tmp_path / "j", output="packed-again", on_event=fault)
+    output, report = sort_cluster.sort(source, tmp_path / "j", output="packed-again")
+    assert report["resumed"] and report["moved_bytes"]["input_read"] == 0
     assert held(output) == expected(texts, TABLE)
 
 

@@ -132,6 +132,7 @@ def test_wheels_are_found_by_any_name_of_their_platform(
         "ray",
         "psutil",
         "obstore",
+        "zstandard",
         "pyarrow",
         "sortplanner",
     }
@@ -153,7 +154,7 @@ def write_empty_wheel(directory: Path, name: str, tag: str, *, version: str = "9
 
 def test_what_is_needed_includes_ray_object_stores_and_tables() -> None:
     names = [line.split(">")[0] for line in wheelhouse.requirements()]
-    assert names == ["typer", "rich", "numpy", "pandas", "tenacity", "ray", "psutil", "obstore", "pyarrow"]
+    assert names == ["typer", "rich", "numpy", "pandas", "tenacity", "ray", "psutil", "obstore", "zstandard", "pyarrow"]
 
 
 def test_tables_need_a_wheel_more(tmp_path: Path) -> None:

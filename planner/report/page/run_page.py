@@ -96,7 +96,7 @@ def _checks(report: RunReport) -> dict[str, Any]:
         [
             check.path,
             "ok" if check.passed else "WRONG",
-            str(check.records),
+            f"{check.records} {check.unit}",
             "sorted" if check.sorted else "not sorted",
             str(check.duplicates),
             check.checksum,
@@ -104,7 +104,7 @@ def _checks(report: RunReport) -> dict[str, Any]:
         for check in report.checks
     ]
     return {
-        "columns": ["file", "verdict", "records", "order", "duplicate keys", "checksum"],
+        "columns": ["file", "verdict", "holds", "order", "duplicate keys", "checksum"],
         "rows": rows,
         "numbers": (2, 4),
     }

@@ -1,0 +1,119 @@
+"""What is decided before the first phase of a sort: where its input can be read, sizes, splitters and owners."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from planner.distributed_sort import sampling
+from planner.distributed_sort.compressed_input import has_plain_copy, with_plain_copies
+from planner.distributed_sort.dataset import Dataset, Partition
+from planner.distributed_sort.events import Emit
+from planner.distributed_sort.job import SortRequest, progress
+from planner.distributed_sort.link_probe import PROBE_BYTES, link_bytes_per_s
+from planner.distributed_sort.node_environment import JobFiles
+from planner.distributed_sort.nodes import Nodes
+from planner.distributed_sort.quote_scan import with_quotes
+from planner.distributed_sort.splittings import AnySplitting
+from planner.errors import BadInputError, IoFailureError
+from planner.sort_policy.placement import share_out
+from planner.sort_policy.sizing import SORT_BUFFERS, TEXT_SORT_BUFFERS, Sizes, choose_sizes
+
+DECOMPRESS_PHASE: Final = "decompress"
+SAMPLE_PHASE: Final = "sample"
+_PROBES_PER_NODE: Final = 2
+"""Links are measured where a node has more data than so many measurements take."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Start:
+    """What is decided before the first phase; `done` has the partitions that an earlier call finished, if there was
+    one. Of the `source` each partition can be read in slices; that took `decompressed_s` seconds.
+    """
+
+    source: Dataset
+    sizes: Sizes
+    splitting: AnySplitting
+    owner: list[str]
+    sample_bytes: int
+    compressed_bytes: int
+    decompressed_s: float
+    done: dict[int, tuple[Partition, bytes]] | None = None
+
+
+def outlived(nodes: Nodes, attempt: Callable[[], Start]) -> Start:
+    """Return what an attempt returns, of several if nodes are lost meanwhile: plain text of compressed input may be
+    lost with one. Raises what the last attempt raises.
+    """
+    while True:
+        before = nodes.lost
+        try:
+            return attempt()
+        except IoFailureError:
+            if nodes.lost == before:
+                raise
+
+
+def started(request: SortRequest, files: JobFiles, nodes: Nodes, emit: Emit, *, earlier: Any) -> Start:
+    """Make the input readable in slices, and decide. `earlier` is what the journal of an earlier call has, None without
+    one: then the input is sampled, and partitions are shared out. Raises BadInputError, IoFailureError.
+    """
+    began, source = time.monotonic(), request.source
+    if not all(map(has_plain_copy, source.partitions)):
+        emit(progress(DECOMPRESS_PHASE, source, records=0, nodes=len(nodes.names)))
+    source, compressed_bytes = with_plain_copies(source, files, nodes, emit)
+    decompressed_s = time.monotonic() - began if compressed_bytes else 0.0
+    source, scanned_bytes = with_quotes(source, nodes, emit)
+    sizes = _sizes(request, source, nodes)
+    if earlier is not None:
+        slice_records, splitting, owner, done = earlier
+        store_bytes = min(nodes.store_bytes.values())
+        sizes = sizes.going_on(
+            slice_records=slice_records, record_size=source.layout.record_size, store_bytes=store_bytes
+        )
+        sample_bytes = 0
+    else:
+        emit(progress(SAMPLE_PHASE, source, records=0, nodes=len(nodes.names)))
+        splitting, sample_bytes = sampling.splitting_of(request, source, nodes, emit, partitions=sizes.partitions)
+        owner, done = share_out(splitting.weights, _rates(request.rates, nodes.names)), None
+    return Start(
+        source=source,
+        sizes=sizes,
+        splitting=splitting,
+        owner=owner,
+        sample_bytes=sample_bytes + scanned_bytes,
+        compressed_bytes=compressed_bytes,
+        decompressed_s=decompressed_s,
+        done=done,
+    )
+
+
+def _sizes(request: SortRequest, source: Dataset, nodes: Nodes) -> Sizes:
+    store_bytes = min(nodes.store_bytes.values())
+    is_worth_it = source.bytes > _PROBES_PER_NODE * PROBE_BYTES * len(nodes.names)
+    layout = source.layout
+    sizes = choose_sizes(
+        data_bytes=source.bytes,
+        record_size=layout.record_size,
+        node_count=len(nodes.names),
+        memory_bytes=request.memory_bytes or store_bytes,
+        store_bytes=store_bytes,
+        replicated=request.copies > 1,
+        concurrency=nodes.concurrency,
+        link_bytes_per_s=link_bytes_per_s(nodes) if is_worth_it else None,
+        sort_buffers=TEXT_SORT_BUFFERS if layout.text or layout.table else SORT_BUFFERS,
+    )
+    longest = max((rows for partition in source.partitions for rows in partition.groups), default=0)
+    if longest <= sizes.slice_records:
+        return sizes
+    return sizes.going_on(slice_records=longest, record_size=layout.record_size, store_bytes=store_bytes)
+
+
+def _rates(user_rates: Mapping[str, float], names: list[str]) -> dict[str, float]:
+    """Return the rate of each node; a node without one gets the mean of those given."""
+    if unknown := sorted(user_rates.keys() - set(names)):
+        raise BadInputError(f"rates of unknown nodes {', '.join(unknown)}; there are {', '.join(names)}")
+    mean = sum(user_rates.values()) / len(user_rates) if user_rates else 1.0
+    return {name: user_rates.get(name, mean) for name in names}

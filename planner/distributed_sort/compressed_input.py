@@ -1,0 +1,119 @@
+"""Compressed text: no slice of it can be read by itself, so one node decompresses each file before the sort.
+
+From then on it is text on that node's disk. If the node is lost, another one decompresses the file again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from planner.arrays import Bytes
+from planner.distributed_sort.dataset import Copy, Dataset, Partition
+from planner.distributed_sort.events import Emit
+from planner.distributed_sort.input_files import beginning_of, size_of
+from planner.distributed_sort.input_tasks import InputTask, outcomes
+from planner.distributed_sort.node_environment import JobFiles, node_name
+from planner.distributed_sort.nodes import Nodes
+from planner.distributed_sort.run_files import failing, write_whole
+from planner.errors import BadInputError, IoFailureError, PlannerError
+from planner.sorting.compression import decompressed
+
+COMPRESSED_PIECE_BYTES: Final = 16 << 20
+"""What one request for compressed text reads."""
+_MOST_NAMED: Final = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decompressed:
+    """A partition with a copy of plain text, and the bytes of the compressed file that were read."""
+
+    partition: Partition
+    read_bytes: int
+
+
+def with_plain_copies(
+    source: Dataset, files: JobFiles, nodes: Nodes, emit: Emit, *, needed: Collection[int] | None = None
+) -> tuple[Dataset, int]:
+    """Return a dataset of which each partition has a plain copy, or each `needed` one, and the bytes read for that.
+
+    Raises BadInputError naming a file that is damaged, IoFailureError when one cannot be had.
+    """
+    numbers = [
+        number
+        for number, partition in enumerate(source.partitions)
+        if (needed is None or number in needed) and not has_plain_copy(partition.reached_from(nodes.names))
+    ]
+    numbers.sort(key=lambda number: -source.partitions[number].records)
+    tasks = [InputTask(partition=number, task=decompressed_or_error, arguments=(files, number)) for number in numbers]
+    done: list[Decompressed] = _sound(outcomes(tasks, source, nodes, emit, failed="input could not be decompressed"))
+    partitions = list(source.partitions)
+    for number, outcome in zip(numbers, done, strict=True):
+        partitions[number] = outcome.partition
+    return replace(source, partitions=tuple(partitions)), sum(outcome.read_bytes for outcome in done)
+
+
+def _sound(ended: Sequence[Decompressed | PlannerError]) -> list[Decompressed]:
+    """Return outcomes without errors. Raises the first error, with what the others say beside it."""
+    errors = [outcome for outcome in ended if isinstance(outcome, PlannerError)]
+    if errors:
+        others = [error.message for error in errors[1:]]
+        raise type(errors[0])(errors[0].message, [*errors[0].details, *others][:_MOST_NAMED])
+    return [outcome for outcome in ended if isinstance(outcome, Decompressed)]
+
+
+def has_plain_copy(partition: Partition) -> bool:
+    """Whether slices of a partition can be read from one of its copies, or it needs none."""
+    return not partition.copies or any(not copy.compression for copy in partition.copies)
+
+
+def decompressed_or_error(partition: Partition, files: JobFiles, number: int) -> Decompressed | PlannerError:
+    """Do as `decompress` does, and return what it raises: so no task still writes when the first has failed."""
+    try:
+        return decompress(partition, files, number)
+    except PlannerError as error:
+        return error
+
+
+def decompress(partition: Partition, files: JobFiles, number: int) -> Decompressed:
+    """Write a partition's file to one of this node's disks as plain text, unless an earlier attempt has. Raises
+    BadInputError where it is damaged, IoFailureError.
+    """
+    copy = next(copy for copy in partition.copies if copy.compression and copy.node in ("", node_name()))
+    folders = files.plain_folders()
+    path = folders[number % len(folders)] / f"input-{number:06d}"
+    read_bytes = 0
+    if not path.exists():
+        read_bytes = size_of(copy.uri)
+        write_whole(path, plain_text(copy), durable=False)
+    with failing("read", path):
+        plain_bytes = path.stat().st_size
+    return Decompressed(partition=with_plain_copy(partition, copy, path, plain_bytes), read_bytes=read_bytes)
+
+
+def plain_text(copy: Copy) -> Iterator[Bytes]:
+    """Yield the text of a compressed copy. Raises BadInputError where it is damaged, IoFailureError."""
+    pieces = beginning_of(copy.uri, size_of(copy.uri), piece_bytes=COMPRESSED_PIECE_BYTES)
+    try:
+        for chunk in decompressed(pieces, copy.compression):
+            yield np.frombuffer(chunk, np.uint8)
+    except BadInputError as error:
+        raise BadInputError(f"{node_name()}: {copy.uri}: {error.message}", error.details) from error
+
+
+def with_plain_copy(partition: Partition, copy: Copy, path: Path, plain_bytes: int) -> Partition:
+    """Return a partition of which a compressed copy has become a file of so many bytes on this node.
+
+    Raises IoFailureError where it is not as long as it was before.
+    """
+    records = plain_bytes - copy.offset
+    if partition.is_estimated:
+        partition = replace(partition, records=records, is_estimated=False)
+    if records != partition.records:
+        raise IoFailureError(f"{copy.uri} holds {records} bytes instead of {partition.records}: it was changed")
+    plain = Copy(uri=str(path), node=node_name(), offset=copy.offset)
+    return replace(partition, copies=(plain, *partition.copies))

@@ -1,0 +1,9 @@
+"""What a running job tells whoever follows it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+Emit = Callable[[dict[str, Any]], None]
+"""Receives events as JSON-able values."""

@@ -1,7 +1,7 @@
 // Sorting records that are already in memory, against the least it can cost: copying them out in an order
 // known beforehand, with the same code and threads.
 //
-//   bench_memory RECORDS THREADS ROUNDS uniform|skewed|sorted|reversed|equal|few|half
+//   bench_memory RECORDS THREADS ROUNDS uniform|skewed|sorted|reversed|equal|few|half|outliers
 //
 // Prints one JSON object per round: seconds of the bare gather, of the sort run right after it on the same
 // memory, of the sort's first step, and of a sort in one call, which takes its working memory afresh. A first
@@ -56,8 +56,17 @@ void fill(std::span<std::byte> records, const std::string& kind, unsigned thread
     std::byte* const key = records.data() + at;
     if (kind == "equal") std::memset(key, 7, 10);
     if (kind == "few") std::memset(key, static_cast<int>(index * 2'654'435'761U >> 30 & 3), 10);
+    if (kind == "outliers" && index % 1000 != 0) {
+      std::memmove(key + 20, key, 10);
+      std::memset(key, 7, 20);
+    }
     if (kind == "half" && index % 2 == 0) std::memset(key, 7, 8);  // the last two bytes still differ
   }
+}
+
+// Outliers need room for what all others begin with.
+RecordFormat format_of(const std::string& kind) {
+  return {.record_bytes = record_bytes, .key_offset = 0, .key_bytes = kind == "outliers" ? 30U : 10U};
 }
 
 void gather(std::span<const std::byte> in, const std::uint32_t* order, std::span<std::byte> out,
@@ -82,18 +91,20 @@ int main(int argc, char** argv) {
   output.prefault(threads);
   fill(in, argv[4], threads);
   shuffle(permutation.as<std::uint32_t>(), records);
-  KeySorter sorter({}, threads);
+  const RecordFormat format = format_of(argv[4]);
+  KeySorter sorter(format, threads);
   for (int round = 0; round <= rounds; ++round) {
     const double gather_s = seconds([&] { gather(in, permutation.as<std::uint32_t>(), out, threads); });
     const double distribute_s = seconds([&] { sorter.sort(in); });
     const double finish_s = seconds([&] { sorter.gather_all(out); });
-    const double one_call_s = seconds([&] { sort_records(in, out, {}, threads); });
+    const double one_call_s = seconds([&] { sort_records(in, out, format, threads); });
     if (round > 0) {
       std::printf("{\"gather_s\": %.5f, \"sort_s\": %.5f, \"distribute_s\": %.5f, \"one_call_s\": %.5f}\n",
                   gather_s, distribute_s + finish_s, distribute_s, one_call_s);
       continue;
     }
-    const Summary sorted = validate_records(out, {}, threads), unsorted = validate_records(in, {}, threads);
+    const Summary sorted = validate_records(out, format, threads),
+                  unsorted = validate_records(in, format, threads);
     if (sorted.unordered != 0 || sorted.checksum != unsorted.checksum)
       return std::fputs("not sorted\n", stderr), 5;
   }

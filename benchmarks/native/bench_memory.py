@@ -17,7 +17,7 @@ from statistics import median
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build" / "bench-memory"
-KINDS = ("uniform", "skewed", "sorted", "reversed", "equal", "few", "half")
+KINDS = ("uniform", "skewed", "sorted", "reversed", "equal", "few", "half", "outliers")
 
 
 def tool(name: str) -> str:

@@ -73,6 +73,47 @@ THREADED_TEST(sort_when_the_sample_misleads) {
   check_record_sort(records, format, 2);
 }
 
+// Those that begin otherwise have the least or the greatest windows, which others have, too: some keys go on
+// with zeros or ones, and all have few distinct bytes, so that ties are common.
+THREADED_TEST(sort_when_some_keys_begin_otherwise) {
+  constexpr std::uint64_t one_in[] = {20'000, 1'000, 300, 20};
+  RandomSequence random(8);
+  std::uint64_t turn = 0;
+  for (const std::uint32_t key_bytes : {9U, 10U, 16U, 17U, 24U, 25U, 30U}) {
+    for (const std::uint64_t rarely : one_in) {
+      if (check::leaves_out(turn++, 3, 9)) continue;
+      const RecordFormat format{.record_bytes = 33, .key_offset = 2, .key_bytes = key_bytes};
+      Bytes records = shapes::random_records(format, 60'000, shapes::Keys::random, random);
+      for (std::size_t at = 2; at < records.size(); at += 33) {
+        const std::size_t common = key_bytes - 1 - random.below(8);
+        std::fill_n(&records[at], common, std::byte{0x55});
+        const std::uint64_t ending = random.below(4);
+        if (ending < 2)
+          std::fill_n(&records[at + common], key_bytes - common,
+                      ending == 0 ? std::byte{0} : std::byte{0xff});
+        if (random.below(rarely) == 0)
+          records[at + random.below(key_bytes)] = static_cast<std::byte>(random.next());
+      }
+      check_record_sort(records, format, 2);
+    }
+  }
+}
+
+// Nearly all keys are equal, and go on as the least or the greatest window does.
+THREADED_TEST(sort_equal_keys_and_a_few_others) {
+  RandomSequence random(9);
+  for (const std::byte ending : {std::byte{0}, std::byte{0x55}, std::byte{0xff}}) {
+    const RecordFormat format{.record_bytes = 33, .key_offset = 0, .key_bytes = 28};
+    Bytes records = shapes::random_records(format, 50'000, shapes::Keys::random, random);
+    for (std::size_t at = 0; at < records.size(); at += 33) {
+      std::fill_n(&records[at], 28, std::byte{0x55});
+      std::fill_n(&records[at + 18], 10, ending);
+      if (random.below(2'000) == 0) records[at + random.below(28)] = static_cast<std::byte>(random.next());
+    }
+    check_record_sort(records, format, 2);
+  }
+}
+
 THREADED_TEST(one_sorter_sorts_again_and_gathers_in_pieces) {
   RandomSequence random(5);
   const RecordFormat format;

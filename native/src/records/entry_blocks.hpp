@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "prefetch.hpp"
 #include "records/entry.hpp"
 #include "sortcore/buffer.hpp"
 #include "sortcore/threads.hpp"
@@ -76,11 +77,9 @@ class EntryBlocks {
 
   // Asks for the memory of a bucket that will be visited soon.
   void prefetch(std::size_t bucket) const noexcept {
-    constexpr std::size_t entries_per_line = 64 / sizeof(Entry);
-    constexpr int second_level = 2;
+    constexpr std::size_t entries_per_line = cache_line_bytes / sizeof(Entry);
     for_each_stretch(bucket, [](const Entry* entries, std::size_t count) {
-      for (std::size_t i = 0; i < count; i += entries_per_line)
-        __builtin_prefetch(entries + i, 0, second_level);
+      for (std::size_t i = 0; i < count; i += entries_per_line) prefetch_line(entries + i);
     });
   }
 

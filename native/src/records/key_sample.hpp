@@ -32,17 +32,23 @@ class KeySample {
   }
 
   std::span<const std::uint64_t> indices() const noexcept { return indices_; }
-  // Any of the records.
-  std::uint64_t reference() const noexcept { return indices_.empty() ? 0 : indices_.front(); }
-
-  // Bytes that the sampled keys have in common at their beginning, if a window does not hold the key anyway.
-  std::uint64_t common_bytes() const {
-    if (keys_.longest_key_bytes() <= 8 || indices_.empty()) return 0;
-    std::uint64_t common = keys_.longest_key_bytes();
-    for (const std::uint64_t index : indices_) {
-      common = std::min(common, keys_.common_bytes(indices_.front(), index, common));
+  // A beginning that nearly all sampled keys have, as many bytes of the key of a record. It leaves eight
+  // bytes of a key, so that equal keys do not look as those do that begin otherwise. None where a window
+  // holds the key anyway.
+  struct Common {
+    std::uint64_t bytes = 0;
+    std::uint64_t record = 0;
+  };
+  Common common() const {
+    const std::uint64_t longest = keys_.longest_key_bytes();
+    if (longest <= window_half || indices_.empty()) return {};
+    Common best{0, indices_.front()};
+    // Any of them may begin otherwise itself, hardly all.
+    for (const std::size_t place : {std::size_t{0}, indices_.size() / 2, indices_.size() - 1}) {
+      const std::uint64_t bytes = common_with(indices_[place], longest - window_half);
+      if (bytes > best.bytes) best = {bytes, indices_[place]};
     }
-    return common;
+    return best;
   }
 
   std::vector<std::uint64_t> highs(const Keys& keys) const {
@@ -53,6 +59,19 @@ class KeySample {
   }
 
  private:
+  static constexpr std::uint64_t window_half = 8;  // bytes
+  static constexpr std::size_t rarely = 256;       // one key in so many may begin otherwise
+
+  // Bytes, at most `most`, that nearly all sampled keys have in common with this one.
+  std::uint64_t common_with(std::uint64_t record, std::uint64_t most) const {
+    std::vector<std::uint64_t> common;
+    common.reserve(indices_.size());
+    for (const std::uint64_t index : indices_) common.push_back(keys_.common_bytes(record, index, most));
+    const auto nearly_least = common.begin() + static_cast<std::ptrdiff_t>(common.size() / rarely);
+    std::ranges::nth_element(common, nearly_least);
+    return *nearly_least;
+  }
+
   const Keys& keys_;
   std::vector<std::uint64_t> indices_;
 };

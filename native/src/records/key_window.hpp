@@ -42,8 +42,8 @@ class RecordKeys {
   std::uint64_t count() const noexcept { return count_; }
   std::uint64_t longest_key_bytes() const noexcept { return key_bytes_; }
 
-  // Bytes the keys have in common, with that of record `reference`, at their beginning; windows start after
-  // them.
+  // Bytes that nearly all keys have in common, with that of record `reference`, at their beginning. Windows
+  // start after them. A key that begins otherwise has the least or the greatest window.
   std::uint64_t skipped() const noexcept { return skipped_; }
   void skip(std::uint64_t bytes, std::uint64_t reference) noexcept {
     skipped_ = bytes;
@@ -54,7 +54,7 @@ class RecordKeys {
     readable_ = bytes_from_first_key_ < needed ? 0 : (bytes_from_first_key_ - needed) / record_bytes_ + 1;
   }
   void learn(std::span<const std::uint64_t> /*sample*/) noexcept {}  // windows show key bytes as they are
-  // True when keys that are equal in their windows are equal.
+  // True when keys that are equal in their windows, and begin as nearly all do, are equal.
   bool window_tells_all() const noexcept { return key_bytes_ - skipped_ <= sizeof(KeyWindow); }
   // Bits of a window that keys can differ in.
   std::uint64_t window_bits() const noexcept {
@@ -62,6 +62,11 @@ class RecordKeys {
   }
 
   KeyWindow window(std::uint64_t index) const noexcept {
+    if (skipped_ != 0) {
+      const std::uint64_t common = common_with_reference(index);
+      if (common < skipped_) [[unlikely]]
+        return is_less_at(index, common) ? KeyWindow{0, 0} : greatest_window;
+    }
     const std::byte* key = first_key_ + index * record_bytes_ + skipped_;
     if (index >= readable_) [[unlikely]] {
       return {chunk(index, skipped_), chunk(index, skipped_ + 8)};
@@ -89,7 +94,7 @@ class RecordKeys {
   }
 
   // For breaking ties: key bytes that tied records are known to share, and steps of eight bytes from there.
-  std::uint64_t tie_depth() const noexcept { return skipped_; }
+  std::uint64_t tie_depth() const noexcept { return 0; }  // two may begin otherwise than nearly all
   static constexpr std::uint64_t chunk_bytes = 8;
   bool chunk_ends_key(std::uint64_t /*chunk*/, std::uint64_t depth) const noexcept {
     return depth + chunk_bytes >= key_bytes_;
@@ -107,6 +112,12 @@ class RecordKeys {
   }
 
  private:
+  static constexpr KeyWindow greatest_window{~std::uint64_t{0}, ~std::uint64_t{0}};
+  // Than the reference, in the first byte in which they differ.
+  bool is_less_at(std::uint64_t index, std::uint64_t at) const noexcept {
+    return first_key_[index * record_bytes_ + at] < first_key_[reference_ * record_bytes_ + at];
+  }
+
   const std::byte* first_key_ = nullptr;
   std::uint64_t count_ = 0;
   std::uint64_t record_bytes_ = 1;

@@ -76,9 +76,9 @@ class Ordering {
  private:
   enum State : std::uint8_t { distributed, being_sorted, sorted };
 
-  std::uint64_t distribute_on(std::uint64_t records, unsigned threads, const Progress* progress);
-  std::uint64_t distribute_part(Range part, EntryBlocks::Appender& to, const Progress* progress) const;
-  std::uint64_t distribute_run(std::uint64_t begin, std::uint64_t end, EntryBlocks::Appender& to) const;
+  void distribute_on(std::uint64_t records, unsigned threads, const Progress* progress);
+  bool distribute_part(Range part, EntryBlocks::Appender& to, const Progress* progress) const;
+  bool distribute_run(std::uint64_t begin, std::uint64_t end, EntryBlocks::Appender& to) const;
   void prepare_finishing();
   void sort_bucket(std::size_t bucket, BucketSorter& workspace, std::uint32_t* out) const;
   bool write_if_equal(std::size_t bucket, std::uint32_t* out) const;
@@ -90,6 +90,7 @@ class Ordering {
   EntryLayout layout_;
   std::optional<BucketClassifier> classifier_;
   EntryBlocks blocks_;
+  bool has_exceptions_ = false;  // keys that do not begin as nearly all do
   std::vector<std::uint64_t> starts_;
   // Not in huge pages: often only the buckets between two blocks of output are finished here, so that most of
   // it is never touched.
@@ -110,39 +111,33 @@ void Ordering<Keys>::distribute(const Keys& keys, std::span<const RecordRun> run
   for (const RecordRun& run : runs_) records += run.records;
   threads = useful_threads(records, threads);
 
-  KeySample sample(keys_, runs_, records, bucket_bits_for(records));
-  std::uint64_t common = sample.common_bytes();
-  while (true) {
-    keys_.skip(common, sample.reference());
-    keys_.learn(sample.indices());
-    classifier_.emplace(sample.highs(keys_), bucket_bits_for(records));
-    const std::uint64_t common_now = distribute_on(records, threads, progress);
-    if (common_now == common) break;
-    common = common_now;  // the sample missed a key that differs earlier; all is done again
-  }
+  const KeySample sample(keys_, runs_, records, bucket_bits_for(records));
+  const auto common = sample.common();
+  keys_.skip(common.bytes, common.record);
+  keys_.learn(sample.indices());
+  classifier_.emplace(sample.highs(keys_), bucket_bits_for(records));
+  distribute_on(records, threads, progress);
   prepare_finishing();
 }
 
-// Returns the number of leading bytes that the keys have in common as far as read: less than skipped if the
-// sample misled.
 template <typename Keys>
-std::uint64_t Ordering<Keys>::distribute_on(std::uint64_t records, unsigned threads,
-                                            const Progress* progress) {
+void Ordering<Keys>::distribute_on(std::uint64_t records, unsigned threads, const Progress* progress) {
   std::vector<Range> parts;
   for (unsigned i = 0; i < threads; ++i) parts.push_back(part_of(records, i, threads));
   blocks_.reset(classifier_->buckets(), parts);
-  std::vector<std::uint64_t> common_of(threads);
+  std::atomic<bool> has_exceptions{false};
   run_parallel(threads, [&](unsigned index) {
-    common_of[index] = distribute_part(parts[index], blocks_.appender(index), progress);
+    if (distribute_part(parts[index], blocks_.appender(index), progress)) has_exceptions = true;
   });
-  return std::ranges::min(common_of);
+  has_exceptions_ = has_exceptions;
 }
 
+// Returns whether a key does not begin as nearly all do.
 template <typename Keys>
-std::uint64_t Ordering<Keys>::distribute_part(Range part, EntryBlocks::Appender& to,
-                                              const Progress* progress) const {
+bool Ordering<Keys>::distribute_part(Range part, EntryBlocks::Appender& to, const Progress* progress) const {
   constexpr std::uint64_t records_between_polls = 1 << 16;
   std::uint64_t run_begin = 0;
+  bool has_exceptions = false;
   for (const RecordRun& run : runs_) {
     const std::uint64_t begin = std::max(part.begin, run_begin),
                         end = std::min(part.end, run_begin + run.records);
@@ -150,17 +145,15 @@ std::uint64_t Ordering<Keys>::distribute_part(Range part, EntryBlocks::Appender&
       throw_if_cancelled(progress);
       const std::uint64_t stop = std::min(end, at + records_between_polls);
       const std::uint64_t to_index = run.first_record - run_begin;
-      const std::uint64_t common = distribute_run(at + to_index, stop + to_index, to);
-      if (common < keys_.skipped()) return common;
+      has_exceptions |= distribute_run(at + to_index, stop + to_index, to);
     }
     run_begin += run.records;
   }
-  return keys_.skipped();
+  return has_exceptions;
 }
 
 template <typename Keys>
-std::uint64_t Ordering<Keys>::distribute_run(std::uint64_t begin, std::uint64_t end,
-                                             EntryBlocks::Appender& to) const {
+bool Ordering<Keys>::distribute_run(std::uint64_t begin, std::uint64_t end, EntryBlocks::Appender& to) const {
   constexpr std::size_t batch = BucketClassifier::batch;
   const Keys keys = keys_;  // a local copy stays in registers
   const BucketClassifier& classifier = *classifier_;
@@ -168,19 +161,16 @@ std::uint64_t Ordering<Keys>::distribute_run(std::uint64_t begin, std::uint64_t 
   BucketClassifier::Highs highs{};
   BucketClassifier::Buckets buckets;
   std::array<std::uint64_t, batch> lows;
+  bool has_exceptions = false;
   for (std::uint64_t first = begin; first < end; first += batch) {
     const std::size_t count = std::min<std::uint64_t>(batch, end - first);
-    if (keys.skipped() != 0) {
-      for (std::size_t i = 0; i < count; ++i) {
-        if (const std::uint64_t common = keys.common_with_reference(first + i); common < keys.skipped())
-          return common;
-      }
-    }
     for (std::size_t i = 0; i < count; ++i) {
       const KeyWindow window = keys.window(first + i);
       keys.prefetch_behind(first + i);
       highs[i] = window.high;
       lows[i] = window.low;
+      if (window.high == 0 || window.high == UINT64_MAX) [[unlikely]]
+        has_exceptions |= keys.common_with_reference(first + i) < keys.skipped();
     }
     classifier.classify(highs, buckets);
     for (std::size_t i = 0; i < count; ++i) {
@@ -188,7 +178,7 @@ std::uint64_t Ordering<Keys>::distribute_run(std::uint64_t begin, std::uint64_t 
       to.append(buckets[i], (spread & key_mask) | (first + i));
     }
   }
-  return keys.skipped();
+  return has_exceptions;
 }
 
 template <typename Keys>
@@ -276,9 +266,11 @@ void Ordering<Keys>::break_all_ties(std::span<const Entry> entries, std::uint32_
   }
 }
 
-// True when the bits of a bucket's entries are all the bits in which its keys can differ.
+// True when the bits of a bucket's entries are all the bits in which its keys can differ. Keys that begin
+// otherwise than nearly all are in the first bucket and the last.
 template <typename Keys>
 bool Ordering<Keys>::entries_tell_all(std::size_t bucket) const noexcept {
+  if (has_exceptions_ && (bucket == 0 || bucket + 1 == buckets())) return false;
   const std::uint64_t told = std::uint64_t{classifier_->shift_of(bucket)} + layout_.key_bits();
   return keys_.window_tells_all() && told >= keys_.window_bits();
 }

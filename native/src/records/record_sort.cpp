@@ -77,6 +77,7 @@ void KeySorter::gather(std::uint64_t first_record, std::span<std::byte> out) con
     const bool whole = at == ordering.start(bucket) && end == ordering.start(bucket + 1);
     if (!whole) ordering.finish(bucket);  // another call asks for the rest
     const std::uint32_t* const order = whole ? ordering.order_of(bucket, *workspace) : ordering.order() + at;
+    if (end < past) ordering.prefetch(bucket + 1);
     gather_records(state_->base, order, end - at, state_->format.record_bytes,
                    out.data() + (at - first_record) * state_->format.record_bytes, true);
     at = end;

@@ -104,6 +104,8 @@ def _rounded(rate: float) -> float:
 
 
 _ACTIONS: Final[tuple[Action, ...]] = ("on-demand", "spot", "wait")
+_ROUNDING: Final = 1e-9
+"""Of a cost: what is cheaper by less is as dear, and of such actions the first is taken, so nothing waits in vain."""
 _ROWS: Final[dict[Action, int]] = {"wait": 0, "spot": 0, "on-demand": 2}
 _IDLE, _ON_DEMAND, _SPOT = slice(0, 2), slice(2, 4), 4
 """Rows of the tables: without machines and on demand, each while no spot machine can be had and while some can; and on
@@ -120,7 +122,7 @@ def _choices(grid: _Grid) -> NDArray[np.int8]:
     once, restart = grid.chances(1), grid.chances(grid.restart)
     for time in range(1, grid.times + 1):
         options = _options(grid, costs, time, once=once, restart=restart)
-        choices[time] = options.argmin(axis=0)
+        choices[time] = (options <= options.min(axis=0) * (1 + _ROUNDING)).argmax(axis=0)
         costs[time, :, 1:] = options.min(axis=0)[:, 1:]
     return choices
 

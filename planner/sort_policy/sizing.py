@@ -30,7 +30,7 @@ TEXT_SORT_BUFFERS: Final = 5.0
 _SORT_MEMORY_SHARE: Final = 2 / 3
 """Of a sort task's memory, for the partition as planned; a third is for records that the sample did not foresee."""
 LEAST_PARTITION_BYTES: Final = 8_000_000
-"""Of a small sort, or half of it: each partition is a file, and whoever reads the output opens them all."""
+"""Of a small sort, or half of it, if memory allows: each partition is a file, and who reads the output opens all."""
 LEAST_TABLE_BYTES: Final = 32_000_000
 """The same of a table in memory: encoded it is a part of that."""
 _PARTITIONS_PER_NODE: Final = 8

@@ -19,7 +19,14 @@ from planner.distributed_sort.quote_scan import with_quotes
 from planner.distributed_sort.splittings import AnySplitting
 from planner.errors import BadInputError, IoFailureError
 from planner.sort_policy.placement import share_out
-from planner.sort_policy.sizing import SORT_BUFFERS, TEXT_SORT_BUFFERS, Sizes, choose_sizes
+from planner.sort_policy.sizing import (
+    LEAST_PARTITION_BYTES,
+    LEAST_TABLE_BYTES,
+    SORT_BUFFERS,
+    TEXT_SORT_BUFFERS,
+    Sizes,
+    choose_sizes,
+)
 
 DECOMPRESS_PHASE: Final = "decompress"
 SAMPLE_PHASE: Final = "sample"
@@ -94,6 +101,7 @@ def _sizes(request: SortRequest, source: Dataset, nodes: Nodes) -> Sizes:
     store_bytes = min(nodes.store_bytes.values())
     is_worth_it = source.bytes > _PROBES_PER_NODE * PROBE_BYTES * len(nodes.names)
     layout = source.layout
+    least_bytes = LEAST_TABLE_BYTES if layout.table else LEAST_PARTITION_BYTES
     sizes = choose_sizes(
         data_bytes=source.bytes,
         record_size=layout.record_size,
@@ -102,6 +110,7 @@ def _sizes(request: SortRequest, source: Dataset, nodes: Nodes) -> Sizes:
         store_bytes=store_bytes,
         replicated=request.copies > 1,
         concurrency=nodes.concurrency,
+        least_partition_bytes=request.least_partition_bytes or least_bytes,
         link_bytes_per_s=link_bytes_per_s(nodes) if is_worth_it else None,
         sort_buffers=TEXT_SORT_BUFFERS if layout.text or layout.table else SORT_BUFFERS,
     )

@@ -20,7 +20,7 @@ from planner.distributed_sort.input_tasks import InputTask, outcomes
 from planner.distributed_sort.node_environment import JobFiles, node_name
 from planner.distributed_sort.nodes import Nodes
 from planner.distributed_sort.run_files import failing, write_whole
-from planner.errors import BadInputError, IoFailureError, PlannerError
+from planner.errors import BadInputError, IoFailureError
 from planner.sorting.compression import decompressed
 
 COMPRESSED_PIECE_BYTES: Final = 16 << 20
@@ -57,12 +57,12 @@ def with_plain_copies(
     return replace(source, partitions=tuple(partitions)), sum(outcome.read_bytes for outcome in done)
 
 
-def _sound(ended: Sequence[Decompressed | PlannerError]) -> list[Decompressed]:
+def _sound(ended: Sequence[Decompressed | BadInputError]) -> list[Decompressed]:
     """Return outcomes without errors. Raises the first error, with what the others say beside it."""
-    errors = [outcome for outcome in ended if isinstance(outcome, PlannerError)]
+    errors = [outcome for outcome in ended if isinstance(outcome, BadInputError)]
     if errors:
         others = [error.message for error in errors[1:]]
-        raise type(errors[0])(errors[0].message, [*errors[0].details, *others][:_MOST_NAMED])
+        raise BadInputError(errors[0].message, [*errors[0].details, *others][:_MOST_NAMED])
     return [outcome for outcome in ended if isinstance(outcome, Decompressed)]
 
 
@@ -71,11 +71,11 @@ def has_plain_copy(partition: Partition) -> bool:
     return not partition.copies or any(not copy.compression for copy in partition.copies)
 
 
-def decompressed_or_error(partition: Partition, files: JobFiles, number: int) -> Decompressed | PlannerError:
-    """Do as `decompress` does, and return what it raises: so no task still writes when the first has failed."""
+def decompressed_or_error(partition: Partition, files: JobFiles, number: int) -> Decompressed | BadInputError:
+    """Do as `decompress` does, and return the error of a damaged file: so all of them can be named."""
     try:
         return decompress(partition, files, number)
-    except PlannerError as error:
+    except BadInputError as error:
         return error
 
 

@@ -17,6 +17,8 @@ PAUSES_S: Final = (0.0, 2.0, 10.0, 30.0)
 
 Begin = Callable[[str, Partition, int], Any]
 """Begins a task on a node with a partition, whose only copy is there, and its number; returns its reference."""
+Turns = Callable[[int], int]
+"""By partition: which node, of all by their names, takes first what all can reach; the next one tries again."""
 
 
 @dataclass(kw_only=True)
@@ -49,7 +51,12 @@ class Outcomes:
 
 
 def tried_on_each_copy(
-    nodes: Nodes, copies: Mapping[int, tuple[Copy, ...]], dataset: Dataset, begin: Begin
+    nodes: Nodes,
+    copies: Mapping[int, tuple[Copy, ...]],
+    dataset: Dataset,
+    begin: Begin,
+    *,
+    turn: Turns = lambda number: number,
 ) -> Outcomes:
     """Do something with partitions of a dataset, by number, each from one of the `copies` given for it.
 
@@ -64,7 +71,7 @@ def tried_on_each_copy(
         if not usable:
             return None
         copy = usable[attempt % len(usable)]
-        node = copy.node or nodes.names[(number + attempt) % len(nodes.names)]
+        node = copy.node or nodes.names[(turn(number) + attempt) % len(nodes.names)]
         return node, replace(dataset.partitions[number], copies=(copy,))
 
     for attempt, pause_s in enumerate(PAUSES_S):

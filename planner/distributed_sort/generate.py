@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import pairwise
-from typing import Final
+from typing import Any, Final
 
 from planner.distributed_sort import node_tasks
-from planner.distributed_sort.dataset import Dataset, Recipe
+from planner.distributed_sort.copies import tried_on_each_copy
+from planner.distributed_sort.dataset import Copy, Dataset, Partition, Recipe
 from planner.distributed_sort.node_environment import JobFiles
 from planner.distributed_sort.nodes import Nodes
 from planner.distributed_sort.validate import validated
@@ -22,16 +23,28 @@ def generated(nodes: Nodes, *, records: int) -> tuple[Dataset, str]:
 
 
 def generate(nodes: Nodes, *, records: int, skew: bool = False, on_volume: bool = False) -> Dataset:
-    """Have every node write an equal share of test records, a partition on each disk. Raises IoFailureError."""
+    """Have every node write an equal share of test records, a partition on each disk. What fails is tried again, there
+    and by others in turn. Raises IoFailureError.
+    """
     files = JobFiles(job=INPUT, output=INPUT, on_volume=on_volume)
     cut = shares(records, {name: nodes.facts[name].data_disks for name in nodes.names})
-    began = [
-        nodes.run(
-            name, node_tasks.generate, Recipe(start=start, skew=skew), end - start, files, number, nodes.threads(name)
+    wanted = Dataset(
+        partitions=tuple(
+            Partition(
+                records=end - start,
+                copies=(Copy(uri="", node=name), Copy(uri="")),
+                recipe=Recipe(start=start, skew=skew),
+            )
+            for name, start, end in cut
         )
-        for number, (name, start, end) in enumerate(cut)
-    ]
-    return Dataset(partitions=tuple(nodes.outcomes(began, doing="data was generated")))
+    )
+
+    def begin(node: str, share: Partition, number: int) -> Any:
+        return nodes.run(node, node_tasks.generate, share.recipe, share.records, files, number, nodes.threads(node))
+
+    copies = {number: share.copies for number, share in enumerate(wanted.partitions)}
+    made = tried_on_each_copy(nodes, copies, wanted, begin)
+    return Dataset(partitions=tuple(made.complete(doing="data was generated")))
 
 
 def shares(records: int, disks: Mapping[str, int]) -> list[tuple[str, int, int]]:

@@ -1,8 +1,11 @@
-"""Tasks that read the input before the sort: each where its partition lies, and elsewhere if that node is lost."""
+"""Tasks that read the input before the sort: each where its partition lies, and elsewhere if that node is lost or fails
+to read it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -13,6 +16,8 @@ from planner.distributed_sort.partition_reader import nodes_with
 from planner.errors import IoFailureError
 
 _MOST_ATTEMPTS: Final = 10
+_READS_AGAIN_S: Final = (0.0, 1.0)
+"""How long to wait before what could not be read is read again, from the next copy."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,19 +30,19 @@ class InputTask:
 
 
 def outcomes(tasks: Sequence[InputTask], source: Dataset, nodes: Nodes, emit: Emit, *, failed: str) -> list[Any]:
-    """Return the outcomes of tasks in their order. What is lost with a node is done elsewhere.
+    """Return the outcomes of tasks in their order. What is lost with a node, or cannot be read, is done elsewhere.
 
-    Raises IoFailureError, which begins with `failed`, when a partition cannot be had.
+    Raises what a task raised in vain, and IoFailureError, which begins with `failed`, when a partition cannot be had.
     """
-    missing, done = dict(enumerate(tasks)), dict[int, Any]()
-    for _ in range(_MOST_ATTEMPTS):
-        began = {}
-        for number, task in missing.items():
-            reachable, node = _reachable(source.partitions[task.partition], nodes, number)
-            began[number] = node, nodes.run(node, task.task, reachable, *task.arguments)
-        ended = {number: nodes.awaited(reference, nodes=(node,)) for number, (node, reference) in began.items()}
-        done |= {number: outcome for number, outcome in ended.items() if outcome is not LOST}
+    missing, done, pauses_s = dict(enumerate(tasks)), dict[int, Any](), iter(_READS_AGAIN_S)
+    for attempt in range(_MOST_ATTEMPTS):
+        ended, errors = _attempted(missing, source, nodes, attempt=attempt)
+        done |= ended
         missing = {number: task for number, task in missing.items() if number not in done}
+        if errors:
+            if (pause_s := next(pauses_s, None)) is None:
+                raise errors[0]
+            time.sleep(pause_s)
         if not missing:
             return [done[number] for number in range(len(tasks))]
         if gone := nodes.newly_lost(at_once=True):
@@ -49,10 +54,27 @@ def outcomes(tasks: Sequence[InputTask], source: Dataset, nodes: Nodes, emit: Em
     )
 
 
-def _reachable(partition: Partition, nodes: Nodes, turn: int) -> tuple[Partition, str]:
+def _attempted(
+    tasks: Mapping[int, InputTask], source: Dataset, nodes: Nodes, *, attempt: int
+) -> tuple[dict[int, Any], list[IoFailureError]]:
+    """Do tasks and return what came of them, without those that were lost, and why others failed; none still runs."""
+    began, ended, errors = {}, dict[int, Any](), list[IoFailureError]()
+    for number, task in tasks.items():
+        reachable, node = _reachable(source.partitions[task.partition], nodes, number, attempt=attempt)
+        began[number] = node, nodes.run(node, task.task, reachable, *task.arguments)
+    for number, (node, reference) in began.items():
+        try:
+            if (outcome := nodes.awaited(reference, nodes=(node,))) is not LOST:
+                ended[number] = outcome
+        except IoFailureError as error:
+            errors.append(error)
+    return ended, errors
+
+
+def _reachable(partition: Partition, nodes: Nodes, turn: int, *, attempt: int) -> tuple[Partition, str]:
     """Return a partition with the copies that the cluster reaches, and a node to read it on. Raises IoFailureError."""
     reachable = partition.reached_from(nodes.names)
     if not (holders := nodes_with(reachable)):
         absent = ", ".join(sorted(copy.node for copy in partition.copies))
         raise IoFailureError(f"{partition.uri} lies on {absent}, which is not in the cluster")
-    return reachable, holders[0] or nodes.names[turn % len(nodes.names)]
+    return reachable, holders[attempt % len(holders)] or nodes.names[(turn + attempt) % len(nodes.names)]

@@ -34,7 +34,8 @@ class SortRequest:
     disks keep files in `directory`. `uniform` trusts that keys are spread evenly over all values (Indy). `in_memory`
     keeps intermediate data in the nodes' memory (Minutesort). `sums_input` asks for the input's checksum. `avoid_slow`
     leaves out nodes that are much slower than the others, if the others can do their work. On more nodes than
-    `nodes_per_coordinator`, coordinators order the tasks of about so many each.
+    `nodes_per_coordinator`, coordinators order the tasks of about so many each. Small data makes no partition for each
+    node that has much less than `least_partition_bytes`.
     """
 
     source: Dataset
@@ -49,6 +50,7 @@ class SortRequest:
     sums_input: bool = False
     avoid_slow: bool = True
     nodes_per_coordinator: int = NODES_PER_COORDINATOR
+    least_partition_bytes: int | None = None
 
 
 @dataclass

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from planner.distributed_sort.nodes import LOST, Nodes
+from planner.errors import IoFailureError
 
 _LONGEST_WAIT_S: Final = 0.5
 """Bounds the wait, so that progress is shown and lost nodes are noticed while no task ends."""
@@ -15,6 +16,12 @@ _LONGEST_CANCEL_S: Final = 10.0
 
 OnEnd = Callable[[Any], None]
 """Called with what a task returned, or LOST."""
+OnFailure = Callable[[IoFailureError], None]
+"""Called with what a task raised; raises it again where that ends the job."""
+
+
+def _raise(error: IoFailureError) -> None:
+    raise error
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,6 +29,7 @@ class _Task:
     """A task on `node`, which reads what comes from the nodes it `needs`."""
 
     on_end: OnEnd
+    on_failure: OnFailure
     node: str
     needs: frozenset[str]
 
@@ -37,14 +45,17 @@ class PendingTasks:
     def __len__(self) -> int:
         return len(self._tasks)
 
-    def add(self, reference: Any, on_end: OnEnd, *, node: str, sources: Iterable[str] = ()) -> None:
+    def add(
+        self, reference: Any, on_end: OnEnd, *, node: str, sources: Iterable[str] = (), on_failure: OnFailure = _raise
+    ) -> None:
         """Watch a task that runs on `node` and reads from `sources`."""
-        self._tasks[reference] = _Task(on_end=on_end, node=node, needs=frozenset((node, *sources)))
+        needs = frozenset((node, *sources))
+        self._tasks[reference] = _Task(on_end=on_end, on_failure=on_failure, node=node, needs=needs)
 
     def wait(self) -> None:
         """Give up tasks that need lost nodes, wait half a second at most for another to end, and report all that have.
 
-        Raises what tasks raised.
+        Raises what tasks raised, but for failures that are seen to.
         """
         self._give_up(self._nodes.lost)
         running = list(self._tasks)
@@ -54,7 +65,13 @@ class PendingTasks:
         if ended:
             ended, _ = self._ray.wait(running, num_returns=len(running), timeout=0, fetch_local=False)
         for reference in ended:
-            self._tasks.pop(reference).on_end(self._nodes.outcome(reference))
+            task = self._tasks.pop(reference)
+            try:
+                outcome = self._nodes.outcome(reference)
+            except IoFailureError as error:
+                task.on_failure(error)
+            else:
+                task.on_end(outcome)
 
     def _give_up(self, lost: frozenset[str]) -> None:
         """Cancel the tasks that need lost nodes, best effort, and report them as LOST.

@@ -105,6 +105,9 @@ def run(request: RunRequest, *, ray: Any, journal: Path, emit: Emit) -> RunResul
     nodes, (source, checksum) = losses.outlived(
         nodes, lambda alive: _input(request, alive, steps, staged), undone=_undone(request, INPUT)
     )
+    if gone := lost_of(nodes):  # what they had of the input is read where it came from
+        emit({"event": "lost", "nodes": sorted(gone), "left": nodes.names})
+        nodes = losses.those_left()
     undone = _undone(request, OUTPUT)
     while True:
         nodes, output = losses.outlived(

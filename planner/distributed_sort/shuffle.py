@@ -23,6 +23,8 @@ from planner.sort_policy.turns import MapsUnderWay
 
 PHASE: Final = "map and shuffle"
 _MOST_ATTEMPTS: Final = 10
+_MOST_FAILURES: Final = 3
+"""Of a slice that cannot be read: each holder of its input is asked in turn, and one that is alone again."""
 _PROGRESS_EVERY_S: Final = 0.5
 _CHECK_SHARE: Final = 0.05
 """Of the driver's time, at most, to look for slow nodes: it compares all blocks under way."""
@@ -47,6 +49,7 @@ class Shuffle:
         self._queues: dict[str, deque[int]] = defaultdict(deque)
         self._under_way: dict[int, _UnderWay] = {}  # by slice
         self._attempts: Counter[int] = Counter()
+        self._failed_on: dict[int, list[str]] = defaultdict(list)  # nodes by slice that they could not group
         self._reported_at_s = self._next_check_at_s = 0.0
         store_bytes = min(job.nodes.store_bytes.values()) // job.coordinators
         self._send_queue = SendQueue[Block](
@@ -121,7 +124,8 @@ class Shuffle:
             holders = nodes_with(self._job.input_of(self._job.slices[number]))
             if members:
                 holders = [name for name in holders if name in members or not name]
-            self._queues[min(holders, key=lambda node: len(self._queues[node]))].append(number)
+            failed = self._failed_on.get(number, [])
+            self._queues[min(holders, key=lambda node: (failed.count(node), len(self._queues[node])))].append(number)
 
     def _submit(self) -> bool:
         """Start what there is room for; say whether anything is still queued."""
@@ -174,8 +178,20 @@ class Shuffle:
             firmly=nodes_with(source) != [""] and source.recipe is None,
         )
         self._under_way[number] = _UnderWay(source=node, left=len(blocks), left_bytes=slice_.records * job.record_size)
-        self._tasks.add(mapped, partial(self._mapped, slice_, missing, blocks), node=node)
+        self._tasks.add(
+            mapped,
+            partial(self._mapped, slice_, missing, blocks),
+            node=node,
+            on_failure=partial(self._not_mapped, number, node),
+        )
         return True
+
+    def _not_mapped(self, number: int, node: str, error: IoFailureError) -> None:
+        """Have a slice grouped again, best by another node that holds its input. Raises the error of the last try."""
+        self._failed_on[number].append(node)
+        if len(self._failed_on[number]) == _MOST_FAILURES:
+            raise error
+        self._ended(number, blocks=self._under_way[number].left, size_bytes=self._under_way[number].left_bytes)
 
     def _mapped(self, slice_: Slice, ranges: list[tuple[str, int, int]], blocks: list[Any], mapped: Any) -> None:
         number = slice_.number

@@ -7,10 +7,11 @@ copy; if the piece's node is lost, the records are read from there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -74,22 +75,41 @@ def require_empty(place: str) -> None:
 
 def stage_in(nodes: Nodes, source: Dataset) -> tuple[Dataset, Moved]:
     """Have the nodes fetch equal shares of a dataset; return it as it lies there, with the checksums of fixed records'
-    partitions, and what was moved. Raises IoFailureError.
+    partitions, and what was moved. What cannot be fetched is tried again, by another node. Raises IoFailureError.
     """
     disks = sum(nodes.facts[name].data_disks for name in nodes.names)
     is_whole = source.layout.text is not None or source.layout.table is not None
-    loads, numbers = dict.fromkeys(nodes.names, 0), dict.fromkeys(nodes.names, 0)
-    files, began = JobFiles(job="input", output="input"), []
-    for piece in largest_first(source) if is_whole else pieces(source, disks=disks):
-        node = min(loads, key=lambda name: loads[name])
+    whole = tuple(largest_first(source) if is_whole else pieces(source, disks=disks))
+    files, numbers = JobFiles(job="input", output="input"), Counter[str]()
+
+    def begin(node: str, tried: Partition, number: int) -> Any:
+        others = (copy for copy in whole[number].copies if copy not in tried.copies)
+        piece = replace(tried, copies=(*tried.copies, *others))
+        numbers[node] += 1  # a node uses its disks by turns
         if is_whole:
-            began.append(nodes.run(node, fetch_whole, piece, source.layout, files, numbers[node]))
-        else:
-            began.append(nodes.run(node, fetch, piece, source.layout, files, numbers[node], nodes.threads(node)))
-        loads[node] += piece.records
-        numbers[node] += 1
-    staged: list[Staged] = nodes.outcomes(began, doing="the input was brought in")
-    return _all_of(staged, source.layout)
+            return nodes.run(node, fetch_unless_damaged, piece, source.layout, files, numbers[node])
+        return nodes.run(node, fetch, piece, source.layout, files, numbers[node], nodes.threads(node))
+
+    dataset, turns = replace(source, partitions=whole), _even_turns(whole, len(nodes.names))
+    copies = {number: piece.copies for number, piece in enumerate(whole)}
+    outcomes = tried_on_each_copy(nodes, copies, dataset, begin, turn=turns.__getitem__)
+    staged: list[Staged | BadInputError] = outcomes.complete(doing="the input was brought in")
+    return _all_of([_sound(outcome) for outcome in staged], source.layout)
+
+
+def _sound(outcome: Staged | BadInputError) -> Staged:
+    if isinstance(outcome, BadInputError):
+        raise outcome
+    return outcome
+
+
+def _even_turns(whole: Sequence[Partition], nodes: int) -> list[int]:
+    """Return for each partition the node that has least to fetch so far."""
+    loads, turns = [0] * nodes, list[int]()
+    for partition in whole:
+        turns.append(loads.index(min(loads)))
+        loads[turns[-1]] += partition.records
+    return turns
 
 
 def stage_out(nodes: Nodes, dataset: Dataset, prefix: str) -> tuple[Dataset, Moved]:
@@ -180,6 +200,14 @@ def fetch(piece: Partition, layout: Layout, files: JobFiles, number: int, thread
     write_whole(path, parts(), durable=False)
     local = replace(piece, copies=(Copy(uri=str(path), node=node_name()), *piece.copies), checksum=f"{checksum:x}")
     return Staged(partition=local, bytes=piece.records * layout.record_size, requests=requests)
+
+
+def fetch_unless_damaged(partition: Partition, layout: Layout, files: JobFiles, number: int) -> Staged | BadInputError:
+    """Do as `fetch_whole` does, and return the error of a damaged object, which is no better when fetched again."""
+    try:
+        return fetch_whole(partition, layout, files, number)
+    except BadInputError as error:
+        return error
 
 
 def fetch_whole(partition: Partition, layout: Layout, files: JobFiles, number: int) -> Staged:

@@ -17,6 +17,7 @@ from planner.cost_model.engine import IDEAL, Engine
 from planner.cost_model.model import CostModel, Phase, on_a_cluster, run_by
 from planner.cost_model.model_reader import load_model
 from planner.cost_model.run_overheads import RunOverheads
+from planner.distributed_sort.compressed_input import has_plain_copy
 from planner.distributed_sort.dataset import Dataset
 from planner.distributed_sort.object_store import is_object
 from planner.emulation.cluster import HEAD, emulated_cluster
@@ -70,7 +71,7 @@ def run_emulated(run: EmulatedRun, *, say: Callable[[str], None], on_event: OnEv
     hold the data or something is lost. The report says if data fails validation; nothing is raised.
     """
     model = _model(run)
-    check_space(run.directory, run.data_bytes, model)
+    check_space(run.directory, run.data_bytes, model, input_bytes=copied_bytes(run))
     with _emulated_ray(run, say=say) as cluster, cluster.session() as session:
         say(f"{run.nodes} emulated nodes are up; caps: {', '.join(str(cap or 'none') for cap in cluster.nodes.caps)}")
         folder = cluster.nodes.directory(HEAD)
@@ -87,6 +88,17 @@ def run_emulated(run: EmulatedRun, *, say: Callable[[str], None], on_event: OnEv
     seen = machine.to_dict() | {"network_bytes_per_s": network}
     seen |= {} if trial is None else trial.to_dict()
     return cluster_report(plan, machine=seen, done=done, vcpus=machine.vcpu)
+
+
+def copied_bytes(run: EmulatedRun) -> int:
+    """Return how much of the input the nodes' disks hold: all that is generated, brought in, or decompressed, but no
+    files that are sorted where they lie.
+    """
+    if run.source is None:
+        return run.data_bytes
+    in_place = [not _in_store(run.input) and has_plain_copy(part) for part in run.source.partitions]
+    copied = (part.records for part, is_there in zip(run.source.partitions, in_place, strict=True) if not is_there)
+    return sum(copied) * run.source.layout.record_size
 
 
 @contextmanager

@@ -64,7 +64,7 @@ def run_local(run: LocalRun, *, say: Say, watch: Watch) -> RunReport:
     """
     record_count(run.data_bytes)
     model = load_model(run.model)
-    check_space(run.directory, run.data_bytes, model)
+    check_space(run.directory, run.data_bytes, model, input_bytes=run.data_bytes)
     with _workspace(run.directory) as folder:
         return _run(run, model, folder, say=say, watch=watch)
 
@@ -145,9 +145,11 @@ def _workspace(directory: Path) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def check_space(directory: Path, data_bytes: int, model: CostModel) -> None:
-    """Raise IoFailureError when the disk of `directory` cannot hold a run's input, scratch and output."""
-    needed = data_bytes * (2 + model.output_copies) + _HEADROOM_BYTES
+def check_space(directory: Path, data_bytes: int, model: CostModel, *, input_bytes: int) -> None:
+    """Raise IoFailureError when the disk of `directory` cannot hold scratch and output of a run, and so much of its
+    input: what is not sorted where it lies.
+    """
+    needed = input_bytes + data_bytes * (1 + model.output_copies) + _HEADROOM_BYTES
     free = free_bytes(directory)
     if free < needed:
         raise IoFailureError(

@@ -29,7 +29,10 @@ TEXT_SORT_BUFFERS: Final = 5.0
 """The same for text: its lines may be short, and each has a key beside it."""
 _SORT_MEMORY_SHARE: Final = 2 / 3
 """Of a sort task's memory, for the partition as planned; a third is for records that the sample did not foresee."""
-_LEAST_PARTITION_BYTES: Final = 1_000_000
+LEAST_PARTITION_BYTES: Final = 8_000_000
+"""Of a small sort, or half of it, if memory allows: each partition is a file, and who reads the output opens all."""
+LEAST_TABLE_BYTES: Final = 32_000_000
+"""The same of a table in memory: encoded it is a part of that."""
 _PARTITIONS_PER_NODE: Final = 8
 """At least, so that shares of nodes of different speed can be met to some 6%."""
 _LEAST_PIECE_BYTES: Final = 64_000
@@ -74,6 +77,7 @@ def choose_sizes(
     replicated: bool,
     concurrency: Concurrency,
     sort_buffers: float = SORT_BUFFERS,
+    least_partition_bytes: int = LEAST_PARTITION_BYTES,
     link_bytes_per_s: float | None = None,
 ) -> Sizes:
     """Return the sizes for `node_count` nodes, each with `memory_bytes` for sorting and `store_bytes` of object store.
@@ -91,7 +95,9 @@ def choose_sizes(
         largest_bytes = min(largest_bytes, store_bytes * _COPIES_STORE_SHARE / copies)
     if largest_bytes < record_size:
         raise _too_small(memory_bytes=memory_bytes, store_bytes=store_bytes)
-    partitions = _partitions(data_bytes, node_count=node_count, largest_bytes=largest_bytes)
+    partitions = _partitions(
+        data_bytes, node_count=node_count, largest_bytes=largest_bytes, least_bytes=least_partition_bytes
+    )
     wanted_bytes = partitions / node_count * _LEAST_PIECE_BYTES
     slices, slice_bytes = _slices(
         data_bytes / node_count,
@@ -115,9 +121,9 @@ def choose_sizes(
     )
 
 
-def _partitions(data_bytes: int, *, node_count: int, largest_bytes: float) -> int:
+def _partitions(data_bytes: int, *, node_count: int, largest_bytes: float, least_bytes: int) -> int:
     """Return how many partitions there are: as many for each node, so that no link has more to carry than others."""
-    least = min(node_count * _PARTITIONS_PER_NODE, max(1, data_bytes // _LEAST_PARTITION_BYTES))
+    least = min(node_count * _PARTITIONS_PER_NODE, max(1, data_bytes // least_bytes))
     partitions = max(least, math.ceil(data_bytes / largest_bytes))
     return math.ceil(partitions / node_count) * node_count if partitions > node_count else partitions
 

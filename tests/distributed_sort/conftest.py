@@ -76,8 +76,9 @@ class SortCluster:
         on_event: Callable[[dict[str, Any]], None] = lambda _: None,
         **options: Any,
     ) -> tuple[Dataset, dict[str, Any]]:
-        """Sort a dataset and return the output and the report."""
-        request = {"source": json.loads(dataset.to_json()), "output": output, "copies": copies, **options}
+        """Sort a dataset, small ones into many partitions, too, and return the output and the report."""
+        many = {"least_partition_bytes": 1_000_000}
+        request = {"source": json.loads(dataset.to_json()), "output": output, "copies": copies} | many | options
         done = self.do({"do": "sort", "request": request, "journal": str(journal)}, on_event)
         return dataset_of(done["dataset"]), done["report"]
 

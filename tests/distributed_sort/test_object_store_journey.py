@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from planner.distributed_sort.dataset import Copy, Dataset, Partition, dataset_of
+from planner.distributed_sort.dataset import Copy, Dataset, Layout, Partition, TextFormat, dataset_of
 from planner.errors import BadInputError, IoFailureError
 from planner.native import core
 from tests.marks import quick_soak
@@ -242,6 +242,24 @@ def test_staged_to_all_disks_and_out_again(sort_cluster: SortCluster, store: Sto
     held = [sum(path.stat().st_size for path in (disk / "input").iterdir()) for disk in disks_of(sort_cluster)]
     assert sum(held) == source.bytes and min(held) >= source.bytes / 12, "no disk without a fair share"
     assert json.loads(store.get(done["manifest"])) == done["dataset"]
+
+
+@quick_soak
+@pytest.mark.parametrize("in_place", [False, True])
+def test_an_object_that_was_refused_once_is_read_again(
+    sort_cluster: SortCluster, store: Store, tmp_path: Path, in_place: bool
+) -> None:
+    """The library does not ask again where access was denied, as it is for a moment when credentials are renewed."""
+    lines = [b"%05d\n" % (n * 7919 % 20_011) for n in range(20_000)]
+    names = ["plain", "once-refused"]
+    folder = f"refused-{in_place}"
+    copies = store.put({f"{folder}/{name}": b"".join(lines[turn::2]) for turn, name in enumerate(names)})
+    parts = tuple(Partition(records=60_000, copies=(copy,)) for copy in copies)
+    source = Dataset(partitions=parts, layout=Layout.of_text(TextFormat()))
+    prefix = f"{BUCKET}/{folder}-out"
+    done = run(sort_cluster, source, tmp_path / "j", output=prefix, in_place=in_place, records=0)
+    written = [partition.uri for partition in dataset_of(json.loads(store.get(done["manifest"]))).partitions]
+    assert store.get(*written) == b"".join(sorted(lines))
 
 
 def test_output_that_cannot_be_taken_is_noticed_before_anything_else(sort_cluster: SortCluster, tmp_path: Path) -> None:

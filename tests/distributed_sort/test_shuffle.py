@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 from unittest.mock import Mock
@@ -13,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from planner.distributed_sort.dataset import Dataset, Partition, Recipe
+from planner.distributed_sort.dataset import Copy, Dataset, Partition, Recipe
 from planner.distributed_sort.job import Job, SortRequest
 from planner.distributed_sort.ledger import Journal, Ledger
 from planner.distributed_sort.map_task import MapOrder, Mapped, map_slice
@@ -213,3 +214,45 @@ def test_a_slice_that_is_lost_again_and_again_is_an_error(tmp_path: Path) -> Non
     nodes = FakeNodes(["node-0", "node-1"], random.Random(1), losing=1, doomed=[])
     with pytest.raises(IoFailureError, match=r"slice \d of the input failed 10 times on node-\d"):
         Shuffle(job_of(nodes, tmp_path)).run()
+
+
+class BadDisks(FakeNodes):
+    """Some nodes cannot read their copies; `asked` has the node of each try."""
+
+    bad = frozenset({"node-0"})
+
+    def __init__(self, names: list[str]) -> None:
+        super().__init__(names, random.Random(1), losing=0, doomed=[])
+        self.asked: list[str] = []
+
+    def _map(self, node: str, order: MapOrder, sizes: dict[int, int]) -> Mapped:
+        self.asked.append(node)
+        if node in self.bad:
+            raise IoFailureError(f"{node}: a bad sector")
+        return super()._map(node, order, sizes)
+
+
+def on_two_nodes(nodes: BadDisks, folder: Path) -> Job:
+    """Return a job whose input is one slice of which both nodes have a copy."""
+    job = job_of(nodes, folder, records=SLICE_RECORDS)
+    copies = tuple(Copy(uri="/in", node=name) for name in nodes.names)
+    source = Dataset(partitions=(Partition(records=SLICE_RECORDS, copies=copies),))
+    job.request = replace(job.request, source=source)
+    job.slices = list(slices(source, SLICE_RECORDS))
+    job.ledger = Ledger(slices=1, owner=job.ledger.owner)
+    return job
+
+
+def test_a_slice_that_cannot_be_read_is_read_where_the_next_copy_is(tmp_path: Path) -> None:
+    nodes = BadDisks(["node-0", "node-1"])
+    job = on_two_nodes(nodes, tmp_path)
+    Shuffle(job).run()
+    assert (job.ledger.slices_missing(), nodes.asked, job.retries) == ([], ["node-0", "node-1"], 1)
+
+
+def test_a_slice_that_nobody_can_read_ends_the_job(tmp_path: Path) -> None:
+    nodes = BadDisks(["node-0", "node-1"])
+    nodes.bad = frozenset(nodes.names)
+    with pytest.raises(IoFailureError, match="a bad sector"):
+        Shuffle(on_two_nodes(nodes, tmp_path)).run()
+    assert nodes.asked == ["node-0", "node-1", "node-0"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import numpy as np
@@ -9,9 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.distributed_sort import object_store, partition_reader, staging
-from planner.distributed_sort.dataset import Copy, Dataset, Layout, Partition
+from planner.arrays import Bytes
+from planner.distributed_sort import copies, object_store, partition_reader, staging
+from planner.distributed_sort.dataset import Copy, Dataset, Layout, Partition, TextFormat
 from planner.errors import BadInputError, IoFailureError
+from tests.distributed_sort.inline_nodes import InlineNodes
 
 LAYOUT = Layout()
 
@@ -95,3 +98,40 @@ def test_an_object_that_is_short_in_the_store_is_named() -> None:
     with pytest.raises(IoFailureError, match="not all is there that was sent") as caught:
         staging.require_sizes(sent, sizes)
     assert caught.value.details == ("s3://b/out/part-000001: 100 bytes instead of 200",)
+
+
+@pytest.mark.parametrize("layout", [LAYOUT, Layout.of_text(TextFormat())], ids=["records", "lines"])
+def test_what_could_not_be_fetched_once_is_fetched_by_another_node(
+    this_node: Path, monkeypatch: pytest.MonkeyPatch, layout: Layout
+) -> None:
+    nodes, vain = InlineNodes(["a", "b"], monkeypatch), ["s3://b/1"]
+
+    def read_range(uri: str, into: Bytes, *, offset: int) -> None:
+        if uri in vain:
+            vain.remove(uri)
+            raise IoFailureError(f"cannot read {uri}: refused")
+        into[:] = offset % 251
+
+    del this_node
+    monkeypatch.setattr(copies, "PAUSES_S", (0.0,) * 4)
+    monkeypatch.setattr(object_store, "read_range", read_range)
+    partitions = (Partition(records=500, copies=(Copy(uri=f"s3://b/{number}"),)) for number in range(2))
+    source = Dataset(partitions=tuple(partitions), layout=layout)
+    staged, moved = staging.stage_in(nodes, source)  # type: ignore[arg-type]
+    assert (nodes.begun, vain) == (["a", "b", "a"], [])
+    assert [part.copies[0].node for part in staged.partitions] == ["a", "a"]
+    assert [part.copies[1] for part in staged.partitions] == [part.copies[0] for part in source.partitions]
+    assert len({part.uri for part in staged.partitions}) == 2
+    assert moved.bytes == source.bytes
+
+
+def test_a_damaged_object_ends_the_run_at_once(this_node: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    nodes, packed = InlineNodes(["a", "b"], monkeypatch), this_node / "in.gz"
+    packed.write_bytes(gzip.compress(b"line\n" * 1000)[:-9])
+    copy = Copy(uri=str(packed), compression="gz")
+    monkeypatch.setattr(object_store, "size_of", lambda _: packed.stat().st_size)
+    part = Partition(records=7, copies=(copy,), is_estimated=True)
+    source = Dataset(partitions=(part,), layout=Layout.of_text(TextFormat()))
+    with pytest.raises(BadInputError, match=r"in\.gz: the gzip data end early"):
+        staging.stage_in(nodes, source)  # type: ignore[arg-type]
+    assert nodes.begun == ["a"]

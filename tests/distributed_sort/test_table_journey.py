@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 from decimal import Decimal
 from itertools import pairwise
 from pathlib import Path
@@ -174,20 +172,6 @@ def test_a_lost_node_changes_nothing(sort_cluster: SortCluster, tmp_path: Path, 
     fault = once(lambda: sort_cluster.lose(3), phase=phase)
     output, report = sort_cluster.sort(source, tmp_path / "j", output=f"table-lost-{phase[:3]}", on_event=fault)
     assert report["lost_nodes"] == ["node-3"]
-    assert keys_of(held(output), KEYS) == expected
-
-
-@pytest.mark.soak
-@pytest.mark.quick
-@pytest.mark.needs_root(why="finds a node's processes by its network namespace")
-def test_a_second_call_goes_on_where_a_killed_driver_stopped(sort_cluster: SortCluster, tmp_path: Path) -> None:
-    source, expected = long_source(tmp_path)
-    fault = once(lambda: os.kill(sort_cluster.driver(), signal.SIGKILL), phase="sort and reduce")
-    with pytest.raises(IoFailureError, match="run the same command again"):
-        sort_cluster.sort(source, tmp_path / "j", output="table-resumed", on_event=fault)
-    output, report = sort_cluster.sort(source, tmp_path / "j", output="table-resumed")
-    assert report["resumed"]
-    assert report["moved_bytes"]["input_read"] == 0
     assert keys_of(held(output), KEYS) == expected
 
 

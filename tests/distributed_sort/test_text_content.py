@@ -150,3 +150,10 @@ def test_a_sample_has_lines_of_all_parts(tmp_path: Path) -> None:
     assert 200 <= len(numbers) <= 800
     assert min(numbers) < 500
     assert max(numbers) > 47_000
+
+
+def test_newlines_within_quotes_need_no_memory_of_rows() -> None:
+    rows = b'1,"' + b"\n" * 999 + b'"\n2,"say ""\n"""\n' + b"3,x\n" * 50_000
+    content = Text(TextFormat(keys=(Key(first_field=0),), csv=CsvFormat(delimiter=",", columns=2)))
+    needed = content.needed_bytes(np.frombuffer(rows, np.uint8), 1)
+    assert needed == 3 * len(rows) + 50_002 * 32

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import random
-import signal
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +15,7 @@ import zstandard
 
 from planner.distributed_sort.dataset import Copy, CsvFormat, Dataset, Layout, Partition, TextFormat
 from planner.distributed_sort.text_dataset import lines_of, rows_of
-from planner.errors import BadInputError, IoFailureError
+from planner.errors import BadInputError
 from planner.native import core
 from planner.sorting.keys import Key, parse_key
 from planner.sorting.text_files import CsvColumns
@@ -228,35 +226,6 @@ def test_a_lost_node_changes_nothing_where_text_is_compressed(
     fault, name = once(lambda: sort_cluster.lose(3), phase=phase), f"packed-{phase[:3]}-{group}"
     output, report = sort_cluster.sort(source, tmp_path / "j", output=name, on_event=fault, nodes_per_coordinator=group)
     assert report["lost_nodes"] == ["node-3"]
-    assert held(output) == expected(texts, TABLE)
-
-
-@pytest.mark.soak
-@pytest.mark.quick
-@pytest.mark.needs_root(why="finds a node's processes by its network namespace")
-def test_compressed_input_is_not_decompressed_again_by_a_second_call(sort_cluster: SortCluster, tmp_path: Path) -> None:
-    texts = [rows(150_000, seed=seed) for seed in range(3)]
-    source = lines_of(packed_files(tmp_path / "in", texts), TABLE)
-    fault = once(lambda: os.kill(sort_cluster.driver(), signal.SIGKILL), phase="sort and reduce")
-    with pytest.raises(IoFailureError, match="run the same command again"):
-        sort_cluster.sort(source, tmp_path / "j", output="packed-again", on_event=fault)
-    output, report = sort_cluster.sort(source, tmp_path / "j", output="packed-again")
-    assert report["resumed"] and report["moved_bytes"]["input_read"] == 0
-    assert held(output) == expected(texts, TABLE)
-
-
-@pytest.mark.soak
-@pytest.mark.quick
-@pytest.mark.needs_root(why="finds a node's processes by its network namespace")
-def test_a_second_call_goes_on_where_a_killed_driver_stopped(sort_cluster: SortCluster, tmp_path: Path) -> None:
-    texts = [rows(150_000, seed=seed) for seed in range(3)]
-    source = written(sort_cluster, "resumed-in", texts, TABLE)
-    fault = once(lambda: os.kill(sort_cluster.driver(), signal.SIGKILL), phase="sort and reduce")
-    with pytest.raises(IoFailureError, match="run the same command again"):
-        sort_cluster.sort(source, tmp_path / "j", output="resumed", on_event=fault)
-    output, report = sort_cluster.sort(source, tmp_path / "j", output="resumed")
-    assert report["resumed"]
-    assert report["moved_bytes"]["input_read"] == 0
     assert held(output) == expected(texts, TABLE)
 
 

@@ -3,7 +3,7 @@
     python s3_server.py HOST PORT EVERY FILE
 
 The errors so far are counted in FILE; buckets are made by whoever needs them. One called `refusing` takes no parts of
-an output.
+an output. What is called `once-refused` is refused to who reads it first.
 """
 
 from __future__ import annotations
@@ -35,12 +35,16 @@ class Faulty:
         self._every = every
         self._counted = counted
         self._refuses = True
+        self._refused_once = set[str]()
         self._numbers = count(1)
 
     def __call__(self, environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
         path = environ["PATH_INFO"]
         self._refuses &= path != "/refusing/no-more"
         if self._refuses and environ["REQUEST_METHOD"] == "PUT" and path.startswith("/refusing/") and "/part-" in path:
+            return self._refuse(environ, start, "403 Forbidden", DENIED)
+        if path.endswith("/once-refused") and environ["REQUEST_METHOD"] == "GET" and path not in self._refused_once:
+            self._refused_once.add(path)
             return self._refuse(environ, start, "403 Forbidden", DENIED)
         number = next(self._numbers)
         if number % self._every:

@@ -61,3 +61,13 @@ def test_sizes_fit_in_memory(data_bytes: int, replicated: bool, cpus: float) -> 
             data_bytes=1, record_size=100, node_count=1, memory_bytes=9, store_bytes=9, replicated=replicated,
             concurrency=concurrency,
         )  # fmt: skip
+
+
+@pytest.mark.parametrize(("data_bytes", "partitions"), [(1000, 1), (30_000_000, 3), (60_000_000, 8), (10**9, 32)])
+def test_small_data_makes_few_files(data_bytes: int, partitions: int) -> None:
+    """Eight for each of four nodes if they have 8 MB each, of which rounding up to the nodes takes half at most."""
+    sizes = choose_sizes(
+        data_bytes=data_bytes, record_size=100, node_count=4, memory_bytes=600_000_000, store_bytes=600_000_000,
+        replicated=False, concurrency=Concurrency.of([3]),
+    )  # fmt: skip
+    assert sizes.partitions == partitions

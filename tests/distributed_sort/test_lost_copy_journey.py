@@ -1,0 +1,58 @@
+"""A file of the output is gone before it is read back: the other copy counts, and the run does not end."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from planner.distributed_sort.dataset import Dataset, dataset_of
+from planner.distributed_sort.table_dataset import tables_of
+from planner.distributed_sort.text_dataset import lines_of
+from tests.distributed_sort import test_table_journey as tables
+from tests.distributed_sort import test_text_journey as texts
+
+if TYPE_CHECKING:
+    from conftest import SortCluster
+
+
+def lines(folder: Path) -> Dataset:
+    return lines_of(texts.packed_files(folder, [texts.rows(100_000, seed=seed) for seed in range(3)]), texts.TABLE)
+
+
+def parquet(folder: Path) -> Dataset:
+    return tables_of(
+        [str(tables.written(folder, [tables.table(200_000, seed=seed) for seed in range(3)]))], tables.KEYS
+    )
+
+
+def rows_of(path: Path) -> int:
+    return pq.read_metadata(path).num_rows if path.suffix else path.read_bytes().count(b"\n")
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("made", [lines, parquet])
+def test_one_copy_without_a_file_is_told_and_the_other_goes_out(
+    sort_cluster: SortCluster, tmp_path: Path, made: Any
+) -> None:
+    source, events = made(tmp_path / "in"), list[dict[str, Any]]()
+    request = {"records": 0, "copies": 2, "source": json.loads(source.to_json()), "output": str(tmp_path / "out")}
+
+    def lose_files(event: dict[str, Any]) -> None:
+        """As the output is about to be read, take the first copy's first file and the second copy's last."""
+        if event["event"] == "sorted":
+            events.append(event)
+            partitions = dataset_of(event["dataset"]).partitions
+            assert len(partitions) > 1
+            for partition, copy in ((partitions[0], 0), (partitions[-1], 1)):
+                Path(partition.copies[copy].uri).unlink()
+
+    done = sort_cluster.do({"do": "run", "request": request, "journal": str(tmp_path / "j")}, lose_files)
+    assert [validation["lost"] for validation in done["validations"]] == [1, 1]
+    parts = sorted((tmp_path / "out").glob("part-*"))
+    assert len(parts) == len(events[0]["dataset"]["partitions"])
+    assert sum(map(rows_of, parts)) == done["records"]
+    assert json.loads((tmp_path / "out" / "manifest.json").read_text()) == done["dataset"]

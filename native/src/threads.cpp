@@ -38,6 +38,8 @@ unsigned resolve_threads(unsigned requested) { return requested == 0 ? available
 
 namespace {
 
+std::atomic<std::uint64_t> started_threads{0};
+
 // Keeps the first exception of several threads.
 class FirstFailure {
  public:
@@ -61,6 +63,10 @@ class FirstFailure {
 
 }  // namespace
 
+std::uint64_t threads_started() noexcept { return started_threads; }
+
+void count_started_thread() noexcept { ++started_threads; }
+
 void run_parallel(unsigned threads, const std::function<void(unsigned)>& work) {
   FirstFailure failure;
   {
@@ -70,6 +76,7 @@ void run_parallel(unsigned threads, const std::function<void(unsigned)>& work) {
       others.reserve(threads);
       for (unsigned index = 1; index < threads; ++index) {
         others.emplace_back([&failure, &work, index] { failure.guard([&] { work(index); }); });
+        count_started_thread();
       }
     });
     failure.guard([&] { work(0); });

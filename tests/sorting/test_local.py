@@ -217,6 +217,16 @@ def test_the_report_tells_stages_and_choices(tmp_path: Path) -> None:
     assert report.to_dict()["phases"][1]["stages"][0]["name"] == "read"
 
 
+def test_the_report_counts_how_often_threads_met(tmp_path: Path) -> None:
+    generate_file(tmp_path / "in", records=RECORDS)
+    report = sort_file(tmp_path / "in", tmp_path / "out", memory_bytes=SMALL_MEMORY_BYTES)
+    for phase in report.phases[1:]:
+        handed_over = sum(stage.bytes for stage in phase.stages if stage.name in {"read", "write"})
+        assert phase.meetings.hand_overs >= 2 * handed_over / 4_096_000  # each block is filled, and given back
+        assert phase.meetings.sleeps > 0
+    assert report.to_dict()["phases"][1]["meetings"]["hand_overs"] == report.phases[1].meetings.hand_overs
+
+
 @pytest.mark.parametrize("link", ["same path", "hard link", "symbolic link"])
 def test_an_output_that_is_the_input_is_refused(tmp_path: Path, link: str) -> None:
     generate_file(tmp_path / "in", records=10)

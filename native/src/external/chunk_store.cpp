@@ -17,7 +17,7 @@ ChunkStore::ChunkStore(Monitor& monitor, ScratchFiles& scratch, const ExternalPl
       chunks_(static_cast<Chunk>(plan.chunks)) {}
 
 ChunkStore::Partition ChunkStore::add_partition(std::optional<Partition> before) {
-  const std::lock_guard lock(monitor_.mutex());
+  const auto lock = monitor_.lock();
   const auto partition = static_cast<Partition>(contents_.size());
   contents_.emplace_back();
   const auto place = before ? std::find(sequence_.begin(), sequence_.end(), *before) : sequence_.end();
@@ -26,12 +26,12 @@ ChunkStore::Partition ChunkStore::add_partition(std::optional<Partition> before)
 }
 
 std::uint64_t ChunkStore::bytes_of(Partition partition) {
-  const std::lock_guard lock(monitor_.mutex());
+  const auto lock = monitor_.lock();
   return contents_[partition].bytes;
 }
 
 ChunkStore::Chunk ChunkStore::acquire(StageClock& clock) {
-  std::unique_lock lock(monitor_.mutex());
+  auto lock = monitor_.lock();
   monitor_.wait(lock, clock, [&] { return has_room(); });
   const Chunk chunk = take_free();
   if (to_come_ > 0) --to_come_;
@@ -49,7 +49,7 @@ ChunkStore::Chunk ChunkStore::take_free() noexcept {
 
 void ChunkStore::touch_ahead() {
   StageClock idle;
-  std::unique_lock lock(monitor_.mutex());
+  auto lock = monitor_.lock();
   while (untouched_ < chunks_) {
     monitor_.wait(lock, idle, [&] { return spill_stopped_ || free_.size() < 2 * low_water_; });
     if (spill_stopped_ || untouched_ == chunks_) return;
@@ -58,23 +58,26 @@ void ChunkStore::touch_ahead() {
     for (std::size_t page = 0; page < chunk_bytes_; page += page_bytes) data(chunk)[page] = std::byte{0};
     lock.lock();
     free_.push_back(chunk);
+    monitor_.count_hand_over();
     monitor_.notify();
   }
 }
 
 void ChunkStore::add(Partition partition, FilledChunk filled) {
   {
-    const std::lock_guard lock(monitor_.mutex());
+    const auto lock = monitor_.lock();
     contents_[partition].in_memory.push_back(filled);
     contents_[partition].bytes += filled.bytes;
+    monitor_.count_hand_over();
   }
   monitor_.notify();
 }
 
 void ChunkStore::release(Chunk chunk) {
   {
-    const std::lock_guard lock(monitor_.mutex());
+    const auto lock = monitor_.lock();
     free_.push_back(chunk);
+    monitor_.count_hand_over();
   }
   monitor_.notify();
 }
@@ -84,7 +87,7 @@ bool ChunkStore::holds_the_rest_locked() const noexcept {
 }
 
 bool ChunkStore::holds_the_rest() {
-  const std::lock_guard lock(monitor_.mutex());
+  const auto lock = monitor_.lock();
   return holds_the_rest_locked();
 }
 
@@ -100,14 +103,14 @@ std::optional<ChunkStore::Partition> ChunkStore::last_in_memory() const noexcept
 }
 
 void ChunkStore::start_spilling(std::uint64_t chunks_to_come) {
-  const std::lock_guard lock(monitor_.mutex());
+  const auto lock = monitor_.lock();
   to_come_ = chunks_to_come;
   spill_stopped_ = false;
 }
 
 void ChunkStore::stop_spilling() {
   {
-    const std::lock_guard lock(monitor_.mutex());
+    const auto lock = monitor_.lock();
     spill_stopped_ = true;
   }
   monitor_.notify();
@@ -115,7 +118,7 @@ void ChunkStore::stop_spilling() {
 
 void ChunkStore::spill_while_needed(StageClock& clock) {
   const LifeTimer timer(clock);
-  std::unique_lock lock(monitor_.mutex());
+  auto lock = monitor_.lock();
   while (true) {
     monitor_.wait(lock, clock, [&] { return spill_stopped_ || (needs_spilling() && last_in_memory()); });
     if (spill_stopped_) return;
@@ -146,11 +149,12 @@ void ChunkStore::spill_one(std::unique_lock<std::mutex>& lock, StageClock& clock
   contents_[partition].on_disk.push_back({extent, victim.bytes, victim.sequence});
   spilled_bytes_ += victim.bytes;
   free_.push_back(victim.chunk);
+  monitor_.count_hand_over();
   monitor_.notify();
 }
 
 void ChunkStore::begin_loading(std::vector<Partition> order) {
-  const std::lock_guard lock(monitor_.mutex());
+  const auto lock = monitor_.lock();
   loading_ = std::move(order);
   std::reverse(loading_.begin(), loading_.end());
 }
@@ -176,7 +180,7 @@ std::optional<ChunkStore::Partition> ChunkStore::next_on_disk() noexcept {
 }
 
 std::optional<ChunkStore::Load> ChunkStore::next_load(StageClock& clock) {
-  std::unique_lock lock(monitor_.mutex());
+  auto lock = monitor_.lock();
   while (true) {
     std::optional<Partition> next;
     monitor_.wait(lock, clock, [&] {
@@ -201,10 +205,11 @@ void ChunkStore::load(const Load& load, StageClock& clock) {
   scratch_.discard(load.from.extent);
   clock.bytes += load.from.bytes;
   {
-    const std::lock_guard lock(monitor_.mutex());
+    const auto lock = monitor_.lock();
     --contents_[load.partition].under_way;
     contents_[load.partition].in_memory.push_back({load.into, load.from.bytes, load.from.sequence});
     loaded_bytes_ += load.from.bytes;
+    monitor_.count_hand_over();
   }
   monitor_.notify();
 }
@@ -215,7 +220,7 @@ void ChunkStore::load_all(StageClock& clock) {
 }
 
 std::vector<ChunkStore::FilledChunk> ChunkStore::take(Partition partition, StageClock& clock) {
-  std::unique_lock lock(monitor_.mutex());
+  auto lock = monitor_.lock();
   awaited_ = partition;
   monitor_.notify();
   monitor_.wait(lock, clock, [&] { return is_complete(contents_[partition]); });
@@ -224,7 +229,7 @@ std::vector<ChunkStore::FilledChunk> ChunkStore::take(Partition partition, Stage
 }
 
 std::optional<ChunkStore::FilledChunk> ChunkStore::take_any(Partition partition, StageClock& clock) {
-  std::unique_lock lock(monitor_.mutex());
+  auto lock = monitor_.lock();
   Content& content = contents_[partition];
   awaited_ = partition;
   monitor_.notify();
@@ -253,7 +258,7 @@ bool ChunkStore::next_is_in_memory(Content& content) noexcept {
 
 std::optional<ChunkStore::Drained> ChunkStore::drain(Partition partition, std::byte* into, StageClock& clock,
                                                      bool in_order) {
-  std::unique_lock lock(monitor_.mutex());
+  auto lock = monitor_.lock();
   // By number, not by reference: the list of partitions does not grow during a pass, but that is not for us
   // to know. A chunk that is being written might be the next.
   monitor_.wait(lock, clock, [&] {
@@ -308,12 +313,12 @@ std::uint64_t ChunkStore::sample_chunks(Partition partition, std::size_t most_by
 }
 
 std::size_t ChunkStore::chunks_of(Partition partition) {
-  const std::lock_guard lock(monitor_.mutex());
+  const auto lock = monitor_.lock();
   return contents_[partition].in_memory.size() + contents_[partition].on_disk.size();
 }
 
 std::size_t ChunkStore::written_chunks_of(Partition partition) {
-  const std::lock_guard lock(monitor_.mutex());
+  const auto lock = monitor_.lock();
   return contents_[partition].on_disk.size();
 }
 

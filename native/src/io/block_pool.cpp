@@ -8,7 +8,7 @@ BlockPool::BlockPool(Monitor& monitor, std::size_t block_bytes, std::size_t bloc
 }
 
 BlockPool::Block BlockPool::acquire(StageClock& clock) {
-  std::unique_lock lock(monitor_.mutex());
+  auto lock = monitor_.lock();
   monitor_.wait(lock, clock, [&] { return !free_.empty(); });
   // The block given back last is the one most likely still in the cache.
   const Block block = free_.back();
@@ -18,8 +18,9 @@ BlockPool::Block BlockPool::acquire(StageClock& clock) {
 
 void BlockPool::release(Block block) {
   {
-    const std::lock_guard lock(monitor_.mutex());
+    const auto lock = monitor_.lock();
     free_.push_back(block);
+    monitor_.count_hand_over();
   }
   monitor_.notify();
 }

@@ -2,7 +2,22 @@
 
 #include <utility>
 
+#include "sortcore/threads.hpp"
+
 namespace sortcore {
+
+std::unique_lock<std::mutex> Monitor::lock() {
+  std::unique_lock lock(mutex_, std::try_to_lock);
+  if (lock.owns_lock()) return lock;
+  lock.lock();
+  ++counts_.lock_waits;
+  return lock;
+}
+
+MeetingCounts Monitor::counts() {
+  const std::lock_guard lock(mutex_);
+  return counts_;
+}
 
 void Monitor::fail(std::exception_ptr failure) noexcept {
   {
@@ -43,6 +58,7 @@ void ThreadGroup::start(unsigned count, std::function<void()> work) {
         monitor.fail(std::current_exception());
       }
     });
+    count_started_thread();
   }
 }
 

@@ -26,6 +26,14 @@ struct StageClock {
   std::atomic<std::uint64_t> bytes{0};
 };
 
+// How often the threads of a pipeline met.
+struct MeetingCounts {
+  std::uint64_t hand_overs = 0;  // blocks, chunks and work passed on
+  std::uint64_t lock_waits = 0;  // the lock was not free
+  std::uint64_t sleeps = 0;      // a thread had to sleep until another passed something on
+  std::uint64_t idle_wakes = 0;  // it was woken, and could not go on
+};
+
 // Thrown in the other threads of a pipeline once one has failed; ThreadGroup::join reports the failure
 // itself.
 struct Stopped {};
@@ -34,11 +42,14 @@ class Monitor {
  public:
   explicit Monitor(const Progress* progress) : progress_(progress) {}
 
-  std::mutex& mutex() noexcept { return mutex_; }
+  std::unique_lock<std::mutex> lock();
+  // Call it with the lock held.
+  void count_hand_over() noexcept { ++counts_.hand_overs; }
+  MeetingCounts counts();
   void notify() noexcept { changed_.notify_all(); }
 
-  // Waits (with `lock` on mutex()) until `ready()`; adds the time to `clock`. Throws Stopped after a failure,
-  // Error(cancelled) within a tenth of a second of a cancel.
+  // Waits (with the `lock` of this monitor) until `ready()`; adds the time to `clock`. Throws Stopped after a
+  // failure, Error(cancelled) within a tenth of a second of a cancel.
   template <typename Ready>
   void wait(std::unique_lock<std::mutex>& lock, StageClock& clock, Ready ready);
 
@@ -55,6 +66,7 @@ class Monitor {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::exception_ptr failure_;
+  MeetingCounts counts_;
 };
 
 // Stands at the top of a stage's thread and adds the time it lives.
@@ -105,9 +117,12 @@ void Monitor::wait(std::unique_lock<std::mutex>& lock, StageClock& clock, Ready 
   check_locked();
   if (ready()) return;
   const auto start = Clock::now();
-  while (!ready()) {
-    changed_.wait_for(lock, std::chrono::milliseconds(100));
+  ++counts_.sleeps;
+  while (true) {
+    const bool woken = changed_.wait_for(lock, std::chrono::milliseconds(100)) == std::cv_status::no_timeout;
     check_locked();
+    if (ready()) break;
+    if (woken) ++counts_.idle_wakes;
   }
   clock.waited_ns += nanoseconds_since(start);
 }

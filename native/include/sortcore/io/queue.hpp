@@ -17,8 +17,9 @@ class Queue {
 
   void push(Work work) {
     {
-      const std::lock_guard lock(monitor_.mutex());
+      const auto lock = monitor_.lock();
       work_.push_back(std::move(work));
+      monitor_.count_hand_over();
     }
     monitor_.notify();
   }
@@ -26,7 +27,7 @@ class Queue {
   // Nothing more will come.
   void close() {
     {
-      const std::lock_guard lock(monitor_.mutex());
+      const auto lock = monitor_.lock();
       closed_ = true;
     }
     monitor_.notify();
@@ -34,7 +35,7 @@ class Queue {
 
   // The next piece of work; nothing once the queue is closed and empty.
   std::optional<Work> pop(StageClock& clock) {
-    std::unique_lock lock(monitor_.mutex());
+    auto lock = monitor_.lock();
     monitor_.wait(lock, clock, [&] { return !work_.empty() || closed_; });
     if (work_.empty()) return std::nullopt;
     std::optional<Work> work(std::move(work_.front()));

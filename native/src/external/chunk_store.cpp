@@ -8,6 +8,12 @@ namespace sortcore {
 
 ChunkStore::ChunkStore(Monitor& monitor, ScratchFiles& scratch, const ExternalPlan& plan)
     : monitor_(monitor),
+      freed_(monitor),
+      touching_due_(monitor),
+      spilling_due_(monitor),
+      loading_due_(monitor),
+      loaded_(monitor),
+      written_(monitor),
       scratch_(scratch),
       chunk_bytes_(plan.chunk_bytes),
       low_water_(plan.low_water_chunks),
@@ -32,11 +38,20 @@ std::uint64_t ChunkStore::bytes_of(Partition partition) {
 
 ChunkStore::Chunk ChunkStore::acquire(StageClock& clock) {
   auto lock = monitor_.lock();
-  monitor_.wait(lock, clock, [&] { return has_room(); });
+  freed_.wait(lock, clock, [&] { return has_room(); });
   const Chunk chunk = take_free();
   if (to_come_ > 0) --to_come_;
-  if (needs_spilling()) monitor_.notify();
+  if (touching_is_due()) touching_due_.notify_one();
+  if (can_spill()) spilling_due_.notify_one();
   return chunk;
+}
+
+// Called with the lock held.
+void ChunkStore::give_back(Chunk chunk) {
+  free_.push_back(chunk);
+  monitor_.count_hand_over();
+  freed_.notify_one();
+  if (can_load()) loading_due_.notify_one();
 }
 
 // A chunk that has been used before if there is one.
@@ -47,39 +62,36 @@ ChunkStore::Chunk ChunkStore::take_free() noexcept {
   return chunk;
 }
 
+// Later than it stops, so that the thread is not woken for each chunk.
+bool ChunkStore::touching_is_due() const noexcept { return free_.size() < 3 * low_water_ / 2; }
+
 void ChunkStore::touch_ahead() {
   StageClock idle;
   auto lock = monitor_.lock();
   while (untouched_ < chunks_) {
-    monitor_.wait(lock, idle, [&] { return spill_stopped_ || free_.size() < 2 * low_water_; });
+    if (free_.size() >= 2 * low_water_)
+      touching_due_.wait(lock, idle, [&] { return spill_stopped_ || touching_is_due(); });
+    monitor_.check_locked();
     if (spill_stopped_ || untouched_ == chunks_) return;
     const Chunk chunk = untouched_++;
     lock.unlock();
     for (std::size_t page = 0; page < chunk_bytes_; page += page_bytes) data(chunk)[page] = std::byte{0};
     lock.lock();
-    free_.push_back(chunk);
-    monitor_.count_hand_over();
-    monitor_.notify();
+    give_back(chunk);
   }
 }
 
 void ChunkStore::add(Partition partition, FilledChunk filled) {
-  {
-    const auto lock = monitor_.lock();
-    contents_[partition].in_memory.push_back(filled);
-    contents_[partition].bytes += filled.bytes;
-    monitor_.count_hand_over();
-  }
-  monitor_.notify();
+  const auto lock = monitor_.lock();
+  contents_[partition].in_memory.push_back(filled);
+  contents_[partition].bytes += filled.bytes;
+  monitor_.count_hand_over();
+  if (can_spill()) spilling_due_.notify_one();
 }
 
 void ChunkStore::release(Chunk chunk) {
-  {
-    const auto lock = monitor_.lock();
-    free_.push_back(chunk);
-    monitor_.count_hand_over();
-  }
-  monitor_.notify();
+  const auto lock = monitor_.lock();
+  give_back(chunk);
 }
 
 bool ChunkStore::holds_the_rest_locked() const noexcept {
@@ -91,8 +103,8 @@ bool ChunkStore::holds_the_rest() {
   return holds_the_rest_locked();
 }
 
-bool ChunkStore::needs_spilling() const noexcept {
-  return free_.size() + spilling_ < low_water_ && !holds_the_rest_locked();
+bool ChunkStore::can_spill() const noexcept {
+  return free_.size() + spilling_ < low_water_ && !holds_the_rest_locked() && last_in_memory();
 }
 
 std::optional<ChunkStore::Partition> ChunkStore::last_in_memory() const noexcept {
@@ -109,18 +121,17 @@ void ChunkStore::start_spilling(std::uint64_t chunks_to_come) {
 }
 
 void ChunkStore::stop_spilling() {
-  {
-    const auto lock = monitor_.lock();
-    spill_stopped_ = true;
-  }
-  monitor_.notify();
+  const auto lock = monitor_.lock();
+  spill_stopped_ = true;
+  touching_due_.notify_all();
+  spilling_due_.notify_all();
 }
 
 void ChunkStore::spill_while_needed(StageClock& clock) {
   const LifeTimer timer(clock);
   auto lock = monitor_.lock();
   while (true) {
-    monitor_.wait(lock, clock, [&] { return spill_stopped_ || (needs_spilling() && last_in_memory()); });
+    spilling_due_.wait(lock, clock, [&] { return spill_stopped_ || can_spill(); });
     if (spill_stopped_) return;
     spill_one(lock, clock);
   }
@@ -140,6 +151,7 @@ void ChunkStore::spill_one(std::unique_lock<std::mutex>& lock, StageClock& clock
   contents_[partition].in_memory.pop_back();
   ++contents_[partition].under_way;
   ++spilling_;
+  if (can_spill()) spilling_due_.notify_one();
   lock.unlock();
   const Extent extent = scratch_.write(data(victim.chunk), victim.bytes, group_of(partition));
   clock.bytes += victim.bytes;
@@ -148,9 +160,8 @@ void ChunkStore::spill_one(std::unique_lock<std::mutex>& lock, StageClock& clock
   --contents_[partition].under_way;
   contents_[partition].on_disk.push_back({extent, victim.bytes, victim.sequence});
   spilled_bytes_ += victim.bytes;
-  free_.push_back(victim.chunk);
-  monitor_.count_hand_over();
-  monitor_.notify();
+  give_back(victim.chunk);
+  written_.notify_all();
 }
 
 void ChunkStore::begin_loading(std::vector<Partition> order) {
@@ -179,15 +190,21 @@ std::optional<ChunkStore::Partition> ChunkStore::next_on_disk() noexcept {
   return next == loading_.rend() ? std::nullopt : std::optional(*next);
 }
 
+// Also true when there is nothing left to load, which ends the threads that do.
+bool ChunkStore::can_load() noexcept {
+  const auto next = next_on_disk();
+  return loading_.empty() || (next && has_room()) || must_make_room();
+}
+
 std::optional<ChunkStore::Load> ChunkStore::next_load(StageClock& clock) {
   auto lock = monitor_.lock();
   while (true) {
-    std::optional<Partition> next;
-    monitor_.wait(lock, clock, [&] {
-      next = next_on_disk();
-      return loading_.empty() || (next && has_room()) || must_make_room();
-    });
-    if (loading_.empty()) return std::nullopt;
+    loading_due_.wait(lock, clock, [&] { return can_load(); });
+    if (loading_.empty()) {
+      loading_due_.notify_all();
+      return std::nullopt;
+    }
+    const auto next = next_on_disk();
     if (!next || !has_room()) {
       spill_one(lock, clock);
       continue;
@@ -196,6 +213,7 @@ std::optional<ChunkStore::Load> ChunkStore::next_load(StageClock& clock) {
     const Load load{*next, content.on_disk.front(), take_free()};
     content.on_disk.pop_front();
     ++content.under_way;
+    if (can_load()) loading_due_.notify_one();
     return load;
   }
 }
@@ -204,14 +222,14 @@ void ChunkStore::load(const Load& load, StageClock& clock) {
   scratch_.read(data(load.into), load.from.bytes, load.from.extent);
   scratch_.discard(load.from.extent);
   clock.bytes += load.from.bytes;
-  {
-    const auto lock = monitor_.lock();
-    --contents_[load.partition].under_way;
-    contents_[load.partition].in_memory.push_back({load.into, load.from.bytes, load.from.sequence});
-    loaded_bytes_ += load.from.bytes;
-    monitor_.count_hand_over();
-  }
-  monitor_.notify();
+  const auto lock = monitor_.lock();
+  Content& content = contents_[load.partition];
+  --content.under_way;
+  content.in_memory.push_back({load.into, load.from.bytes, load.from.sequence});
+  loaded_bytes_ += load.from.bytes;
+  monitor_.count_hand_over();
+  if (load.partition == awaited_ && (any_will_do_ || is_complete(content))) loaded_.notify_one();
+  written_.notify_all();
 }
 
 void ChunkStore::load_all(StageClock& clock) {
@@ -219,11 +237,17 @@ void ChunkStore::load_all(StageClock& clock) {
   while (const auto next = next_load(clock)) load(*next, clock);
 }
 
+// Called with the lock held.
+void ChunkStore::begin_waiting_for(Partition partition, bool any_will_do) {
+  awaited_ = partition;
+  any_will_do_ = any_will_do;
+  if (can_load()) loading_due_.notify_one();
+}
+
 std::vector<ChunkStore::FilledChunk> ChunkStore::take(Partition partition, StageClock& clock) {
   auto lock = monitor_.lock();
-  awaited_ = partition;
-  monitor_.notify();
-  monitor_.wait(lock, clock, [&] { return is_complete(contents_[partition]); });
+  begin_waiting_for(partition, false);
+  loaded_.wait(lock, clock, [&] { return is_complete(contents_[partition]); });
   awaited_.reset();
   return std::exchange(contents_[partition].in_memory, {});
 }
@@ -231,9 +255,8 @@ std::vector<ChunkStore::FilledChunk> ChunkStore::take(Partition partition, Stage
 std::optional<ChunkStore::FilledChunk> ChunkStore::take_any(Partition partition, StageClock& clock) {
   auto lock = monitor_.lock();
   Content& content = contents_[partition];
-  awaited_ = partition;
-  monitor_.notify();
-  monitor_.wait(lock, clock, [&] { return !content.in_memory.empty() || is_complete(content); });
+  begin_waiting_for(partition, true);
+  loaded_.wait(lock, clock, [&] { return !content.in_memory.empty() || is_complete(content); });
   awaited_.reset();
   if (content.in_memory.empty()) return std::nullopt;
   const FilledChunk filled = content.in_memory.back();
@@ -261,7 +284,7 @@ std::optional<ChunkStore::Drained> ChunkStore::drain(Partition partition, std::b
   auto lock = monitor_.lock();
   // By number, not by reference: the list of partitions does not grow during a pass, but that is not for us
   // to know. A chunk that is being written might be the next.
-  monitor_.wait(lock, clock, [&] {
+  written_.wait(lock, clock, [&] {
     const Content& content = contents_[partition];
     return content.under_way == 0 || (!in_order && !(content.in_memory.empty() && content.on_disk.empty()));
   });

@@ -26,7 +26,8 @@ PhaseReport PhaseWatch::report(std::string name, std::vector<StageReport> stages
           {.hand_overs = now.hand_overs - before_.hand_overs,
            .lock_waits = now.lock_waits - before_.lock_waits,
            .sleeps = now.sleeps - before_.sleeps,
-           .idle_wakes = now.idle_wakes - before_.idle_wakes},
+           .idle_wakes = now.idle_wakes - before_.idle_wakes,
+           .late_wakes = now.late_wakes - before_.late_wakes},
           threads_started() - threads_before_};
 }
 

@@ -20,11 +20,9 @@ MeetingCounts Monitor::counts() {
 }
 
 void Monitor::fail(std::exception_ptr failure) noexcept {
-  {
-    const std::lock_guard lock(mutex_);
-    if (!failure_) failure_ = std::move(failure);
-  }
-  notify();
+  const std::lock_guard lock(mutex_);
+  if (!failure_) failure_ = std::move(failure);
+  for (Condition* condition : conditions_) condition->notify_all();
 }
 
 void Monitor::check() {
@@ -40,6 +38,16 @@ void Monitor::check_locked() const {
 std::exception_ptr Monitor::failure() {
   const std::lock_guard lock(mutex_);
   return failure_;
+}
+
+Condition::Condition(Monitor& monitor) : monitor_(monitor) {
+  const auto lock = monitor_.lock();
+  monitor_.conditions_.push_back(this);
+}
+
+Condition::~Condition() {
+  const auto lock = monitor_.lock();
+  std::erase(monitor_.conditions_, this);
 }
 
 ThreadGroup::~ThreadGroup() {

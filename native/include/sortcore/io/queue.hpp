@@ -9,11 +9,12 @@
 
 namespace sortcore {
 
-// Not bounded by itself: what it carries are blocks, and those are.
+// Not bounded by itself: what it carries are blocks, and those are. A piece of work wakes one who waits for
+// it, the end wakes all.
 template <typename Work>
 class Queue {
  public:
-  explicit Queue(Monitor& monitor) : monitor_(monitor) {}
+  explicit Queue(Monitor& monitor) : monitor_(monitor), changed_(monitor) {}
 
   void push(Work work) {
     {
@@ -21,7 +22,7 @@ class Queue {
       work_.push_back(std::move(work));
       monitor_.count_hand_over();
     }
-    monitor_.notify();
+    changed_.notify_one();
   }
 
   // Nothing more will come.
@@ -30,13 +31,13 @@ class Queue {
       const auto lock = monitor_.lock();
       closed_ = true;
     }
-    monitor_.notify();
+    changed_.notify_all();
   }
 
   // The next piece of work; nothing once the queue is closed and empty.
   std::optional<Work> pop(StageClock& clock) {
     auto lock = monitor_.lock();
-    monitor_.wait(lock, clock, [&] { return !work_.empty() || closed_; });
+    changed_.wait(lock, clock, [&] { return !work_.empty() || closed_; });
     if (work_.empty()) return std::nullopt;
     std::optional<Work> work(std::move(work_.front()));
     work_.pop_front();
@@ -45,6 +46,7 @@ class Queue {
 
  private:
   Monitor& monitor_;
+  Condition changed_;
   std::deque<Work> work_;
   bool closed_ = false;
 };

@@ -5,9 +5,9 @@
 #include <exception>
 #include <mutex>
 #include <thread>
-#include <vector>
 
 #include "sortcore/control_groups.hpp"
+#include "sortcore/thread_pool.hpp"
 
 #ifdef __linux__
 #include <sched.h>
@@ -38,8 +38,6 @@ unsigned resolve_threads(unsigned requested) { return requested == 0 ? available
 
 namespace {
 
-std::atomic<std::uint64_t> started_threads{0};
-
 // Keeps the first exception of several threads.
 class FirstFailure {
  public:
@@ -63,21 +61,16 @@ class FirstFailure {
 
 }  // namespace
 
-std::uint64_t threads_started() noexcept { return started_threads; }
-
-void count_started_thread() noexcept { ++started_threads; }
+std::uint64_t threads_started() { return ThreadPool::of_this_process().threads_started(); }
 
 void run_parallel(unsigned threads, const std::function<void(unsigned)>& work) {
   FirstFailure failure;
   {
-    std::vector<std::jthread> others;
-    // A thread that cannot be started is a failure like any other; those already running are joined first.
+    TaskGroup others;
+    // A thread that cannot be started is a failure like any other; those at work are waited for first.
     failure.guard([&] {
-      others.reserve(threads);
-      for (unsigned index = 1; index < threads; ++index) {
-        others.emplace_back([&failure, &work, index] { failure.guard([&] { work(index); }); });
-        count_started_thread();
-      }
+      for (unsigned index = 1; index < threads; ++index)
+        others.start([&failure, &work, index] { failure.guard([&] { work(index); }); });
     });
     failure.guard([&] { work(0); });
   }

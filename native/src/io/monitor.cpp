@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "sortcore/threads.hpp"
-
 namespace sortcore {
 
 std::unique_lock<std::mutex> Monitor::lock() {
@@ -51,14 +49,14 @@ Condition::~Condition() {
 }
 
 ThreadGroup::~ThreadGroup() {
-  if (threads_.empty()) return;
+  if (is_joined_) return;
   monitor_.fail(std::make_exception_ptr(Stopped{}));
-  for (std::thread& thread : threads_) thread.join();
 }
 
 void ThreadGroup::start(unsigned count, std::function<void()> work) {
+  is_joined_ = false;
   for (unsigned i = 0; i < count; ++i) {
-    threads_.emplace_back([&monitor = monitor_, work] {
+    threads_.start([&monitor = monitor_, work] {
       try {
         work();
       } catch (const Stopped&) {
@@ -66,13 +64,12 @@ void ThreadGroup::start(unsigned count, std::function<void()> work) {
         monitor.fail(std::current_exception());
       }
     });
-    count_started_thread();
   }
 }
 
 void ThreadGroup::join() {
-  for (std::thread& thread : threads_) thread.join();
-  threads_.clear();
+  threads_.wait();
+  is_joined_ = true;
   if (const std::exception_ptr failure = monitor_.failure()) std::rethrow_exception(failure);
 }
 

@@ -18,11 +18,11 @@
 #include <exception>
 #include <functional>
 #include <mutex>
-#include <thread>
 #include <vector>
 
 #include "sortcore/clock.hpp"
 #include "sortcore/progress.hpp"
+#include "sortcore/thread_pool.hpp"
 
 namespace sortcore {
 
@@ -113,7 +113,7 @@ class LifeTimer {
   Clock::time_point start_;
 };
 
-// The threads of a pipeline. Whatever happens, none outlives it.
+// The threads of a pipeline, from the pool. Whatever happens, their work does not outlive it.
 class ThreadGroup {
  public:
   explicit ThreadGroup(Monitor& monitor) : monitor_(monitor) {}
@@ -121,14 +121,15 @@ class ThreadGroup {
   ThreadGroup(const ThreadGroup&) = delete;
   ThreadGroup& operator=(const ThreadGroup&) = delete;
 
-  // Starts `count` threads on `work`; an exception in one stops all.
+  // Puts `count` threads to `work`; an exception in one stops all.
   void start(unsigned count, std::function<void()> work);
   // Waits for all and rethrows the first failure.
   void join();
 
  private:
   Monitor& monitor_;
-  std::vector<std::thread> threads_;
+  bool is_joined_ = true;
+  TaskGroup threads_;
 };
 
 // The threads of a stage that hands work on; the last of them to leave closes the queue behind it.

@@ -325,6 +325,34 @@ def test_a_forked_child_is_refused_its_parents_progress_and_may_have_its_own(tmp
     assert names_in(tmp_path) == ["in", "out"]
 
 
+FORK_WITH_IDLE_THREADS = """
+import os, sys
+from planner.sorting.local import sort_file
+
+def threads():
+    return len(os.listdir("/proc/self/task"))
+
+assert threads() == 1, "importing started threads"
+source, output = sys.argv[1:]
+sort_file(source, output, threads=4)
+assert threads() > 1, "no thread is left idle"
+child = os.fork()
+if child:
+    sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+assert threads() == 1
+sort_file(source, output, threads=4)
+os._exit(0)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="counts threads under /proc")
+def test_a_child_forked_beside_idle_threads_sorts_with_its_own(tmp_path: Path) -> None:
+    generate_file(tmp_path / "in", records=200_000)
+    command = [sys.executable, "-c", FORK_WITH_IDLE_THREADS, str(tmp_path / "in"), str(tmp_path / "out")]
+    both = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert both.returncode == 0, both.stderr
+
+
 def test_progress_is_not_pickled() -> None:
     with pytest.raises(TypeError):
         pickle.dumps(Progress())

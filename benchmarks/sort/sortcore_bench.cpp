@@ -64,6 +64,14 @@ void print(const SortReport& report) {
       static_cast<unsigned long long>(report.partitions_split_again));
   for (const PhaseReport& phase : report.phases) {
     std::printf("  %-16s %.3f s\n", phase.name.c_str(), phase.seconds);
+    const MeetingCounts& met = phase.meetings;
+    std::printf(
+        "    met: %llu hand-overs, %llu lock waits, %llu sleeps, %llu idle and %llu late wakes, %llu threads "
+        "started\n",
+        static_cast<unsigned long long>(met.hand_overs), static_cast<unsigned long long>(met.lock_waits),
+        static_cast<unsigned long long>(met.sleeps), static_cast<unsigned long long>(met.idle_wakes),
+        static_cast<unsigned long long>(met.late_wakes),
+        static_cast<unsigned long long>(phase.threads_started));
     for (const StageReport& stage : phase.stages) {
       std::printf("    %-16s x%u worked %.3f s, waited %.3f s, %llu bytes\n", stage.name.c_str(),
                   stage.threads, stage.working_s, stage.waiting_s,

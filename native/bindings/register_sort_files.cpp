@@ -22,8 +22,12 @@ py::dict stage_dict(const StageReport& stage) {
 py::dict phase_dict(const PhaseReport& phase) {
   py::list stages;
   for (const StageReport& stage : phase.stages) stages.append(stage_dict(stage));
+  const py::dict meetings(
+      py::arg("hand_overs") = phase.meetings.hand_overs, py::arg("lock_waits") = phase.meetings.lock_waits,
+      py::arg("sleeps") = phase.meetings.sleeps, py::arg("idle_wakes") = phase.meetings.idle_wakes,
+      py::arg("threads_started") = phase.threads_started);
   return py::dict(py::arg("name") = phase.name, py::arg("seconds") = phase.seconds,
-                  py::arg("stages") = stages);
+                  py::arg("stages") = stages, py::arg("meetings") = meetings);
 }
 
 py::dict report_dict(const SortReport& report) {

@@ -5,9 +5,9 @@
 #include <exception>
 #include <mutex>
 #include <thread>
-#include <vector>
 
 #include "sortcore/control_groups.hpp"
+#include "sortcore/thread_pool.hpp"
 
 #ifdef __linux__
 #include <sched.h>
@@ -61,16 +61,16 @@ class FirstFailure {
 
 }  // namespace
 
+std::uint64_t threads_started() { return ThreadPool::of_this_process().threads_started(); }
+
 void run_parallel(unsigned threads, const std::function<void(unsigned)>& work) {
   FirstFailure failure;
   {
-    std::vector<std::jthread> others;
-    // A thread that cannot be started is a failure like any other; those already running are joined first.
+    TaskGroup others;
+    // A thread that cannot be started is a failure like any other; those at work are waited for first.
     failure.guard([&] {
-      others.reserve(threads);
-      for (unsigned index = 1; index < threads; ++index) {
-        others.emplace_back([&failure, &work, index] { failure.guard([&] { work(index); }); });
-      }
+      for (unsigned index = 1; index < threads; ++index)
+        others.start([&failure, &work, index] { failure.guard([&] { work(index); }); });
     });
     failure.guard([&] { work(0); });
   }

@@ -21,7 +21,7 @@ from planner.errors import BadInputError
 from planner.units import format_bytes, format_duration, format_rate, parse_size
 
 if TYPE_CHECKING:
-    from planner.sorting.local import SortReport, StageReport
+    from planner.sorting.local import Meetings, SortReport, StageReport
 
 _MoreOutput = Annotated[
     list[Path] | None, Option(help="Where the result goes on, perhaps on another disk: each file has an equal share.")
@@ -159,7 +159,17 @@ def _explained(report: SortReport) -> str:
             f"{stage.waiting_s:.3f} s waiting, {format_bytes(stage.bytes)}{_rate(stage)}"
             for stage in phase.stages
         ]
+        phases.append(f"  {_met(phase.meetings, gigabytes=report.input_bytes / 1e9)}")
     return "\n".join([*chosen, *moved, *phases])
+
+
+def _met(meetings: Meetings, *, gigabytes: float) -> str:
+    counts = {
+        "hand-overs": meetings.hand_overs, "waits for the lock": meetings.lock_waits, "sleeps": meetings.sleeps,
+        "wakes in vain": meetings.idle_wakes,
+    }  # fmt: skip
+    rates = ", ".join(f"{count / gigabytes:.0f} {what}" for what, count in counts.items()) if gigabytes else "nothing"
+    return f"per GB: {rates}; {meetings.threads_started} threads started"
 
 
 def _rate(stage: StageReport) -> str:

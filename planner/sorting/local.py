@@ -36,12 +36,29 @@ class StageReport:
 
 
 @dataclass(frozen=True)
+class Meetings:
+    """How often the threads of a phase met.
+
+    `hand_overs` are the blocks, chunks and work that they passed on. A thread waited for the lock `lock_waits` times,
+    slept for what another had to pass on `sleeps` times, and was woken without being able to go on `idle_wakes` times.
+    `threads_started` are those of the whole process meanwhile.
+    """
+
+    hand_overs: int = 0
+    lock_waits: int = 0
+    sleeps: int = 0
+    idle_wakes: int = 0
+    threads_started: int = 0
+
+
+@dataclass(frozen=True)
 class PhaseReport:
     """One phase of a sort, in `seconds` of the clock."""
 
     name: str
     seconds: float
     stages: tuple[StageReport, ...]
+    meetings: Meetings = Meetings()
 
     @property
     def bottleneck(self) -> str | None:
@@ -157,4 +174,5 @@ def _paths(paths: StrPath | Sequence[StrPath]) -> list[bytes]:
 
 def _phase(phase: dict[str, Any]) -> PhaseReport:
     stages = tuple(StageReport(**stage) for stage in phase["stages"])
-    return PhaseReport(name=phase["name"], seconds=phase["seconds"], stages=stages)
+    meetings = Meetings(**phase["meetings"])
+    return PhaseReport(name=phase["name"], seconds=phase["seconds"], stages=stages, meetings=meetings)

@@ -97,7 +97,7 @@ def test_sort_reports_what_it_did(tmp_path: Path) -> None:
     assert report["records"] == 5000
     assert json.loads(call("validate", out, "--json"))["sorted"] is True
     explained = call("sort", data, out, "--explain", "--force")
-    for word in ("threads:", "kept in memory", "waiting", "the bottleneck: ", "if it never waited"):
+    for word in ("threads:", "kept in memory", "waiting", "the bottleneck: ", "if it never waited", "hand-overs, "):
         assert word in explained
 
 

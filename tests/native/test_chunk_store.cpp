@@ -23,6 +23,9 @@ using Numbers = std::multiset<std::uint64_t>;  // what test chunks hold
 
 constexpr std::uint64_t usual_rounds = check::only_threaded ? 30 : check::sanitized ? 100 : 300;
 
+// So seldom that who is not woken when he should be is found out.
+constexpr std::chrono::seconds looks_again{20};
+
 enum class Way { take, take_any, drain };
 
 // Chunks for some partitions go through a small store, as in the two passes.
@@ -30,7 +33,7 @@ class Passage {
  public:
   Passage(const std::string& directory, Progress& progress, RandomSequence& random)
       : random_(random),
-        monitor_(&progress),
+        monitor_(&progress, looks_again),
         scratch_({directory}, page_bytes, File::Caching::direct),
         plan_(random_plan(random)),
         store_(monitor_, scratch_, plan_) {
@@ -63,6 +66,7 @@ class Passage {
       for (Partition i = 0; i < ways_.size(); ++i) CHECK(numbers_in(i) == filled_[i]);
     });
     group.join();
+    CHECK_EQUAL(monitor_.counts().late_wakes, 0U);
   }
 
  private:

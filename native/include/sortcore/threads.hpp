@@ -13,6 +13,9 @@ unsigned available_threads();
 // `requested`, or all available when it is 0.
 unsigned resolve_threads(unsigned requested);
 
+// Threads that this process has started for run_parallel and for pipelines, which take those that are idle.
+std::uint64_t threads_started();
+
 // Calls work(0) .. work(threads - 1) at once, work(0) on the calling thread, and returns when all have
 // returned. The first exception (by time) is rethrown after all have ended; work that loops long should poll
 // a Progress.

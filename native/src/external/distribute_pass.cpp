@@ -76,7 +76,7 @@ void tell_what_is_to_come(ChunkStore& store, std::uint64_t fresh_bytes, std::uin
 
 PhaseReport distribute(const SortContext& context, BlockSource& source, Division& division,
                        std::span<const ChunkStore::Partition> partitions, std::uint64_t fresh_bytes) {
-  const auto start = Clock::now();
+  const PhaseWatch watch(&context.monitor);
   const ExternalPlan& plan = context.plan;
   DistributeClocks clocks;
   Queue<FilledBlock> queue(context.monitor);
@@ -97,11 +97,9 @@ PhaseReport distribute(const SortContext& context, BlockSource& source, Division
     if (readers.leave()) queue.close();
   });
   group.join();
-  return {"distribute",
-          seconds_since(start),
-          {report_stage("read", plan.queue_depth, clocks.reading),
-           report_stage("distribute", distributors, clocks.distributing),
-           report_stage("write temporary", plan.queue_depth, clocks.writing)}};
+  return watch.report("distribute", {report_stage("read", plan.queue_depth, clocks.reading),
+                                     report_stage("distribute", distributors, clocks.distributing),
+                                     report_stage("write temporary", plan.queue_depth, clocks.writing)});
 }
 
 }  // namespace sortcore

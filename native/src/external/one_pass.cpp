@@ -10,10 +10,10 @@ namespace sortcore {
 PhaseReport gather_and_write(OutputFile& output, std::uint64_t begin, const OnePassPlan& plan,
                              const OutputStream::Fill& gather, Progress* progress,
                              const std::function<void()>& gathered) {
-  const auto start = Clock::now();
   StageClock gathering;
   StageClock writing;
   Monitor monitor(progress);
+  const PhaseWatch watch(&monitor);
   BlockPool blocks(monitor, plan.block_bytes, OnePassPlan::blocks(plan.threads, plan.queue_depth));
   WriteQueue queue(monitor);
   ThreadGroup group(monitor);
@@ -25,15 +25,13 @@ PhaseReport gather_and_write(OutputFile& output, std::uint64_t begin, const OneP
     gathered();
   });
   group.join();
-  return {
-      "gather and write",
-      seconds_since(start),
-      {report_stage("gather", plan.threads, gathering), report_stage("write", plan.queue_depth, writing)}};
+  return watch.report("gather and write", {report_stage("gather", plan.threads, gathering),
+                                           report_stage("write", plan.queue_depth, writing)});
 }
 
 std::vector<PhaseReport> sort_in_one_pass(InputMapping& input, const RecordFormat& format, OutputFile& output,
                                           const OnePassPlan& plan, Progress* progress) {
-  const auto start = Clock::now();
+  const PhaseWatch watch;
   KeySorter sorter(format, plan.threads);
   StageClock keys;
   if (progress != nullptr) progress->begin_phase(0, input.file_bytes());
@@ -47,14 +45,14 @@ std::vector<PhaseReport> sort_in_one_pass(InputMapping& input, const RecordForma
   }
   keys.bytes += input.file_bytes();
   keys.lived_ns = keys.lived_ns * plan.threads;  // all of them worked
-  const double keys_s = seconds_since(start);
+  PhaseReport first = watch.report("read keys", {report_stage("read keys", plan.threads, keys)});
 
   const auto gather = [&](std::uint64_t from, std::span<std::byte> out) {
     sorter.gather(from / format.record_bytes, out);
   };
   if (progress != nullptr) progress->begin_phase(1, output.size());
   PhaseReport second = gather_and_write(output, 0, plan, gather, progress, [&] { input.close(); });
-  return {{"read keys", keys_s, {report_stage("read keys", plan.threads, keys)}}, std::move(second)};
+  return {std::move(first), std::move(second)};
 }
 
 }  // namespace sortcore

@@ -25,7 +25,7 @@ void read_lines(LineSorter& sorter, const InputMapping& input, std::uint64_t mos
 
 LinesInOnePass sort_lines_in_one_pass(InputMapping& input, const LineFormat& format, OutputFile& output,
                                       const OnePassPlan& plan, std::uint64_t most_lines, Progress* progress) {
-  const auto start = Clock::now();
+  const PhaseWatch watch;
   StageClock reading;
   LineSorter sorter(format, plan.threads);
   if (progress != nullptr) progress->begin_phase(0, input.file_bytes());
@@ -35,15 +35,13 @@ LinesInOnePass sort_lines_in_one_pass(InputMapping& input, const LineFormat& for
     reading.bytes += input.file_bytes();
   }
   reading.lived_ns = reading.lived_ns * plan.threads;  // all of them worked
-  const double reading_s = seconds_since(start);
+  PhaseReport first = watch.report("read lines", {report_stage("read lines", plan.threads, reading)});
 
   output.set_size(sorter.bytes());
   const auto gather = [&](std::uint64_t from, std::span<std::byte> out) { sorter.gather(from, out); };
   if (progress != nullptr) progress->begin_phase(1, output.size());
   PhaseReport second = gather_and_write(output, 0, plan, gather, progress, [&] { input.close(); });
-  return {
-      sorter.lines(),
-      {{"read lines", reading_s, {report_stage("read lines", plan.threads, reading)}}, std::move(second)}};
+  return {sorter.lines(), {std::move(first), std::move(second)}};
 }
 
 }  // namespace sortcore

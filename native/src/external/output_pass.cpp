@@ -90,7 +90,7 @@ std::vector<ChunkStore::Partition> loading_order(std::span<const OutputPartition
 
 PhaseReport write_partitions(const SortContext& context, std::span<const OutputPartition> partitions,
                              std::span<OutputStream> outputs, PartitionSorter& sorter) {
-  const auto start = Clock::now();
+  const PhaseWatch watch(&context.monitor);
   const unsigned depth = context.plan.queue_depth;
   OutputClocks clocks;
   WriteQueue queue(context.monitor);
@@ -104,11 +104,10 @@ PhaseReport write_partitions(const SortContext& context, std::span<const OutputP
     queue.close();
   });
   group.join();
-  return {"sort and write",
-          seconds_since(start),
-          {report_stage("read temporary", depth, clocks.loading), report_stage("sort", 1, clocks.sorting),
-           report_stage("gather", context.plan.threads, clocks.gathering),
-           report_stage("write", depth, clocks.writing)}};
+  return watch.report("sort and write", {report_stage("read temporary", depth, clocks.loading),
+                                         report_stage("sort", 1, clocks.sorting),
+                                         report_stage("gather", context.plan.threads, clocks.gathering),
+                                         report_stage("write", depth, clocks.writing)});
 }
 
 }  // namespace sortcore

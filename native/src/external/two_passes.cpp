@@ -52,9 +52,9 @@ class TwoPassSort {
   // The partitions of each output are a stretch of the key range; the outputs take turns, so that their disks
   // work at once.
   void distribute_input(FilesSource& source, std::size_t outputs) {
-    const auto start = Clock::now();
+    const PhaseWatch watch(&monitor_);
     const auto division = items_.divide(source, plan_.partitions, report_.sample_bytes_read);
-    report_.phases.push_back({"sample", seconds_since(start), {}});
+    report_.phases.push_back(watch.report("sample", {}));
     const std::size_t count = division->partitions();
     std::vector<ChunkStore::Partition> numbers(count);
     std::vector<std::size_t> indices;  // in the division, of those pending

@@ -3,13 +3,17 @@
 namespace sortcore {
 
 BlockPool::BlockPool(Monitor& monitor, std::size_t block_bytes, std::size_t blocks)
-    : monitor_(monitor), block_bytes_(block_bytes), blocks_(blocks), memory_(block_bytes * blocks) {
+    : monitor_(monitor),
+      freed_(monitor),
+      block_bytes_(block_bytes),
+      blocks_(blocks),
+      memory_(block_bytes * blocks) {
   for (std::size_t block = blocks; block-- > 0;) free_.push_back(static_cast<Block>(block));
 }
 
 BlockPool::Block BlockPool::acquire(StageClock& clock) {
-  std::unique_lock lock(monitor_.mutex());
-  monitor_.wait(lock, clock, [&] { return !free_.empty(); });
+  auto lock = monitor_.lock();
+  freed_.wait(lock, clock, [&] { return !free_.empty(); });
   // The block given back last is the one most likely still in the cache.
   const Block block = free_.back();
   free_.pop_back();
@@ -18,10 +22,11 @@ BlockPool::Block BlockPool::acquire(StageClock& clock) {
 
 void BlockPool::release(Block block) {
   {
-    const std::lock_guard lock(monitor_.mutex());
+    const auto lock = monitor_.lock();
     free_.push_back(block);
+    monitor_.count_hand_over();
   }
-  monitor_.notify();
+  freed_.notify_one();
 }
 
 }  // namespace sortcore

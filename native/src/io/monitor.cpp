@@ -4,12 +4,23 @@
 
 namespace sortcore {
 
+std::unique_lock<std::mutex> Monitor::lock() {
+  std::unique_lock lock(mutex_, std::try_to_lock);
+  if (lock.owns_lock()) return lock;
+  lock.lock();
+  ++counts_.lock_waits;
+  return lock;
+}
+
+MeetingCounts Monitor::counts() {
+  const std::lock_guard lock(mutex_);
+  return counts_;
+}
+
 void Monitor::fail(std::exception_ptr failure) noexcept {
-  {
-    const std::lock_guard lock(mutex_);
-    if (!failure_) failure_ = std::move(failure);
-  }
-  notify();
+  const std::lock_guard lock(mutex_);
+  if (!failure_) failure_ = std::move(failure);
+  for (Condition* condition : conditions_) condition->notify_all();
 }
 
 void Monitor::check() {
@@ -27,15 +38,25 @@ std::exception_ptr Monitor::failure() {
   return failure_;
 }
 
+Condition::Condition(Monitor& monitor) : monitor_(monitor) {
+  const auto lock = monitor_.lock();
+  monitor_.conditions_.push_back(this);
+}
+
+Condition::~Condition() {
+  const auto lock = monitor_.lock();
+  std::erase(monitor_.conditions_, this);
+}
+
 ThreadGroup::~ThreadGroup() {
-  if (threads_.empty()) return;
+  if (is_joined_) return;
   monitor_.fail(std::make_exception_ptr(Stopped{}));
-  for (std::thread& thread : threads_) thread.join();
 }
 
 void ThreadGroup::start(unsigned count, std::function<void()> work) {
+  is_joined_ = false;
   for (unsigned i = 0; i < count; ++i) {
-    threads_.emplace_back([&monitor = monitor_, work] {
+    threads_.start([&monitor = monitor_, work] {
       try {
         work();
       } catch (const Stopped&) {
@@ -47,8 +68,8 @@ void ThreadGroup::start(unsigned count, std::function<void()> work) {
 }
 
 void ThreadGroup::join() {
-  for (std::thread& thread : threads_) thread.join();
-  threads_.clear();
+  threads_.wait();
+  is_joined_ = true;
   if (const std::exception_ptr failure = monitor_.failure()) std::rethrow_exception(failure);
 }
 

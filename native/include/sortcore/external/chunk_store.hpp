@@ -23,6 +23,18 @@
 //   That can happen once for each chunk of A, so it ends. If no later partition has a chunk in memory, all
 //   chunks are A's, or being moved, which ends; not all can be A's while one of A is on the disk.
 // * `drain` needs no room, so a partition that it or `take_any` empties may have any size.
+//
+// Who is woken, and by whom. Nobody else changes what is waited for:
+//
+// * a distributor that waits for a free chunk: by whoever frees one (`release`, a touched, a written or a
+//   drained chunk), one for each;
+// * the thread that touches: by `acquire` once too few chunks are free, and by the end;
+// * a writer: by `acquire`, which leaves fewer chunks free, by `add`, which brings one to write, by a writer
+//   that leaves more to do, and by the end;
+// * a loader: by whoever frees a chunk, by the sorter that begins to wait, and by a loader that leaves more
+//   to do or finds the end. A loader that has loaded or written a chunk looks itself;
+// * the sorter in `take` or `take_any`, one thread: by a loader that brought what it waits for;
+// * `drain`: by whoever has written or loaded a chunk, all who wait, as each may want another partition.
 #pragma once
 
 #include <cstddef>
@@ -129,9 +141,12 @@ class ChunkStore {
     Chunk into;
   };
   Chunk take_free() noexcept;
+  void give_back(Chunk chunk);
   bool has_room() const noexcept { return !free_.empty() || untouched_ < chunks_; }
   bool holds_the_rest_locked() const noexcept;
-  bool needs_spilling() const noexcept;
+  bool touching_is_due() const noexcept;
+  bool can_spill() const noexcept;
+  bool can_load() noexcept;
   std::optional<Partition> last_in_memory() const noexcept;
   static bool next_is_in_memory(Content& content) noexcept;
   Drained drain_from_memory(Content& content, std::unique_lock<std::mutex>& lock, std::byte* into);
@@ -141,11 +156,18 @@ class ChunkStore {
   bool must_make_room() const noexcept;
   std::optional<Partition> next_on_disk() noexcept;
   std::size_t group_of(Partition partition) const noexcept;
+  void begin_waiting_for(Partition partition, bool any_will_do);
   void spill_one(std::unique_lock<std::mutex>& lock, StageClock& clock);
   std::optional<Load> next_load(StageClock& clock);
   void load(const Load& load, StageClock& clock);
 
   Monitor& monitor_;
+  Condition freed_;
+  Condition touching_due_;
+  Condition spilling_due_;
+  Condition loading_due_;
+  Condition loaded_;
+  Condition written_;
   ScratchFiles& scratch_;
   std::size_t chunk_bytes_;
   std::size_t low_water_;
@@ -162,6 +184,7 @@ class ChunkStore {
   std::vector<Partition> sequence_;  // in the order of processing
   std::vector<Partition> loading_;   // of these, those not all in memory yet; the next is at the back
   std::optional<Partition> awaited_;
+  bool any_will_do_ = false;  // of its chunks
   std::uint64_t spilled_bytes_ = 0;
   std::uint64_t loaded_bytes_ = 0;
 };

@@ -21,6 +21,8 @@ struct PhaseReport {
   std::string name;
   double seconds;
   std::vector<StageReport> stages;
+  MeetingCounts meetings{};
+  std::uint64_t threads_started = 0;  // by this process meanwhile
 };
 
 // A parameter, its value in words, and why it was chosen.
@@ -48,6 +50,19 @@ struct SortReport {
   std::uint64_t partitions_split_again = 0;
   std::vector<PhaseReport> phases;
   std::vector<Choice> choices;
+};
+
+// Begins when a phase does, and reports what happened since.
+class PhaseWatch {
+ public:
+  explicit PhaseWatch(Monitor* monitor = nullptr);
+  PhaseReport report(std::string name, std::vector<StageReport> stages) const;
+
+ private:
+  Monitor* monitor_;
+  Clock::time_point start_ = Clock::now();
+  MeetingCounts before_;
+  std::uint64_t threads_before_;
 };
 
 StageReport report_stage(std::string name, unsigned threads, const StageClock& clock);

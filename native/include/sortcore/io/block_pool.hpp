@@ -11,7 +11,7 @@
 namespace sortcore {
 
 // Equal blocks in one huge-page buffer, each aligned to a page if `block_bytes` is whole pages. A stage that
-// finds no free block waits until a later stage gives one back.
+// finds no free block waits until a later stage gives one back, which wakes one who waits.
 class BlockPool {
  public:
   using Block = std::uint32_t;
@@ -27,6 +27,7 @@ class BlockPool {
 
  private:
   Monitor& monitor_;
+  Condition freed_;
   std::size_t block_bytes_;
   std::size_t blocks_;
   Buffer memory_;

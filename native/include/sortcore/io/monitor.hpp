@@ -1,7 +1,14 @@
-// One lock for a whole pipeline, and the one way to wait in it.
+// One lock for a whole pipeline, a condition for each thing that is waited for, and the one way to wait.
 //
-// Blocks are megabytes, so stages meet some thousand times a second at most, and a single mutex and condition
-// do for all queues and pools of a pass. In return a failure or a cancel wakes everybody, wherever they wait.
+// Blocks are megabytes, so stages meet some thousand times a second at most, and hold the lock for about a
+// microsecond: a single mutex does for all queues and pools of a pass. But who changes something wakes only
+// those who wait for it. The monitor knows all conditions: a failure wakes everybody, wherever they wait, and
+// a cancel is noticed within a tenth of a second.
+//
+// Nobody is forgotten if two rules hold. Whatever can make a condition's predicate true notifies it; the
+// header of its owner says what that is. And `notify_one` is only for a predicate that is the same for all
+// who wait: each change that lets one more of them go on notifies one, or whoever goes on and leaves it true
+// does.
 #pragma once
 
 #include <atomic>
@@ -11,11 +18,11 @@
 #include <exception>
 #include <functional>
 #include <mutex>
-#include <thread>
 #include <vector>
 
 #include "sortcore/clock.hpp"
 #include "sortcore/progress.hpp"
+#include "sortcore/thread_pool.hpp"
 
 namespace sortcore {
 
@@ -26,35 +33,71 @@ struct StageClock {
   std::atomic<std::uint64_t> bytes{0};
 };
 
+// How often the threads of a pipeline met.
+struct MeetingCounts {
+  std::uint64_t hand_overs = 0;  // blocks, chunks and work passed on
+  std::uint64_t lock_waits = 0;  // the lock was not free
+  std::uint64_t sleeps = 0;      // a thread had to sleep until another passed something on
+  std::uint64_t idle_wakes = 0;  // it was woken, and could not go on
+  std::uint64_t late_wakes = 0;  // it was not woken although it could go on, and found that out itself
+};
+
 // Thrown in the other threads of a pipeline once one has failed; ThreadGroup::join reports the failure
 // itself.
 struct Stopped {};
 
+class Condition;
+
 class Monitor {
  public:
-  explicit Monitor(const Progress* progress) : progress_(progress) {}
+  // Those who wait look at `progress`, and at what they wait for, every `look_again`.
+  explicit Monitor(const Progress* progress,
+                   std::chrono::milliseconds look_again = std::chrono::milliseconds(100))
+      : progress_(progress), look_again_(look_again) {}
 
-  std::mutex& mutex() noexcept { return mutex_; }
-  void notify() noexcept { changed_.notify_all(); }
-
-  // Waits (with `lock` on mutex()) until `ready()`; adds the time to `clock`. Throws Stopped after a failure,
-  // Error(cancelled) within a tenth of a second of a cancel.
-  template <typename Ready>
-  void wait(std::unique_lock<std::mutex>& lock, StageClock& clock, Ready ready);
+  std::unique_lock<std::mutex> lock();
+  // Call it with the lock held.
+  void count_hand_over() noexcept { ++counts_.hand_overs; }
+  MeetingCounts counts();
 
   // Remembers the first failure and wakes everybody.
   void fail(std::exception_ptr failure) noexcept;
-  // Throws what `wait` would throw, without waiting.
+  // Throws what waiting would throw, without waiting.
   void check();
+  // The same with the lock held.
+  void check_locked() const;
   std::exception_ptr failure();
 
  private:
-  void check_locked() const;
+  friend class Condition;
 
   const Progress* progress_;
+  std::chrono::milliseconds look_again_;
   std::mutex mutex_;
-  std::condition_variable changed_;
+  std::vector<Condition*> conditions_;
   std::exception_ptr failure_;
+  MeetingCounts counts_;
+};
+
+// Those who wait for one kind of change.
+class Condition {
+ public:
+  explicit Condition(Monitor& monitor);
+  ~Condition();
+  Condition(const Condition&) = delete;
+  Condition& operator=(const Condition&) = delete;
+
+  void notify_one() noexcept { changed_.notify_one(); }
+  void notify_all() noexcept { changed_.notify_all(); }
+
+  // Waits (with the `lock` of the monitor) until `ready()`; adds the time to `clock`. Throws Stopped after a
+  // failure, Error(cancelled) within a tenth of a second of a cancel.
+  template <typename Ready>
+  void wait(std::unique_lock<std::mutex>& lock, StageClock& clock, Ready ready);
+
+ private:
+  Monitor& monitor_;
+  std::condition_variable changed_;
 };
 
 // Stands at the top of a stage's thread and adds the time it lives.
@@ -70,7 +113,7 @@ class LifeTimer {
   Clock::time_point start_;
 };
 
-// The threads of a pipeline. Whatever happens, none outlives it.
+// The threads of a pipeline, from the pool. Whatever happens, their work does not outlive it.
 class ThreadGroup {
  public:
   explicit ThreadGroup(Monitor& monitor) : monitor_(monitor) {}
@@ -78,14 +121,15 @@ class ThreadGroup {
   ThreadGroup(const ThreadGroup&) = delete;
   ThreadGroup& operator=(const ThreadGroup&) = delete;
 
-  // Starts `count` threads on `work`; an exception in one stops all.
+  // Puts `count` threads to `work`; an exception in one stops all.
   void start(unsigned count, std::function<void()> work);
   // Waits for all and rethrows the first failure.
   void join();
 
  private:
   Monitor& monitor_;
-  std::vector<std::thread> threads_;
+  bool is_joined_ = true;
+  TaskGroup threads_;
 };
 
 // The threads of a stage that hands work on; the last of them to leave closes the queue behind it.
@@ -101,13 +145,17 @@ class ThreadsLeft {
 };
 
 template <typename Ready>
-void Monitor::wait(std::unique_lock<std::mutex>& lock, StageClock& clock, Ready ready) {
-  check_locked();
+void Condition::wait(std::unique_lock<std::mutex>& lock, StageClock& clock, Ready ready) {
+  monitor_.check_locked();
   if (ready()) return;
   const auto start = Clock::now();
-  while (!ready()) {
-    changed_.wait_for(lock, std::chrono::milliseconds(100));
-    check_locked();
+  MeetingCounts& counts = monitor_.counts_;
+  ++counts.sleeps;
+  for (bool can_go_on = false; !can_go_on;) {
+    const bool woken = changed_.wait_for(lock, monitor_.look_again_) == std::cv_status::no_timeout;
+    monitor_.check_locked();
+    can_go_on = ready();
+    if (woken != can_go_on) ++(woken ? counts.idle_wakes : counts.late_wakes);
   }
   clock.waited_ns += nanoseconds_since(start);
 }

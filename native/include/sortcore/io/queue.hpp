@@ -9,33 +9,35 @@
 
 namespace sortcore {
 
-// Not bounded by itself: what it carries are blocks, and those are.
+// Not bounded by itself: what it carries are blocks, and those are. A piece of work wakes one who waits for
+// it, the end wakes all.
 template <typename Work>
 class Queue {
  public:
-  explicit Queue(Monitor& monitor) : monitor_(monitor) {}
+  explicit Queue(Monitor& monitor) : monitor_(monitor), changed_(monitor) {}
 
   void push(Work work) {
     {
-      const std::lock_guard lock(monitor_.mutex());
+      const auto lock = monitor_.lock();
       work_.push_back(std::move(work));
+      monitor_.count_hand_over();
     }
-    monitor_.notify();
+    changed_.notify_one();
   }
 
   // Nothing more will come.
   void close() {
     {
-      const std::lock_guard lock(monitor_.mutex());
+      const auto lock = monitor_.lock();
       closed_ = true;
     }
-    monitor_.notify();
+    changed_.notify_all();
   }
 
   // The next piece of work; nothing once the queue is closed and empty.
   std::optional<Work> pop(StageClock& clock) {
-    std::unique_lock lock(monitor_.mutex());
-    monitor_.wait(lock, clock, [&] { return !work_.empty() || closed_; });
+    auto lock = monitor_.lock();
+    changed_.wait(lock, clock, [&] { return !work_.empty() || closed_; });
     if (work_.empty()) return std::nullopt;
     std::optional<Work> work(std::move(work_.front()));
     work_.pop_front();
@@ -44,6 +46,7 @@ class Queue {
 
  private:
   Monitor& monitor_;
+  Condition changed_;
   std::deque<Work> work_;
   bool closed_ = false;
 };

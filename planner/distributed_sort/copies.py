@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final
@@ -14,6 +14,8 @@ from planner.errors import IoFailureError, PlannerError
 
 PAUSES_S: Final = (0.0, 2.0, 10.0, 30.0)
 """Before each try; those of a store or a disk that is busy pass by themselves."""
+DISK_PAUSES_S: Final = (0.0, 1.0, 1.0)
+"""The same where nothing but a node's own disk can be the reason."""
 
 Begin = Callable[[str, Partition, int], Any]
 """Begins a task on a node with a partition, whose only copy is there, and its number; returns its reference."""
@@ -57,11 +59,12 @@ def tried_on_each_copy(
     begin: Begin,
     *,
     turn: Turns = lambda number: number,
+    pauses_s: Sequence[float] | None = None,
 ) -> Outcomes:
     """Do something with partitions of a dataset, by number, each from one of the `copies` given for it.
 
     What fails, or is lost with its node, is tried again after a pause, from the next copy whose node is alive. A copy
-    that all nodes reach is taken by each in turn.
+    that all nodes reach is taken by each in turn. There are as many tries as `pauses_s`, by default `PAUSES_S`.
     """
     outcomes = Outcomes(failed=dict.fromkeys(copies, "no node is left that has it"))
 
@@ -74,7 +77,7 @@ def tried_on_each_copy(
         node = copy.node or nodes.names[(turn(number) + attempt) % len(nodes.names)]
         return node, replace(dataset.partitions[number], copies=(copy,))
 
-    for attempt, pause_s in enumerate(PAUSES_S):
+    for attempt, pause_s in enumerate(PAUSES_S if pauses_s is None else pauses_s):
         if not any(alone(number, attempt) for number in outcomes.failed):
             break  # nothing is left to do, or nobody is left who could
         time.sleep(pause_s)
@@ -84,3 +87,20 @@ def tried_on_each_copy(
             outcomes.note(number, node, partial(nodes.awaited, reference, nodes=(node,)))
         nodes.newly_lost(at_once=True)
     return outcomes
+
+
+def tried_by_each_node(nodes: Nodes, task: Callable[..., Any], *arguments: Any, doing: str) -> Any:
+    """Return what a task that any node can do returns; each try is by the next node, after a pause. Raises
+    IoFailureError naming what went wrong.
+    """
+    outcomes = Outcomes(failed={0: "no node is left"})
+    for attempt, pause_s in enumerate(PAUSES_S):
+        time.sleep(pause_s)
+        if not nodes.names:
+            break
+        node = nodes.names[attempt % len(nodes.names)]
+        outcomes.note(0, node, partial(nodes.awaited, nodes.run(node, task, *arguments), nodes=(node,)))
+        if outcomes.done:
+            return outcomes.done[0]
+        nodes.newly_lost(at_once=True)
+    raise IoFailureError(f"{len(PAUSES_S)} attempts failed while {doing}", [outcomes.failed[0]])

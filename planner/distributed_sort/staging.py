@@ -19,7 +19,7 @@ from planner.arrays import Bytes
 from planner.distributed_sort import object_store
 from planner.distributed_sort.compressed_input import COMPRESSED_PIECE_BYTES, plain_text, with_plain_copy
 from planner.distributed_sort.content import content_of
-from planner.distributed_sort.copies import tried_on_each_copy
+from planner.distributed_sort.copies import tried_by_each_node, tried_on_each_copy
 from planner.distributed_sort.dataset import Copy, Dataset, Layout, Partition
 from planner.distributed_sort.input_files import MANIFEST_NAME, files_of
 from planner.distributed_sort.node_environment import JobFiles, node_name
@@ -126,10 +126,7 @@ def stage_out(nodes: Nodes, dataset: Dataset, prefix: str) -> tuple[Dataset, Mov
         dataset,
         lambda node, alone, number: nodes.run(node, send, alone, object_uri(prefix, number) + suffix),
     ).complete(doing="the output was sent")
-    (sizes,) = nodes.outcomes(
-        [nodes.run(nodes.names[0], place_of(prefix).listed, prefix)], doing="the output was listed"
-    )
-    require_sizes(staged, sizes)
+    require_sizes(staged, tried_by_each_node(nodes, place_of(prefix).listed, prefix, doing="the output was listed"))
     return _all_of(staged, dataset.layout)
 
 
@@ -153,9 +150,7 @@ def publish(nodes: Nodes, dataset: Dataset, prefix: str) -> str:
     """
     uri = f"{prefix.rstrip('/')}/{MANIFEST_NAME}"
     content = np.frombuffer(dataset.to_json().encode(), np.uint8)
-    nodes.outcomes(
-        [nodes.run(nodes.names[0], place_of(uri).write_object, uri, content)], doing="the manifest was written"
-    )
+    tried_by_each_node(nodes, place_of(uri).write_object, uri, content, doing="the manifest was written")
     return uri
 
 

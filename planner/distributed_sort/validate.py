@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from planner.distributed_sort import node_tasks
 from planner.distributed_sort.content import content_of
-from planner.distributed_sort.copies import Outcomes, tried_on_each_copy
+from planner.distributed_sort.copies import DISK_PAUSES_S, PAUSES_S, Outcomes, tried_on_each_copy
 from planner.distributed_sort.dataset import Dataset
 from planner.distributed_sort.nodes import Nodes
 from planner.distributed_sort.sort import joined
@@ -38,11 +38,13 @@ def copy_summaries(nodes: Nodes, dataset: Dataset, *, copy: int) -> Outcomes:
         for number, partition in enumerate(dataset.partitions)
         if copy < len(partition.copies)
     }
+    is_on_disks = all(place.node for copies in have.values() for place in copies)
     return tried_on_each_copy(
         nodes,
         have,
         dataset,
         lambda node, alone, _: nodes.run(node, node_tasks.validate, alone, dataset.layout, nodes.threads(node)),
+        pauses_s=DISK_PAUSES_S if is_on_disks else PAUSES_S,
     )
 
 

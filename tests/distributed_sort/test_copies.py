@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 from planner.distributed_sort import copies
-from planner.distributed_sort.copies import Outcomes, tried_on_each_copy
+from planner.distributed_sort.copies import Outcomes, tried_by_each_node, tried_on_each_copy
 from planner.distributed_sort.dataset import Copy, Dataset, Partition
 from planner.distributed_sort.nodes import LOST
 from planner.distributed_sort.validate import with_sound_copies
 from planner.errors import IoFailureError
 from planner.native import core
+from tests.distributed_sort.inline_nodes import InlineNodes
 
 Task = Callable[[str], str]
 
@@ -93,6 +94,22 @@ def test_what_fails_everywhere_is_named() -> None:
     with pytest.raises(IoFailureError, match="1 of 2 partitions failed while trying") as caught:
         tried(Machines(["node-0", "node-1"]), two_copies(2), task).complete(doing="trying")
     assert caught.value.details == ("partition 1: refused for good",)
+
+
+def test_what_any_node_can_do_is_done_by_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    nodes, vain = InlineNodes(["a", "b"], monkeypatch), [1, 2, 3, 4, 5]
+
+    def task(content: str) -> str:
+        if len(vain) > 4:
+            raise IoFailureError(f"refused, {vain.pop()}")
+        return content
+
+    assert tried_by_each_node(nodes, task, "manifest", doing="writing") == "manifest"  # type: ignore[arg-type]
+    assert nodes.begun == ["a", "b"]
+    vain[:] = range(9)
+    with pytest.raises(IoFailureError, match="4 attempts failed while writing") as caught:
+        tried_by_each_node(nodes, task, "manifest", doing="writing")  # type: ignore[arg-type]
+    assert caught.value.details == ("refused, 5",)
 
 
 def summary(record: bytes) -> bytes:

@@ -49,9 +49,7 @@ std::vector<PhaseReport> sort_in_one_pass(InputMapping& input, const RecordForma
   keys.lived_ns = keys.lived_ns * plan.threads;  // all of them worked
   const double keys_s = seconds_since(start);
 
-  const auto gather = [&](std::uint64_t from, std::span<std::byte> out) {
-    sorter.gather(from / format.record_bytes, out);
-  };
+  const auto gather = [&](std::uint64_t from, std::span<std::byte> out) { sorter.gather_bytes(from, out); };
   if (progress != nullptr) progress->begin_phase(1, output.size());
   PhaseReport second = gather_and_write(output, 0, plan, gather, progress, [&] { input.close(); });
   return {{"read keys", keys_s, {report_stage("read keys", plan.threads, keys)}}, std::move(second)};

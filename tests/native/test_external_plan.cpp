@@ -142,3 +142,17 @@ TEST(no_plan_has_more_records_in_memory_than_can_be_numbered) {
   CHECK(plan.chunks * plan.chunk_bytes <= max_records_in_memory);
   CHECK(plan.chunks * plan.chunk_bytes > max_records_in_memory / 10 * 9);
 }
+
+// The numbers of a chunk begin at a power of two, so up to half of them are nobody's.
+TEST(padded_chunks_are_no_more_than_can_be_numbered) {
+  PlanRequest request;
+  request.format = {.record_bytes = 300'001, .key_offset = 0, .key_bytes = 10};
+  request.input_bytes = std::uint64_t{1} << 60;
+  request.memory_bytes = std::uint64_t{1} << 53;
+  request.threads = 64;
+  const ExternalPlan plan = plan_two_passes(request);
+  const RecordArray numbers(nullptr, request.format.record_bytes, plan.chunk_bytes);
+  CHECK(plan.padded);
+  CHECK(numbers.first_of_stretch(plan.chunks) <= max_records_in_memory);
+  CHECK(numbers.first_of_stretch(plan.chunks) > max_records_in_memory / 10 * 9);
+}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -89,4 +90,6 @@ def test_a_few_records_of_no_round_size(tmp_path: Path, record_size: int, count:
 @pytest.mark.parametrize("record_size", SIZES)
 def test_records_of_every_size(tmp_path: Path, record_size: int) -> None:
     for seed in range(8):
-        sorted_in_two_passes(tmp_path, record_size=record_size, seed=seed, most_bytes=45_000_000)
+        (tmp_path / f"{seed}").mkdir()
+        sorted_in_two_passes(tmp_path / f"{seed}", record_size=record_size, seed=seed, most_bytes=45_000_000)
+        shutil.rmtree(tmp_path / f"{seed}")

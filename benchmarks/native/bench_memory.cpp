@@ -73,7 +73,7 @@ void gather(std::span<const std::byte> in, const std::uint32_t* order, std::span
             unsigned threads) {
   run_parallel(threads, [&](unsigned index) {
     const Range part = part_of(in.size() / record_bytes, index, threads);
-    gather_records(in.data(), order + part.begin, part.end - part.begin, record_bytes,
+    gather_records(RecordArray(in.data(), record_bytes), order + part.begin, part.end - part.begin,
                    out.data() + part.begin * record_bytes, true);
   });
 }

@@ -154,6 +154,36 @@ THREADED_TEST(sort_runs_of_one_array) {
   CHECK(out == shapes::expected_sorted(chosen, format));
 }
 
+// As chunks of memory lie: they hold whole records, and some bytes more.
+THREADED_TEST(sort_runs_of_stretches_and_gather_any_bytes) {
+  RandomSequence random(10);
+  for (std::uint64_t round = 0; round < 60 * record_effort; ++round) {
+    const RecordFormat format = shapes::random_format(random);
+    const std::size_t most = 1 + random.below(200), spare = random.below(2 * format.record_bytes);
+    const std::size_t stretch_bytes = most * format.record_bytes + spare;
+    Bytes memory(stretch_bytes * (1 + random.below(12)));
+    const RecordArray array(memory.data(), format.record_bytes, stretch_bytes);
+    std::vector<RecordRun> runs;
+    Bytes records;
+    for (std::size_t stretch = 0; stretch * stretch_bytes < memory.size(); ++stretch) {
+      const std::uint64_t count = random.below(stretch_bytes / format.record_bytes + 1);
+      const Bytes run = shapes::random_records(format, count, shapes::all_keys[round % 9], random);
+      std::ranges::copy(run, memory.begin() + static_cast<std::ptrdiff_t>(stretch * stretch_bytes));
+      records.insert(records.end(), run.begin(), run.end());
+      if (count > 0) runs.push_back({array.first_of_stretch(stretch), count});
+    }
+    KeySorter sorter(format, 2);
+    sorter.sort(array, runs);
+    CHECK_EQUAL(sorter.records() * format.record_bytes, records.size());
+    Bytes out(records.size());
+    for (std::size_t from = 0, bytes = 0; from < out.size(); from += bytes) {
+      bytes = std::min<std::size_t>(out.size() - from, 1 + random.below(5 * format.record_bytes));
+      sorter.gather_bytes(from, std::span(out).subspan(from, bytes));
+    }
+    CHECK(out == shapes::expected_sorted(records, format));
+  }
+}
+
 TEST(sort_in_place_with_and_without_spare_memory) {
   RandomSequence random(7);
   for (std::uint64_t round = 0; round < 50 * record_effort; ++round) {

@@ -17,6 +17,12 @@ constexpr std::size_t smallest_window = 2 * page_bytes;
 constexpr std::size_t most_windows_bytes = 1'048'576;  // read before they are looked at
 constexpr unsigned sample_reads_at_once = 8;
 
+// Of records that may begin anywhere in a block's first page.
+std::size_t stride_bytes(const RecordFormat& format, const ExternalPlan& plan) {
+  if (!plan.padded) return plan.block_bytes;
+  return (plan.block_bytes - page_bytes) / format.record_bytes * format.record_bytes;
+}
+
 }  // namespace
 
 FilesSource::FilesSource(std::vector<InputFile> inputs, std::size_t stride_bytes, bool in_order)
@@ -104,16 +110,19 @@ void FilesSource::check_sizes() const {
 }
 
 RecordFilesSource::RecordFilesSource(std::vector<InputFile> inputs, const RecordFormat& format,
-                                     std::size_t block_bytes, bool in_order)
-    : FilesSource(std::move(inputs), block_bytes, in_order), format_(format) {}
+                                     const ExternalPlan& plan)
+    : FilesSource(std::move(inputs), stride_bytes(format, plan), plan.stable), format_(format) {}
 
 std::optional<SourceBlock> RecordFilesSource::next(std::byte* into, StageClock& clock) {
   const auto piece = next_piece();
   if (!piece) return std::nullopt;
-  File& file = *input(*piece).file;
-  file.read_exactly(into, piece->bytes, piece->offset);
-  clock.bytes += piece->bytes;
-  return SourceBlock{{into, piece->bytes}, piece->sequence, &file.path(), piece->offset};
+  const auto [file, file_bytes] = input(*piece);
+  const bool direct = file->is_direct();
+  const std::size_t skipped = direct ? piece->offset % page_bytes : 0;
+  const std::uint64_t end = piece->offset + piece->bytes;
+  file->read_exactly(into, skipped + piece->bytes, piece->offset - skipped);
+  clock.bytes += (direct ? std::min(round_up_to_pages(end), file_bytes) : end) - (piece->offset - skipped);
+  return SourceBlock{{into + skipped, piece->bytes}, piece->sequence, &file->path(), piece->offset};
 }
 
 // The whole records within a window of a file that begins at `offset`.

@@ -65,8 +65,9 @@ void distribute_blocks(const SortContext& context, Distributor& distributor, Que
   distributor.finish();
 }
 
-void tell_what_is_to_come(ChunkStore& store, std::uint64_t fresh_bytes, std::uint64_t opened) {
-  const std::uint64_t full = fresh_bytes / store.chunk_bytes();
+void tell_what_is_to_come(const SortContext& context, std::uint64_t fresh_bytes, std::uint64_t opened) {
+  ChunkStore& store = context.store;
+  const std::uint64_t full = fresh_bytes / context.plan.chunk_capacity_bytes();
   const PartFilled part_filled = part_filled_chunks(opened);
   store.start_spilling(full + part_filled.if_all_fits);
   if (!store.holds_the_rest()) store.start_spilling(full + part_filled.if_not);
@@ -84,7 +85,7 @@ PhaseReport distribute(const SortContext& context, BlockSource& source, Division
   const unsigned distributors = plan.stable ? 1 : plan.threads;
   ThreadsLeft distributors_left(distributors);
   ThreadGroup group(context.monitor);
-  tell_what_is_to_come(context.store, fresh_bytes, distributors * partitions.size());
+  tell_what_is_to_come(context, fresh_bytes, distributors * partitions.size());
   group.start(1, [&] { context.store.touch_ahead(); });
   group.start(plan.queue_depth, [&] { context.store.spill_while_needed(clocks.writing); });
   group.start(distributors, [&] {

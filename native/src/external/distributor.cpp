@@ -15,6 +15,7 @@ constexpr std::size_t default_record_bytes = 100;
 Distributor::Distributor(ChunkStore& store, std::span<const ChunkStore::Partition> partitions,
                          std::size_t grain_bytes)
     : store_(store),
+      capacity_(store.chunk_bytes() / grain_bytes * grain_bytes),
       spreads_(!store.holds_the_rest()),
       partitions_(partitions.begin(), partitions.end()),
       grain_bytes_(grain_bytes),
@@ -39,8 +40,8 @@ void Distributor::renew(std::size_t index, std::size_t least_bytes, StageClock& 
   open.chunk = store_.acquire(clock);
   open.has_chunk = true;
   open.next = store_.data(open.chunk);
-  const std::size_t capacity = begun_[index] == 0 ? first_capacity(index) : store_.chunk_bytes();
-  open.end = open.next + (capacity < least_bytes ? store_.chunk_bytes() : capacity);
+  const std::size_t capacity = begun_[index] == 0 ? first_capacity(index) : capacity_;
+  open.end = open.next + (capacity < least_bytes ? capacity_ : capacity);
   ++begun_[index];
 }
 
@@ -48,8 +49,8 @@ void Distributor::renew(std::size_t index, std::size_t least_bytes, StageClock& 
 // first chunks are given over at different fillings, and the later ones keep the distance. That takes memory,
 // so it is done only if the disk gets any.
 std::size_t Distributor::first_capacity(std::size_t index) const noexcept {
-  if (!spreads_) return store_.chunk_bytes();
-  const std::size_t grains = store_.chunk_bytes() / grain_bytes_;
+  if (!spreads_) return capacity_;
+  const std::size_t grains = capacity_ / grain_bytes_;
   return (index * grains / open_.size() + 1) * grain_bytes_;
 }
 

@@ -14,9 +14,10 @@ std::string bytes(std::uint64_t value) { return std::to_string(value) + " bytes"
 std::string transfer_words(bool direct) { return direct ? "direct" : "through the page cache"; }
 
 std::string direct_reason(const ExternalPlan& plan) {
+  if (plan.padded) return "chunks are padded to whole pages, and blocks of output cut records";
   if (plan.direct) return "records and pages share a grain of " + bytes(plan.grain_bytes);
   if (!plan.wanted_direct) return "not wanted, or refused by the file system";
-  return "no block of this memory holds both whole records and whole pages";
+  return "this memory is too little for blocks of whole pages";
 }
 
 std::string held_reason(const SortReport& report) {
@@ -37,7 +38,7 @@ std::vector<Choice> explain_one_pass(const OnePassPlan& plan, const PlanRequest&
        "writes under way while others gather; " + request.queue_depth_reason},
       {"input", "mapped", "the page cache holds it: no copy is made"},
       {"output", transfer_words(output.is_direct()), output_reason},
-      {"block", bytes(plan.block_bytes), "whole records and, if direct, whole pages"},
+      {"block", bytes(plan.block_bytes), "whole pages if direct, otherwise whole records"},
   };
 }
 

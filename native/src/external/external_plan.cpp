@@ -10,6 +10,7 @@
 #include "sortcore/external/one_pass.hpp"
 #include "sortcore/io/file.hpp"
 #include "sortcore/lines/line_sort.hpp"
+#include "sortcore/records/record_array.hpp"
 #include "sortcore/records/record_sort.hpp"
 
 namespace sortcore {
@@ -17,6 +18,8 @@ namespace {
 
 constexpr std::size_t largest_grain = 1'048'576;
 constexpr std::uint64_t fewest_grains = 200;  // of all memory, or blocks and chunks become too few
+// The least size of blocks and chunks that are padded: the grain of 100-byte records. Larger ones waste less.
+constexpr std::size_t least_padded = 102'400;
 // How large transfers are, and the share of the memory that blocks take at most.
 struct Transfers {
   std::size_t largest_block;
@@ -44,6 +47,25 @@ constexpr std::uint64_t scratch_share = 3;
 std::size_t whole_grains(std::uint64_t bytes, std::size_t grain, std::size_t most) {
   const std::uint64_t capped = std::min<std::uint64_t>(bytes, most) / grain * grain;
   return static_cast<std::size_t>(std::max<std::uint64_t>(capped, grain));
+}
+
+// Of blocks and chunks.
+std::size_t least_transfer_bytes(std::size_t record_bytes) {
+  return std::max<std::size_t>(round_up_to_pages(record_bytes), least_padded);
+}
+
+// A block of input begins on the page of its first record.
+std::size_t block_size(const ExternalPlan& plan, std::uint64_t bytes, std::size_t most) {
+  if (!plan.padded) return whole_grains(bytes, plan.grain_bytes, most);
+  const std::size_t least = least_transfer_bytes(plan.grain_bytes) + page_bytes;
+  return std::max(whole_grains(bytes, page_bytes, most), least);
+}
+
+std::size_t chunk_size(const ExternalPlan& plan, std::uint64_t bytes, std::size_t most) {
+  if (!plan.padded) return whole_grains(bytes, plan.grain_bytes, most);
+  const std::size_t pages =
+      std::max(whole_grains(bytes, page_bytes, most), least_transfer_bytes(plan.grain_bytes));
+  return round_up_to_pages(pages / plan.grain_bytes * plan.grain_bytes);
 }
 
 std::uint64_t less(std::uint64_t value, std::uint64_t by) { return value > by ? value - by : 0; }
@@ -85,14 +107,13 @@ bool is_enough(const ExternalPlan& plan, const PlanRequest& request) {
 // Of the input: what memory has room for beside the empty part of chunks that are not full.
 std::uint64_t held_bytes(const ExternalPlan& plan, const PlanRequest& request) {
   const PartFilled part_filled = part_filled_chunks(plan.partitions * plan.threads);
-  if (less(plan.chunks, part_filled.if_all_fits) * plan.chunk_bytes >= request.input_bytes)
+  const std::size_t capacity = plan.chunk_capacity_bytes();
+  if (less(plan.chunks, part_filled.if_all_fits) * capacity >= request.input_bytes)
     return request.input_bytes;
-  return std::min<std::uint64_t>(less(plan.chunks, part_filled.if_not) * plan.chunk_bytes,
-                                 request.input_bytes);
+  return std::min<std::uint64_t>(less(plan.chunks, part_filled.if_not) * capacity, request.input_bytes);
 }
 
-ExternalPlan begin_plan(const PlanRequest& request) {
-  const Grain grain = choose_grain(request.format, request.memory_bytes, request.wants_direct);
+ExternalPlan begin_plan(const PlanRequest& request, const Grain& grain) {
   ExternalPlan plan;
   plan.memory_bytes = request.memory_bytes;
   plan.threads = request.threads;
@@ -101,6 +122,7 @@ ExternalPlan begin_plan(const PlanRequest& request) {
   plan.stable = request.stable;
   plan.grain_bytes = grain.bytes;
   plan.direct = grain.direct;
+  plan.padded = grain.padded;
   plan.wanted_direct = request.wants_direct;
   return plan;
 }
@@ -110,7 +132,7 @@ std::uint64_t plan_blocks(ExternalPlan& plan, const PlanRequest& request, const 
                           std::uint64_t memory) {
   plan.blocks = plan.threads + 2 * plan.queue_depth + 1 + request.outputs;
   plan.block_bytes =
-      whole_grains(memory / (transfers.block_share * plan.blocks), plan.grain_bytes, transfers.largest_block);
+      block_size(plan, memory / (transfers.block_share * plan.blocks), transfers.largest_block);
   return less(memory, plan.blocks * plan.block_bytes);
 }
 
@@ -130,10 +152,18 @@ std::uint64_t plan_scratch(ExternalPlan& plan, const PlanRequest& request, std::
 void plan_partitions(ExternalPlan& plan, const PlanRequest& request, std::uint64_t memory) {
   const std::uint64_t typical = std::min(memory / partitions_in_memory, plan.partition_limit_bytes / 2);
   const std::uint64_t wanted = divide_up(request.input_bytes, std::max<std::uint64_t>(typical, 1));
+  const std::uint64_t least_chunk = plan.padded ? least_transfer_bytes(plan.grain_bytes) : plan.grain_bytes;
   const std::uint64_t most =
-      std::max<std::uint64_t>(memory / (least_filling_share * plan.threads * plan.grain_bytes), 1);
+      std::max<std::uint64_t>(memory / (least_filling_share * plan.threads * least_chunk), 1);
   plan.partitions = static_cast<std::size_t>(
       std::min(std::clamp<std::uint64_t>(wanted, fewest_partitions, most_partitions), most));
+}
+
+// Records are numbered by where in all chunks they lie, lines are not.
+std::size_t most_chunks(const ExternalPlan& plan, const PlanRequest& request, std::uint64_t memory) {
+  const RecordArray numbers(nullptr, request.format.record_bytes, plan.chunk_bytes);
+  return static_cast<std::size_t>(
+      std::min(memory / plan.chunk_bytes, max_records_in_memory / numbers.first_of_stretch(1)));
 }
 
 void plan_chunks(ExternalPlan& plan, const PlanRequest& request, const Transfers& transfers,
@@ -142,11 +172,9 @@ void plan_chunks(ExternalPlan& plan, const PlanRequest& request, const Transfers
   const std::uint64_t largest = std::min<std::uint64_t>(
       {transfers.largest_chunk, lines ? plan.block_bytes / 4 : plan.block_bytes, plan.partition_limit_bytes});
   for (const std::uint64_t share : filling_shares) {
-    plan.chunk_bytes = whole_grains(memory / (share * plan.threads * plan.partitions), plan.grain_bytes,
-                                    static_cast<std::size_t>(largest));
-    // Records are numbered by where in all chunks they lie, lines are not.
-    const std::uint64_t most = lines ? UINT64_MAX : most_bytes_in_memory(request);
-    plan.chunks = static_cast<std::size_t>(std::min(memory, most) / plan.chunk_bytes);
+    plan.chunk_bytes = chunk_size(plan, memory / (share * plan.threads * plan.partitions),
+                                  static_cast<std::size_t>(largest));
+    plan.chunks = lines ? memory / plan.chunk_bytes : most_chunks(plan, request, memory);
     plan.low_water_chunks = std::max<std::size_t>(plan.chunks / free_share, plan.queue_depth + plan.threads);
     if (is_enough(plan, request)) break;
   }
@@ -156,8 +184,8 @@ void plan_chunks(ExternalPlan& plan, const PlanRequest& request, const Transfers
   plan.line_stride_bytes = plan.block_bytes - plan.chunk_bytes - page_bytes;
 }
 
-ExternalPlan divide_memory(const PlanRequest& request, const Transfers& transfers) {
-  ExternalPlan plan = begin_plan(request);
+ExternalPlan divide_memory(const PlanRequest& request, const Grain& grain, const Transfers& transfers) {
+  ExternalPlan plan = begin_plan(request, grain);
   const std::uint64_t beside_blocks = plan_blocks(plan, request, transfers, request.memory_bytes);
   const std::uint64_t for_chunks = plan_scratch(plan, request, beside_blocks);
   plan_partitions(plan, request, for_chunks);
@@ -167,9 +195,10 @@ ExternalPlan divide_memory(const PlanRequest& request, const Transfers& transfer
 
 // Lines keep their large chunks: one of them is the longest line.
 ExternalPlan divide_memory(const PlanRequest& request) {
-  const ExternalPlan large = divide_memory(request, large_transfers);
+  const Grain grain = choose_grain(request);
+  const ExternalPlan large = divide_memory(request, grain, large_transfers);
   if (request.mean_line_bytes != 0) return large;
-  const ExternalPlan small = divide_memory(request, small_transfers);
+  const ExternalPlan small = divide_memory(request, grain, small_transfers);
   const std::uint64_t held = held_bytes(small, request);
   const std::uint64_t gained = less(held, held_bytes(large, request));
   const bool pays =
@@ -201,11 +230,19 @@ PartFilled part_filled_chunks(std::uint64_t opened) {
   return {opened / 2 + chance + 1, opened + 1};
 }
 
-Grain choose_grain(const RecordFormat& format, std::uint64_t memory_bytes, bool wants_direct) {
-  const std::size_t bytes = std::lcm<std::size_t>(format.record_bytes, page_bytes);
-  const std::uint64_t most = std::min<std::uint64_t>(largest_grain, memory_bytes / fewest_grains);
-  if (wants_direct && bytes <= most) return {bytes, true};
-  return {format.record_bytes, false};
+std::size_t Grain::output_bytes() const noexcept { return padded ? page_bytes : bytes; }
+
+Grain choose_grain(const PlanRequest& request) {
+  const std::size_t record_bytes = request.format.record_bytes;
+  const std::size_t bytes = std::lcm(record_bytes, page_bytes);
+  const std::uint64_t most = request.memory_bytes / fewest_grains;
+  if (request.wants_direct && bytes <= std::min<std::uint64_t>(largest_grain, most))
+    return {bytes, true, false};
+  const Grain padded{record_bytes, true, true};
+  if (request.wants_direct && least_transfer_bytes(record_bytes) <= most &&
+      is_enough(divide_memory(request, padded, large_transfers), request))
+    return padded;
+  return {record_bytes, false, false};
 }
 
 ExternalPlan plan_two_passes(const PlanRequest& request) {

@@ -47,9 +47,7 @@ std::vector<PhaseReport> sort_in_one_pass(InputMapping& input, const RecordForma
   keys.lived_ns = keys.lived_ns * plan.threads;  // all of them worked
   PhaseReport first = watch.report("read keys", {report_stage("read keys", plan.threads, keys)});
 
-  const auto gather = [&](std::uint64_t from, std::span<std::byte> out) {
-    sorter.gather(from / format.record_bytes, out);
-  };
+  const auto gather = [&](std::uint64_t from, std::span<std::byte> out) { sorter.gather_bytes(from, out); };
   if (progress != nullptr) progress->begin_phase(1, output.size());
   PhaseReport second = gather_and_write(output, 0, plan, gather, progress, [&] { input.close(); });
   return {std::move(first), std::move(second)};

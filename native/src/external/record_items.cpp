@@ -71,17 +71,16 @@ class RecordPartitionSorter : public PartitionSorter {
   std::uint64_t sort(ChunkStore& store, std::span<ChunkStore::FilledChunk> chunks,
                      Progress* progress) override {
     if (stable_) lay_in_order(store, chunks);
+    const RecordArray records(store.memory(), record_bytes_, store.chunk_bytes());
     std::vector<RecordRun> runs;
-    for (const ChunkStore::FilledChunk& filled : chunks) {
-      const std::uint64_t begin = std::uint64_t{filled.chunk} * store.chunk_bytes();
-      runs.push_back({begin / record_bytes_, filled.bytes / record_bytes_});
-    }
+    for (const ChunkStore::FilledChunk& filled : chunks)
+      runs.push_back({records.first_of_stretch(filled.chunk), filled.bytes / record_bytes_});
     std::ranges::sort(runs, {}, &RecordRun::first_record);
-    sorter_.sort(store.memory(), runs, progress);
+    sorter_.sort(records, runs, progress);
     return sorter_.records() * record_bytes_;
   }
   void gather(std::uint64_t from, std::span<std::byte> out) const override {
-    sorter_.gather(from / record_bytes_, out);
+    sorter_.gather_bytes(from, out);
   }
 
  private:

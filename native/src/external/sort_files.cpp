@@ -33,6 +33,7 @@ constexpr std::size_t one_pass_block_bytes = 4'096'000;
 struct OpenInputs {
   std::vector<File> files;
   std::vector<std::uint64_t> sizes;
+  std::vector<bool> are_warm;
   std::uint64_t total_bytes = 0;
   double warmth = 1;  // the least share in the page cache of any
 };
@@ -72,7 +73,7 @@ void check_outputs(const SortFilesRequest& request, const OpenInputs& inputs) {
   }
 }
 
-void add_input(OpenInputs& inputs, const std::string& path, const RecordFormat& format, bool direct) {
+void add_input(OpenInputs& inputs, const std::string& path, const RecordFormat& format) {
   File file = File::open_to_read(path, File::Caching::buffered);
   const std::uint64_t bytes = file.size();
   format.whole_records(bytes, path);
@@ -80,7 +81,7 @@ void add_input(OpenInputs& inputs, const std::string& path, const RecordFormat& 
   inputs.warmth = std::min(inputs.warmth, warmth);
   inputs.total_bytes += bytes;
   inputs.sizes.push_back(bytes);
-  if (direct && warmth < warm_share) file = File::open_to_read(path, File::Caching::direct);
+  inputs.are_warm.push_back(warmth >= warm_share);
   inputs.files.push_back(std::move(file));
 }
 
@@ -101,10 +102,14 @@ void allow_open_files(std::size_t inputs) {
 OpenInputs open_inputs(const SortFilesRequest& request) {
   if (request.inputs.empty()) throw Error(ErrorCode::bad_input, "no input given");
   allow_open_files(request.inputs.size());
-  const bool direct = choose_grain(request.format, request.memory_bytes, request.allow_direct).direct;
   OpenInputs inputs;
-  for (const std::string& path : request.inputs) add_input(inputs, path, request.format, direct);
+  for (const std::string& path : request.inputs) add_input(inputs, path, request.format);
   return inputs;
+}
+
+void read_cold_directly(OpenInputs& inputs) {
+  for (std::size_t i = 0; i < inputs.files.size(); ++i)
+    if (!inputs.are_warm[i]) inputs.files[i].go_direct();
 }
 
 std::vector<std::string> temporary_directories(const SortFilesRequest& request) {
@@ -112,23 +117,30 @@ std::vector<std::string> temporary_directories(const SortFilesRequest& request) 
   return {directory_of(request.outputs.front())};
 }
 
-PlanRequest plan_request(const SortFilesRequest& request, OpenInputs& inputs) {
+// Memory beyond what holds all of the data and its working space would only be mapped for nothing.
+PlanRequest without_excess(PlanRequest wanted) {
+  wanted.memory_bytes = std::min(wanted.memory_bytes, 2 * wanted.input_bytes + (std::uint64_t{256} << 20));
+  return wanted;
+}
+
+PlanRequest plan_request(const SortFilesRequest& request, const OpenInputs& inputs) {
   PlanRequest wanted;
   wanted.input_bytes = inputs.total_bytes;
   wanted.format = request.format;
   wanted.stable = request.stable;
-  if (request.lines) {
-    wanted.mean_line_bytes = UINT64_MAX;
-    for (std::size_t i = 0; i < inputs.files.size(); ++i)
-      wanted.mean_line_bytes =
-          std::min(wanted.mean_line_bytes, mean_line_bytes(inputs.files[i], inputs.sizes[i]));
-  }
   wanted.memory_bytes = request.memory_bytes;
   wanted.threads = resolve_threads(request.threads);
   wanted.queue_depth = request.queue_depth != 0 ? request.queue_depth : default_queue_depth;
   wanted.outputs = static_cast<unsigned>(request.outputs.size());
   wanted.wants_direct = request.allow_direct;
   return wanted;
+}
+
+std::uint64_t least_mean_line_bytes(OpenInputs& inputs) {
+  std::uint64_t least = UINT64_MAX;
+  for (std::size_t i = 0; i < inputs.files.size(); ++i)
+    least = std::min(least, mean_line_bytes(inputs.files[i], inputs.sizes[i]));
+  return least;
 }
 
 // A file may begin only where a page and, counted from the first file, a record does.
@@ -166,7 +178,7 @@ std::uint64_t most_lines(const PlanRequest& wanted) {
 void run_one_pass(OpenInputs& inputs, std::vector<OutputFile>& outputs,
                   const std::optional<LineFormat>& lines, const PlanRequest& wanted, SortReport& report,
                   Progress* progress) {
-  const std::size_t grain = choose_grain(wanted.format, wanted.memory_bytes, wanted.wants_direct).bytes;
+  const std::size_t grain = choose_grain(without_excess(wanted)).output_bytes();
   const OnePassPlan plan{wanted.threads, wanted.queue_depth,
                          std::max(one_pass_block_bytes / grain, std::size_t{1}) * grain};
   InputMapping mapping(inputs.files, inputs.sizes, mapping_unit_bytes(wanted));
@@ -206,12 +218,6 @@ void try_disks(const SortFilesRequest& request, PlanRequest& wanted, SortReport&
   }
 }
 
-// Memory beyond what holds all of the data and its working space would only be mapped for nothing.
-PlanRequest without_excess(PlanRequest wanted) {
-  wanted.memory_bytes = std::min(wanted.memory_bytes, 2 * wanted.input_bytes + (std::uint64_t{256} << 20));
-  return wanted;
-}
-
 void run_two_passes(const SortFilesRequest& request, OpenInputs& inputs, std::vector<OutputFile>& outputs,
                     const PlanRequest& wanted, SortReport& report, Progress* progress) {
   const ExternalPlan plan = plan_two_passes(without_excess(wanted));
@@ -224,8 +230,7 @@ void run_two_passes(const SortFilesRequest& request, OpenInputs& inputs, std::ve
   if (request.lines) {
     source = std::make_unique<LineFilesSource>(std::move(sources), plan);
   } else {
-    source =
-        std::make_unique<RecordFilesSource>(std::move(sources), wanted.format, plan.block_bytes, plan.stable);
+    source = std::make_unique<RecordFilesSource>(std::move(sources), wanted.format, plan);
   }
   const auto items = request.lines ? line_items(*request.lines) : record_items(wanted.format);
   if (outputs.size() == 1) outputs.front().set_size(inputs.total_bytes);  // a full disk is found out now
@@ -265,7 +270,9 @@ SortReport sort_files(const SortFilesRequest& given, Progress* progress) {
   SortReport report;
   report.input_bytes = inputs.total_bytes;
   try_disks(request, wanted, report, progress);
-  const bool direct = choose_grain(request.format, request.memory_bytes, wanted.wants_direct).direct;
+  const bool direct = choose_grain(without_excess(wanted)).direct;
+  if (direct) read_cold_directly(inputs);
+  if (request.lines) wanted.mean_line_bytes = least_mean_line_bytes(inputs);
   std::vector<OutputFile> outputs;
   const auto caching = direct ? File::Caching::direct : File::Caching::buffered;
   for (std::size_t i = 0; i < request.outputs.size(); ++i) {

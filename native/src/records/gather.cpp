@@ -79,12 +79,15 @@ class StreamingWriter {
   std::size_t filled_;
 };
 
-// `Bytes` is the record size, or 0 when it is known only at run time.
+// `Bytes` is the size of records without gaps, or 0 when it is known only at run time.
 template <std::size_t Bytes, typename Write>
-inline void copy_in_order(const std::byte* records, const std::uint32_t* order, std::size_t count,
-                          std::size_t record_bytes, Write write) {
-  const std::size_t bytes = Bytes != 0 ? Bytes : record_bytes;
-  const auto record = [&](std::size_t i) { return records + std::size_t{order[i]} * bytes; };
+inline void copy_in_order(const RecordArray& records, const std::uint32_t* order, std::size_t count,
+                          Write write) {
+  const std::size_t bytes = Bytes != 0 ? Bytes : records.record_bytes();
+  const RecordArray array = records;  // a local copy stays in registers
+  const auto record = [&](std::size_t i) {
+    return Bytes != 0 ? array.record(0) + std::size_t{order[i]} * Bytes : array.record(order[i]);
+  };
   const std::size_t ahead = std::min(prefetch_ahead, count);
   for (std::size_t i = 0; i < ahead; ++i) prefetch_record(record(i), bytes);
   for (std::size_t i = 0; i + ahead < count; ++i) {
@@ -95,31 +98,30 @@ inline void copy_in_order(const std::byte* records, const std::uint32_t* order, 
 }
 
 template <std::size_t Bytes>
-void gather(const std::byte* records, const std::uint32_t* order, std::size_t count, std::size_t record_bytes,
-            std::byte* out, bool streaming) {
-  if (streaming && record_bytes <= largest_staged) {
+void gather(const RecordArray& records, const std::uint32_t* order, std::size_t count, std::byte* out,
+            bool streaming) {
+  if (streaming && records.record_bytes() <= largest_staged) {
     StreamingWriter writer(out);
-    copy_in_order<Bytes>(records, order, count, record_bytes,
-                         [&](const std::byte* record, std::size_t bytes) {
-                           std::memcpy(writer.room(), record, bytes);
-                           writer.advance(bytes);
-                         });
+    copy_in_order<Bytes>(records, order, count, [&](const std::byte* record, std::size_t bytes) {
+      std::memcpy(writer.room(), record, bytes);
+      writer.advance(bytes);
+    });
   } else {
-    copy_in_order<Bytes>(records, order, count, record_bytes,
-                         [&](const std::byte* record, std::size_t bytes) {
-                           std::memcpy(out, record, bytes);
-                           out += bytes;
-                         });
+    copy_in_order<Bytes>(records, order, count, [&](const std::byte* record, std::size_t bytes) {
+      std::memcpy(out, record, bytes);
+      out += bytes;
+    });
   }
 }
 
 }  // namespace
 
-void gather_records(const std::byte* records, const std::uint32_t* order, std::size_t count,
-                    std::size_t record_bytes, std::byte* out, bool streaming) {
+void gather_records(const RecordArray& records, const std::uint32_t* order, std::size_t count, std::byte* out,
+                    bool streaming) {
   if (count == 0) return;
-  const auto copy = record_bytes == 100 ? gather<100> : record_bytes == 16 ? gather<16> : gather<0>;
-  copy(records, order, count, record_bytes, out, streaming);
+  const std::size_t known_bytes = records.has_no_gaps() ? records.record_bytes() : 0;
+  const auto copy = known_bytes == 100 ? gather<100> : known_bytes == 16 ? gather<16> : gather<0>;
+  copy(records, order, count, out, streaming);
 }
 
 }  // namespace sortcore

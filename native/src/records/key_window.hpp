@@ -12,6 +12,7 @@
 
 #include "bytes.hpp"
 #include "records/common_bytes.hpp"
+#include "sortcore/records/record_array.hpp"
 #include "sortcore/records/record_format.hpp"
 
 namespace sortcore {
@@ -26,16 +27,18 @@ constexpr std::uint64_t top_bytes_mask(std::uint64_t bytes) {
   return bytes >= 8 ? ~std::uint64_t{0} : ~(~std::uint64_t{0} >> (8 * bytes));
 }
 
-// The keys of fixed-size records in a buffer.
+// The keys of fixed-size records, by number.
 class RecordKeys {
  public:
   RecordKeys() = default;
-  RecordKeys(const std::byte* records, std::uint64_t count, const RecordFormat& format)
-      : first_key_(records + format.key_offset),
+  // `count` is the number after the last.
+  RecordKeys(const RecordArray& records, std::uint64_t count, const RecordFormat& format)
+      : records_(records),
+        first_key_(records.record(0) + format.key_offset),
         count_(count),
-        record_bytes_(format.record_bytes),
         key_bytes_(format.key_bytes),
-        bytes_from_first_key_(count == 0 ? 0 : count * format.record_bytes - format.key_offset) {
+        bytes_from_first_key_(
+            count == 0 ? 0 : records.offset(count - 1) + records.record_bytes() - format.key_offset) {
     skip(0, 0);
   }
 
@@ -50,8 +53,6 @@ class RecordKeys {
     reference_ = reference;
     high_mask_ = top_bytes_mask(key_bytes_ - bytes);
     low_mask_ = key_bytes_ - bytes <= 8 ? 0 : top_bytes_mask(key_bytes_ - bytes - 8);
-    const std::uint64_t needed = bytes + sizeof(KeyWindow);
-    readable_ = bytes_from_first_key_ < needed ? 0 : (bytes_from_first_key_ - needed) / record_bytes_ + 1;
   }
   void learn(std::span<const std::uint64_t> /*sample*/) noexcept {}  // windows show key bytes as they are
   // True when keys that are equal in their windows, and begin as nearly all do, are equal.
@@ -67,22 +68,23 @@ class RecordKeys {
       if (common < skipped_) [[unlikely]]
         return is_less_at(index, common) ? KeyWindow{0, 0} : greatest_window;
     }
-    const std::byte* key = first_key_ + index * record_bytes_ + skipped_;
-    if (index >= readable_) [[unlikely]] {
+    const std::uint64_t offset = records_.offset(index) + skipped_;
+    if (offset + sizeof(KeyWindow) > bytes_from_first_key_) [[unlikely]] {
       return {chunk(index, skipped_), chunk(index, skipped_ + 8)};
     }
+    const std::byte* key = first_key_ + offset;
     return {load_big_endian(key) & high_mask_, load_big_endian(key + 8) & low_mask_};
   }
   // Asks for the memory some way behind a record: strides of a record outrun the processor's own prefetching.
   void prefetch_behind(std::uint64_t index) const noexcept {
     constexpr std::uint64_t bytes_ahead = 4096;
-    __builtin_prefetch(first_key_ + index * record_bytes_ + bytes_ahead);
+    __builtin_prefetch(key(index) + bytes_ahead);
   }
 
   // Eight key bytes from `depth` on, zeros beyond the end.
   std::uint64_t chunk(std::uint64_t index, std::uint64_t depth) const noexcept {
     if (depth >= key_bytes_) return 0;
-    return load_big_endian(first_key_ + index * record_bytes_ + depth, key_bytes_ - depth);
+    return load_big_endian(key(index) + depth, key_bytes_ - depth);
   }
   // Of the bytes skipped, how many this key does begin with.
   std::uint64_t common_with_reference(std::uint64_t index) const noexcept {
@@ -90,7 +92,7 @@ class RecordKeys {
   }
   // Leading bytes, at most `most`, that two keys have in common.
   std::uint64_t common_bytes(std::uint64_t a, std::uint64_t b, std::uint64_t most) const noexcept {
-    return count_common_bytes(first_key_ + a * record_bytes_, first_key_ + b * record_bytes_, most);
+    return count_common_bytes(key(a), key(b), most);
   }
 
   // For breaking ties: key bytes that tied records are known to share, and steps of eight bytes from there.
@@ -102,32 +104,30 @@ class RecordKeys {
   std::uint64_t common_from(std::uint64_t a, std::uint64_t b, std::uint64_t depth,
                             std::uint64_t most) const noexcept {
     if (depth >= key_bytes_) return 0;
-    return count_common_bytes(first_key_ + a * record_bytes_ + depth, first_key_ + b * record_bytes_ + depth,
-                              std::min(most, key_bytes_ - depth));
+    return count_common_bytes(key(a) + depth, key(b) + depth, std::min(most, key_bytes_ - depth));
   }
   int compare_from(std::uint64_t a, std::uint64_t b, std::uint64_t depth) const noexcept {
     if (depth >= key_bytes_) return 0;
-    return std::memcmp(first_key_ + a * record_bytes_ + depth, first_key_ + b * record_bytes_ + depth,
-                       key_bytes_ - depth);
+    return std::memcmp(key(a) + depth, key(b) + depth, key_bytes_ - depth);
   }
 
  private:
   static constexpr KeyWindow greatest_window{~std::uint64_t{0}, ~std::uint64_t{0}};
   // Than the reference, in the first byte in which they differ.
   bool is_less_at(std::uint64_t index, std::uint64_t at) const noexcept {
-    return first_key_[index * record_bytes_ + at] < first_key_[reference_ * record_bytes_ + at];
+    return key(index)[at] < key(reference_)[at];
   }
+  const std::byte* key(std::uint64_t index) const noexcept { return first_key_ + records_.offset(index); }
 
+  RecordArray records_;
   const std::byte* first_key_ = nullptr;
   std::uint64_t count_ = 0;
-  std::uint64_t record_bytes_ = 1;
   std::uint64_t key_bytes_ = 1;
-  std::uint64_t bytes_from_first_key_ = 0;
+  std::uint64_t bytes_from_first_key_ = 0;  // to the end of the last record
   std::uint64_t skipped_ = 0;
   std::uint64_t reference_ = 0;
   std::uint64_t high_mask_ = 0;
   std::uint64_t low_mask_ = 0;
-  std::uint64_t readable_ = 0;  // records below this have a whole window within the buffer
 };
 
 }  // namespace sortcore

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <utility>
+#include <vector>
 
 #include "records/gather.hpp"
 #include "records/key_window.hpp"
@@ -23,7 +25,7 @@ struct KeySorter::State {
 
   RecordFormat format;
   unsigned threads;
-  const std::byte* base = nullptr;
+  RecordArray array;
   Ordering<RecordKeys> ordering;
 };
 
@@ -50,14 +52,18 @@ void KeySorter::sort(std::span<const std::byte> input, Progress* progress) {
 }
 
 void KeySorter::sort(const std::byte* base, std::span<const RecordRun> runs, Progress* progress) {
+  sort(RecordArray(base, state_->format.record_bytes), runs, progress);
+}
+
+void KeySorter::sort(const RecordArray& records, std::span<const RecordRun> runs, Progress* progress) {
   const std::uint64_t extent = runs.empty() ? 0 : runs.back().first_record + runs.back().records;
   if (extent > max_records_in_memory) {
     throw Error(ErrorCode::bad_input, "one sort in memory takes at most " +
                                           std::to_string(max_records_in_memory) + " records, not " +
                                           std::to_string(extent) + ": partition them first");
   }
-  state_->base = base;
-  state_->ordering.distribute(RecordKeys(base, extent, state_->format), runs, state_->threads, progress);
+  state_->array = records;
+  state_->ordering.distribute(RecordKeys(records, extent, state_->format), runs, state_->threads, progress);
 }
 
 std::uint64_t KeySorter::records() const noexcept { return state_->ordering.records(); }
@@ -78,10 +84,28 @@ void KeySorter::gather(std::uint64_t first_record, std::span<std::byte> out) con
     if (!whole) ordering.finish(bucket);  // another call asks for the rest
     const std::uint32_t* const order = whole ? ordering.order_of(bucket, *workspace) : ordering.order() + at;
     if (end < past) ordering.prefetch(bucket + 1);
-    gather_records(state_->base, order, end - at, state_->format.record_bytes,
+    gather_records(state_->array, order, end - at,
                    out.data() + (at - first_record) * state_->format.record_bytes, true);
     at = end;
   }
+}
+
+void KeySorter::gather_bytes(std::uint64_t from, std::span<std::byte> out) const {
+  const std::size_t record_bytes = state_->format.record_bytes;
+  std::vector<std::byte> record;
+  const auto gather_part = [&](std::span<std::byte> part) {
+    if (part.empty()) return;
+    record.resize(record_bytes);
+    const std::uint64_t at = from + static_cast<std::uint64_t>(part.data() - out.data());
+    gather(at / record_bytes, record);
+    std::memcpy(part.data(), record.data() + at % record_bytes, part.size());
+  };
+  const std::size_t to_next = (record_bytes - from % record_bytes) % record_bytes;
+  const std::size_t first = std::min(to_next, out.size());
+  const std::size_t whole = (out.size() - first) / record_bytes * record_bytes;
+  gather_part(out.first(first));
+  gather((from + first) / record_bytes, out.subspan(first, whole));
+  gather_part(out.subspan(first + whole));
 }
 
 std::span<const std::uint32_t> KeySorter::order() const {
@@ -103,8 +127,7 @@ void KeySorter::gather_all(std::span<std::byte> out, Progress* progress) const {
       const std::uint64_t count = ordering.start(bucket + 1) - ordering.start(bucket);
       const std::uint32_t* const order = ordering.order_of(bucket, *workspace);
       ordering.prefetch(following);
-      gather_records(state.base, order, count, record_bytes,
-                     out.data() + ordering.start(bucket) * record_bytes, true);
+      gather_records(state.array, order, count, out.data() + ordering.start(bucket) * record_bytes, true);
       add_progress(progress, count * record_bytes);
     }
   });

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "sortcore/external/chunk_store.hpp"
+#include "sortcore/external/external_plan.hpp"
 #include "sortcore/io/file.hpp"
 #include "sortcore/records/record_format.hpp"
 
@@ -77,10 +78,11 @@ class FilesSource : public BlockSource {
   std::atomic<std::size_t> next_{0};
 };
 
+// Blocks hold whole records. One that is read directly begins with the page of its first record: where the
+// block before ends in that page, it is read twice.
 class RecordFilesSource : public FilesSource {
  public:
-  RecordFilesSource(std::vector<InputFile> inputs, const RecordFormat& format, std::size_t block_bytes,
-                    bool in_order);
+  RecordFilesSource(std::vector<InputFile> inputs, const RecordFormat& format, const ExternalPlan& plan);
   std::optional<SourceBlock> next(std::byte* into, StageClock& clock) override;
 
  protected:

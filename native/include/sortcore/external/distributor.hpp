@@ -43,7 +43,8 @@ class Distributor {
   std::size_t first_capacity(std::size_t index) const noexcept;
 
   ChunkStore& store_;
-  bool spreads_;  // the moments at which chunks are full
+  std::size_t capacity_;  // of a chunk
+  bool spreads_;          // the moments at which chunks are full
   std::vector<ChunkStore::Partition> partitions_;
   std::size_t grain_bytes_;
   std::vector<Open> open_;

@@ -15,7 +15,7 @@ struct ExternalPlan {
   unsigned threads = 1;      // that compute: distribute, sort, gather
   unsigned queue_depth = 4;  // transfers of each kind under way at once
   std::string queue_depth_reason;
-  std::size_t grain_bytes = 0;  // whole records and, if direct, whole pages
+  std::size_t grain_bytes = 1;  // what chunks are filled in: see Grain
   std::size_t block_bytes = 0;  // of input reads and output writes
   std::size_t blocks = 0;
   std::size_t chunk_bytes = 0;  // of temporary transfers
@@ -28,7 +28,11 @@ struct ExternalPlan {
   std::size_t longest_line_bytes = 0;  // 0: records
   std::size_t line_stride_bytes = 0;   // of input reads; the rest of a block is for the end of its last line
   bool direct = true;
+  bool padded = false;  // see Grain
   bool wanted_direct = true;
+
+  // Of a chunk: whole grains.
+  std::size_t chunk_capacity_bytes() const noexcept { return chunk_bytes / grain_bytes * grain_bytes; }
 };
 
 struct PlanRequest {
@@ -44,15 +48,22 @@ struct PlanRequest {
   std::uint64_t mean_line_bytes = 0;  // of lines, not records: `format` counts for nothing then
 };
 
-// The unit of all transfers: whole records and, if they are direct, whole pages.
+// The unit of chunks, and mostly of blocks: whole records and, if transfers are direct, whole pages. If they
+// are direct and `padded` it is a record: chunks hold whole records and are padded to a page; blocks are
+// whole pages, so that those of the output cut records.
 struct Grain {
   std::size_t bytes;
   bool direct;
+  bool padded;
+
+  // What blocks of an output are multiples of.
+  std::size_t output_bytes() const noexcept;
 };
 
-// A grain is the least common multiple of a record and a page where direct transfers are wanted. If that is
-// too large for a block, or for so little memory, it is one record, which goes through the page cache.
-Grain choose_grain(const RecordFormat& format, std::uint64_t memory_bytes, bool wants_direct);
+// Where direct transfers are wanted, a grain is the least common multiple of a record and a page. If that is
+// too large for a block, or for so little memory, chunks are padded; if for that there is too little memory,
+// transfers go through the page cache. Lines are taken for records of one byte.
+Grain choose_grain(const PlanRequest& request);
 
 // For a sort in two passes. Throws Error(too_little_memory), saying how much would do.
 ExternalPlan plan_two_passes(const PlanRequest& request);

@@ -14,6 +14,7 @@
 #include <span>
 
 #include "sortcore/progress.hpp"
+#include "sortcore/records/record_array.hpp"
 #include "sortcore/records/record_format.hpp"
 
 namespace sortcore {
@@ -47,6 +48,8 @@ class KeySorter {
   // memory). What is sorted are indices into that array, so `order` and `gather` refer to it. No run may
   // reach beyond record `max_records_in_memory` of the array. Equal keys come in the order of their indices.
   void sort(const std::byte* base, std::span<const RecordRun> runs, Progress* progress = nullptr);
+  // The same with an array whose stretches may end with bytes that are not used.
+  void sort(const RecordArray& records, std::span<const RecordRun> runs, Progress* progress = nullptr);
 
   std::uint64_t records() const noexcept;
 
@@ -54,6 +57,10 @@ class KeySorter {
   // full. It works on the calling thread; several threads may gather at once. `out` must not overlap the
   // input. Throws Error(bad_input) beyond the last record.
   void gather(std::uint64_t first_record, std::span<std::byte> out) const;
+
+  // The same for any bytes of the sorted records, from byte `from` on: the first record and the last may be
+  // cut.
+  void gather_bytes(std::uint64_t from, std::span<std::byte> out) const;
 
   // Step two for all records at once, on this sorter's threads, past the cache; progress counts the bytes.
   void gather_all(std::span<std::byte> out, Progress* progress = nullptr) const;

@@ -1,0 +1,47 @@
+// Where the records of an array lie, by number.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+namespace sortcore {
+
+// Records that lie one behind another, or in stretches of memory that begin at equal distances and end with
+// less than a record that is not used. There the numbers of a stretch begin at a multiple of a power of two,
+// so that no division is needed to find a record; those between its last record and the next stretch are
+// nobody's.
+class RecordArray {
+ public:
+  RecordArray() = default;
+  RecordArray(const std::byte* first, std::size_t record_bytes)
+      : first_(first), record_bytes_(record_bytes) {}
+  // `stretch_bytes` hold a record at least.
+  RecordArray(const std::byte* first, std::size_t record_bytes, std::size_t stretch_bytes)
+      : first_(first), record_bytes_(record_bytes), numbers_(stretch_bytes / record_bytes) {
+    if (stretch_bytes % record_bytes == 0) return;
+    shift_ = static_cast<unsigned>(std::bit_width(numbers_ - 1));
+    numbers_ = std::uint64_t{1} << shift_;
+    gap_bytes_ = stretch_bytes - numbers_ * record_bytes;
+  }
+
+  std::size_t record_bytes() const noexcept { return record_bytes_; }
+  // Whether numbers times bytes tell where records lie.
+  bool has_no_gaps() const noexcept { return gap_bytes_ == 0; }
+  std::uint64_t first_of_stretch(std::uint64_t stretch) const noexcept { return stretch * numbers_; }
+  // Bytes from the first record on. Where more numbers are left out than bytes the gap is negative, and the
+  // sum wraps to what it should be.
+  std::uint64_t offset(std::uint64_t number) const noexcept {
+    return number * record_bytes_ + (number >> shift_) * gap_bytes_;
+  }
+  const std::byte* record(std::uint64_t number) const noexcept { return first_ + offset(number); }
+
+ private:
+  const std::byte* first_ = nullptr;
+  std::uint64_t record_bytes_ = 1;
+  std::uint64_t numbers_ = 0;  // from one stretch to the next
+  unsigned shift_ = 63;
+  std::uint64_t gap_bytes_ = 0;
+};
+
+}  // namespace sortcore

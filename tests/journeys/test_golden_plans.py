@@ -12,8 +12,9 @@ import pytest
 
 from planner.config.model_files import model_names
 
-TOP = Path(__file__).resolve().parents[2]
-GOLDEN = TOP / "tests" / "golden"
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
+from write_golden_plans import GOLDEN, TOP, differences
+
 SCRIPT = TOP / "scripts" / "write_golden_plans.py"
 
 
@@ -30,3 +31,17 @@ def test_every_model_has_a_plan(model: str) -> None:
     plan = json.loads((GOLDEN / f"{model}.json").read_text())
     assert plan["best"]["model"] == model
     assert plan["rejected"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [(3.984266669e-06, 3.984266668e-06), (1.0, 1), ([{"usd": 2.5}], [{"usd": 2.5}]), (None, None)]
+)
+def test_the_last_digits_of_another_processor_are_no_difference(old: object, new: object) -> None:
+    assert not list(differences(old, new))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [(3.98426667, 3.98426660), (0.0, 1e-12), (1.0, None), ([1.0], [1.0, 2.0]), ({"usd": 1.0}, {})]
+)
+def test_whatever_else_differs_is_named(old: object, new: object) -> None:
+    assert next(differences(old, new, where="plan")).startswith("plan")

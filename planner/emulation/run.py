@@ -96,8 +96,8 @@ def copied_bytes(run: EmulatedRun) -> int:
     """
     if run.source is None:
         return run.data_bytes
-    in_place = [not _in_store(run.input) and has_plain_copy(part) for part in run.source.partitions]
-    copied = (part.records for part, is_there in zip(run.source.partitions, in_place, strict=True) if not is_there)
+    is_fetched = _in_store(run.input)
+    copied = (part.records for part in run.source.partitions if is_fetched or not has_plain_copy(part))
     return sum(copied) * run.source.layout.record_size
 
 

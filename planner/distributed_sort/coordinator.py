@@ -159,7 +159,6 @@ def _job_of(facts: JobFacts, group: GroupFacts) -> GroupJob:
         ledger=ledger,
         journal=_Unwritten(),
         emit=lambda _: None,
-        samplers={},
         members=group.members,
         coordinators=facts.coordinators,
     )

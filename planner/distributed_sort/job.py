@@ -83,7 +83,6 @@ class Job:
     ledger: Ledger
     journal: Journal
     emit: Emit
-    samplers: dict[str, Any]
     moved: Moved = field(default_factory=Moved)
     input_checksums: dict[int, int] = field(default_factory=dict)
     """By slice that was read; their sum is the checksum of the input."""
@@ -181,7 +180,8 @@ class Job:
 
     def usage(self) -> dict[str, list[dict[str, float]]]:
         """Return each remaining node's samples; times are in seconds from the job's beginning."""
-        asked = {name: self.samplers[name].samples.remote() for name in self.nodes.names if name in self.samplers}
+        services = self.nodes.services
+        asked = {name: services[name].samples.remote() for name in self.nodes.names if name in services}
         samples_of = {name: self.nodes.awaited(reference, nodes=(name,)) for name, reference in asked.items()}
         return {
             name: [

@@ -5,7 +5,7 @@ All of them may be run again at any time: what they write appears whole under a 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -86,16 +86,12 @@ def sample(partition: Partition, layout: Layout, keys: int) -> list[bytes]:
         return content_of(layout).sample(partition, keys)
 
 
-def store(files: JobFiles, first: int, slices: Sequence[int], *blocks: Block | None) -> Stored:
-    """Write blocks of some slices that come from other nodes to one of this node's disks, as one file, and say what
-    there is of each for the partitions from `first` on.
-
-    None is a block that did not come: when a node is lost Ray repeats map tasks elsewhere, and one that ran here this
-    time has kept the block.
+def store(files: JobFiles, first: int, blocks: Mapping[int, Block]) -> Stored:
+    """Write blocks of some slices to one of this node's disks, as one file, and say what there is of each for the
+    partitions from `first` on.
     """
-    came = {number: block for number, block in zip(slices, blocks, strict=True) if block is not None}
-    written = run_files.write_run(files.run_folders(), first=first, blocks=came, cached=files.cached) if came else 0
-    return Stored(slices=tuple(came), written_bytes=written)
+    written = run_files.write_run(files.run_folders(), first=first, blocks=blocks, cached=files.cached) if blocks else 0
+    return Stored(slices=tuple(blocks), written_bytes=written)
 
 
 def inventory(files: JobFiles) -> Inventory:
@@ -168,7 +164,7 @@ def validate(partition: Partition, layout: Layout, threads: int = 1) -> bytes:
 
 def clean(files: JobFiles) -> None:
     """Delete a job's intermediate files on this node."""
-    free_space([*files.run_folders(), *files.plain_folders()])
+    free_space([*files.run_folders(), *files.segment_folders(), *files.plain_folders()])
 
 
 def undo(files: JobFiles) -> None:

@@ -99,7 +99,8 @@ def _prepared(request: SortRequest, *, ray: Any, journal: Journal, emit: Emit) -
     if is_object(request.output) and request.copies > 1:
         raise BadInputError(f"{request.output} keeps copies of its own: ask for one, not {request.copies}")
     nodes = Nodes(ray, directory=request.directory)
-    samplers, began, began_at_s, began_cpu_s = nodes.watch(), time.monotonic(), time.time(), time.process_time()
+    nodes.begin_services()
+    began, began_at_s, began_cpu_s = time.monotonic(), time.time(), time.process_time()
     files = _files(request)
     if (earlier := journal.read(files.job)) is None:
         nodes.on_all(node_tasks.clean, files)
@@ -128,7 +129,6 @@ def _prepared(request: SortRequest, *, ray: Any, journal: Journal, emit: Emit) -
         ledger=Ledger(slices=len(cut), owner=start.owner),
         journal=journal,
         emit=emit,
-        samplers=samplers,
         began=began,
         began_at_s=began_at_s,
         began_cpu_s=began_cpu_s,

@@ -197,7 +197,6 @@ def job_of(
         ledger=Ledger(slices=len(cut), owner=owner),
         journal=Journal(folder / "journal"),
         emit=emit,
-        samplers={},
     )
 
 

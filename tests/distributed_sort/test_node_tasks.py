@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
 
 import numpy as np
 import pytest
@@ -20,6 +19,7 @@ from planner.distributed_sort.node_tasks import SortOrder
 from planner.distributed_sort.partition_reader import Slice
 from planner.distributed_sort.partitioning import Splitting, split
 from planner.distributed_sort.run_files import pieces_of, run_files
+from planner.distributed_sort.segments import open_segment
 from planner.errors import BadInputError, IoFailureError
 from planner.native import core
 
@@ -38,13 +38,13 @@ def shuffle(partition: Partition, splitting: Splitting, *, slice_records: int = 
     slices = 0
     for number, first in enumerate(range(0, partition.records, slice_records)):
         taken = Slice(number=number, partition=0, first=first, records=min(slice_records, partition.records - first))
-        order = MapOrder(slice=taken, partition=partition, layout=LAYOUT, files=FILES, ranges=RANGES)
-        mapped, own, sent = map_slice(order, splitting)
-        assert isinstance(mapped, Mapped)
-        assert isinstance(sent, tuple)
-        assert own is None
-        for first_partition, stored in (mapped.stored | {2: node_tasks.store(FILES, 2, [number], sent)}).items():
-            assert stored.slices == (number,), first_partition
+        order = MapOrder(
+            slice=taken, partition=partition, layout=LAYOUT, files=FILES, ranges=RANGES, segment=f"s-{number}"
+        )
+        mapped = map_slice(order, splitting)
+        assert list(mapped.stored) == [0]
+        sent = node_tasks.store(FILES, 2, {number: sent_block(order, mapped, 2)})
+        assert mapped.stored[0].slices == sent.slices == (number,)
         slices += 1
     return slices
 
@@ -52,18 +52,26 @@ def shuffle(partition: Partition, splitting: Splitting, *, slice_records: int = 
 def test_records_of_a_repeated_map_task_count_once(partition: Partition, monkeypatch: pytest.MonkeyPatch) -> None:
     splitting, half = splitting_of(partition), partition.records // 2
     cut = [Slice(number=number, partition=0, first=number * half, records=half) for number in range(2)]
-    first = MapOrder(slice=cut[0], partition=partition, layout=LAYOUT, files=FILES, ranges=RANGES)
+    first = MapOrder(slice=cut[0], partition=partition, layout=LAYOUT, files=FILES, ranges=RANGES, segment="s-0")
     monkeypatch.setenv("PLANNER_NODE_NAME", "node-2")
     map_slice(first, splitting)  # node-1 is lost: Ray repeats the task, on node-2, which now owns all partitions
     for slice_ in cut:
         again = replace(first, slice=slice_, ranges=(("node-2", 0, splitting.partitions),))
-        mapped, _ = map_slice(again, splitting)
-        assert isinstance(mapped, Mapped)
+        mapped = map_slice(again, splitting)
         assert mapped.stored[0].slices == (slice_.number,)
     assert len(run_files(FILES.run_folders())) == 3
     done = [node_tasks.sort_partition(order(number, 2))[0] for number in range(splitting.partitions)]
     whole = sum(int(result.partition.checksum, 16) for result in done)
     assert whole == core.validate_file(partition.uri).checksum
+
+
+def sent_block(order: MapOrder, mapped: Mapped, first: int) -> node_tasks.Block:
+    """Return the block of a segment that begins with the partition `first`."""
+    partitions = {begin: end - begin for _, begin, end in order.ranges}[first]
+    with os.fdopen(open_segment(order.files, order.segment), "rb") as segment:
+        segment.seek(mapped.offsets[first])
+        counts = np.frombuffer(segment.read(8 * partitions), "<i8")
+        return counts, np.frombuffer(segment.read(mapped.sizes[first]), np.uint8)
 
 
 def blocks_of(partition: Partition, splitting: Splitting, *, slices: int) -> dict[int, node_tasks.Block]:
@@ -73,17 +81,16 @@ def blocks_of(partition: Partition, splitting: Splitting, *, slices: int) -> dic
     for number in range(slices):
         taken = Slice(number=number, partition=0, first=number * length, records=length)
         ranges = (("node-2", 0, PARTITIONS),)
-        _, block = map_slice(
-            MapOrder(slice=taken, partition=partition, layout=LAYOUT, files=FILES, ranges=ranges), splitting
+        order = MapOrder(
+            slice=taken, partition=partition, layout=LAYOUT, files=FILES, ranges=ranges, segment=f"s-{number}"
         )
-        counts, records = cast("node_tasks.Block", block)
-        blocks[number] = counts, records.copy()
+        blocks[number] = sent_block(order, map_slice(order, splitting), 0)
     return blocks
 
 
 def test_a_parcel_is_one_file_with_each_partition_in_one_piece(partition: Partition) -> None:
     blocks = blocks_of(partition, splitting_of(partition), slices=4)
-    stored = node_tasks.store(FILES, 0, list(blocks), *blocks.values())
+    stored = node_tasks.store(FILES, 0, blocks)
     (run,) = run_files(FILES.run_folders())
     assert stored.written_bytes == run.path.stat().st_size
     totals = sum(counts for counts, _ in blocks.values())
@@ -103,7 +110,7 @@ def test_each_slice_counts_once_however_often_it_was_sent(partition: Partition, 
     blocks = blocks_of(partition, splitting_of(partition), slices=6)
     sent = sorted({number for parcel in parcels for number in parcel})
     for parcel in parcels:
-        node_tasks.store(FILES, 0, parcel, *(blocks[number] for number in parcel))
+        node_tasks.store(FILES, 0, {number: blocks[number] for number in parcel})
     for number in range(PARTITIONS):
         read = []
         for run, piece in pieces_of(number, FILES.run_folders(), set()):
@@ -169,12 +176,12 @@ def test_too_little_memory_is_refused_before_it_is_used(partition: Partition) ->
 
 def test_a_full_disk_leaves_nothing_half_written(this_node: Path, partition: Partition) -> None:
     block = (np.array([10], np.int64), np.zeros(1000, np.uint8))
-    node_tasks.store(FILES, 0, [0], block)
+    node_tasks.store(FILES, 0, {0: block})
     (path,) = (run.path for run in run_files(FILES.run_folders()))
     path.unlink()
     path.mkdir()  # a write that cannot succeed
     with pytest.raises(IoFailureError, match=rf"node-1: cannot write {path}"):
-        node_tasks.store(FILES, 0, [0], block)
+        node_tasks.store(FILES, 0, {0: block})
     assert list(path.parent.iterdir()) == [path]
 
 

@@ -93,7 +93,6 @@ def job_of(nodes: FakeNodes, folder: Path, *, partitions: int, copies: int) -> J
         ledger=ledger,
         journal=Journal(folder / "journal"),
         emit=lambda _: None,
-        samplers={},
     )
 
 

@@ -17,7 +17,7 @@ from planner.distributed_sort import node_tasks
 from planner.distributed_sort.block_fetch import BlockFetcher, Part
 from planner.distributed_sort.block_server import Address, BlockServer
 from planner.distributed_sort.node_environment import JobFiles
-from planner.distributed_sort.node_tasks import Block, Stored
+from planner.distributed_sort.node_tasks import Block, Sorted, SortOrder, Stored
 from planner.distributed_sort.resource_sampler import Sampler
 from planner.distributed_sort.segments import write_segment
 from planner.sort_policy.send_queue import MOST_PARCELS
@@ -62,6 +62,12 @@ class NodeService:
                 return node_tasks.store(files, first, blocks)
         finally:
             self._arrived -= keys
+
+    def copy(self, order: SortOrder, part: Part) -> Sorted | None:
+        """Fetch a sorted partition and write it here, too; return None if it cannot be had. Raises IoFailureError."""
+        with self._buffers.array(part.size_bytes) as into:
+            (records,) = self._fetcher.fetch(order.files, [part], into)
+            return None if records is None else node_tasks.write_partition(records, order)
 
     def arrived(self) -> set[tuple[int, int]]:
         """Return the blocks that have come, but wait for others of their parcel: (slice, first partition)."""

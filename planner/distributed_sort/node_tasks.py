@@ -17,6 +17,7 @@ from planner.distributed_sort.content import content_of
 from planner.distributed_sort.dataset import Copy, Layout, Partition, Recipe
 from planner.distributed_sort.node_environment import JobFiles, NodeFacts, facts, free_space, node_name
 from planner.distributed_sort.object_store import delete_partitions, write_object
+from planner.distributed_sort.segments import drop_segments, write_segment
 from planner.errors import BadInputError, IoFailureError
 from planner.native import core, core_errors
 
@@ -26,18 +27,23 @@ Block = tuple[Ints, Bytes]
 
 @dataclass(frozen=True, kw_only=True)
 class Sorted:
-    """An output partition as written, the intermediate bytes it came from, and valsort's summary of it, serialized."""
+    """An output partition as written, the intermediate bytes it came from, and valsort's summary of it, serialized.
+
+    Its records take `sent_bytes` in the segment where they wait to be copied.
+    """
 
     partition: Partition
     read_bytes: int
     written_bytes: int
     summary: bytes
+    sent_bytes: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
 class SortOrder:
     """What a sort task shall do: the partition's number, of how many slices the node must have its records, the memory
-    allowed.
+    allowed. Where it is to be copied, there is a `segment` for its records, which leaves `reserve_bytes` of the node's
+    memory free. The segments `dropped` are deleted before.
     """
 
     number: int
@@ -45,7 +51,9 @@ class SortOrder:
     layout: Layout
     files: JobFiles
     memory_bytes: int
-    is_copied: bool
+    segment: str = ""
+    dropped: tuple[str, ...] = ()
+    reserve_bytes: int = 0
     threads: int = 1
 
 
@@ -107,19 +115,33 @@ def inventory(files: JobFiles) -> Inventory:
     return Inventory(runs=tuple(runs))
 
 
-def sort_partition(order: SortOrder) -> tuple[Sorted, Bytes | None]:
-    """Bring the runs of a partition together, sort them and write the partition; where it is to be copied, also return
-    its records, which the next task of this process overwrites.
+def sort_partition(order: SortOrder) -> Sorted:
+    """Bring the runs of a partition together, sort them and write the partition; where it is to be copied, also put its
+    records in a segment.
 
     Raises IoFailureError when the runs are not of all slices, BadInputError when the records do not fit in the memory
     allowed.
     """
+    drop_segments(order.files, order.dropped)
     content = content_of(order.layout)
     gathered = _gathered(order)
     _require_memory(order, content.needed_bytes(gathered, order.threads))
     output = content.sorted(gathered, order.threads)
     done = write_partition(output, order)
-    return replace(done, read_bytes=len(gathered)), output if order.is_copied else None
+    return replace(done, read_bytes=len(gathered), sent_bytes=_offer(output, order))
+
+
+def offer_partition(partition: Partition, order: SortOrder) -> int:
+    """Put a whole output partition that this node has in a segment, and return its bytes there."""
+    drop_segments(order.files, order.dropped)
+    return _offer(content_of(order.layout).read_output(partition), order)
+
+
+def _offer(output: Bytes, order: SortOrder) -> int:
+    if not order.segment:
+        return 0
+    write_segment(order.files, order.segment, [output], reserve_bytes=order.reserve_bytes)
+    return len(output)
 
 
 def _require_memory(order: SortOrder, needed_bytes: int) -> None:
@@ -145,11 +167,6 @@ def write_partition(records: Bytes, order: SortOrder) -> Sorted:
     return Sorted(
         partition=partition, read_bytes=0, written_bytes=len(prologue) + len(records), summary=summary.serialize()
     )
-
-
-def read_partition(partition: Partition, layout: Layout) -> Bytes:
-    """Return a whole output partition that this node has."""
-    return content_of(layout).read_output(partition)
 
 
 def validate(partition: Partition, layout: Layout, threads: int = 1) -> bytes:

@@ -273,7 +273,8 @@ def _service(job: str, node_id: str, host: str) -> Any:
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
     ray = import_ray()
-    ray.method(concurrency_group=STORING)(NodeService.store)
+    for method in (NodeService.store, NodeService.copy):
+        ray.method(concurrency_group=STORING)(method)
     affinity = NodeAffinitySchedulingStrategy(node_id, soft=False)
     actor = ray.remote(concurrency_groups={STORING: MOST_STORING})(NodeService)
     placed = actor.options(num_cpus=0, max_restarts=-1, scheduling_strategy=affinity)

@@ -140,14 +140,15 @@ class InstantNodes:
         if task is map_slice:
             return Reference(_mapped(node, cast("MapOrder", arguments[0])))
         if task is node_tasks.sort_partition:
-            return Reference(_sorted(node, arguments[0])), Reference(None)
-        if task is node_tasks.read_partition:
-            return Reference(None)
-        return Reference(_sorted(node, arguments[1]))
+            return Reference(_sorted(node, arguments[0]))
+        assert task is node_tasks.offer_partition
+        return Reference(1)
 
-    def call(self, _: str, method: str, *arguments: Any) -> Reference:
-        assert method == "store"
+    def call(self, node: str, method: str, *arguments: Any) -> Reference:
         self.tasks += 1
+        if method == "copy":
+            return Reference(_sorted(node, arguments[0]))
+        assert method == "store"
         return Reference(Stored(slices=tuple(part.slice for part in arguments[2]), written_bytes=1))
 
     def outcome(self, reference: Reference) -> Any:

@@ -12,8 +12,10 @@ import numpy as np
 import pytest
 
 from planner.distributed_sort.block_fetch import Part
+from planner.distributed_sort.dataset import Layout
 from planner.distributed_sort.node_environment import JobFiles
 from planner.distributed_sort.node_service import COUNT_BYTES, NodeService
+from planner.distributed_sort.node_tasks import SortOrder
 from planner.distributed_sort.run_files import run_files
 from planner.distributed_sort.segments import write_segment
 
@@ -55,6 +57,18 @@ def test_what_is_not_to_be_had_is_left_out(services: list[NodeService]) -> None:
     assert services[0].store(FILES, 0, [gone, part_from(services[1], 9)]).slices == (9,)
     nothing = services[0].store(FILES, 0, [gone])
     assert (nothing.slices, nothing.written_bytes) == ((), 0)
+
+
+def test_a_partition_is_copied_as_it_is(services: list[NodeService]) -> None:
+    records = np.sort(np.arange(3, dtype=np.uint8)).repeat(100)
+    write_segment(FILES, "s-1", [records], reserve_bytes=0)
+    order = SortOrder(number=5, slices=1, layout=Layout(), files=FILES, memory_bytes=1)
+    part = Part(5, services[1].address(), "s-1", offset=0, size_bytes=300, partitions=0)
+    copied = services[0].copy(order, part)
+    assert copied is not None
+    assert Path(copied.partition.uri).read_bytes() == records.tobytes()
+    assert (copied.partition.records, copied.written_bytes) == (3, 300)
+    assert services[0].copy(order, part._replace(segment="s-9")) is None
 
 
 def test_blocks_that_wait_for_others_have_arrived(services: list[NodeService]) -> None:

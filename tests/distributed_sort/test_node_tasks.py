@@ -60,7 +60,7 @@ def test_records_of_a_repeated_map_task_count_once(partition: Partition, monkeyp
         mapped = map_slice(again, splitting)
         assert mapped.stored[0].slices == (slice_.number,)
     assert len(run_files(FILES.run_folders())) == 3
-    done = [node_tasks.sort_partition(order(number, 2))[0] for number in range(splitting.partitions)]
+    done = [node_tasks.sort_partition(order(number, 2)) for number in range(splitting.partitions)]
     whole = sum(int(result.partition.checksum, 16) for result in done)
     assert whole == core.validate_file(partition.uri).checksum
 
@@ -97,7 +97,7 @@ def test_a_parcel_is_one_file_with_each_partition_in_one_piece(partition: Partit
     for number, records in enumerate(totals):
         ((_, piece),) = pieces_of(number, FILES.run_folders(), set())
         assert piece.stop - piece.start == records
-    done = [node_tasks.sort_partition(order(number, 4))[0] for number in range(PARTITIONS)]
+    done = [node_tasks.sort_partition(order(number, 4)) for number in range(PARTITIONS)]
     assert sum(int(sorted_.partition.checksum, 16) for sorted_ in done) == core.validate_file(partition.uri).checksum
     wanted = {(number, 0, PARTITIONS, int(counts.sum())) for number, (counts, _) in blocks.items()}
     assert set(node_tasks.inventory(FILES).runs) == wanted
@@ -126,19 +126,13 @@ def test_each_slice_counts_once_however_often_it_was_sent(partition: Partition, 
 
 def order(number: int, slices: int, *, memory_bytes: int = 10**9, threads: int = 2) -> SortOrder:
     return SortOrder(
-        number=number,
-        slices=slices,
-        layout=LAYOUT,
-        files=FILES,
-        memory_bytes=memory_bytes,
-        is_copied=False,
-        threads=threads,
+        number=number, slices=slices, layout=LAYOUT, files=FILES, memory_bytes=memory_bytes, threads=threads
     )
 
 
 def test_slices_become_sorted_partitions(partition: Partition) -> None:
     count = shuffle(partition, splitting_of(partition))
-    done = [node_tasks.sort_partition(order(number, count))[0] for number in range(PARTITIONS)]
+    done = [node_tasks.sort_partition(order(number, count)) for number in range(PARTITIONS)]
     whole = core.Summary.parse(done[0].summary)
     for sorted_ in done[1:]:
         whole.append(core.Summary.parse(sorted_.summary))
@@ -149,13 +143,28 @@ def test_slices_become_sorted_partitions(partition: Partition) -> None:
     assert keys == sorted(keys)
 
 
+def test_what_is_to_be_copied_waits_in_a_segment(partition: Partition) -> None:
+    count = shuffle(partition, splitting_of(partition))
+    done = node_tasks.sort_partition(replace(order(1, count), segment="s-9"))
+    output = Path(done.partition.uri).read_bytes()
+    with os.fdopen(open_segment(FILES, "s-9"), "rb") as segment:
+        assert segment.read() == output
+    assert done.sent_bytes == len(output)
+    again = replace(order(1, count), segment="s-10", dropped=("s-9",))
+    assert node_tasks.offer_partition(done.partition, again) == len(output)
+    with os.fdopen(open_segment(FILES, "s-10"), "rb") as segment:
+        assert segment.read() == output
+    with pytest.raises(FileNotFoundError):
+        open_segment(FILES, "s-9")
+
+
 def test_every_disk_holds_its_part(this_node: Path, partition: Partition) -> None:
     """Output on the disks that are for data, intermediate files on those set apart for them; all are removed."""
     count = shuffle(partition, splitting_of(partition))
     runs = [run.path for run in run_files(FILES.run_folders())]
     assert len(runs) == 10, "five slices, two runs of each"
     assert {path.parent.parent.name for path in runs} == {"disk1", "disk2"}
-    done = [node_tasks.sort_partition(order(number, count))[0].partition for number in range(PARTITIONS)]
+    done = [node_tasks.sort_partition(order(number, count)).partition for number in range(PARTITIONS)]
     assert [Path(written.uri).parent.parent.name for written in done] == ["disk0", "disk1", "disk0", "disk1", "disk0"]
     node_tasks.undo(FILES)
     assert {path.name for path in this_node.glob("disk*/*")} == {"in"}

@@ -125,7 +125,7 @@ class Coordinator:
     def _report(self, *, is_over: bool, is_stopped: bool) -> Report:
         job = self._job
         cpu_s = time.process_time() - self._cpu_s
-        effort = {"reports": 1, "tasks": job.nodes.tasks, "objects": job.nodes.objects, "cpu_s": cpu_s}
+        effort = {"reports": 1, "tasks": job.nodes.tasks, "cpu_s": cpu_s}
         report = Report(
             is_over=is_over,
             is_stopped=is_stopped,
@@ -137,7 +137,7 @@ class Coordinator:
             retries=job.retries,
             effort=Counter(effort),
         )
-        job.nodes.tasks = job.nodes.objects = job.retries = 0
+        job.nodes.tasks = job.retries = 0
         job.moved, job.input_checksums, job.journal.lines, job.slow = Moved(), {}, [], []
         self._cpu_s = time.process_time()
         return report

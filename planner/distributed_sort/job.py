@@ -94,7 +94,7 @@ class Job:
     vain_beginnings: int = 0
     """How often coordinators ended too early although no node was lost."""
     coordinated: Counter[str] = field(default_factory=Counter)
-    """Tasks, objects and processor seconds of coordinators."""
+    """Tasks and processor seconds of coordinators."""
     slow_nodes: dict[str, str] = field(default_factory=dict)
     """By node much slower than the others: how slow it is, and whether it was left out."""
     timeline: list[dict[str, Any]] = field(default_factory=list)
@@ -194,12 +194,9 @@ class Job:
         }
 
     def driver_effort(self) -> dict[str, float]:
-        """Return what ordering the job took of this process: tasks, objects that they return, seconds of a processor,
-        and bytes of the ledger.
-        """
+        """Return what ordering the job took of this process: tasks, seconds of a processor, and bytes of the ledger."""
         return {
             "tasks": self.nodes.tasks,
-            "objects": self.nodes.objects,
             "cpu_s": time.process_time() - self.began_cpu_s,
             "ledger_bytes": self.ledger.size_bytes,
             **{f"coordinators_{name}": amount for name, amount in self.coordinated.items()},

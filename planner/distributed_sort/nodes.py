@@ -43,7 +43,7 @@ class Nodes:
         self._ray = ray
         self._directory = directory
         self._remotes: dict[Callable[..., Any], Any] = {}
-        self._placed: dict[tuple[Callable[..., Any], str, int, bool], Any] = {}
+        self._placed: dict[tuple[Callable[..., Any], str, bool], Any] = {}
         self._checked_at_s = time.monotonic()
         self.lost: frozenset[str] = frozenset()
         self.avoided: frozenset[str] = frozenset()
@@ -55,8 +55,8 @@ class Nodes:
         self.services: dict[str, Any] = {}
         """By node: its `NodeService`, once they have begun."""
         self._addresses: dict[str, Address] = {}
-        self.tasks = self.objects = 0
-        """Begun so far, and what they return: Ray keeps account of each in the driver."""
+        self.tasks = 0
+        """Begun so far, calls of services included: Ray keeps account of each in the driver."""
         self._discover()
 
     @property
@@ -66,7 +66,7 @@ class Nodes:
 
     def __getstate__(self) -> dict[str, Any]:
         """For a coordinator, which knows the nodes as the driver does, and counts its own tasks."""
-        own: dict[str, Any] = {"_ray": None, "_remotes": {}, "_placed": {}, "tasks": 0, "objects": 0}
+        own: dict[str, Any] = {"_ray": None, "_remotes": {}, "_placed": {}, "tasks": 0}
         return vars(self) | own
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -81,25 +81,23 @@ class Nodes:
         """Return the threads of a task on a node."""
         return self.concurrency.threads(self.cpus[node])
 
-    def run(self, node: str, task: Callable[..., Any], *arguments: Any, returns: int = 1, firmly: bool = True) -> Any:
-        """Begin a task on a node, with its share of the node's CPUs, and return its reference or references.
+    def run(self, node: str, task: Callable[..., Any], *arguments: Any, firmly: bool = True) -> Any:
+        """Begin a task on a node, with its share of the node's CPUs, and return its reference.
 
         Unless `firmly`, Ray may run the task elsewhere when that node is lost.
         """
-        placement = (task, self._ids[node], returns, firmly)
+        placement = (task, self._ids[node], firmly)
         if placement not in self._placed:  # making a new one takes a sixth of the driver's time for a task
-            self._placed[placement] = self._place(task, node, returns=returns, firmly=firmly)
+            self._placed[placement] = self._place(task, node, firmly=firmly)
         self.tasks += 1
-        self.objects += returns
         return self._placed[placement].remote(*arguments)
 
-    def _place(self, task: Callable[..., Any], node: str, *, returns: int, firmly: bool) -> Any:
+    def _place(self, task: Callable[..., Any], node: str, *, firmly: bool) -> Any:
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         remote = self._remotes.setdefault(task, self._ray.remote(task))
         return remote.options(
             num_cpus=self.concurrency.cpus(self.cpus[node]),
-            num_returns=returns,
             max_retries=WORKER_RETRIES,
             scheduling_strategy=NodeAffinitySchedulingStrategy(self._ids[node], soft=not firmly),
         )
@@ -136,7 +134,6 @@ class Nodes:
     def call(self, node: str, method: str, *arguments: Any) -> Any:
         """Begin a method of a node's service and return its reference."""
         self.tasks += 1
-        self.objects += 1
         return getattr(self.services[node], method).remote(*arguments)
 
     def answer(self, reference: Any) -> Any:

@@ -39,6 +39,8 @@ class ClusterSortReport:
     lost_nodes: tuple[str, ...]
     slow_nodes: dict[str, str]
     """Nodes that were much slower than the others, and whether they were left out."""
+    slices: int
+    """Into which the input was cut, each for one task."""
     partitions: int
     largest_partition_bytes: int
     phases_s: dict[str, float]
@@ -179,6 +181,7 @@ def _result(job: Job, *, resumed: bool) -> tuple[Dataset, ClusterSortReport]:
         nodes=tuple(sorted({*job.nodes.names, *job.nodes.lost})),
         lost_nodes=tuple(sorted(job.nodes.lost - job.nodes.avoided)),
         slow_nodes=dict(job.slow_nodes),
+        slices=len(job.slices),
         partitions=len(dataset.partitions),
         largest_partition_bytes=max(partition.records for partition in dataset.partitions) * job.record_size,
         phases_s={phase: job.seconds(phase) for phase in dict.fromkeys(stretch["phase"] for stretch in job.timeline)},

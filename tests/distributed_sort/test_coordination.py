@@ -97,7 +97,7 @@ class InstantNodes:
         self.store_bytes = dict.fromkeys(names, 40_000_000)
         self.concurrency = Concurrency.of([1.0])
         self.lost = self.avoided = frozenset[str]()
-        self.tasks = self.objects = self.reports = 0
+        self.tasks = self.reports = 0
 
     @property
     def names(self) -> list[str]:
@@ -128,7 +128,7 @@ class InstantNodes:
     def begin_actor(self, node: str, _: type, facts: Any, group: Any) -> Actor:
         assert node in group.members
         own = copy.copy(facts.nodes)
-        own.tasks = own.objects = 0
+        own.tasks = 0
         told = copy.copy(facts)
         object.__setattr__(told, "nodes", own)
         object.__setattr__(told, "done", dict(facts.done))

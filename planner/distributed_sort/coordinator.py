@@ -60,6 +60,7 @@ class Report:
     input_checksums: dict[int, int]
     moved: Moved
     slow: tuple[Drop, ...]
+    damaged: dict[str, str]
     retries: int
     effort: Counter[str]
 
@@ -134,6 +135,7 @@ class Coordinator:
             input_checksums=job.input_checksums,
             moved=job.moved,
             slow=tuple(job.slow),
+            damaged=dict(job.damaged),
             retries=job.retries,
             effort=Counter(effort),
         )

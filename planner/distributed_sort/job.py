@@ -91,6 +91,10 @@ class Job:
     """The nodes that are ordered here, where a coordinator orders a part of them; empty: all of them."""
     coordinators: int = 1
     """How many there are: each fills so large a part of a node's store."""
+    damaged: dict[str, str] = field(default_factory=dict)
+    """By node whose intermediate files are not all readable: what is wrong."""
+    damages: Counter[str] = field(default_factory=Counter)
+    """How often that was seen to, by node."""
     vain_beginnings: int = 0
     """How often coordinators ended too early although no node was lost."""
     coordinated: Counter[str] = field(default_factory=Counter)

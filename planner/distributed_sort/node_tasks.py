@@ -17,6 +17,7 @@ from planner.distributed_sort.content import content_of
 from planner.distributed_sort.dataset import Copy, Layout, Partition, Recipe
 from planner.distributed_sort.node_environment import JobFiles, NodeFacts, facts, free_space, node_name
 from planner.distributed_sort.object_store import delete_partitions, write_object
+from planner.distributed_sort.run_files import RunsDamagedError
 from planner.distributed_sort.segments import drop_segments, write_segment
 from planner.errors import BadInputError, IoFailureError
 from planner.native import core, core_errors
@@ -119,8 +120,8 @@ def sort_partition(order: SortOrder) -> Sorted:
     """Bring the runs of a partition together, sort them and write the partition; where it is to be copied, also put its
     records in a segment.
 
-    Raises IoFailureError when the runs are not of all slices, BadInputError when the records do not fit in the memory
-    allowed.
+    Raises RunsDamagedError when the runs are not of all slices or one cannot be read, which is deleted; BadInputError
+    when the records do not fit in the memory allowed; IoFailureError when the partition cannot be written.
     """
     drop_segments(order.files, order.dropped)
     content = content_of(order.layout)
@@ -200,9 +201,12 @@ def _node_of(files: JobFiles) -> str:
 
 def _gathered(order: SortOrder) -> Bytes:
     size, read_slices = order.layout.stored_size, set[int]()
-    pieces = list(run_files.pieces_of(order.number, order.files.run_folders(), read_slices))
+    try:
+        pieces = list(run_files.pieces_of(order.number, order.files.run_folders(), read_slices))
+    except IoFailureError as error:
+        raise RunsDamagedError(error.message) from error
     if len(read_slices) != order.slices:
-        raise IoFailureError(
+        raise RunsDamagedError(
             f"{node_name()}: {_listed(order.files.run_folders())}: partition {order.number} has records of "
             f"{len(read_slices)} slices instead of {order.slices}; intermediate files were lost or changed"
         )
@@ -211,7 +215,11 @@ def _gathered(order: SortOrder) -> Bytes:
     gathered, done = buffers.array(buffers.RAW, whole * size), 0
     for run, records in pieces:
         end = done + (records.stop - records.start) * size
-        run.read(records, gathered[done:end], record_size=size, cached=order.files.cached)
+        try:
+            run.read(records, gathered[done:end], record_size=size, cached=order.files.cached)
+        except IoFailureError as error:
+            run.path.unlink(missing_ok=True)
+            raise RunsDamagedError(error.message) from error
         done = end
     return gathered
 

@@ -14,6 +14,7 @@ from planner.distributed_sort.job import Job
 from planner.distributed_sort.node_tasks import Sorted, SortOrder
 from planner.distributed_sort.nodes import LOST
 from planner.distributed_sort.pending_tasks import PendingTasks
+from planner.distributed_sort.run_files import RunsDamagedError
 from planner.distributed_sort.segment_names import SegmentNames
 from planner.errors import IoFailureError
 from planner.sort_policy.placement import copy_target
@@ -101,7 +102,8 @@ class Reduce:
         job.retries += self._sorted.pop(number, None) is not None
         self._under_way[number] = owner
         outcome = job.nodes.run(owner, node_tasks.sort_partition, self._source_order(number, owner))
-        self._tasks.add(outcome, partial(self._sorted_one, number), node=owner)
+        on_failure = partial(self._not_sorted, number, owner)
+        self._tasks.add(outcome, partial(self._sorted_one, number), node=owner, on_failure=on_failure)
 
     def _source_order(self, number: int, node: str) -> SortOrder:
         """Return the order for who has a partition, which is to be copied from there."""
@@ -133,6 +135,17 @@ class Reduce:
             self._copy(number, outcome.sent_bytes)
         else:
             self._finish(number, outcome)
+
+    def _not_sorted(self, number: int, owner: str, error: IoFailureError) -> None:
+        """Leave a node's partitions to the next round if its intermediate files are damaged: what was in them is made
+        again first. Raises any other error.
+        """
+        if not isinstance(error, RunsDamagedError):
+            raise error
+        self._job.damaged[owner] = error.message
+        self._queues[owner].clear()
+        self._job.retries += 1
+        self._leave(number, is_copied=True)
 
     def _copy(self, number: int, sent_bytes: int) -> None:
         """Have another node fetch and write a partition that lies in a segment of its source."""

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from planner.distributed_sort import node_tasks
 from planner.distributed_sort.beginning import DECOMPRESS_PHASE, SAMPLE_PHASE, outlived, started
@@ -18,11 +18,16 @@ from planner.distributed_sort.events import Emit
 from planner.distributed_sort.job import Job, SortRequest
 from planner.distributed_sort.ledger import Journal, Ledger
 from planner.distributed_sort.node_environment import JobFiles, available_bytes
-from planner.distributed_sort.nodes import Nodes
+from planner.distributed_sort.node_tasks import Inventory
+from planner.distributed_sort.nodes import LOST, Nodes
 from planner.distributed_sort.object_store import is_object
 from planner.distributed_sort.slicing import slices
 from planner.errors import BadInputError, IoFailureError, PlannerError
 from planner.sort_policy.placement import fits_in_cache
+
+
+_MOST_DAMAGES: Final = 3
+"""So often are intermediate files of one node made again."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,6 +80,7 @@ def sort_dataset(
     try:
         shuffle(job)
         while not reduce(job):
+            _see_to_damages(job)
             shuffle(job)
         dataset, report = _result(job, resumed=resumed)
     except PlannerError:
@@ -161,12 +167,32 @@ def _take_stock(job: Job) -> None:
     absent = {copy.node for partition, _ in job.ledger.done.values() for copy in partition.copies}
     gone = frozenset((set(job.ledger.owner) | absent) - set(job.nodes.names) - {""})
     job.ledger.forget_nodes(gone, job.nodes.names)
-    layout = job.request.source.layout
     for node, inventory in job.nodes.on_all(node_tasks.inventory, job.files).items():
-        for number, first, end, stored in inventory.runs:
-            if all(owner == node for owner in job.ledger.owner[first:end]):
-                records = stored * layout.stored_size // layout.record_size
-                job.ledger.record({number: records}, first=first, end=end)
+        _note_stored(job, node, inventory)
+
+
+def _note_stored(job: Job, node: str, inventory: Inventory) -> None:
+    layout = job.request.source.layout
+    for number, first, end, stored in inventory.runs:
+        if all(owner == node for owner in job.ledger.owner[first:end]):
+            records = stored * layout.stored_size // layout.record_size
+            job.ledger.record({number: records}, first=first, end=end)
+
+
+def _see_to_damages(job: Job) -> None:
+    """Note what nodes still have whose intermediate files are damaged, so that the rest is made again. Raises
+    IoFailureError where that does not help.
+    """
+    for node in sorted(job.damaged.keys() & set(job.nodes.names)):
+        if job.damages[node] == _MOST_DAMAGES:
+            raise IoFailureError(f"{job.damaged[node]}; made again {_MOST_DAMAGES} times", ["is its disk broken?"])
+        job.emit({"event": "damaged", "node": node, "reason": job.damaged[node]})
+        inventory = job.nodes.awaited(job.nodes.run(node, node_tasks.inventory, job.files), nodes=(node,))
+        if inventory is not LOST:
+            job.ledger.forget_stored(node)
+            _note_stored(job, node, inventory)
+            job.damages[node] += 1
+    job.damaged.clear()
 
 
 def _result(job: Job, *, resumed: bool) -> tuple[Dataset, ClusterSortReport]:

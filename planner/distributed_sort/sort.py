@@ -25,7 +25,6 @@ from planner.distributed_sort.slicing import slices
 from planner.errors import BadInputError, IoFailureError, PlannerError
 from planner.sort_policy.placement import fits_in_cache
 
-
 _MOST_DAMAGES: Final = 3
 """So often are intermediate files of one node made again."""
 

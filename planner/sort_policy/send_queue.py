@@ -76,8 +76,8 @@ class _Line(Generic[AnyBlock]):
 class SendQueue(Generic[AnyBlock]):
     """A line of blocks for each owner, and how much is in flight from and to each node.
 
-    Each node has `store_bytes` of memory for blocks; a parcel of `parcel_bytes` is full. One of fewer than `least_bytes`
-    waits for more while any is to come.
+    Each node has `store_bytes` of memory for blocks; a parcel of `parcel_bytes` is full. One of fewer than
+    `least_bytes` waits for more while any is to come.
     """
 
     def __init__(self, *, store_bytes: float, parcel_bytes: float, least_bytes: float = 0) -> None:

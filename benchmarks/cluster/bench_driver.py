@@ -81,7 +81,7 @@ class MadeUpService:
     def store(self, files: Any, first: int, parts: list[Part]) -> Stored:
         return made_up_store(files, first, parts)
 
-    def abandon(self, _addresses: Any = None) -> None:
+    def give_up(self, _addresses: Any = None) -> None:
         return None
 
 

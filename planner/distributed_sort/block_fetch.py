@@ -57,7 +57,7 @@ class _Wanted(NamedTuple):
 
 
 class BlockFetcher:
-    """Fetches for one node. What waits for nodes that are lost is given up by `abandon`."""
+    """Fetches for one node. What waits for nodes that are lost is given up by `give_up`."""
 
     def __init__(self, token: bytes) -> None:
         self._token = token
@@ -89,7 +89,7 @@ class BlockFetcher:
                 list(threads.map(fetch_from, by_source.values()))
         return [piece if outcomes.get(number) else None for number, piece in enumerate(pieces)]
 
-    def abandon(self, addresses: Collection[Address] | None = None) -> None:
+    def give_up(self, addresses: Collection[Address] | None = None) -> None:
         """Give up what is being fetched from some addresses, now and later; from all, but only now, where None."""
         with self._lock:
             if addresses is None:
@@ -111,7 +111,7 @@ class BlockFetcher:
     ) -> None:
         """Fetch parts from one address, note whether they came, and go on with what is left if a connection is lost."""
         address, began_round, last_s = wanted[0].part.address, self._round, time.monotonic()
-        while left := [one for one in wanted if one.number not in outcomes]:
+        while left := [want for want in wanted if want.number not in outcomes]:
             if not self._is_wanted(address, began_round) or time.monotonic() - last_s > _AGAIN_FOR_S:
                 return
             try:

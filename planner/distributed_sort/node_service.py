@@ -73,9 +73,9 @@ class NodeService:
         """Return the blocks that have come, but wait for others of their parcel: (slice, first partition)."""
         return set(self._arrived)
 
-    def abandon(self, addresses: Collection[Address] | None = None) -> None:
+    def give_up(self, addresses: Collection[Address] | None = None) -> None:
         """Give up what is fetched from nodes that are lost; all that is being fetched, where none are named."""
-        self._fetcher.abandon(addresses)
+        self._fetcher.give_up(addresses)
 
     def begin_probe(self, files: JobFiles, size: int) -> None:
         """Have a segment of so many bytes that others can fetch to see how long it takes."""

@@ -144,20 +144,20 @@ class Nodes:
         except (exceptions.RayError, exceptions.GetTimeoutError):
             return None
 
-    def abandon(self, gone: Iterable[str] | None = None) -> None:
+    def give_up(self, gone: Iterable[str] | None = None) -> None:
         """Have all services give up what they are fetching from nodes that are lost; all of it, where None."""
         addresses = None if gone is None else [self._addresses[name] for name in gone if name in self._addresses]
         if addresses == []:
             return
         for name in self.names:
             if name in self.services:
-                self.services[name].abandon.remote(addresses)
+                self.services[name].give_up.remote(addresses)
 
     def avoid(self, node: str) -> None:
         """Treat a node as lost although it answers."""
         self.avoided |= {node}
         self.lost |= {node}
-        self.abandon([node])
+        self.give_up([node])
 
     def on_all(self, task: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
         """Run a task on every node and return the results by node; nodes lost meanwhile are left out."""
@@ -230,7 +230,7 @@ class Nodes:
         self.lost |= gone
         if not self.names:
             raise IoFailureError("no node is left", [f"lost: {', '.join(sorted(self.lost))}"])
-        self.abandon(gone)
+        self.give_up(gone)
         return gone
 
     def _alive(self) -> set[str]:

@@ -96,7 +96,7 @@ class PendingTasks:
     def cancel_all(self) -> None:
         """Cancel every task and wait a while for their processes to end, so that none writes after a clean-up."""
         if any(task.is_call for task in self._tasks.values()):
-            self._nodes.abandon()
+            self._nodes.give_up()
         for reference, task in self._tasks.items():
             if not task.is_call:
                 self._ray.cancel(reference, force=True)

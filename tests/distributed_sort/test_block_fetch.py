@@ -71,8 +71,8 @@ def test_parts_of_several_nodes_come_in_their_places(servers: list[BlockServer],
 
 def test_a_segment_that_is_gone_is_left_out(server: BlockServer) -> None:
     gone = part_of(server.address, offset=0, size_bytes=10, segment="s-9")
-    here = part_of(server.address, offset=5, size_bytes=10)
-    first, second, third = fetch(BlockFetcher(TOKEN), here, gone, here)
+    first_part = part_of(server.address, offset=5, size_bytes=10)
+    first, second, third = fetch(BlockFetcher(TOKEN), first_part, gone, first_part)
     assert second is None
     assert first is not None and third is not None
     assert first.tobytes() == third.tobytes() == SEGMENT[5:15].tobytes()
@@ -163,7 +163,7 @@ def test_what_hangs_is_given_up(is_named: bool) -> None:
     )
     hanging.start()
     assert came.wait(60)
-    fetcher.abandon([halting.address] if is_named else None)
+    fetcher.give_up([halting.address] if is_named else None)
     hanging.join(60)
     assert not hanging.is_alive()
     assert [piece is not None for piece in pieces] == [True, False]

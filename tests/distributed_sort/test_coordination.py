@@ -157,7 +157,7 @@ class InstantNodes:
     def address(self, node: str) -> tuple[str, int]:
         return node, 0
 
-    def abandon(self) -> None:
+    def give_up(self) -> None:
         return None
 
 

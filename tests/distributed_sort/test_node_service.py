@@ -83,7 +83,7 @@ def test_blocks_that_wait_for_others_have_arrived(services: list[NodeService]) -
     while services[0].arrived() != {(7, 4)} and time.monotonic() < end_s:
         time.sleep(0.01)
     assert services[0].arrived() == {(7, 4)}
-    services[0].abandon([slow.address])
+    services[0].give_up([slow.address])
     storing.join(60)
     assert (stored, services[0].arrived()) == ([(7,)], set())
 
@@ -92,7 +92,7 @@ def test_a_probe_takes_as_long_as_its_link(services: list[NodeService]) -> None:
     services[1].begin_probe(FILES, 100_000)
     seconds = services[0].probe_seconds(FILES, services[1].address(), 100_000)
     assert seconds is not None and seconds > 0
-    services[0].abandon([services[1].address()])
+    services[0].give_up([services[1].address()])
     assert services[0].probe_seconds(FILES, services[1].address(), 100_000) is None
 
 

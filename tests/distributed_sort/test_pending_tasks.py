@@ -23,13 +23,13 @@ class Silent:
 
 
 class LostNodes:
-    """Those that are lost; `abandoned` counts how often services were told to give all up."""
+    """Those that are lost; `given_up` counts how often services were told to give all up."""
 
     lost = frozenset[str]()
-    abandoned = 0
+    given_up = 0
 
-    def abandon(self) -> None:
-        self.abandoned += 1
+    def give_up(self) -> None:
+        self.given_up += 1
 
 
 def test_tasks_of_a_lost_node_are_given_up_at_once() -> None:
@@ -87,6 +87,6 @@ def test_calls_of_services_are_told_to_give_up_since_they_cannot_be_cancelled() 
     tasks.add("two", ended.append, node="a", is_call=True)
     nodes.lost = frozenset({"b"})
     tasks.wait()
-    assert (ended, nodes.abandoned) == ([LOST], 0), "the nodes did that when they noticed the loss"
+    assert (ended, nodes.given_up) == ([LOST], 0), "the nodes did that when they noticed the loss"
     tasks.cancel_all()
-    assert (ray.cancelled, nodes.abandoned, len(tasks)) == ([], 1, 0)
+    assert (ray.cancelled, nodes.given_up, len(tasks)) == ([], 1, 0)

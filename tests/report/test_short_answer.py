@@ -83,12 +83,12 @@ def test_what_binds_is_said_by_phase(plans: dict[str, Plan]) -> None:
     bound = [
         replace(phase, bottleneck=by) for phase, by in zip(plan.best.phases, ["driver", "local_disks"], strict=True)
     ]
-    for phases, said in (
+    for phases, words in (
         (bound, "What binds: handing out tasks (map and shuffle), then local disks (sort and reduce)."),
         ([replace(phase, bottleneck="network") for phase in bound], "What binds: network, in all phases."),
     ):
         changed = replace(plan, best=replace(plan.best, phases=tuple(phases)))
-        assert said in " ".join(" ".join(short_answer(changed, width=80)).split())
+        assert words in " ".join(" ".join(short_answer(changed, width=80)).split())
 
 
 def test_notes_are_in_words_that_a_first_reader_knows(plans: dict[str, Plan]) -> None:

@@ -1,7 +1,8 @@
 """What it takes to order a sort on many nodes, in seconds of a processor: the real driver, real Ray, made-up nodes.
 
-All nodes are one raylet, whose workers answer each task at once with blocks of no bytes. Every made-up node is a
-resource of its own, so Ray leases workers for each anew, as it does from many raylets:
+All nodes are one raylet, whose workers answer each task at once, with blocks that nobody fetches. Every made-up node
+is a resource of its own, so Ray leases workers for each anew, as it does from many raylets. Two actors are the services
+of all of them:
 
     python benchmarks/cluster/bench_driver.py --nodes 178 --data 100TB --slices 500
 
@@ -24,7 +25,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
-from planner.distributed_sort import node_tasks
+from planner.distributed_sort.block_fetch import Part
 from planner.distributed_sort.coordination import reduce, shuffle
 from planner.distributed_sort.dataset import Copy, Dataset, Layout, Partition, Recipe
 from planner.distributed_sort.job import Emit, Job, SortRequest
@@ -45,31 +46,43 @@ STORE_BYTES = 77_000_000_000
 LINK_BYTES_PER_S = 1.25e9
 LAYOUT = Layout()
 WORKERS = 3
+SERVICES = 2
 
 
-def made_up_map(node: str, order: MapOrder, _: Any) -> tuple[Any, ...]:
-    """Answer as `map_slice` does, but with nothing in the blocks."""
+def made_up_map(node: str, order: MapOrder, _: Any) -> Mapped:
+    """Answer as `map_slice` does, but group nothing."""
     sizes = {first: order.slice.records * LAYOUT.record_size // len(order.ranges) for _, first, _ in order.ranges}
-    own = {first: made_up_store(None, 0, [order.slice.number]) for owner, first, _ in order.ranges if owner == node}
-    mapped = Mapped(node=node, read_bytes=0, remade_bytes=0, seconds=0.1, checksum=0, stored=own, sizes=sizes)
-    return (mapped, *(b"" for _ in order.ranges))
+    stored = Stored(slices=(order.slice.number,), written_bytes=0)
+    own = {first: stored for owner, first, _ in order.ranges if owner == node}
+    offsets = {first: 0 for first in sizes if first not in own}
+    return Mapped(
+        node=node, read_bytes=0, remade_bytes=0, seconds=0.1, checksum=0, stored=own, offsets=offsets, sizes=sizes
+    )
 
 
-def made_up_store(_files: Any, _first: int, numbers: list[int], *_: Any) -> Stored:
-    return Stored(slices=tuple(numbers), written_bytes=0)
+def made_up_store(_files: Any, _first: int, parts: list[Part]) -> Stored:
+    return Stored(slices=tuple(part.slice for part in parts), written_bytes=0)
 
 
-def made_up_sort(node: str, order: SortOrder) -> tuple[Sorted, None]:
+def made_up_sort(node: str, order: SortOrder) -> Sorted:
     copy = Copy(uri=f"/mnt/disk0/output/part-{order.number:06d}", node=node)
     partition = Partition(records=1, copies=(copy,), first_key="00" * 10, last_key="ff" * 10, checksum="0" * 16)
-    return Sorted(partition=partition, read_bytes=0, written_bytes=0, summary=bytes(300)), None
+    return Sorted(partition=partition, read_bytes=0, written_bytes=0, summary=bytes(300))
 
 
-def made_up(task: Any, node: str) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-    """Return what stands for a task, and its first arguments."""
-    if task is node_tasks.store:
-        return made_up_store, ()
-    return (made_up_map if task is map_slice else made_up_sort), (node,)
+def made_up(task: Any) -> Callable[..., Any]:
+    """Return what stands for a task; its first argument is the node."""
+    return made_up_map if task is map_slice else made_up_sort
+
+
+class MadeUpService:
+    """Answers at once that all has come."""
+
+    def store(self, files: Any, first: int, parts: list[Part]) -> Stored:
+        return made_up_store(files, first, parts)
+
+    def give_up(self, _addresses: Any = None) -> None:
+        return None
 
 
 class MadeUpNodes(Nodes):
@@ -83,13 +96,22 @@ class MadeUpNodes(Nodes):
         self.store_bytes = dict.fromkeys(self._ids, STORE_BYTES)
         self.concurrency = Concurrency(tasks=TASKS)
 
-    def run(self, node: str, task: Any, *arguments: Any, returns: int = 1, firmly: bool = True) -> Any:
-        task, first = made_up(task, node)
-        return super().run(node, task, *first, *arguments, returns=returns, firmly=firmly)
+        if self._ray:
+            services = [self._ray.remote(MadeUpService).options(num_cpus=0).remote() for _ in range(SERVICES)]
+            self.services = {name: services[at % SERVICES] for at, name in enumerate(self._ids)}
 
-    def _place(self, task: Any, node: str, *, returns: int, firmly: bool) -> Any:
+    def have_come(self, blocks: Any) -> list[bool]:
+        return [True for _ in blocks]
+
+    def address(self, node: str) -> tuple[str, int]:
+        return f"10.0.0.{node}", 20_000
+
+    def run(self, node: str, task: Any, *arguments: Any, firmly: bool = True) -> Any:
+        return super().run(node, made_up(task), node, *arguments, firmly=firmly)
+
+    def _place(self, task: Any, node: str, *, firmly: bool) -> Any:
         remote = self._remotes.setdefault(task, self._ray.remote(task))
-        return remote.options(num_cpus=1, num_returns=returns, resources={node: 1e-4})
+        return remote.options(num_cpus=1, resources={node: 1e-4})
 
 
 class Reference:
@@ -102,15 +124,13 @@ class Reference:
 class NodesWithoutRay(MadeUpNodes):
     """The same, whose tasks end in the driver."""
 
-    def run(self, node: str, task: Any, *arguments: Any, returns: int = 1, **_: Any) -> Any:
+    def run(self, node: str, task: Any, *arguments: Any, **_: Any) -> Any:
         self.tasks += 1
-        self.objects += returns
-        task, first = made_up(task, node)
-        outcome = task(*first, *arguments)
-        return Reference(outcome) if returns == 1 else [Reference(part) for part in outcome]
+        return Reference(made_up(task)(node, *arguments))
 
-    def have_come(self, blocks: Any) -> list[bool]:
-        return [True for _ in blocks]
+    def call(self, _: str, __: str, *arguments: Any) -> Any:
+        self.tasks += 1
+        return Reference(made_up_store(*arguments))
 
     def newly_lost(self, **_: Any) -> frozenset[str]:
         return frozenset()
@@ -197,7 +217,6 @@ def job_of(
         ledger=Ledger(slices=len(cut), owner=owner),
         journal=Journal(folder / "journal"),
         emit=emit,
-        samplers={},
     )
 
 
@@ -226,8 +245,8 @@ def _told(job: Job, before: dict[str, float]) -> str:
 
 
 def _each(took: dict[str, float], whose: str, gigabytes: float) -> str:
-    cpu_ms, tasks, objects = (took[whose + name] / gigabytes for name in ("cpu_s", "tasks", "objects"))
-    return f"{cpu_ms * 1000:.3f} ms, {tasks:.2f} tasks and {objects:.1f} objects for each of {gigabytes:.0f} GB"
+    cpu_ms, tasks = (took[whose + name] / gigabytes for name in ("cpu_s", "tasks"))
+    return f"{cpu_ms * 1000:.3f} ms and {tasks:.2f} tasks for each of {gigabytes:.0f} GB"
 
 
 def with_fewer_partitions(job: Job, *, share: float) -> Job:

@@ -1,8 +1,10 @@
 """`planner sort` beside Ray Data and Exoshuffle's algorithm on Ray: on the same emulated nodes and input, in turn.
 
 Seconds are those of the sort itself, from when its driver is connected. Each time a contestant sorts on a cluster that
-was started for it, twice: the first sort starts processes, the second counts. Its output is validated against the
-input. Memory is the greatest sum over the cluster of what its processes hold for themselves and of the object stores'
+was started for it, `--sorts` times: the first sort starts processes, and the median of the others counts. Its last
+output is validated against the input.
+
+Memory is the greatest sum over the cluster of what its processes hold for themselves and of the object stores'
 pages in use, sampled twice a second; spilled is what Ray wrote out of its stores. As root:
 
     pip install 'sortplanner[ray]' pyarrow
@@ -39,7 +41,6 @@ from planner.units import format_bytes, parse_size
 
 HERE = Path(__file__).parent
 SETTINGS = (nodes.FAILURE_SETTINGS, nodes.TRANSFER_SETTINGS, nodes.MEMORY_SETTINGS, nodes.PROCESS_SETTINGS)
-REPEATS = 2
 PEERS = {
     "exoshuffle": ("exoshuffle_peer.py", {}),
     "ray-data": ("ray_data_peer.py", {"strategy": "pull"}),
@@ -48,22 +49,27 @@ PEERS = {
 """Their programs, and what they are told besides the input."""
 
 
-def planner_sort(session: Session, source: dict[str, Any], journal: Path) -> tuple[float, list[str]]:
+def planner_sort(
+    session: Session, source: dict[str, Any], journal: Path, *, sorts: int
+) -> tuple[list[float], list[str]]:
     request = {"source": source["dataset"], "output": "output"}
-    for _ in range(REPEATS):
+    seconds = []
+    for _ in range(sorts):
         done = session.do({"do": "sort", "request": request, "journal": str(journal)}, lambda _: None)
-    outputs = [partition["copies"][0]["uri"] for partition in done["dataset"]["partitions"]]
-    return sum(done["report"]["phases_s"].values()), outputs
+        seconds.append(sum(done["report"]["phases_s"].values()))
+    return seconds, [partition["copies"][0]["uri"] for partition in done["dataset"]["partitions"]]
 
 
-def peer_sort(cluster: EmulatedRay, program: str, source: dict[str, Any], **options: str) -> tuple[float, list[str]]:
+def peer_sort(
+    cluster: EmulatedRay, program: str, source: dict[str, Any], *, sorts: int, **options: str
+) -> tuple[list[float], list[str]]:
     workers = range(1, cluster.nodes.workers + 1)
     order = {
         "address": cluster.ray.address,
         "manifest": source["dataset"],
         "directories": {cluster.nodes.name(node): str(cluster.nodes.directory(node)) for node in workers},
         "addresses": {cluster.nodes.name(node): cluster.nodes.address(node) for node in workers},
-        "repeats": REPEATS,
+        "repeats": sorts,
         **options,
     }
     command = cluster.command(HEAD, sys.executable, str(HERE / program))
@@ -73,7 +79,7 @@ def peer_sort(cluster: EmulatedRay, program: str, source: dict[str, Any], **opti
     if done.returncode:
         sys.exit(f"{program} failed:\n{done.stderr[-3000:]}")
     document = json.loads(done.stdout.splitlines()[-1])
-    return document["seconds"][-1], document["outputs"]
+    return document["seconds"], document["outputs"]
 
 
 def check(outputs: list[str], source: dict[str, Any]) -> None:
@@ -94,8 +100,8 @@ def settings_of(name: str, *, stock: bool) -> Iterator[None]:
         yield
 
 
-def measured(name: str, options: argparse.Namespace) -> tuple[float, Seen]:
-    """Have a contestant sort on a cluster of its own; return its seconds, and the memory it took."""
+def measured(name: str, options: argparse.Namespace) -> tuple[list[float], Seen]:
+    """Have a contestant sort on a cluster of its own; return the seconds of each sort, and the memory it took."""
     shaping = parse_shaping(rate=options.rate)
     with (
         tempfile.TemporaryDirectory(dir=options.dir) as folder,
@@ -106,11 +112,11 @@ def measured(name: str, options: argparse.Namespace) -> tuple[float, Seen]:
             source = session.do({"do": "generate", "records": parse_size(options.data) // 100}, lambda _: None)
             if name == "planner":
                 with Watch(cluster) as seen:
-                    took, outputs = planner_sort(session, source, Path(folder) / "journal")
+                    took, outputs = planner_sort(session, source, Path(folder) / "journal", sorts=options.sorts)
         if name != "planner":
             program, more = PEERS[name]
             with Watch(cluster) as seen:
-                took, outputs = peer_sort(cluster, program, source, **more)
+                took, outputs = peer_sort(cluster, program, source, sorts=options.sorts, **more)
         check(outputs, source)
     return took, seen
 
@@ -120,28 +126,31 @@ def main() -> None:
     parser.add_argument("--data", default="1GB")
     parser.add_argument("--nodes", type=int, default=4)
     parser.add_argument("--rate", default="400Mbit")
-    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--runs", type=int, default=3, help="clusters of each")
+    parser.add_argument("--sorts", type=int, default=2, help="on each cluster")
     parser.add_argument("--dir", type=Path, default=None)
     parser.add_argument("--only", default=",".join(("planner", *PEERS)), help="who sorts; others are set to the first")
     parser.add_argument("--stock", action="store_true", help="leave the others Ray's own settings")
     options = parser.parse_args()
     names = options.only.split(",")
     print(f"Ray {ray.__version__}, {options.data}, {options.nodes} nodes behind {options.rate}, {os.cpu_count()} CPUs")
-    runs_of: dict[str, list[tuple[float, Seen]]] = {name: [] for name in names}
+    runs_of: dict[str, list[tuple[list[float], Seen]]] = {name: [] for name in names}
     for number in range(options.runs):
         for name in names:
             took, seen = measured(name, options)
             runs_of[name].append((took, seen))
             memory, spilled = format_bytes(seen.memory_bytes), format_bytes(seen.spilled_bytes)
-            print(f"run {number + 1}, {name}: {took:.1f} s, memory {memory}, spilled {spilled}", flush=True)
+            words = ", ".join(f"{seconds:.2f}" for seconds in took)
+            print(f"run {number + 1}, {name}: {words} s, memory {memory}, spilled {spilled}", flush=True)
     first = runs_of[names[0]]
     for name, runs in runs_of.items():
-        seconds = [took for took, _ in runs]
-        ratios = [took / own for took, (own, _) in zip(seconds, first, strict=True)]
+        seconds = [second for took, _ in runs for second in took[1:]]
+        ratios = [median(took[1:]) / median(own[1:]) for (took, _), (own, _) in zip(runs, first, strict=True)]
         memory_ratios = [seen.memory_bytes / own.memory_bytes for (_, seen), (_, own) in zip(runs, first, strict=True)]
         print(
-            f"{name}: median {median(seconds):.1f} s ({min(seconds):.1f}-{max(seconds):.1f}), "
-            f"{median(ratios):.2f} times {names[0]}'s, {median(memory_ratios):.2f} times its memory"
+            f"{name}: median {median(seconds):.2f} s ({min(seconds):.2f}-{max(seconds):.2f}, {len(seconds)}), "
+            f"{median(ratios):.2f} times {names[0]}'s ({min(ratios):.2f}-{max(ratios):.2f} by cluster), "
+            f"{median(memory_ratios):.2f} times its memory"
         )
 
 

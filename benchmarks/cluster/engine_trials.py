@@ -12,15 +12,11 @@ from typing import Any, Final
 
 import psutil
 
-from planner.distributed_sort.dataset import dataset_of
-from planner.distributed_sort.slicing import slices
 from planner.emulation.cluster import HEAD
-from planner.emulation.ray import CPUS_PER_NODE, NODE_STORE_BYTES, EmulatedRay, emulated_ray
+from planner.emulation.ray import NODE_STORE_BYTES, EmulatedRay, emulated_ray
 from planner.emulation.shaping import parse_shaping
 from planner.emulation.sort_trial import CpuMeter
 from planner.ray_cluster.driver_session import Session
-from planner.sort_policy.concurrency import Concurrency
-from planner.sort_policy.sizing import choose_sizes
 
 RECORD_BYTES: Final = 100
 PHASES: Final = ("sample", "map and shuffle", "sort and reduce")
@@ -96,7 +92,7 @@ def sorted_once(
             seconds=float(report["phases_s"][phase]),
             nodes_cpu_s=meter.spent_s[phase] - meter.head_s[phase],
             head_cpu_s=meter.head_s[phase],
-            slices=slice_count(source["dataset"], shape),
+            slices=int(report["slices"]),
             partitions=int(report["partitions"]),
             tasks=int(report["tasks"]),
             others_cpu_s=busy_s - sum(meter.spent_s[name] for name in PHASES),
@@ -109,17 +105,3 @@ def busy_cpu_s() -> float:
     """Return the processor seconds of this machine so far, of all programs together."""
     times = psutil.cpu_times()
     return float(sum(times) - times.idle - times.iowait - times.guest - times.guest_nice)
-
-
-def slice_count(dataset: dict[str, Any], shape: Shape) -> int:
-    """Return into how many slices the sort cuts a dataset on such nodes."""
-    sizes = choose_sizes(
-        data_bytes=shape.data_bytes,
-        record_size=RECORD_BYTES,
-        node_count=shape.nodes,
-        memory_bytes=shape.store_bytes,
-        store_bytes=shape.store_bytes,
-        replicated=shape.copies > 1,
-        concurrency=Concurrency.of([CPUS_PER_NODE]),
-    )
-    return len(list(slices(dataset_of(dataset), sizes.slice_records)))

@@ -41,5 +41,7 @@ def _say(event: dict[str, Any]) -> None:
         talk(f"lost {', '.join(event['lost'])}, so this is done again: {event['reason']}")
     elif event["event"] == "slow":
         talk(f"{event['node']} is slow: {event['reason']}")
+    elif event["event"] == "damaged":
+        talk(f"intermediate files of {event['node']} are made again: {event['reason']}")
     elif event["event"] == "step":
         talk(event["name"])

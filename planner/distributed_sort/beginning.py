@@ -73,7 +73,7 @@ def started(request: SortRequest, files: JobFiles, nodes: Nodes, emit: Emit, *, 
     source, compressed_bytes = with_plain_copies(source, files, nodes, emit)
     decompressed_s = time.monotonic() - began if compressed_bytes else 0.0
     source, scanned_bytes = with_quotes(source, nodes, emit)
-    sizes = _sizes(request, source, nodes)
+    sizes = _sizes(request, source, files, nodes)
     if earlier is not None:
         slice_records, splitting, owner, done = earlier
         store_bytes = min(nodes.store_bytes.values())
@@ -97,7 +97,7 @@ def started(request: SortRequest, files: JobFiles, nodes: Nodes, emit: Emit, *, 
     )
 
 
-def _sizes(request: SortRequest, source: Dataset, nodes: Nodes) -> Sizes:
+def _sizes(request: SortRequest, source: Dataset, files: JobFiles, nodes: Nodes) -> Sizes:
     store_bytes = min(nodes.store_bytes.values())
     is_worth_it = source.bytes > _PROBES_PER_NODE * PROBE_BYTES * len(nodes.names)
     layout = source.layout
@@ -111,7 +111,7 @@ def _sizes(request: SortRequest, source: Dataset, nodes: Nodes) -> Sizes:
         replicated=request.copies > 1,
         concurrency=nodes.concurrency,
         least_partition_bytes=request.least_partition_bytes or least_bytes,
-        link_bytes_per_s=link_bytes_per_s(nodes) if is_worth_it else None,
+        link_bytes_per_s=link_bytes_per_s(nodes, files) if is_worth_it else None,
         sort_buffers=TEXT_SORT_BUFFERS if layout.text or layout.table else SORT_BUFFERS,
     )
     longest = max((rows for partition in source.partitions for rows in partition.groups), default=0)

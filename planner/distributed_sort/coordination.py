@@ -161,6 +161,7 @@ def _note(job: Job, report: Report) -> bool:
     for moved in fields(job.moved):
         setattr(job.moved, moved.name, getattr(job.moved, moved.name) + getattr(report.moved, moved.name))
     job.retries += report.retries
+    job.damaged |= report.damaged
     job.coordinated.update(report.effort)
     is_avoided = [job.judge(drop) for drop in report.slow if drop.node not in job.slow_nodes]
     return report.is_stopped or any(is_avoided)

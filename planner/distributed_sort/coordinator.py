@@ -60,6 +60,7 @@ class Report:
     input_checksums: dict[int, int]
     moved: Moved
     slow: tuple[Drop, ...]
+    damaged: dict[str, str]
     retries: int
     effort: Counter[str]
 
@@ -125,7 +126,7 @@ class Coordinator:
     def _report(self, *, is_over: bool, is_stopped: bool) -> Report:
         job = self._job
         cpu_s = time.process_time() - self._cpu_s
-        effort = {"reports": 1, "tasks": job.nodes.tasks, "objects": job.nodes.objects, "cpu_s": cpu_s}
+        effort = {"reports": 1, "tasks": job.nodes.tasks, "cpu_s": cpu_s}
         report = Report(
             is_over=is_over,
             is_stopped=is_stopped,
@@ -134,10 +135,11 @@ class Coordinator:
             input_checksums=job.input_checksums,
             moved=job.moved,
             slow=tuple(job.slow),
+            damaged=dict(job.damaged),
             retries=job.retries,
             effort=Counter(effort),
         )
-        job.nodes.tasks = job.nodes.objects = job.retries = 0
+        job.nodes.tasks = job.retries = 0
         job.moved, job.input_checksums, job.journal.lines, job.slow = Moved(), {}, [], []
         self._cpu_s = time.process_time()
         return report
@@ -159,7 +161,6 @@ def _job_of(facts: JobFacts, group: GroupFacts) -> GroupJob:
         ledger=ledger,
         journal=_Unwritten(),
         emit=lambda _: None,
-        samplers={},
         members=group.members,
         coordinators=facts.coordinators,
     )

@@ -83,7 +83,6 @@ class Job:
     ledger: Ledger
     journal: Journal
     emit: Emit
-    samplers: dict[str, Any]
     moved: Moved = field(default_factory=Moved)
     input_checksums: dict[int, int] = field(default_factory=dict)
     """By slice that was read; their sum is the checksum of the input."""
@@ -92,10 +91,14 @@ class Job:
     """The nodes that are ordered here, where a coordinator orders a part of them; empty: all of them."""
     coordinators: int = 1
     """How many there are: each fills so large a part of a node's store."""
+    damaged: dict[str, str] = field(default_factory=dict)
+    """By node whose intermediate files are not all readable: what is wrong."""
+    damages: Counter[str] = field(default_factory=Counter)
+    """How often that was seen to, by node."""
     vain_beginnings: int = 0
     """How often coordinators ended too early although no node was lost."""
     coordinated: Counter[str] = field(default_factory=Counter)
-    """Tasks, objects and processor seconds of coordinators."""
+    """Tasks and processor seconds of coordinators."""
     slow_nodes: dict[str, str] = field(default_factory=dict)
     """By node much slower than the others: how slow it is, and whether it was left out."""
     timeline: list[dict[str, Any]] = field(default_factory=list)
@@ -181,7 +184,8 @@ class Job:
 
     def usage(self) -> dict[str, list[dict[str, float]]]:
         """Return each remaining node's samples; times are in seconds from the job's beginning."""
-        asked = {name: self.samplers[name].samples.remote() for name in self.nodes.names if name in self.samplers}
+        services = self.nodes.services
+        asked = {name: services[name].samples.remote() for name in self.nodes.names if name in services}
         samples_of = {name: self.nodes.awaited(reference, nodes=(name,)) for name, reference in asked.items()}
         return {
             name: [
@@ -194,12 +198,9 @@ class Job:
         }
 
     def driver_effort(self) -> dict[str, float]:
-        """Return what ordering the job took of this process: tasks, objects that they return, seconds of a processor,
-        and bytes of the ledger.
-        """
+        """Return what ordering the job took of this process: tasks, seconds of a processor, and bytes of the ledger."""
         return {
             "tasks": self.nodes.tasks,
-            "objects": self.nodes.objects,
             "cpu_s": time.process_time() - self.began_cpu_s,
             "ledger_bytes": self.ledger.size_bytes,
             **{f"coordinators_{name}": amount for name, amount in self.coordinated.items()},

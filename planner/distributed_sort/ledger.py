@@ -156,9 +156,16 @@ class Ledger:
             self.owner[number] = heir
         self._whole = []
         self._cut_at(_changes(self.owner))
-        emptied = np.isin(self._begins, orphans)
-        self._is_stored[:, emptied] = 0
-        self._records[emptied] = 0
+        self._empty(np.isin(self._begins, orphans))
+
+    def forget_stored(self, owner: str) -> None:
+        """Strike out what an owner has that is not finished; it stays the owner."""
+        self._empty(np.array([self.owner[begin] == owner for begin in self._begins.tolist()], np.bool_))
+
+    def _empty(self, groups: NDArray[np.bool_]) -> None:
+        self._whole = []
+        self._is_stored[:, groups] = 0
+        self._records[groups] = 0
 
     def _lengths(self) -> Ints:
         return np.diff(self._begins, append=len(self.owner))

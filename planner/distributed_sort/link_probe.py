@@ -1,20 +1,18 @@
-"""What a link between two nodes carries: every node pulls an object from the next at the same time."""
+"""What a link between two nodes carries: every node fetches a probe from the next at the same time, as blocks later."""
 
 from __future__ import annotations
 
-import time
 from statistics import median
-from typing import Any, Final
+from typing import Final
 
-import numpy as np
-
-from planner.distributed_sort.nodes import LOST, Nodes, import_ray
+from planner.distributed_sort.node_environment import JobFiles
+from planner.distributed_sort.nodes import LOST, Nodes
 
 PROBE_BYTES: Final = 4_000_000
-"""Over 400 Mbit/s they take 80 ms, which Ray's own milliseconds do not hide."""
+"""Over 400 Mbit/s they take 80 ms, which a connection's first milliseconds do not hide."""
 
 
-def link_bytes_per_s(nodes: Nodes) -> float | None:
+def link_bytes_per_s(nodes: Nodes, files: JobFiles) -> float | None:
     """Return the median rate of the nodes' links, in bytes/s; None with fewer than two nodes, or when any is lost.
 
     What waits for a processor of a busy node counts as the link's, so that the rate is rather too low.
@@ -22,23 +20,12 @@ def link_bytes_per_s(nodes: Nodes) -> float | None:
     names = nodes.names
     if len(names) < 2:
         return None
-    made = nodes.on_all(_made, PROBE_BYTES)
-    if len(made) < len(names):
+    begun = [nodes.call(name, "begin_probe", files, PROBE_BYTES) for name in names]
+    if any(nodes.awaited(reference, nodes=names) is LOST for reference in begun):
         return None
-    pulls = {
-        name: nodes.run(name, _pull_seconds, made[other])
+    fetched = [
+        nodes.call(name, "probe_seconds", files, nodes.address(other), PROBE_BYTES)
         for name, other in zip(names, [*names[1:], names[0]], strict=True)
-    }
-    seconds = [nodes.awaited(reference, nodes=names) for reference in pulls.values()]
-    return None if any(took is LOST for took in seconds) else PROBE_BYTES / median(seconds)
-
-
-def _made(size: int) -> list[Any]:
-    """Return a reference to so many bytes, which stay in this node's store."""
-    return [import_ray().put(np.zeros(size, np.uint8))]
-
-
-def _pull_seconds(references: list[Any]) -> float:
-    ray, began = import_ray(), time.perf_counter()
-    ray.get(references[0])
-    return time.perf_counter() - began
+    ]
+    seconds = [nodes.awaited(reference, nodes=names) for reference in fetched]
+    return None if any(took is LOST or took is None for took in seconds) else PROBE_BYTES / median(seconds)

@@ -67,6 +67,11 @@ class JobFiles:
         disks = [node_memory()] if self.in_memory else scratch_directories(self.directory)
         return [disk / f".planner-sort-{self.job}" for disk in disks]
 
+    def segment_folders(self) -> tuple[Path, Path]:
+        """Return where blocks wait on this node until others fetch them: in memory; and on a disk, if that is full."""
+        name = f".planner-sort-{self.job}-blocks"
+        return node_memory() / name, scratch_directories(self.directory)[0] / name
+
     def plain_folders(self) -> list[Path]:
         """Return the folders of decompressed input on this node, one on each disk that takes intermediate files."""
         return [disk / f".planner-sort-{self.job}-plain" for disk in scratch_directories(self.directory)]

@@ -5,7 +5,7 @@ All of them may be run again at any time: what they write appears whole under a 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -17,6 +17,8 @@ from planner.distributed_sort.content import content_of
 from planner.distributed_sort.dataset import Copy, Layout, Partition, Recipe
 from planner.distributed_sort.node_environment import JobFiles, NodeFacts, facts, free_space, node_name
 from planner.distributed_sort.object_store import delete_partitions, write_object
+from planner.distributed_sort.run_files import RunsDamagedError
+from planner.distributed_sort.segments import drop_segments, write_segment
 from planner.errors import BadInputError, IoFailureError
 from planner.native import core, core_errors
 
@@ -26,18 +28,23 @@ Block = tuple[Ints, Bytes]
 
 @dataclass(frozen=True, kw_only=True)
 class Sorted:
-    """An output partition as written, the intermediate bytes it came from, and valsort's summary of it, serialized."""
+    """An output partition as written, the intermediate bytes it came from, and valsort's summary of it, serialized.
+
+    Its records take `sent_bytes` in the segment where they wait to be copied.
+    """
 
     partition: Partition
     read_bytes: int
     written_bytes: int
     summary: bytes
+    sent_bytes: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
 class SortOrder:
     """What a sort task shall do: the partition's number, of how many slices the node must have its records, the memory
-    allowed.
+    allowed. Where it is to be copied, there is a `segment` for its records, which leaves `reserve_bytes` of the node's
+    memory free. The segments `dropped` are deleted before.
     """
 
     number: int
@@ -45,7 +52,9 @@ class SortOrder:
     layout: Layout
     files: JobFiles
     memory_bytes: int
-    is_copied: bool
+    segment: str = ""
+    dropped: tuple[str, ...] = ()
+    reserve_bytes: int = 0
     threads: int = 1
 
 
@@ -86,16 +95,12 @@ def sample(partition: Partition, layout: Layout, keys: int) -> list[bytes]:
         return content_of(layout).sample(partition, keys)
 
 
-def store(files: JobFiles, first: int, slices: Sequence[int], *blocks: Block | None) -> Stored:
-    """Write blocks of some slices that come from other nodes to one of this node's disks, as one file, and say what
-    there is of each for the partitions from `first` on.
-
-    None is a block that did not come: when a node is lost Ray repeats map tasks elsewhere, and one that ran here this
-    time has kept the block.
+def store(files: JobFiles, first: int, blocks: Mapping[int, Block]) -> Stored:
+    """Write blocks of some slices to one of this node's disks, as one file, and say what there is of each for the
+    partitions from `first` on.
     """
-    came = {number: block for number, block in zip(slices, blocks, strict=True) if block is not None}
-    written = run_files.write_run(files.run_folders(), first=first, blocks=came, cached=files.cached) if came else 0
-    return Stored(slices=tuple(came), written_bytes=written)
+    written = run_files.write_run(files.run_folders(), first=first, blocks=blocks, cached=files.cached) if blocks else 0
+    return Stored(slices=tuple(blocks), written_bytes=written)
 
 
 def inventory(files: JobFiles) -> Inventory:
@@ -111,19 +116,33 @@ def inventory(files: JobFiles) -> Inventory:
     return Inventory(runs=tuple(runs))
 
 
-def sort_partition(order: SortOrder) -> tuple[Sorted, Bytes | None]:
-    """Bring the runs of a partition together, sort them and write the partition; where it is to be copied, also return
-    its records, which the next task of this process overwrites.
+def sort_partition(order: SortOrder) -> Sorted:
+    """Bring the runs of a partition together, sort them and write the partition; where it is to be copied, also put its
+    records in a segment.
 
-    Raises IoFailureError when the runs are not of all slices, BadInputError when the records do not fit in the memory
-    allowed.
+    Raises RunsDamagedError when the runs are not of all slices or one cannot be read, which is deleted; BadInputError
+    when the records do not fit in the memory allowed; IoFailureError when the partition cannot be written.
     """
+    drop_segments(order.files, order.dropped)
     content = content_of(order.layout)
     gathered = _gathered(order)
     _require_memory(order, content.needed_bytes(gathered, order.threads))
     output = content.sorted(gathered, order.threads)
     done = write_partition(output, order)
-    return replace(done, read_bytes=len(gathered)), output if order.is_copied else None
+    return replace(done, read_bytes=len(gathered), sent_bytes=_offer(output, order))
+
+
+def offer_partition(partition: Partition, order: SortOrder) -> int:
+    """Put a whole output partition that this node has in a segment, and return its bytes there."""
+    drop_segments(order.files, order.dropped)
+    return _offer(content_of(order.layout).read_output(partition), order)
+
+
+def _offer(output: Bytes, order: SortOrder) -> int:
+    if not order.segment:
+        return 0
+    write_segment(order.files, order.segment, [output], reserve_bytes=order.reserve_bytes)
+    return len(output)
 
 
 def _require_memory(order: SortOrder, needed_bytes: int) -> None:
@@ -151,11 +170,6 @@ def write_partition(records: Bytes, order: SortOrder) -> Sorted:
     )
 
 
-def read_partition(partition: Partition, layout: Layout) -> Bytes:
-    """Return a whole output partition that this node has."""
-    return content_of(layout).read_output(partition)
-
-
 def validate(partition: Partition, layout: Layout, threads: int = 1) -> bytes:
     """Read a partition's first copy and return valsort's summary of it, serialized."""
     summary, have = content_of(layout).validated(partition, threads)
@@ -168,7 +182,7 @@ def validate(partition: Partition, layout: Layout, threads: int = 1) -> bytes:
 
 def clean(files: JobFiles) -> None:
     """Delete a job's intermediate files on this node."""
-    free_space([*files.run_folders(), *files.plain_folders()])
+    free_space([*files.run_folders(), *files.segment_folders(), *files.plain_folders()])
 
 
 def undo(files: JobFiles) -> None:
@@ -187,9 +201,12 @@ def _node_of(files: JobFiles) -> str:
 
 def _gathered(order: SortOrder) -> Bytes:
     size, read_slices = order.layout.stored_size, set[int]()
-    pieces = list(run_files.pieces_of(order.number, order.files.run_folders(), read_slices))
+    try:
+        pieces = list(run_files.pieces_of(order.number, order.files.run_folders(), read_slices))
+    except IoFailureError as error:
+        raise RunsDamagedError(error.message) from error
     if len(read_slices) != order.slices:
-        raise IoFailureError(
+        raise RunsDamagedError(
             f"{node_name()}: {_listed(order.files.run_folders())}: partition {order.number} has records of "
             f"{len(read_slices)} slices instead of {order.slices}; intermediate files were lost or changed"
         )
@@ -198,7 +215,11 @@ def _gathered(order: SortOrder) -> Bytes:
     gathered, done = buffers.array(buffers.RAW, whole * size), 0
     for run, records in pieces:
         end = done + (records.stop - records.start) * size
-        run.read(records, gathered[done:end], record_size=size, cached=order.files.cached)
+        try:
+            run.read(records, gathered[done:end], record_size=size, cached=order.files.cached)
+        except IoFailureError as error:
+            run.path.unlink(missing_ok=True)
+            raise RunsDamagedError(error.message) from error
         done = end
     return gathered
 

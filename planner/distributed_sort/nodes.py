@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import secrets
 import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Any, Final
 
 from planner.distributed_sort import node_tasks
+from planner.distributed_sort.block_server import Address
 from planner.distributed_sort.node_environment import NODE_NAME, NodeFacts, versions
+from planner.distributed_sort.node_service import MOST_STORING, STORING, NodeService
 from planner.distributed_sort.parcels import Block
-from planner.distributed_sort.resource_sampler import Sampler
 from planner.errors import IoFailureError, PlannerError
 from planner.extras import optional
 from planner.sort_policy.concurrency import Concurrency
@@ -19,7 +21,11 @@ WORKER_RETRIES: Final = 5
 """How often Ray runs a task again whose process has died."""
 LOST: Final = object()
 """Stands for the outcome of a task that was lost."""
+NOWHERE: Final = "", 0
+"""The address of a node whose service does not answer."""
 _CHECK_EVERY_S: Final = 0.5
+_LONGEST_ANSWER_S: Final = 0.5
+"""The driver waits so long for what it wants to know of a service."""
 
 
 def import_ray() -> Any:
@@ -37,7 +43,7 @@ class Nodes:
         self._ray = ray
         self._directory = directory
         self._remotes: dict[Callable[..., Any], Any] = {}
-        self._placed: dict[tuple[Callable[..., Any], str, int, bool], Any] = {}
+        self._placed: dict[tuple[Callable[..., Any], str, bool], Any] = {}
         self._checked_at_s = time.monotonic()
         self.lost: frozenset[str] = frozenset()
         self.avoided: frozenset[str] = frozenset()
@@ -46,8 +52,11 @@ class Nodes:
         self.cpus: dict[str, float] = {}
         self.concurrency = Concurrency.of(())
         self.store_bytes: dict[str, int] = {}
-        self.tasks = self.objects = 0
-        """Begun so far, and what they return: Ray keeps account of each in the driver."""
+        self.services: dict[str, Any] = {}
+        """By node: its `NodeService`, once they have begun."""
+        self._addresses: dict[str, Address] = {}
+        self.tasks = 0
+        """Begun so far, calls of services included: Ray keeps account of each in the driver."""
         self._discover()
 
     @property
@@ -57,7 +66,7 @@ class Nodes:
 
     def __getstate__(self) -> dict[str, Any]:
         """For a coordinator, which knows the nodes as the driver does, and counts its own tasks."""
-        own: dict[str, Any] = {"_ray": None, "_remotes": {}, "_placed": {}, "tasks": 0, "objects": 0}
+        own: dict[str, Any] = {"_ray": None, "_remotes": {}, "_placed": {}, "tasks": 0}
         return vars(self) | own
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -72,25 +81,23 @@ class Nodes:
         """Return the threads of a task on a node."""
         return self.concurrency.threads(self.cpus[node])
 
-    def run(self, node: str, task: Callable[..., Any], *arguments: Any, returns: int = 1, firmly: bool = True) -> Any:
-        """Begin a task on a node, with its share of the node's CPUs, and return its reference or references.
+    def run(self, node: str, task: Callable[..., Any], *arguments: Any, firmly: bool = True) -> Any:
+        """Begin a task on a node, with its share of the node's CPUs, and return its reference.
 
         Unless `firmly`, Ray may run the task elsewhere when that node is lost.
         """
-        placement = (task, self._ids[node], returns, firmly)
+        placement = (task, self._ids[node], firmly)
         if placement not in self._placed:  # making a new one takes a sixth of the driver's time for a task
-            self._placed[placement] = self._place(task, node, returns=returns, firmly=firmly)
+            self._placed[placement] = self._place(task, node, firmly=firmly)
         self.tasks += 1
-        self.objects += returns
         return self._placed[placement].remote(*arguments)
 
-    def _place(self, task: Callable[..., Any], node: str, *, returns: int, firmly: bool) -> Any:
+    def _place(self, task: Callable[..., Any], node: str, *, firmly: bool) -> Any:
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         remote = self._remotes.setdefault(task, self._ray.remote(task))
         return remote.options(
             num_cpus=self.concurrency.cpus(self.cpus[node]),
-            num_returns=returns,
             max_retries=WORKER_RETRIES,
             scheduling_strategy=NodeAffinitySchedulingStrategy(self._ids[node], soft=not firmly),
         )
@@ -103,10 +110,54 @@ class Nodes:
         placed = self._ray.remote(actor).options(num_cpus=0, max_concurrency=2, scheduling_strategy=affinity)
         return placed.remote(*arguments)
 
+    def begin_services(self) -> None:
+        """Begin the service of every node, which goes on until the driver ends, unless that was done before. Ask where
+        they listen. Nodes that are lost meanwhile have none.
+        """
+        job = self._ray.get_runtime_context().get_job_id()
+        hosts = {node["NodeID"]: node["NodeManagerAddress"] for node in self._ray.nodes()}
+        self.services = {name: _service(job, self._ids[name], hosts[self._ids[name]]) for name in self.names}
+        asked = {name: service.address.remote() for name, service in self.services.items()}
+        addresses = {name: self.awaited(reference, nodes=(name,)) for name, reference in asked.items()}
+        self._addresses = {name: address for name, address in addresses.items() if address is not LOST}
+
+    def address(self, node: str) -> Address:
+        """Return where a node's blocks are to be had."""
+        return self._addresses.get(node, NOWHERE)
+
+    def ask_address(self, node: str) -> None:
+        """Ask a node again where its blocks are to be had: its service may have begun anew."""
+        address = self.answer(self.services[node].address.remote())
+        if address is not None:
+            self._addresses[node] = address
+
+    def call(self, node: str, method: str, *arguments: Any) -> Any:
+        """Begin a method of a node's service and return its reference."""
+        self.tasks += 1
+        return getattr(self.services[node], method).remote(*arguments)
+
+    def answer(self, reference: Any) -> Any:
+        """Return what a service answers; None if it does not soon."""
+        exceptions = self._ray.exceptions
+        try:
+            return self._ray.get(reference, timeout=_LONGEST_ANSWER_S)
+        except (exceptions.RayError, exceptions.GetTimeoutError):
+            return None
+
+    def give_up(self, gone: Iterable[str] | None = None) -> None:
+        """Have all services give up what they are fetching from nodes that are lost; all of it, where None."""
+        addresses = None if gone is None else [self._addresses[name] for name in gone if name in self._addresses]
+        if addresses == []:
+            return
+        for name in self.names:
+            if name in self.services:
+                self.services[name].give_up.remote(addresses)
+
     def avoid(self, node: str) -> None:
         """Treat a node as lost although it answers."""
         self.avoided |= {node}
         self.lost |= {node}
+        self.give_up([node])
 
     def on_all(self, task: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
         """Run a task on every node and return the results by node; nodes lost meanwhile are left out."""
@@ -121,11 +172,6 @@ class Nodes:
         outcomes = {name: self.awaited(reference, nodes=(name,)) for name, reference in began.items()}
         return {name: value for name, value in outcomes.items() if value is not LOST}
 
-    def watch(self) -> dict[str, Any]:
-        """Return a resource sampler on every node: an actor that runs until the driver ends."""
-        job = self._ray.get_runtime_context().get_job_id()
-        return {name: _sampler(job, self._ids[name]) for name in self.names}
-
     def awaited(self, reference: Any, *, nodes: Sequence[str]) -> Any:
         """Wait for a task and return its outcome; return LOST as soon as one of `nodes` is gone.
 
@@ -138,12 +184,10 @@ class Nodes:
         return self.outcome(reference)
 
     def have_come(self, blocks: Sequence[Block]) -> list[bool]:
-        """Say for each block whether its owner has it; small blocks count as there, since they travel with the task."""
-        if not blocks:
-            return []
-        locations = self._ray.experimental.get_local_object_locations([block.records for block in blocks])
-        holders = [locations.get(block.records, {}).get("node_ids", []) for block in blocks]
-        return [not ids or self._ids[block.owner] in ids for block, ids in zip(blocks, holders, strict=True)]
+        """Say for each block whether its owner has it, as far as owners answer."""
+        asked = {owner: self.services[owner].arrived.remote() for owner in {block.owner for block in blocks}}
+        come = {owner: self.answer(reference) or set() for owner, reference in asked.items()}
+        return [block.key in come[block.owner] for block in blocks]
 
     def outcome(self, reference: Any) -> Any:
         """Return what a task returned, or LOST when its process or node was lost.
@@ -186,6 +230,7 @@ class Nodes:
         self.lost |= gone
         if not self.names:
             raise IoFailureError("no node is left", [f"lost: {', '.join(sorted(self.lost))}"])
+        self.give_up(gone)
         return gone
 
     def _alive(self) -> set[str]:
@@ -220,12 +265,22 @@ class Nodes:
 
 
 @cache
-def _sampler(job: str, node_id: str) -> Any:
-    """Start a sampler on a node, one for all sorts of a Ray job, since its process takes a second of CPU to start."""
+def _service(job: str, node_id: str, host: str) -> Any:
+    """Start the service of a node, one for all sorts of a Ray job, since a process takes a second of CPU to start."""
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
+    ray = import_ray()
+    for method in (NodeService.store, NodeService.copy):
+        ray.method(concurrency_group=STORING)(method)
     affinity = NodeAffinitySchedulingStrategy(node_id, soft=False)
-    return import_ray().remote(Sampler).options(num_cpus=0, max_restarts=-1, scheduling_strategy=affinity).remote()
+    actor = ray.remote(concurrency_groups={STORING: MOST_STORING})(NodeService)
+    placed = actor.options(num_cpus=0, max_restarts=-1, scheduling_strategy=affinity)
+    return placed.remote(host, token=_token(job), seed=secrets.randbits(32))
+
+
+@cache
+def _token(_job: str) -> bytes:
+    return secrets.token_bytes(32)
 
 
 def _check_versions(nodes: Iterable[NodeFacts]) -> None:

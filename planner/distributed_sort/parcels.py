@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from planner.distributed_sort.partition_reader import Slice
 
 
 class Block(NamedTuple):
-    """The records of a slice for partitions `first` to `end` - 1, all of one owner; `records` is Ray's reference to
-    them.
+    """The records of a slice for partitions `first` to `end` - 1, all of one owner. They wait in a `segment` of the
+    source, from `offset` on, behind how many there are for each partition.
 
-    The size is known when the slice has been grouped. A block sent `again` was in a parcel that was lost.
+    A block sent `again` was in a parcel that was lost.
     """
 
     slice: Slice
@@ -20,7 +20,8 @@ class Block(NamedTuple):
     first: int
     end: int
     size_bytes: int = 0
-    records: Any = None
+    segment: str = ""
+    offset: int = 0
     again: bool = False
 
     @property

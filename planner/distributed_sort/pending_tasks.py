@@ -26,12 +26,13 @@ def _raise(error: IoFailureError) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class _Task:
-    """A task on `node`, which reads what comes from the nodes it `needs`."""
+    """A task on `node`, which reads what comes from the nodes it `needs`; a call of a service cannot be cancelled."""
 
     on_end: OnEnd
     on_failure: OnFailure
     node: str
     needs: frozenset[str]
+    is_call: bool
 
 
 class PendingTasks:
@@ -46,11 +47,18 @@ class PendingTasks:
         return len(self._tasks)
 
     def add(
-        self, reference: Any, on_end: OnEnd, *, node: str, sources: Iterable[str] = (), on_failure: OnFailure = _raise
+        self,
+        reference: Any,
+        on_end: OnEnd,
+        *,
+        node: str,
+        sources: Iterable[str] = (),
+        on_failure: OnFailure = _raise,
+        is_call: bool = False,
     ) -> None:
-        """Watch a task that runs on `node` and reads from `sources`."""
+        """Watch a task, or a call of a service, that runs on `node` and reads from `sources`."""
         needs = frozenset((node, *sources))
-        self._tasks[reference] = _Task(on_end=on_end, on_failure=on_failure, node=node, needs=needs)
+        self._tasks[reference] = _Task(on_end=on_end, on_failure=on_failure, node=node, needs=needs, is_call=is_call)
 
     def wait(self) -> None:
         """Give up tasks that need lost nodes, wait half a second at most for another to end, and report all that have.
@@ -81,13 +89,17 @@ class PendingTasks:
         """
         for reference in [reference for reference, task in self._tasks.items() if lost & task.needs]:
             task = self._tasks.pop(reference)
-            self._ray.cancel(reference, force=task.node in lost)  # without force a task's process goes on
+            if not task.is_call:
+                self._ray.cancel(reference, force=task.node in lost)  # without force a task's process goes on
             task.on_end(LOST)
 
     def cancel_all(self) -> None:
         """Cancel every task and wait a while for their processes to end, so that none writes after a clean-up."""
-        for reference in self._tasks:
-            self._ray.cancel(reference, force=True)
+        if any(task.is_call for task in self._tasks.values()):
+            self._nodes.give_up()
+        for reference, task in self._tasks.items():
+            if not task.is_call:
+                self._ray.cancel(reference, force=True)
         if running := list(self._tasks):
             self._ray.wait(running, num_returns=len(running), timeout=_LONGEST_CANCEL_S, fetch_local=False)
         self._tasks.clear()

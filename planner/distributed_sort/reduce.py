@@ -9,10 +9,13 @@ from functools import partial
 from typing import Any, Final
 
 from planner.distributed_sort import node_tasks
+from planner.distributed_sort.block_fetch import Part
 from planner.distributed_sort.job import Job
 from planner.distributed_sort.node_tasks import Sorted, SortOrder
 from planner.distributed_sort.nodes import LOST
 from planner.distributed_sort.pending_tasks import PendingTasks
+from planner.distributed_sort.run_files import RunsDamagedError
+from planner.distributed_sort.segment_names import SegmentNames
 from planner.errors import IoFailureError
 from planner.sort_policy.placement import copy_target
 from planner.sort_policy.turns import sorts_to_begin
@@ -35,6 +38,9 @@ class Reduce:
         self._under_way: dict[int, str] = {}
         self._done_records = sum(partition.records for partition, _ in job.ledger.done.values())
         self._sorted: dict[int, Sorted] = {}
+        self._segments = SegmentNames()
+        self._segment_of: dict[int, str] = {}
+        """By partition under way: where its records wait to be copied."""
         self._copies = min(job.request.copies, len(job.nodes.names))
         self._copies_in_flight: Counter[str] = Counter()  # by the node they go to
         self._copies_sent: Counter[str] = Counter()
@@ -94,10 +100,19 @@ class Reduce:
             self._restore_copy(number, source=owner)
             return
         job.retries += self._sorted.pop(number, None) is not None
-        order = self._order(number, owner)
-        outcome, records = job.nodes.run(owner, node_tasks.sort_partition, order, returns=2)
         self._under_way[number] = owner
-        self._tasks.add(outcome, partial(self._sorted_one, number, records), node=owner)
+        outcome = job.nodes.run(owner, node_tasks.sort_partition, self._source_order(number, owner))
+        on_failure = partial(self._not_sorted, number, owner)
+        self._tasks.add(outcome, partial(self._sorted_one, number), node=owner, on_failure=on_failure)
+
+    def _source_order(self, number: int, node: str) -> SortOrder:
+        """Return the order for who has a partition, which is to be copied from there."""
+        order = self._order(number, node)
+        if self._copies == 1:
+            return order
+        segment = self._segment_of[number] = self._segments.take(node)
+        reserve_bytes = self._job.nodes.store_bytes[node]
+        return replace(order, segment=segment, dropped=self._segments.retired(node), reserve_bytes=reserve_bytes)
 
     def _order(self, number: int, node: str) -> SortOrder:
         return SortOrder(
@@ -106,11 +121,10 @@ class Reduce:
             layout=self._job.request.source.layout,
             files=self._job.files,
             memory_bytes=self._job.sizes.sort_bytes,
-            is_copied=self._copies > 1,
             threads=self._job.nodes.threads(node),
         )
 
-    def _sorted_one(self, number: int, records: Any, outcome: Any) -> None:
+    def _sorted_one(self, number: int, outcome: Any) -> None:
         if outcome is LOST:
             self._give_up(number)
             return
@@ -118,13 +132,24 @@ class Reduce:
         self._job.moved.output_written += outcome.written_bytes
         self._sorted[number] = outcome
         if self._copies > 1:
-            self._copy(number, records, source=self._under_way[number])
+            self._copy(number, outcome.sent_bytes)
         else:
             self._finish(number, outcome)
 
-    def _copy(self, number: int, records: Any, *, source: str) -> None:
-        """Send a sorted partition to another node."""
-        job = self._job
+    def _not_sorted(self, number: int, owner: str, error: IoFailureError) -> None:
+        """Leave a node's partitions to the next round if its intermediate files are damaged: what was in them is made
+        again first. Raises any other error.
+        """
+        if not isinstance(error, RunsDamagedError):
+            raise error
+        self._job.damaged[owner] = error.message
+        self._queues[owner].clear()
+        self._job.retries += 1
+        self._leave(number, is_copied=True)
+
+    def _copy(self, number: int, sent_bytes: int) -> None:
+        """Have another node fetch and write a partition that lies in a segment of its source."""
+        job, source = self._job, self._under_way[number]
         others = [name for name in job.nodes.names if name != source]
         if not others:
             self._finish(number, self._sorted[number])
@@ -132,13 +157,13 @@ class Reduce:
         node = copy_target(others, in_flight=self._copies_in_flight, sent=self._copies_sent)
         self._copies_in_flight[node] += 1
         self._copies_sent[node] += 1
-        order = self._order(number, node)
-        copied = job.nodes.run(node, node_tasks.write_partition, records, order)
-        self._tasks.add(copied, partial(self._copied, number, node), node=node, sources=(source,))
+        part = Part(number, job.nodes.address(source), self._segment_of[number], 0, sent_bytes, partitions=0)
+        copied = job.nodes.call(node, "copy", self._order(number, node), part)
+        self._tasks.add(copied, partial(self._copied, number, node), node=node, sources=(source,), is_call=True)
 
     def _copied(self, number: int, node: str, copied: Any) -> None:
         self._copies_in_flight[node] -= 1
-        if copied is LOST:
+        if copied is LOST or copied is None:
             self._give_up(number)
             return
         first = self._sorted[number].partition
@@ -152,7 +177,7 @@ class Reduce:
 
     def _finish(self, number: int, outcome: Sorted) -> None:
         partition = outcome.partition.without_nodes(self._job.nodes.lost)
-        self._under_way.pop(number, None)
+        self._leave(number, is_copied=True)
         if partition.copies:
             self._done_records += 0 if number in self._job.ledger.done else partition.records
             self._job.ledger.done[number] = (partition, outcome.summary)
@@ -160,7 +185,9 @@ class Reduce:
 
     def _give_up(self, number: int) -> None:
         """Leave a partition to the next round, because its owner or the node of its copy was lost."""
-        self._under_way.pop(number, None)
+        if (source := self._under_way.get(number)) in self._job.nodes.names:
+            self._job.nodes.ask_address(source)
+        self._leave(number, is_copied=False)
         self._job.retries += 1
         self._job.notice_losses(at_once=True)
 
@@ -168,9 +195,21 @@ class Reduce:
         """Copy a finished partition again whose copy was lost with its node."""
         partition, summary = self._job.ledger.done[number]
         self._sorted[number] = Sorted(partition=partition, read_bytes=0, written_bytes=0, summary=summary)
-        records = self._job.nodes.run(source, node_tasks.read_partition, partition, self._job.request.source.layout)
         self._under_way[number] = source
-        self._copy(number, records, source=source)
+        offered = self._job.nodes.run(source, node_tasks.offer_partition, partition, self._source_order(number, source))
+        self._tasks.add(offered, partial(self._offered, number), node=source)
+
+    def _offered(self, number: int, sent_bytes: Any) -> None:
+        if sent_bytes is LOST:
+            self._give_up(number)
+        else:
+            self._copy(number, sent_bytes)
+
+    def _leave(self, number: int, *, is_copied: bool) -> None:
+        """Note that a partition is under way no longer; what was copied in full is read no more."""
+        source, segment = self._under_way.pop(number, ""), self._segment_of.pop(number, "")
+        if segment:
+            self._segments.give_back(source, segment, is_stored=is_copied)
 
     def _report(self) -> None:
         self._job.report_progress(PHASE, records=self._done_records)

@@ -32,6 +32,10 @@ _FILES_KNOWN: Final = 4096
 """Of which a process keeps the tables: it reads a piece of each for every partition that it sorts."""
 
 
+class RunsDamagedError(IoFailureError):
+    """Intermediate files are not all there, or cannot be read; what was in them can be made again."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class RunFile:
     """Records of so many `slices`, whose numbers have this `digest`, for partitions `first` to `end` - 1."""

@@ -9,13 +9,16 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-from planner.distributed_sort import node_tasks
+from planner.distributed_sort.block_fetch import Part
 from planner.distributed_sort.job import Job
 from planner.distributed_sort.map_task import MapOrder, map_slice
+from planner.distributed_sort.node_service import COUNT_BYTES
+from planner.distributed_sort.node_tasks import Stored
 from planner.distributed_sort.nodes import LOST
 from planner.distributed_sort.parcels import Block, Parcel
 from planner.distributed_sort.partition_reader import Slice, nodes_with
 from planner.distributed_sort.pending_tasks import PendingTasks
+from planner.distributed_sort.segment_names import SegmentNames
 from planner.distributed_sort.transfer_rates import TransferRates
 from planner.errors import IoFailureError
 from planner.sort_policy.send_queue import SendQueue
@@ -32,12 +35,17 @@ _CHECK_SHARE: Final = 0.05
 
 @dataclass(kw_only=True)
 class _UnderWay:
-    """A slice: the node that groups it, how many of its blocks are not stored yet, and their bytes."""
+    """A slice: the node that groups it, in which segment, how many of its blocks are not stored yet, and their bytes.
+
+    `is_disturbed` says that some of it was lost on the way, so that its segment may still be read.
+    """
 
     source: str
+    segment: str
     left: int
     left_bytes: int
     is_grouping: bool = True
+    is_disturbed: bool = False
 
 
 class Shuffle:
@@ -49,6 +57,7 @@ class Shuffle:
         self._queues: dict[str, deque[int]] = defaultdict(deque)
         self._under_way: dict[int, _UnderWay] = {}  # by slice
         self._attempts: Counter[int] = Counter()
+        self._segments = SegmentNames()
         self._failed_on: dict[int, list[str]] = defaultdict(list)  # nodes by slice that they could not group
         self._reported_at_s = self._next_check_at_s = 0.0
         store_bytes = min(job.nodes.store_bytes.values()) // job.coordinators
@@ -166,24 +175,19 @@ class Shuffle:
             layout=job.request.source.layout,
             files=job.files,
             ranges=tuple(missing),
+            segment=self._segments.take(node),
+            dropped=self._segments.retired(node),
+            reserve_bytes=job.nodes.store_bytes[node],
             threads=job.nodes.threads(node),
             sums=job.request.sums_input,
         )
-        mapped, *blocks = job.nodes.run(
-            node,
-            map_slice,
-            order,
-            job.splitting_reference,
-            returns=1 + len(missing),
-            firmly=nodes_with(source) != [""] and source.recipe is None,
+        is_firm = nodes_with(source) != [""] and source.recipe is None
+        mapped = job.nodes.run(node, map_slice, order, job.splitting_reference, firmly=is_firm)
+        self._under_way[number] = _UnderWay(
+            source=node, segment=order.segment, left=len(missing), left_bytes=slice_.records * job.record_size
         )
-        self._under_way[number] = _UnderWay(source=node, left=len(blocks), left_bytes=slice_.records * job.record_size)
-        self._tasks.add(
-            mapped,
-            partial(self._mapped, slice_, missing, blocks),
-            node=node,
-            on_failure=partial(self._not_mapped, number, node),
-        )
+        on_failure = partial(self._not_mapped, number, node)
+        self._tasks.add(mapped, partial(self._mapped, slice_, missing), node=node, on_failure=on_failure)
         return True
 
     def _not_mapped(self, number: int, node: str, error: IoFailureError) -> None:
@@ -193,57 +197,77 @@ class Shuffle:
             raise error
         self._ended(number, blocks=self._under_way[number].left, size_bytes=self._under_way[number].left_bytes)
 
-    def _mapped(self, slice_: Slice, ranges: list[tuple[str, int, int]], blocks: list[Any], mapped: Any) -> None:
+    def _mapped(self, slice_: Slice, ranges: list[tuple[str, int, int]], mapped: Any) -> None:
         number = slice_.number
         under_way = self._under_way[number]
         under_way.is_grouping = False
         if mapped is LOST:
+            under_way.is_disturbed = True
             self._ended(number, blocks=under_way.left, size_bytes=under_way.left_bytes)
             return
         under_way.left_bytes = sum(mapped.sizes.values())
+        under_way.is_disturbed = mapped.node != under_way.source  # the segment is on another node
         self._grouped[under_way.source] += 1
         self._job.moved.input_read += mapped.read_bytes
         self._job.moved.input_remade += mapped.remade_bytes
         self._job.input_checksums[number] = mapped.checksum
-        source, sizes, stored, add = mapped.node, mapped.sizes, mapped.stored, self._send_queue.add
-        for (owner, first, end), records in zip(ranges, blocks, strict=True):
-            block = Block(slice_, source, owner, first, end, sizes[first], records)
+        source, segment, sizes, offsets = mapped.node, under_way.segment, mapped.sizes, mapped.offsets
+        stored, add = mapped.stored, self._send_queue.add
+        for owner, first, end in ranges:
             if first in stored:
-                self._record((block,), stored[first])
-                self._ended(number, size_bytes=block.size_bytes)
+                self._record((Block(slice_, source, owner, first, end, sizes[first]),), stored[first])
+                self._ended(number, size_bytes=sizes[first])
             else:
-                add(block)
+                add(Block(slice_, source, owner, first, end, sizes[first], segment, offsets[first]))
 
     def _send(self) -> None:
         """Have owners pull and store the parcels that may go now; blocks from and to lost nodes are dropped."""
         for block in self._send_queue.remove_lost(self._job.nodes.lost):
-            self._ended(block.slice.number, size_bytes=block.size_bytes)
+            self._lose(block)
         more_to_come = any(slice_.is_grouping for slice_ in self._under_way.values())
         for parcel in self._send_queue.next(more_to_come=more_to_come):
             self._transfer_rates.began(parcel, at_s=time.monotonic())
-            owner, first, slices = parcel[0].owner, parcel[0].first, [block.slice.number for block in parcel]
-            records = [block.records for block in parcel]
-            stored = self._job.nodes.run(owner, node_tasks.store, self._job.files, first, slices, *records)
+            owner, parts = parcel[0].owner, [self._part(block) for block in parcel]
+            stored = self._job.nodes.call(owner, "store", self._job.files, parcel[0].first, parts)
             sources = {block.source for block in parcel}
-            self._tasks.add(stored, partial(self._stored, parcel), node=owner, sources=sources)
+            self._tasks.add(stored, partial(self._stored, parcel), node=owner, sources=sources, is_call=True)
+
+    def _part(self, block: Block) -> Part:
+        """Return where a block is to be fetched: its counts, and its records."""
+        partitions = block.end - block.first
+        size_bytes = block.size_bytes + partitions * COUNT_BYTES
+        address = self._job.nodes.address(block.source)
+        return Part(block.slice.number, address, block.segment, block.offset, size_bytes, partitions)
 
     def _stored(self, parcel: Parcel, stored: Any) -> None:
-        """Note what an owner stored; send lost blocks once more, or have them made again."""
+        """Note what an owner stored; have what did not come sent once more, or made again."""
         self._send_queue.done(parcel)
-        if stored is LOST and self._job.nodes.lost.isdisjoint(
-            name for block in parcel for name in (block.source, block.owner)
-        ):
+        lost = self._job.nodes.lost
+        if stored is LOST and lost.isdisjoint(name for block in parcel for name in (block.source, block.owner)):
             self._handle_losses(at_once=True)  # a node whose loss is not known yet, or a process
         came = frozenset() if stored is LOST else self._record(parcel, stored)
         self._transfer_rates.ended(parcel, came=came, at_s=time.monotonic())
         self._job.moved.crossed_network += sum(block.size_bytes for block in parcel if block.slice.number in came)
         for block in parcel:
-            if stored is LOST and not block.again and not self._job.nodes.lost & {block.source, block.owner}:
-                self._send_queue.add(block._replace(again=True))
-            else:
+            if block.slice.number in came:
                 self._ended(block.slice.number, size_bytes=block.size_bytes)
+            else:
+                self._not_come(block)
 
-    def _record(self, parcel: Parcel, stored: node_tasks.Stored) -> frozenset[int]:
+    def _not_come(self, block: Block) -> None:
+        """Have a block sent once more; one that was, or whose node is lost, is made again."""
+        if block.again or self._job.nodes.lost & {block.source, block.owner}:
+            self._lose(block)
+            return
+        self._under_way[block.slice.number].is_disturbed = True
+        self._job.nodes.ask_address(block.source)
+        self._send_queue.add(block._replace(again=True))
+
+    def _lose(self, block: Block) -> None:
+        self._under_way[block.slice.number].is_disturbed = True
+        self._ended(block.slice.number, size_bytes=block.size_bytes)
+
+    def _record(self, parcel: Parcel, stored: Stored) -> frozenset[int]:
         """Note that blocks lie on their owner's disk and return the slices that they are of.
 
         Nothing counts if the owner was lost since, because its partitions have new owners.
@@ -266,6 +290,7 @@ class Shuffle:
         if under_way.left:
             return
         del self._under_way[number]
+        self._segments.give_back(under_way.source, under_way.segment, is_stored=not under_way.is_disturbed)
         if self._job.ledger.is_missing(number) and not self._handle_losses(at_once=True):
             self._enqueue([number])
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from planner.distributed_sort import node_tasks
 from planner.distributed_sort.beginning import DECOMPRESS_PHASE, SAMPLE_PHASE, outlived, started
@@ -18,11 +18,15 @@ from planner.distributed_sort.events import Emit
 from planner.distributed_sort.job import Job, SortRequest
 from planner.distributed_sort.ledger import Journal, Ledger
 from planner.distributed_sort.node_environment import JobFiles, available_bytes
-from planner.distributed_sort.nodes import Nodes
+from planner.distributed_sort.node_tasks import Inventory
+from planner.distributed_sort.nodes import LOST, Nodes
 from planner.distributed_sort.object_store import is_object
 from planner.distributed_sort.slicing import slices
 from planner.errors import BadInputError, IoFailureError, PlannerError
 from planner.sort_policy.placement import fits_in_cache
+
+_MOST_DAMAGES: Final = 3
+"""So often are intermediate files of one node made again."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +43,8 @@ class ClusterSortReport:
     lost_nodes: tuple[str, ...]
     slow_nodes: dict[str, str]
     """Nodes that were much slower than the others, and whether they were left out."""
+    slices: int
+    """Into which the input was cut, each for one task."""
     partitions: int
     largest_partition_bytes: int
     phases_s: dict[str, float]
@@ -73,6 +79,7 @@ def sort_dataset(
     try:
         shuffle(job)
         while not reduce(job):
+            _see_to_damages(job)
             shuffle(job)
         dataset, report = _result(job, resumed=resumed)
     except PlannerError:
@@ -99,7 +106,8 @@ def _prepared(request: SortRequest, *, ray: Any, journal: Journal, emit: Emit) -
     if is_object(request.output) and request.copies > 1:
         raise BadInputError(f"{request.output} keeps copies of its own: ask for one, not {request.copies}")
     nodes = Nodes(ray, directory=request.directory)
-    samplers, began, began_at_s, began_cpu_s = nodes.watch(), time.monotonic(), time.time(), time.process_time()
+    nodes.begin_services()
+    began, began_at_s, began_cpu_s = time.monotonic(), time.time(), time.process_time()
     files = _files(request)
     if (earlier := journal.read(files.job)) is None:
         nodes.on_all(node_tasks.clean, files)
@@ -128,7 +136,6 @@ def _prepared(request: SortRequest, *, ray: Any, journal: Journal, emit: Emit) -
         ledger=Ledger(slices=len(cut), owner=start.owner),
         journal=journal,
         emit=emit,
-        samplers=samplers,
         began=began,
         began_at_s=began_at_s,
         began_cpu_s=began_cpu_s,
@@ -159,12 +166,32 @@ def _take_stock(job: Job) -> None:
     absent = {copy.node for partition, _ in job.ledger.done.values() for copy in partition.copies}
     gone = frozenset((set(job.ledger.owner) | absent) - set(job.nodes.names) - {""})
     job.ledger.forget_nodes(gone, job.nodes.names)
-    layout = job.request.source.layout
     for node, inventory in job.nodes.on_all(node_tasks.inventory, job.files).items():
-        for number, first, end, stored in inventory.runs:
-            if all(owner == node for owner in job.ledger.owner[first:end]):
-                records = stored * layout.stored_size // layout.record_size
-                job.ledger.record({number: records}, first=first, end=end)
+        _note_stored(job, node, inventory)
+
+
+def _note_stored(job: Job, node: str, inventory: Inventory) -> None:
+    layout = job.request.source.layout
+    for number, first, end, stored in inventory.runs:
+        if all(owner == node for owner in job.ledger.owner[first:end]):
+            records = stored * layout.stored_size // layout.record_size
+            job.ledger.record({number: records}, first=first, end=end)
+
+
+def _see_to_damages(job: Job) -> None:
+    """Note what nodes still have whose intermediate files are damaged, so that the rest is made again. Raises
+    IoFailureError where that does not help.
+    """
+    for node in sorted(job.damaged.keys() & set(job.nodes.names)):
+        if job.damages[node] == _MOST_DAMAGES:
+            raise IoFailureError(f"{job.damaged[node]}; made again {_MOST_DAMAGES} times", ["is its disk broken?"])
+        job.emit({"event": "damaged", "node": node, "reason": job.damaged[node]})
+        inventory = job.nodes.awaited(job.nodes.run(node, node_tasks.inventory, job.files), nodes=(node,))
+        if inventory is not LOST:
+            job.ledger.forget_stored(node)
+            _note_stored(job, node, inventory)
+            job.damages[node] += 1
+    job.damaged.clear()
 
 
 def _result(job: Job, *, resumed: bool) -> tuple[Dataset, ClusterSortReport]:
@@ -179,6 +206,7 @@ def _result(job: Job, *, resumed: bool) -> tuple[Dataset, ClusterSortReport]:
         nodes=tuple(sorted({*job.nodes.names, *job.nodes.lost})),
         lost_nodes=tuple(sorted(job.nodes.lost - job.nodes.avoided)),
         slow_nodes=dict(job.slow_nodes),
+        slices=len(job.slices),
         partitions=len(dataset.partitions),
         largest_partition_bytes=max(partition.records for partition in dataset.partitions) * job.record_size,
         phases_s={phase: job.seconds(phase) for phase in dict.fromkeys(stretch["phase"] for stretch in job.timeline)},

@@ -19,9 +19,7 @@ MOST_PARCELS: Final = 9
 links need parcels.
 """
 STORE_SHARE: Final = 2 / 5
-"""Of a node's object store, for blocks in flight to it; as much is for its own slices. When Ray pulls more than the
-store has room for, it drops partly received blocks and asks for them again only after its pull timeout.
-"""
+"""Of the memory that a node has for blocks, for those in flight to it; as much is for its own slices."""
 
 
 class Sendable(Protocol):
@@ -78,8 +76,8 @@ class _Line(Generic[AnyBlock]):
 class SendQueue(Generic[AnyBlock]):
     """A line of blocks for each owner, and how much is in flight from and to each node.
 
-    Each node has an object store of `store_bytes`; a parcel of `parcel_bytes` is full. One of fewer than `least_bytes`
-    waits for more while any is to come.
+    Each node has `store_bytes` of memory for blocks; a parcel of `parcel_bytes` is full. One of fewer than
+    `least_bytes` waits for more while any is to come.
     """
 
     def __init__(self, *, store_bytes: float, parcel_bytes: float, least_bytes: float = 0) -> None:

@@ -14,15 +14,15 @@ _LARGEST_SLICE_BYTES: Final = 1_000_000_000
 """Each slice costs the driver a few tasks; 100 TB has 100,000 slices of this size."""
 _LEAST_SLICE_BYTES: Final = 1_000_000
 _SLICES_STORE_SHARE: Final = 2 / 5
-"""Of a node's object store, for its own slices; as much is for blocks from others (`STORE_SHARE`)."""
+"""Of the memory that a node has for blocks, for its own slices; as much is for those from others (`STORE_SHARE`)."""
 _SLICE_BUFFERS: Final = 2
 """A map task holds its slice as it was read, and grouped."""
 _SLICE_TURNS: Final = 2
 """A node's share of the data is cut into so many times the slices that are under way at once, or more."""
 _COPIES_STORE_SHARE: Final = 2 / 3
-"""Of a node's object store, for partitions that are being copied."""
+"""Of the memory that a node has for blocks, for partitions that are being copied."""
 _COPY_STORES: Final = 2
-"""A partition that is being copied lies in the stores of its sender and its receiver."""
+"""A partition that is being copied lies in the memory of its sender and of its receiver."""
 SORT_BUFFERS: Final = 2.2
 """A sort task holds its partition unsorted and sorted, and 12 bytes a record: less than a fifth of 100-byte records."""
 TEXT_SORT_BUFFERS: Final = 5.0
@@ -80,9 +80,10 @@ def choose_sizes(
     least_partition_bytes: int = LEAST_PARTITION_BYTES,
     link_bytes_per_s: float | None = None,
 ) -> Sizes:
-    """Return the sizes for `node_count` nodes, each with `memory_bytes` for sorting and `store_bytes` of object store.
+    """Return the sizes for `node_count` nodes, each with `memory_bytes` for sorting and `store_bytes` for blocks: as
+    much as Ray's object store may take, which is hardly used.
 
-    A slice lies in the store of the node that read it, and as much again comes from the other nodes. Many small slices
+    A slice lies in the memory of the node that read it, and as much again comes from the other nodes. Many small slices
     keep links busier than a few large ones, because each node soon has something for all others. But a node stores its
     own blocks unjoined, so small slices give small pieces; the blocks of others are joined to parcels (`SendQueue`).
     Where links carry `link_bytes_per_s`, unless that is unknown, slices are longer the faster they are.

@@ -143,13 +143,14 @@ def sort_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SortClust
 
 @pytest.fixture
 def this_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """This process as node-1: disk0 and disk1 for data, disk1 and disk2 for intermediate files."""
-    disks = [tmp_path / name for name in ("disk0", "disk1", "disk2")]
-    for disk in disks:
-        disk.mkdir()
+    """This process as node-1: disk0 and disk1 for data, disk1 and disk2 for intermediate files, and a memory."""
+    *disks, memory = [tmp_path / name for name in ("disk0", "disk1", "disk2", "memory")]
+    for directory in (*disks, memory):
+        directory.mkdir()
     monkeypatch.setenv("PLANNER_NODE_NAME", "node-1")
     monkeypatch.setenv("PLANNER_NODE_DIRECTORY", os.pathsep.join(map(str, disks[:2])))
     monkeypatch.setenv("PLANNER_NODE_SCRATCH", os.pathsep.join(map(str, disks[1:])))
+    monkeypatch.setenv("PLANNER_NODE_MEMORY", str(memory))
     return tmp_path
 
 

@@ -97,7 +97,7 @@ class InstantNodes:
         self.store_bytes = dict.fromkeys(names, 40_000_000)
         self.concurrency = Concurrency.of([1.0])
         self.lost = self.avoided = frozenset[str]()
-        self.tasks = self.objects = self.reports = 0
+        self.tasks = self.reports = 0
 
     @property
     def names(self) -> list[str]:
@@ -128,7 +128,7 @@ class InstantNodes:
     def begin_actor(self, node: str, _: type, facts: Any, group: Any) -> Actor:
         assert node in group.members
         own = copy.copy(facts.nodes)
-        own.tasks = own.objects = 0
+        own.tasks = 0
         told = copy.copy(facts)
         object.__setattr__(told, "nodes", own)
         object.__setattr__(told, "done", dict(facts.done))
@@ -138,18 +138,27 @@ class InstantNodes:
     def run(self, node: str, task: Any, *arguments: Any, returns: int = 1, **_: Any) -> Any:
         self.tasks += 1
         if task is map_slice:
-            order = cast("MapOrder", arguments[0])
-            return [Reference(_mapped(node, order)), *(Reference(None) for _ in order.ranges)]
-        if task is node_tasks.store:
-            return Reference(Stored(slices=tuple(arguments[2]), written_bytes=1))
+            return Reference(_mapped(node, cast("MapOrder", arguments[0])))
         if task is node_tasks.sort_partition:
-            return Reference(_sorted(node, arguments[0])), Reference(None)
-        if task is node_tasks.read_partition:
-            return Reference(None)
-        return Reference(_sorted(node, arguments[1]))
+            return Reference(_sorted(node, arguments[0]))
+        assert task is node_tasks.offer_partition
+        return Reference(1)
+
+    def call(self, node: str, method: str, *arguments: Any) -> Reference:
+        self.tasks += 1
+        if method == "copy":
+            return Reference(_sorted(node, arguments[0]))
+        assert method == "store"
+        return Reference(Stored(slices=tuple(part.slice for part in arguments[2]), written_bytes=1))
 
     def outcome(self, reference: Reference) -> Any:
         return reference.outcome
+
+    def address(self, node: str) -> tuple[str, int]:
+        return node, 0
+
+    def give_up(self) -> None:
+        return None
 
 
 def _mapped(node: str, order: MapOrder) -> Mapped:
@@ -157,10 +166,15 @@ def _mapped(node: str, order: MapOrder) -> Mapped:
         first: Stored(slices=(order.slice.number,), written_bytes=1) for who, first, _ in order.ranges if who == node
     }
     sizes = {first: order.slice.records * 100 * (end - first) // 25 for _, first, end in order.ranges}
-    read_bytes = order.slice.records * 100
-    number = order.slice.number
     return Mapped(
-        node=node, read_bytes=read_bytes, remade_bytes=0, seconds=0.1, checksum=number, stored=own, sizes=sizes
+        node=node,
+        read_bytes=order.slice.records * 100,
+        remade_bytes=0,
+        seconds=0.1,
+        checksum=order.slice.number,
+        stored=own,
+        offsets={first: 0 for first in sizes if first not in own},
+        sizes=sizes,
     )
 
 
@@ -188,7 +202,6 @@ def job_of(nodes: InstantNodes, folder: Path, *, copies: int = 1) -> Job:
         ledger=Ledger(slices=len(cut), owner=owner),
         journal=Journal(folder / "journal"),
         emit=lambda _: None,
-        samplers={},
     )
 
 

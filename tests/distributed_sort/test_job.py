@@ -59,7 +59,6 @@ def job_of(folder: Path, nodes: FakeNodes, *, recipe: Recipe | None = None, copi
         ledger=Ledger(slices=3, owner=["a", "b", "c"]),
         journal=Journal(folder / "journal"),
         emit=events.append,
-        samplers={},
     )
     return job, events
 

@@ -2,46 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import pytest
 
 from planner.distributed_sort.link_probe import PROBE_BYTES, link_bytes_per_s
+from planner.distributed_sort.node_environment import JobFiles
 from planner.distributed_sort.nodes import LOST, Nodes
+
+FILES = JobFiles(job="j", output="out")
 
 
 class FakeNodes:
-    """Every node makes a reference that has its name; pulling takes as long as `seconds` says by node."""
+    """Every node has a probe, but those that are `lost`; fetching takes as long as `seconds` says by node."""
 
-    def __init__(self, seconds: dict[str, Any], *, makers: Sequence[str] | None = None) -> None:
+    def __init__(self, seconds: dict[str, Any], *, lost: str = "") -> None:
         self.names = list(seconds)
-        self.pulled: dict[str, str] = {}
-        self._seconds, self._makers = seconds, makers
+        self.fetched: dict[str, str] = {}
+        self._seconds, self._lost = seconds, lost
 
-    def on_all(self, _: Callable[..., Any], size: int) -> dict[str, Any]:
-        assert size == PROBE_BYTES
-        return {name: [name] for name in self._makers or self.names}
+    def address(self, node: str) -> tuple[str, int]:
+        return node, 0
 
-    def run(self, node: str, _: Callable[..., Any], references: list[str]) -> str:
-        (self.pulled[node],) = references
-        return node
+    def call(self, node: str, method: str, files: JobFiles, *arguments: Any) -> Any:
+        assert (files, arguments[-1]) == (FILES, PROBE_BYTES)
+        if method == "begin_probe":
+            return LOST if node == self._lost else None
+        assert method == "probe_seconds"
+        self.fetched[node] = arguments[0][0]
+        return self._seconds[node]
 
-    def awaited(self, reference: str, **_: Any) -> Any:
-        return self._seconds[reference]
+    def awaited(self, reference: Any, **_: Any) -> Any:
+        return reference
 
 
 def rate(nodes: FakeNodes) -> float | None:
-    return link_bytes_per_s(cast("Nodes", nodes))
+    return link_bytes_per_s(cast("Nodes", nodes), FILES)
 
 
-def test_every_node_pulls_from_the_next() -> None:
+def test_every_node_fetches_from_the_next() -> None:
     nodes = FakeNodes({"a": 0.1, "b": 0.2, "c": 4.0})
     assert rate(nodes) == pytest.approx(4e6 / 0.2), "the median"
-    assert nodes.pulled == {"a": "b", "b": "c", "c": "a"}
+    assert nodes.fetched == {"a": "b", "b": "c", "c": "a"}
 
 
 def test_without_a_link_or_all_nodes_the_rate_is_unknown() -> None:
     assert rate(FakeNodes({"a": 0.1})) is None
-    assert rate(FakeNodes({"a": 0.1, "b": 0.1}, makers=["a"])) is None
+    assert rate(FakeNodes({"a": 0.1, "b": 0.1}, lost="b")) is None
     assert rate(FakeNodes({"a": 0.1, "b": LOST})) is None
+    assert rate(FakeNodes({"a": 0.1, "b": None})) is None

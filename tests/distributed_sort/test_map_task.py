@@ -1,6 +1,9 @@
-"""A map task groups its slice, stores its own node's block, and returns the others."""
+"""A map task groups its slice, stores its own node's block, and writes the others to a segment."""
 
 from __future__ import annotations
+
+import os
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +14,7 @@ from planner.distributed_sort.map_task import MapOrder, Mapped, map_slice
 from planner.distributed_sort.node_environment import JobFiles
 from planner.distributed_sort.partition_reader import Slice
 from planner.distributed_sort.partitioning import Splitting, split
+from planner.distributed_sort.segments import open_segment
 from planner.native import core
 
 LAYOUT = Layout()
@@ -27,19 +31,28 @@ def splitting_of(partition: Partition) -> Splitting:
 def order_for(
     partition: Partition, *, ranges: tuple[tuple[str, int, int], ...] = RANGES, sums: bool = False
 ) -> MapOrder:
-    return MapOrder(slice=TAKEN, partition=partition, layout=LAYOUT, files=FILES, ranges=ranges, sums=sums)
+    return MapOrder(
+        slice=TAKEN, partition=partition, layout=LAYOUT, files=FILES, ranges=ranges, segment="s-0", sums=sums
+    )
+
+
+def block(mapped: Mapped, first: int, *, partitions: int) -> tuple[list[int], bytes]:
+    """Return a block of the segment: how many records there are for each partition, and these."""
+    with os.fdopen(open_segment(FILES, "s-0"), "rb") as segment:
+        segment.seek(mapped.offsets[first])
+        return np.frombuffer(segment.read(8 * partitions), "<i8").tolist(), segment.read(mapped.sizes[first])
 
 
 def test_blocks_hold_the_slice_in_the_order_of_partitions(partition: Partition) -> None:
     ranges = (("node-2", 0, 2), ("node-3", 2, PARTITIONS))
-    mapped, *blocks = map_slice(order_for(partition, ranges=ranges, sums=True), splitting_of(partition))
-    assert isinstance(mapped, Mapped)
-    counts, records = zip(*(block for block in blocks if isinstance(block, tuple)), strict=True)
-    assert [len(count) for count in counts] == [2, 3]
-    assert sum(int(count.sum()) for count in counts) == 300
-    assert mapped.sizes == {0: len(records[0]), 2: len(records[1])}
+    mapped = map_slice(order_for(partition, ranges=ranges, sums=True), splitting_of(partition))
+    counts, records = zip(block(mapped, 0, partitions=2), block(mapped, 2, partitions=3), strict=True)
+    assert sum(map(sum, counts)) == 300
+    assert (
+        mapped.sizes == {0: sum(counts[0]) * 100, 2: sum(counts[1]) * 100} == {0: len(records[0]), 2: len(records[1])}
+    )
     whole = partition_reader.read_records(partition, LAYOUT, first=700, records=300)
-    rows = np.concatenate(records).reshape(-1, 100)
+    rows = np.frombuffer(b"".join(records), np.uint8).reshape(-1, 100)
     assert sorted(map(bytes, rows)) == sorted(map(bytes, whole.reshape(-1, 100)))
     assert mapped.checksum == core.validate_records(whole.data).checksum
     assert mapped.stored == {}
@@ -47,25 +60,28 @@ def test_blocks_hold_the_slice_in_the_order_of_partitions(partition: Partition) 
 
 def test_a_lost_partition_is_made_again_from_its_recipe(partition: Partition) -> None:
     splitting, ranges = splitting_of(partition), (("node-2", 0, PARTITIONS),)
-    read, (_, from_disk) = map_slice(order_for(partition, ranges=ranges), splitting)  # type: ignore[misc]
-    from_disk = from_disk.tobytes()  # the next task of this process overwrites it
+    read = map_slice(order_for(partition, ranges=ranges), splitting)
+    from_disk = block(read, 0, partitions=PARTITIONS)
     lost = partition.without_nodes(frozenset({"node-1"}))
-    remade, (_, from_recipe) = map_slice(order_for(lost, ranges=ranges), splitting)  # type: ignore[misc]
-    assert from_disk == from_recipe.tobytes()
+    remade = map_slice(order_for(lost, ranges=ranges), splitting)
+    assert from_disk == block(remade, 0, partitions=PARTITIONS)
     assert (read.read_bytes, read.remade_bytes, remade.read_bytes, remade.remade_bytes) == (30_000, 0, 0, 30_000)
 
 
-def test_a_block_that_a_repeated_task_stored_elsewhere_is_missing_here(
-    partition: Partition, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_repeated_task_stores_what_its_new_node_owns(partition: Partition, monkeypatch: pytest.MonkeyPatch) -> None:
     """Node-1 is lost, and Ray happens to repeat its task on node-2."""
     splitting, order = splitting_of(partition), order_for(partition)
-    first, to_node_1, to_node_2 = map_slice(order, splitting)
-    assert isinstance(first, Mapped) and list(first.stored) == [0]
-    assert to_node_1 is None and to_node_2 is not None
+    first = map_slice(order, splitting)
+    assert (list(first.stored), list(first.offsets)) == ([0], [2])
     monkeypatch.setenv("PLANNER_NODE_NAME", "node-2")
-    repeated, to_node_1, to_node_2 = map_slice(order, splitting)
-    assert isinstance(repeated, Mapped) and list(repeated.stored) == [2]
-    assert to_node_1 is not None and to_node_2 is None
-    stored = node_tasks.store(FILES, 2, [0], to_node_2)
-    assert (stored.slices, stored.written_bytes) == ((), 0)
+    repeated = map_slice(order, splitting)
+    assert (list(repeated.stored), list(repeated.offsets)) == ([2], [0])
+
+
+def test_segments_that_nobody_shall_read_are_deleted(partition: Partition) -> None:
+    splitting, order = splitting_of(partition), order_for(partition)
+    map_slice(order, splitting)
+    map_slice(replace(order, segment="s-1", dropped=("s-0",)), splitting)
+    with pytest.raises(FileNotFoundError):
+        open_segment(FILES, "s-0")
+    os.close(open_segment(FILES, "s-1"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
 
 import numpy as np
 import pytest
@@ -20,6 +19,7 @@ from planner.distributed_sort.node_tasks import SortOrder
 from planner.distributed_sort.partition_reader import Slice
 from planner.distributed_sort.partitioning import Splitting, split
 from planner.distributed_sort.run_files import pieces_of, run_files
+from planner.distributed_sort.segments import open_segment
 from planner.errors import BadInputError, IoFailureError
 from planner.native import core
 
@@ -38,13 +38,13 @@ def shuffle(partition: Partition, splitting: Splitting, *, slice_records: int = 
     slices = 0
     for number, first in enumerate(range(0, partition.records, slice_records)):
         taken = Slice(number=number, partition=0, first=first, records=min(slice_records, partition.records - first))
-        order = MapOrder(slice=taken, partition=partition, layout=LAYOUT, files=FILES, ranges=RANGES)
-        mapped, own, sent = map_slice(order, splitting)
-        assert isinstance(mapped, Mapped)
-        assert isinstance(sent, tuple)
-        assert own is None
-        for first_partition, stored in (mapped.stored | {2: node_tasks.store(FILES, 2, [number], sent)}).items():
-            assert stored.slices == (number,), first_partition
+        order = MapOrder(
+            slice=taken, partition=partition, layout=LAYOUT, files=FILES, ranges=RANGES, segment=f"s-{number}"
+        )
+        mapped = map_slice(order, splitting)
+        assert list(mapped.stored) == [0]
+        sent = node_tasks.store(FILES, 2, {number: sent_block(order, mapped, 2)})
+        assert mapped.stored[0].slices == sent.slices == (number,)
         slices += 1
     return slices
 
@@ -52,18 +52,26 @@ def shuffle(partition: Partition, splitting: Splitting, *, slice_records: int = 
 def test_records_of_a_repeated_map_task_count_once(partition: Partition, monkeypatch: pytest.MonkeyPatch) -> None:
     splitting, half = splitting_of(partition), partition.records // 2
     cut = [Slice(number=number, partition=0, first=number * half, records=half) for number in range(2)]
-    first = MapOrder(slice=cut[0], partition=partition, layout=LAYOUT, files=FILES, ranges=RANGES)
+    first = MapOrder(slice=cut[0], partition=partition, layout=LAYOUT, files=FILES, ranges=RANGES, segment="s-0")
     monkeypatch.setenv("PLANNER_NODE_NAME", "node-2")
     map_slice(first, splitting)  # node-1 is lost: Ray repeats the task, on node-2, which now owns all partitions
     for slice_ in cut:
         again = replace(first, slice=slice_, ranges=(("node-2", 0, splitting.partitions),))
-        mapped, _ = map_slice(again, splitting)
-        assert isinstance(mapped, Mapped)
+        mapped = map_slice(again, splitting)
         assert mapped.stored[0].slices == (slice_.number,)
     assert len(run_files(FILES.run_folders())) == 3
-    done = [node_tasks.sort_partition(order(number, 2))[0] for number in range(splitting.partitions)]
+    done = [node_tasks.sort_partition(order(number, 2)) for number in range(splitting.partitions)]
     whole = sum(int(result.partition.checksum, 16) for result in done)
     assert whole == core.validate_file(partition.uri).checksum
+
+
+def sent_block(order: MapOrder, mapped: Mapped, first: int) -> node_tasks.Block:
+    """Return the block of a segment that begins with the partition `first`."""
+    partitions = {begin: end - begin for _, begin, end in order.ranges}[first]
+    with os.fdopen(open_segment(order.files, order.segment), "rb") as segment:
+        segment.seek(mapped.offsets[first])
+        counts = np.frombuffer(segment.read(8 * partitions), "<i8")
+        return counts, np.frombuffer(segment.read(mapped.sizes[first]), np.uint8)
 
 
 def blocks_of(partition: Partition, splitting: Splitting, *, slices: int) -> dict[int, node_tasks.Block]:
@@ -73,24 +81,23 @@ def blocks_of(partition: Partition, splitting: Splitting, *, slices: int) -> dic
     for number in range(slices):
         taken = Slice(number=number, partition=0, first=number * length, records=length)
         ranges = (("node-2", 0, PARTITIONS),)
-        _, block = map_slice(
-            MapOrder(slice=taken, partition=partition, layout=LAYOUT, files=FILES, ranges=ranges), splitting
+        order = MapOrder(
+            slice=taken, partition=partition, layout=LAYOUT, files=FILES, ranges=ranges, segment=f"s-{number}"
         )
-        counts, records = cast("node_tasks.Block", block)
-        blocks[number] = counts, records.copy()
+        blocks[number] = sent_block(order, map_slice(order, splitting), 0)
     return blocks
 
 
 def test_a_parcel_is_one_file_with_each_partition_in_one_piece(partition: Partition) -> None:
     blocks = blocks_of(partition, splitting_of(partition), slices=4)
-    stored = node_tasks.store(FILES, 0, list(blocks), *blocks.values())
+    stored = node_tasks.store(FILES, 0, blocks)
     (run,) = run_files(FILES.run_folders())
     assert stored.written_bytes == run.path.stat().st_size
     totals = sum(counts for counts, _ in blocks.values())
     for number, records in enumerate(totals):
         ((_, piece),) = pieces_of(number, FILES.run_folders(), set())
         assert piece.stop - piece.start == records
-    done = [node_tasks.sort_partition(order(number, 4))[0] for number in range(PARTITIONS)]
+    done = [node_tasks.sort_partition(order(number, 4)) for number in range(PARTITIONS)]
     assert sum(int(sorted_.partition.checksum, 16) for sorted_ in done) == core.validate_file(partition.uri).checksum
     wanted = {(number, 0, PARTITIONS, int(counts.sum())) for number, (counts, _) in blocks.items()}
     assert set(node_tasks.inventory(FILES).runs) == wanted
@@ -103,7 +110,7 @@ def test_each_slice_counts_once_however_often_it_was_sent(partition: Partition, 
     blocks = blocks_of(partition, splitting_of(partition), slices=6)
     sent = sorted({number for parcel in parcels for number in parcel})
     for parcel in parcels:
-        node_tasks.store(FILES, 0, parcel, *(blocks[number] for number in parcel))
+        node_tasks.store(FILES, 0, {number: blocks[number] for number in parcel})
     for number in range(PARTITIONS):
         read = []
         for run, piece in pieces_of(number, FILES.run_folders(), set()):
@@ -119,19 +126,13 @@ def test_each_slice_counts_once_however_often_it_was_sent(partition: Partition, 
 
 def order(number: int, slices: int, *, memory_bytes: int = 10**9, threads: int = 2) -> SortOrder:
     return SortOrder(
-        number=number,
-        slices=slices,
-        layout=LAYOUT,
-        files=FILES,
-        memory_bytes=memory_bytes,
-        is_copied=False,
-        threads=threads,
+        number=number, slices=slices, layout=LAYOUT, files=FILES, memory_bytes=memory_bytes, threads=threads
     )
 
 
 def test_slices_become_sorted_partitions(partition: Partition) -> None:
     count = shuffle(partition, splitting_of(partition))
-    done = [node_tasks.sort_partition(order(number, count))[0] for number in range(PARTITIONS)]
+    done = [node_tasks.sort_partition(order(number, count)) for number in range(PARTITIONS)]
     whole = core.Summary.parse(done[0].summary)
     for sorted_ in done[1:]:
         whole.append(core.Summary.parse(sorted_.summary))
@@ -142,13 +143,28 @@ def test_slices_become_sorted_partitions(partition: Partition) -> None:
     assert keys == sorted(keys)
 
 
+def test_what_is_to_be_copied_waits_in_a_segment(partition: Partition) -> None:
+    count = shuffle(partition, splitting_of(partition))
+    done = node_tasks.sort_partition(replace(order(1, count), segment="s-9"))
+    output = Path(done.partition.uri).read_bytes()
+    with os.fdopen(open_segment(FILES, "s-9"), "rb") as segment:
+        assert segment.read() == output
+    assert done.sent_bytes == len(output)
+    again = replace(order(1, count), segment="s-10", dropped=("s-9",))
+    assert node_tasks.offer_partition(done.partition, again) == len(output)
+    with os.fdopen(open_segment(FILES, "s-10"), "rb") as segment:
+        assert segment.read() == output
+    with pytest.raises(FileNotFoundError):
+        open_segment(FILES, "s-9")
+
+
 def test_every_disk_holds_its_part(this_node: Path, partition: Partition) -> None:
     """Output on the disks that are for data, intermediate files on those set apart for them; all are removed."""
     count = shuffle(partition, splitting_of(partition))
     runs = [run.path for run in run_files(FILES.run_folders())]
     assert len(runs) == 10, "five slices, two runs of each"
     assert {path.parent.parent.name for path in runs} == {"disk1", "disk2"}
-    done = [node_tasks.sort_partition(order(number, count))[0].partition for number in range(PARTITIONS)]
+    done = [node_tasks.sort_partition(order(number, count)).partition for number in range(PARTITIONS)]
     assert [Path(written.uri).parent.parent.name for written in done] == ["disk0", "disk1", "disk0", "disk1", "disk0"]
     node_tasks.undo(FILES)
     assert {path.name for path in this_node.glob("disk*/*")} == {"in"}
@@ -169,12 +185,12 @@ def test_too_little_memory_is_refused_before_it_is_used(partition: Partition) ->
 
 def test_a_full_disk_leaves_nothing_half_written(this_node: Path, partition: Partition) -> None:
     block = (np.array([10], np.int64), np.zeros(1000, np.uint8))
-    node_tasks.store(FILES, 0, [0], block)
+    node_tasks.store(FILES, 0, {0: block})
     (path,) = (run.path for run in run_files(FILES.run_folders()))
     path.unlink()
     path.mkdir()  # a write that cannot succeed
     with pytest.raises(IoFailureError, match=rf"node-1: cannot write {path}"):
-        node_tasks.store(FILES, 0, [0], block)
+        node_tasks.store(FILES, 0, {0: block})
     assert list(path.parent.iterdir()) == [path]
 
 

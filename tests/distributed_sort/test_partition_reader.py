@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from planner.distributed_sort import node_tasks, partition_reader
+from planner.distributed_sort import partition_reader
+from planner.distributed_sort.content import content_of
 from planner.distributed_sort.dataset import Copy, Layout, Partition
 from planner.errors import IoFailureError
 
@@ -39,10 +40,10 @@ def test_without_copy_and_recipe_there_is_an_error() -> None:
 def test_a_truncated_partition_is_named(partition: Partition) -> None:
     os.truncate(partition.uri, 499_950)
     with pytest.raises(IoFailureError, match=rf"node-1: {partition.uri} ends 50 bytes too early"):
-        node_tasks.read_partition(partition, LAYOUT)
+        content_of(LAYOUT).read_output(partition)
 
 
 def test_a_missing_partition_is_named(partition: Partition) -> None:
     Path(partition.uri).unlink()
     with pytest.raises(IoFailureError, match=rf"node-1: cannot read {partition.uri}: No such file"):
-        node_tasks.read_partition(partition, LAYOUT)
+        content_of(LAYOUT).read_output(partition)

@@ -23,9 +23,13 @@ class Silent:
 
 
 class LostNodes:
-    """Those that are lost."""
+    """Those that are lost; `given_up` counts how often services were told to give all up."""
 
     lost = frozenset[str]()
+    given_up = 0
+
+    def give_up(self) -> None:
+        self.given_up += 1
 
 
 def test_tasks_of_a_lost_node_are_given_up_at_once() -> None:
@@ -74,3 +78,15 @@ def test_cancelling_waits_for_the_processes_so_that_nothing_is_written_afterward
     tasks.cancel_all()
     assert ray.writing == set()
     assert len(tasks) == 0
+
+
+def test_calls_of_services_are_told_to_give_up_since_they_cannot_be_cancelled() -> None:
+    ray, nodes, ended = Silent(), LostNodes(), list[Any]()
+    tasks = PendingTasks(ray, cast("Nodes", nodes))
+    tasks.add("one", ended.append, node="a", sources=["b"], is_call=True)
+    tasks.add("two", ended.append, node="a", is_call=True)
+    nodes.lost = frozenset({"b"})
+    tasks.wait()
+    assert (ended, nodes.given_up) == ([LOST], 0), "the nodes did that when they noticed the loss"
+    tasks.cancel_all()
+    assert (ray.cancelled, nodes.given_up, len(tasks)) == ([], 1, 0)

@@ -12,11 +12,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from planner.distributed_sort import node_tasks
+from planner.distributed_sort.block_fetch import Part
 from planner.distributed_sort.dataset import Copy, Dataset, Partition, Recipe
 from planner.distributed_sort.job import Job, SortRequest
 from planner.distributed_sort.ledger import Journal, Ledger
 from planner.distributed_sort.node_environment import JobFiles
-from planner.distributed_sort.node_tasks import Sorted
+from planner.distributed_sort.node_tasks import Sorted, SortOrder
 from planner.distributed_sort.nodes import Nodes
 from planner.distributed_sort.reduce import Reduce
 from planner.sort_policy.concurrency import Concurrency
@@ -30,12 +31,14 @@ class FakeNodes:
 
     def __init__(self, names: list[str], chance: random.Random) -> None:
         self.names = names
+        self.store_bytes = dict.fromkeys(names, 10**9)
         self.lost = frozenset[str]()
         self.concurrency = CONCURRENCY
         self.copied: Counter[str] = Counter()
         self.most: Counter[str] = Counter()
         self.most_behind = 0
         self._under_way: Counter[str] = Counter()
+        self._waiting: set[str] = set()  # segments that are not fetched yet
         self._chance = chance
 
     def threads(self, _: str) -> int:
@@ -44,26 +47,36 @@ class FakeNodes:
     def newly_lost(self, **_: Any) -> frozenset[str]:
         return frozenset()
 
-    def run(self, node: str, task: Any, *arguments: Any, **_: Any) -> Any:
-        name, records = task.__name__, node
-        if task is node_tasks.read_partition:
-            return records
-        if task is node_tasks.write_partition:
-            self._note(node, source=arguments[0])
+    def address(self, node: str) -> tuple[str, int]:
+        return node, 0
+
+    def run(self, node: str, task: Any, *arguments: Any) -> Any:
+        order: SortOrder = arguments[-1]
+        assert order.segment not in self._waiting, "nobody reads what is written anew"
+        self._waiting |= {order.segment} - {""}
+        return self._begin(task.__name__, node, order)
+
+    def call(self, node: str, method: str, order: SortOrder, part: Part) -> Any:
+        self._note(node, source=part.address[0])
+        self._waiting.remove(part.segment)
+        return self._begin(method, node, order)
+
+    def _begin(self, name: str, node: str, order: SortOrder) -> tuple[str, str, int]:
         self._under_way[f"{name} {node}"] += 1
         self.most[name] = max(self.most[name], self._under_way[f"{name} {node}"])
-        reference = (name, node, arguments[-1].number)
-        return (reference, records) if task is node_tasks.sort_partition else reference
+        return name, node, order.number
 
     def _note(self, node: str, *, source: str) -> None:
         """Note a copy, and how many more are under way to its node than to that with least."""
         self.copied[node] += 1
-        to = {name: self._under_way[f"write_partition {name}"] for name in self.names if name != source}
+        to = {name: self._under_way[f"copy {name}"] for name in self.names if name != source}
         self.most_behind = max(self.most_behind, to[node] - min(to.values()))
 
-    def outcome(self, reference: tuple[str, str, int]) -> Sorted:
+    def outcome(self, reference: tuple[str, str, int]) -> Any:
         name, node, number = reference
         self._under_way[f"{name} {node}"] -= 1
+        if name == node_tasks.offer_partition.__name__:
+            return 1
         return Sorted(partition=written(number, node), read_bytes=0, written_bytes=0, summary=b"")
 
     def wait(self, references: list[Any], **_: Any) -> tuple[list[Any], list[Any]]:
@@ -93,7 +106,6 @@ def job_of(nodes: FakeNodes, folder: Path, *, partitions: int, copies: int) -> J
         ledger=ledger,
         journal=Journal(folder / "journal"),
         emit=lambda _: None,
-        samplers={},
     )
 
 
@@ -110,7 +122,7 @@ def test_copies_go_where_least_is_under_way(tmp_path: Path, node_count: int, sha
     assert nodes.copied.total() == node_count * share
     assert nodes.most_behind == 0
     assert nodes.most["sort_partition"] <= CONCURRENCY.sorts(copied=True)
-    assert nodes.most["write_partition"] <= 2 * CONCURRENCY.partitions(copied=True)
+    assert nodes.most["copy"] <= 2 * CONCURRENCY.partitions(copied=True)
 
 
 def test_without_copies_nothing_is_sent(tmp_path: Path) -> None:

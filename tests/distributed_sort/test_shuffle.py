@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from planner.distributed_sort.block_fetch import Part
 from planner.distributed_sort.dataset import Copy, Dataset, Partition, Recipe
 from planner.distributed_sort.job import Job, SortRequest
 from planner.distributed_sort.ledger import Journal, Ledger
@@ -36,23 +37,19 @@ Sizing = Callable[[str, MapOrder], dict[int, int]]
 
 
 class Reference:
-    """Of a task, or of a block that it returns: from a node, for so many partitions, of so many bytes. One that stores
-    has no source.
-    """
+    """Of a task that groups into a segment of the node `source`, or of one that stores, which has neither."""
 
-    def __init__(
-        self, outcome: Callable[[], Any] | None = None, *, source: str = "", partitions: int = 0, size_bytes: int = 0
-    ) -> None:
+    def __init__(self, outcome: Callable[[], Any], *, source: str = "", segment: str = "") -> None:
         self.outcome = outcome
         self.source = source
-        self.partitions = partitions
-        self.size_bytes = size_bytes
+        self.segment = segment
 
 
 class FakeNodes:
     """A nodes that does nothing, but says it did; it loses one task in `losing`, and now and then a node.
 
     `most_held_bytes` is the most that was grouped on a node and not stored elsewhere yet, `most_held` in blocks.
+    `readable` counts, by segment, the blocks that somebody may still fetch: those of lost tasks for ever.
     """
 
     def __init__(
@@ -65,6 +62,7 @@ class FakeNodes:
         self.lost = frozenset[str]()
         self.parcels: list[int] = []
         self.most_held = self.most_held_bytes = 0
+        self.readable: Counter[str] = Counter()
         self._held: Counter[str] = Counter()
         self._held_bytes: Counter[str] = Counter()
         self._chance, self._losing, self._doomed, self._sizes = chance, losing, doomed, sizes or _even
@@ -75,6 +73,12 @@ class FakeNodes:
     def have_come(self, blocks: list[Block]) -> list[bool]:
         return [bool(self._chance.getrandbits(1)) for _ in blocks]
 
+    def address(self, node: str) -> tuple[str, int]:
+        return node, 0
+
+    def ask_address(self, node: str) -> None:
+        assert node not in self.lost
+
     def newly_lost(self, **_: Any) -> frozenset[str]:
         if not self._doomed or self._chance.randrange(10):
             return frozenset()
@@ -83,18 +87,17 @@ class FakeNodes:
         self.names = [name for name in self.names if name not in gone]
         return gone
 
-    def run(self, node: str, task: Any, *arguments: Any, **_: Any) -> Any:
-        if task is map_slice:
-            order = cast("MapOrder", arguments[0])
-            sizes = self._sizes(node, order)
-            blocks = [
-                Reference(source=node, partitions=end - first, size_bytes=sizes[first])
-                for _, first, end in order.ranges
-            ]
-            return [Reference(lambda: self._map(node, order, sizes), source=node), *blocks]
-        _, _, numbers, *parcel = arguments
-        self.parcels.append(len(parcel))
-        return Reference(lambda: self._store(numbers, parcel))
+    def run(self, node: str, task: Any, order: MapOrder, *_: Any, **__: Any) -> Reference:
+        assert task is map_slice
+        assert not self.readable[order.segment], "nobody reads what is written anew"
+        sizes = self._sizes(node, order)
+        return Reference(lambda: self._map(node, order, sizes), source=node, segment=order.segment)
+
+    def call(self, node: str, method: str, _: JobFiles, first: int, parts: list[Part]) -> Reference:
+        del node, first
+        assert method == "store"
+        self.parcels.append(len(parts))
+        return Reference(lambda: self._store(parts))
 
     def _map(self, node: str, order: MapOrder, sizes: dict[int, int]) -> Mapped:
         own = {first: _stored([order.slice.number]) for owner, first, _ in order.ranges if owner == node}
@@ -102,22 +105,42 @@ class FakeNodes:
         self.most_held = max(self.most_held, self._held[node])
         self._held_bytes[node] += sum(size for first, size in sizes.items() if first not in own)
         self.most_held_bytes = max(self.most_held_bytes, self._held_bytes[node])
-        return Mapped(node=node, read_bytes=0, remade_bytes=0, seconds=0.1, checksum=0, stored=own, sizes=sizes)
+        self.readable[order.segment] += len(sizes) - len(own)
+        return mapped_by(node, order, stored=own, sizes=sizes)
 
-    def _store(self, numbers: list[int], parcel: list[Reference]) -> Stored:
-        for block in parcel:
-            self._held[block.source] -= 1
-            self._held_bytes[block.source] -= block.size_bytes
-        assert len({block.partitions for block in parcel}) == 1
-        return _stored(numbers)
+    def _store(self, parts: list[Part]) -> Stored:
+        """Store a parcel, now and then without some of it, as where a service has begun anew."""
+        assert len({part.partitions for part in parts}) == 1
+        came = [part for part in parts if not self._losing or self._chance.randrange(self._losing)]
+        for part in came:
+            self._held[part.address[0]] -= 1
+            self._held_bytes[part.address[0]] -= part.size_bytes - 8 * part.partitions
+            self.readable[part.segment] -= 1
+        return _stored([part.slice for part in came])
 
     def outcome(self, reference: Reference) -> Any:
-        assert reference.outcome is not None
-        return LOST if self._losing and not self._chance.randrange(self._losing) else reference.outcome()
+        if self._losing and not self._chance.randrange(self._losing):
+            self.readable[reference.segment] += bool(reference.segment)
+            return LOST
+        return reference.outcome()
 
     def wait(self, references: list[Any], *, num_returns: int, **_: Any) -> tuple[list[Any], list[Any]]:
         ended = self._chance.sample(references, 1 if num_returns == 1 else self._chance.randint(1, len(references)))
         return ended, [reference for reference in references if reference not in ended]
+
+
+def mapped_by(node: str, order: MapOrder, *, stored: dict[int, Stored], sizes: dict[int, int]) -> Mapped:
+    """What a map task says that did nothing."""
+    return Mapped(
+        node=node,
+        read_bytes=0,
+        remade_bytes=0,
+        seconds=0.1,
+        checksum=0,
+        stored=stored,
+        offsets={first: 0 for first in sizes if first not in stored},
+        sizes=sizes,
+    )
 
 
 def _even(_: str, order: MapOrder) -> dict[int, int]:
@@ -167,7 +190,6 @@ def job_of(nodes: FakeNodes, folder: Path, *, records: int = RECORDS) -> Job:
         ledger=Ledger(slices=len(cut), owner=owner),
         journal=Journal(folder / "journal"),
         emit=lambda _: None,
-        samplers={},
     )
 
 

@@ -219,6 +219,35 @@ def test_minutesort_keeps_intermediate_data_in_memory(sort_cluster: SortCluster,
     assert not list(sort_cluster.emulated.nodes.memory(1).iterdir())
 
 
+@pytest.mark.parametrize("nodes_each", [16, 2])
+def test_damaged_intermediate_files_are_made_again(sort_cluster: SortCluster, tmp_path: Path, nodes_each: int) -> None:
+    """One is cut short and one is gone before phase two reads them, also where coordinators order the tasks."""
+    name = f"damaged-{nodes_each}"
+    source = generated(sort_cluster, f"{name}-in")
+    events: list[Event] = []
+
+    def harm() -> None:
+        runs = sorted(sort_cluster.directory(2).rglob("*.run"))
+        os.truncate(runs[0], runs[0].stat().st_size // 2)
+        runs[-1].unlink()
+
+    fault = Once(harm, phase=MAP, share=0.6)
+
+    def on_event(event: Event) -> None:
+        events.append(event)
+        fault(event)
+
+    output, report = sort_cluster.sort(
+        source, tmp_path / "j", output=name, on_event=on_event, nodes_per_coordinator=nodes_each
+    )
+    assert fault.done
+    check(source, output)
+    assert {event["node"] for event in events if event["event"] == "damaged"} == {"node-2"}
+    assert list(report["lost_nodes"]) == []
+    assert source.bytes < report["moved_bytes"]["intermediate_written"] < 2 * source.bytes, "not all is made again"
+    assert intermediate_files(sort_cluster) == []
+
+
 def test_cloudsort_writes_to_volumes(sort_cluster: SortCluster, tmp_path: Path) -> None:
     source = generated(sort_cluster, "cloud-in")
     output, _ = sort_cluster.sort(source, tmp_path / "j", output="cloud", on_volume=True)

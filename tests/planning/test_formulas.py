@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import planner
+from planner.cost_model.engine_reader import load_engine
 from planner.errors import BadInputError
 
 Make = Callable[..., str]
@@ -36,9 +37,11 @@ def test_a_row_has_seconds_and_nodes_for_each_byte_by_hand(make_catalog: Make) -
 
 
 def test_what_sends_takes_its_share_of_the_processors() -> None:
-    """models/engines/ray.toml: 0.55 ns a byte for the partitions, 1.4 ns to send it: 1.4 / 1.95 of the phase."""
+    """Of the phase's processor seconds for a byte, by the engine's file: to partition it, and to send it."""
+    engine = load_engine("ray")
+    send_s, partition_s = engine.send_s_per_byte, engine.cpu_s_per_byte["partition"]
     (grid,) = planner.recommend("10TB", model="indy", instance="i4i.4xlarge", engine="ray").formulas()["grids"]
-    assert [phase["sent_share"] for phase in grid["phases"]] == [pytest.approx(1.4 / 1.95), 0]
+    assert [phase["sent_share"] for phase in grid["phases"]] == [pytest.approx(send_s / (send_s + partition_s)), 0]
 
 
 def test_a_network_that_nobody_measured_leaves_one_node_where_that_is_asked() -> None:

@@ -1,0 +1,54 @@
+"""Intermediate files that are damaged again and again end a sort, with what is wrong."""
+
+from __future__ import annotations
+
+from collections import Counter
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from planner.distributed_sort import sort
+from planner.distributed_sort.dataset import Layout
+from planner.distributed_sort.job import Job
+from planner.distributed_sort.ledger import Ledger
+from planner.distributed_sort.node_tasks import Inventory
+from planner.errors import IoFailureError
+
+
+def damaged_job(events: list[dict[str, Any]]) -> Job:
+    """Return a job of two slices and nodes, all of it stored; node b has the second slice alone by now."""
+    ledger = Ledger(slices=2, owner=["a", "b"])
+    for number in range(2):
+        ledger.record({0: 5, 1: 5}, first=number, end=number + 1)
+    nodes = SimpleNamespace(
+        names=["a", "b"],
+        run=lambda node, _task, _files: Inventory(runs=((1, 1, 2, 5),)) if node == "b" else None,
+        awaited=lambda inventory, nodes: inventory,
+    )
+    request = SimpleNamespace(source=SimpleNamespace(layout=Layout()))
+    job = SimpleNamespace(
+        ledger=ledger, nodes=nodes, request=request, files=None, damaged={}, damages=Counter(), emit=events.append
+    )
+    return cast("Job", job)
+
+
+def test_what_a_node_lacks_is_missing_again() -> None:
+    events: list[dict[str, Any]] = []
+    job = damaged_job(events)
+    job.damaged["b"] = "node-b: a bad sector"
+    sort._see_to_damages(job)
+    assert job.ledger.slices_missing() == [0]
+    assert job.ledger.missing_ranges(0) == [("b", 1, 2)]
+    assert (job.damaged, job.damages) == ({}, {"b": 1})
+    assert events == [{"event": "damaged", "node": "b", "reason": "node-b: a bad sector"}]
+
+
+def test_a_broken_disk_ends_the_sort() -> None:
+    job = damaged_job([])
+    for _ in range(3):
+        job.damaged["b"] = "node-b: a bad sector"
+        sort._see_to_damages(job)
+    job.damaged["b"] = "node-b: a bad sector"
+    with pytest.raises(IoFailureError, match="a bad sector; made again 3 times"):
+        sort._see_to_damages(job)

@@ -112,11 +112,11 @@ class SortCluster:
                 os.kill(pid, signal.SIGKILL)
         return len(pids)
 
-    def lose(self, node: int) -> None:
+    def lose(self, node: int) -> int:
         """End a node as a power cut does, workers and all: those of a killed raylet go on for a moment, in which a
         short phase ends.
         """
-        self.kill(node, "ray")
+        return self.kill(node, "ray")
 
     def restart(self, node: int) -> None:
         """End everything on a node, as a new one would have nothing of the old, and start Ray on it."""

@@ -308,11 +308,11 @@ def restarted(sort_cluster: SortCluster) -> Iterator[None]:
 @pytest.mark.parametrize(
     ("phase", "fault", "nodes_each"),
     [
-        pytest.param("sample", "raylet", ALONE, marks=QUICK_SOAK),
-        pytest.param(MAP, "raylet", ALONE, marks=QUICK_SOAK),
-        pytest.param(MAP, "raylet", COORDINATED, marks=QUICK_SOAK),
-        (REDUCE, "raylet", COORDINATED),
-        pytest.param(REDUCE, "raylet", ALONE, marks=QUICK_SOAK),
+        pytest.param("sample", "power", ALONE, marks=QUICK_SOAK),
+        pytest.param(MAP, "power", ALONE, marks=QUICK_SOAK),
+        pytest.param(MAP, "power", COORDINATED, marks=QUICK_SOAK),
+        (REDUCE, "power", COORDINATED),
+        pytest.param(REDUCE, "power", ALONE, marks=QUICK_SOAK),
         pytest.param(REDUCE, "link", ALONE, marks=QUICK_SOAK),
         pytest.param(REDUCE, "link", COORDINATED, marks=QUICK_SOAK),
     ],
@@ -324,7 +324,7 @@ def test_a_lost_node_costs_time_but_no_data(
     checksum = summary_of([partition.uri for partition in source.partitions]).checksum
 
     def lose() -> None:
-        sort_cluster.kill(3, "raylet") if fault == "raylet" else sort_cluster.emulated.nodes.cut(3)
+        sort_cluster.lose(3) if fault == "power" else sort_cluster.emulated.nodes.cut(3)
 
     share = 0.0 if phase == "sample" or nodes_each == COORDINATED else 0.2  # coordinators have few moments to report
     event = Once(lose, phase=phase, share=share)
@@ -351,12 +351,12 @@ def test_a_whole_run_outlives_a_node_at_any_step(
 
     def on_event(event: Event) -> None:
         if event["event"] == "step" and event["name"] == step and not lost:
-            lost.append(sort_cluster.kill(3, "raylet"))
+            lost.append(sort_cluster.lose(3))
 
     rates = {f"node-{number}": 1e9 for number in (1, 2, 3)}
     request = {"records": 300_000, "copies": copies, "rates": rates, "replaced_within_s": 0.1}
     done = sort_cluster.do({"do": "run", "request": request, "journal": str(tmp_path / "j")}, on_event)
-    assert lost == [1]
+    assert len(lost) == 1 and lost[0], "processes ended, once"
     whole = (300_000, done["checksum"], True)
     assert (done["validations"][0]["records"], *[done["validations"][0][k] for k in ("checksum", "sorted")]) == whole
     used = {copy["node"] for partition in done["dataset"]["partitions"] for copy in partition["copies"]}
@@ -373,7 +373,7 @@ def test_a_whole_run_outlives_a_node_at_any_step(
 @pytest.mark.usefixtures("restarted")
 def test_lost_input_that_cannot_be_had_again_is_named(sort_cluster: SortCluster, tmp_path: Path) -> None:
     source = generated(sort_cluster, "lost-in", recipes=False)
-    event = Once(lambda: sort_cluster.kill(3, "raylet"), phase=MAP, share=0.0)
+    event = Once(lambda: sort_cluster.lose(3), phase=MAP, share=0.0)
     with pytest.raises(IoFailureError, match="lost with node-3") as caught:
         sort_cluster.sort(source, tmp_path / "j", output="lost", on_event=event)
     assert caught.value.details == (f"{source.partitions[2].uri} on node-3: {RECORDS_PER_NODE} records",)

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from planner.errors import BadInputError
 from planner.native import Progress, core, core_errors
+from planner.sorting.packed_rows import PackedBatch, Packing
 from planner.sorting.parquet_output import MOST_GROUP_ROWS, parquet_writer, row_groups, style_of
 from planner.sorting.parquet_rows import decoded_bytes, read_footer, rows_ahead, rows_of
 from planner.sorting.table import sorted_pieces
@@ -121,37 +122,33 @@ class _Sort:
         run_bytes = min(self._free_bytes * 6 // 10, _MOST_RUN_BYTES)
         schema = self._first.schema
         beside_row = bytes_beside_row([schema.field(key.column).type for key in self._keys])
-        in_one_piece = self._put_in_one_piece()
-        waiting: list[Any] = []
+        packing = Packing(schema, self._keys)
+        in_one_piece = self._put_in_one_piece(packing)
+        waiting: list[PackedBatch] = []
         size = size_in_one = 0
-        for table in self._decoded():
-            waiting.append(table)
-            size += table.nbytes + table.num_rows * beside_row
-            size_in_one += sum(table.column(column).nbytes for column in in_one_piece)
+        for batch in self._decoded(packing):
+            waiting.append(batch)
+            size += batch.nbytes + batch.num_rows * beside_row
+            size_in_one += sum(batch.kept.column(column).nbytes for column in in_one_piece)
             if size + size_in_one >= run_bytes or size_in_one >= _MOST_IN_ONE_BYTES:
-                self._runs.add(self._sorted(waiting, piece_bytes=self._piece_bytes))
+                self._runs.add(sorted_pieces(waiting, packing, piece_bytes=self._piece_bytes))
                 waiting, size, size_in_one = [], 0, 0
         if not len(self._runs):
-            tables = waiting or [self._first.schema.empty_table()]
-            return self._sorted(tables, piece_bytes=min(self._piece_bytes, _MOST_TAKEN_BYTES))
+            return sorted_pieces(waiting, packing, piece_bytes=min(self._piece_bytes, _MOST_TAKEN_BYTES))
         if waiting:
-            self._runs.add(self._sorted(waiting, piece_bytes=self._piece_bytes))
+            self._runs.add(sorted_pieces(waiting, packing, piece_bytes=self._piece_bytes))
         return iter(())
 
-    def _decoded(self) -> Tables:
+    def _decoded(self, packing: Packing) -> Iterator[PackedBatch]:
         threads = min(arrow().cpu_count(), self._free_bytes // _THREAD_BYTES)
         most_bytes = self._free_bytes // _AHEAD
-        return rows_ahead(self._inputs, self._progress, threads=threads, most_bytes=most_bytes)
+        return rows_ahead(self._inputs, self._progress, packing.pack, threads=threads, most_bytes=most_bytes)
 
-    def _put_in_one_piece(self) -> list[int]:
-        """Return the columns that are there twice while a run is sorted."""
-        columns = enumerate(self._first.schema)
-        copied = {number for number, field in columns if not is_taken_in_place(field.type)}
-        texts = (key.column for key in self._keys if offset_bytes(self._first.schema.field(key.column).type))
-        return sorted(copied.union(texts))
-
-    def _sorted(self, tables: list[Any], *, piece_bytes: int) -> Tables:
-        return sorted_pieces(tables, self._keys, piece_bytes=piece_bytes)
+    def _put_in_one_piece(self, packing: Packing) -> list[int]:
+        """Return the columns, of those that are kept, that are there twice while a run is sorted."""
+        types = [self._first.schema.field(column).type for column in packing.kept]
+        texts = {key.column for key in packing.keys if offset_bytes(types[key.column])}
+        return [place for place, of in enumerate(types) if place in texts or not is_taken_in_place(of)]
 
     def _write(self, tables: Iterator[Any]) -> int:
         output = core.OutputFile(os.fsencode(self._job.output))

@@ -13,7 +13,7 @@ from planner.native import Progress, core, core_errors
 from planner.sorting.packed_rows import PackedBatch, Packing
 from planner.sorting.parquet_output import SortedFile, row_groups, style_of
 from planner.sorting.parquet_rows import decoded_bytes, read_footer, rows_ahead, rows_of
-from planner.sorting.table import sorted_pieces
+from planner.sorting.table import sorted_batches
 from planner.sorting.table_disorder import first_disorder
 from planner.sorting.table_keys import arrow, parse_table_keys
 from planner.sorting.table_order import bytes_beside_row
@@ -133,12 +133,12 @@ class _Sort:
             size += batch.nbytes + batch.num_rows * beside_row
             size_in_one += sum(batch.kept.column(column).nbytes for column in in_one_piece)
             if size + size_in_one >= run_bytes or size_in_one >= _MOST_IN_ONE_BYTES:
-                self._runs.add(sorted_pieces(waiting, packing, piece_bytes=self._piece_bytes))
+                self._runs.add(sorted_batches(waiting, packing, piece_bytes=self._piece_bytes))
                 waiting, size, size_in_one = [], 0, 0
         if not len(self._runs):
-            return sorted_pieces(waiting, packing, piece_bytes=min(self._piece_bytes, _MOST_TAKEN_BYTES))
+            return sorted_batches(waiting, packing, piece_bytes=min(self._piece_bytes, _MOST_TAKEN_BYTES))
         if waiting:
-            self._runs.add(sorted_pieces(waiting, packing, piece_bytes=self._piece_bytes))
+            self._runs.add(sorted_batches(waiting, packing, piece_bytes=self._piece_bytes))
         return iter(())
 
     def _decoded(self, packing: Packing) -> Iterator[PackedBatch]:

@@ -40,15 +40,29 @@ def sorted_table(table: Any, keys: Sequence[ColumnKey]) -> Any:
     return rows.all_at(order)
 
 
-def sorted_pieces(batches: list[PackedBatch], packing: Packing, *, piece_bytes: int) -> Iterator[Any]:
-    """Yield the rows of all batches in order, in tables of about so many bytes; the list is emptied."""
+def sorted_pieces(tables: list[Any], keys: Sequence[ColumnKey], *, piece_bytes: int) -> Iterator[Any]:
+    """Yield the rows of all tables in order, in tables of about so many bytes; the list is emptied."""
+    whole = arrow().concat_tables(tables)
+    tables.clear()
+    rows, order = TableRows(whole.to_batches(), whole.schema), _order(whole, keys)
+    sizes = whole.num_rows, whole.nbytes
+    del whole
+    return (rows.at(part) for part in _cut(order, *sizes, piece_bytes))
+
+
+def sorted_batches(batches: list[PackedBatch], packing: Packing, *, piece_bytes: int) -> Iterator[Any]:
+    """Yield the rows of packed batches in order, in tables of about so many bytes; the list is emptied."""
     count, size = sum(batch.num_rows for batch in batches), sum(batch.nbytes for batch in batches)
     if not count:
         return
     rows, order = PackedTable(batches, packing), _order(_keys_of(batches), packing.keys)
+    for part in _cut(order, count, size, piece_bytes):
+        yield rows.at(part)
+
+
+def _cut(order: Any, count: int, size: int, piece_bytes: int) -> Iterator[Any]:
     step = max(count * piece_bytes // max(size, 1), 1)
-    for first in range(0, count, step):
-        yield rows.at(order[first : first + step])
+    return (order[first : first + step] for first in range(0, count, step))
 
 
 def _keys_of(batches: list[PackedBatch]) -> Any:

@@ -27,8 +27,8 @@ _MOST_RUN_BYTES: Final = 1 << 36
 """So few that the rows, with what their order takes, can be numbered with 32 bits."""
 _MOST_IN_ONE_BYTES: Final = 1 << 30
 """Of columns that are put in one piece, whose offsets may have 32 bits."""
-_PIECES: Final = 192
-"""A merge holds 32 pieces, and what it makes of them."""
+_PIECES: Final = 6
+"""That part of the memory is for a piece of every run that is merged; what is made of them takes several times that."""
 _LEAST_PIECE_BYTES: Final = 1 << 18
 _MOST_TAKEN_BYTES: Final = 1 << 23
 """Where nothing is merged: so few that a row group is ready when the one before it is written."""
@@ -100,8 +100,8 @@ class _Sort:
                 )
         self._keys = parse_table_keys(job.keys, self._first.schema)
         self._free_bytes = job.memory_bytes - _LIBRARY_BYTES
-        self._piece_bytes = max(self._free_bytes // _PIECES, _LEAST_PIECE_BYTES)
-        self._runs = Runs(self._keys, job.temp_dirs, piece_bytes=self._piece_bytes, progress=progress)
+        self._run_bytes = min(self._free_bytes * 6 // 10, _MOST_RUN_BYTES)
+        self._runs = Runs(self._keys, job.temp_dirs, progress=progress)
 
     def run(self) -> ParquetReport:
         self._progress.begin_phase(0, bytes_total=decoded_bytes(self._inputs))
@@ -121,7 +121,6 @@ class _Sort:
 
     def _make_runs(self) -> Tables:
         """Sort as much as memory holds at a time. Returns the only run, if there is but one."""
-        run_bytes = min(self._free_bytes * 6 // 10, _MOST_RUN_BYTES)
         schema = self._first.schema
         beside_row = bytes_beside_row([schema.field(key.column).type for key in self._keys])
         packing = Packing(schema, self._keys)
@@ -132,14 +131,22 @@ class _Sort:
             waiting.append(batch)
             size += batch.nbytes + batch.num_rows * beside_row
             size_in_one += sum(batch.kept.column(column).nbytes for column in in_one_piece)
-            if size + size_in_one >= run_bytes or size_in_one >= _MOST_IN_ONE_BYTES:
-                self._runs.add(sorted_batches(waiting, packing, piece_bytes=self._piece_bytes))
+            if size + size_in_one >= self._run_bytes or size_in_one >= _MOST_IN_ONE_BYTES:
+                self._add_run(waiting, packing)
                 waiting, size, size_in_one = [], 0, 0
         if not len(self._runs):
-            return sorted_batches(waiting, packing, piece_bytes=min(self._piece_bytes, _MOST_TAKEN_BYTES))
+            return sorted_batches(waiting, packing, piece_bytes=_MOST_TAKEN_BYTES)
         if waiting:
-            self._runs.add(sorted_batches(waiting, packing, piece_bytes=self._piece_bytes))
+            self._add_run(waiting, packing)
         return iter(())
+
+    def _add_run(self, batches: list[PackedBatch], packing: Packing) -> None:
+        """Write a run; the first tells by its rows how many there will be, and so how large their pieces may be."""
+        if not len(self._runs):
+            all_rows = sum(source.metadata.num_rows for source in self._inputs)
+            runs = all_rows * 5 // (4 * sum(batch.num_rows for batch in batches)) + 1
+            self._runs.expect(runs, memory_bytes=max(self._free_bytes // _PIECES, _LEAST_PIECE_BYTES))
+        self._runs.add(sorted_batches(batches, packing, piece_bytes=self._runs.piece_bytes))
 
     def _decoded(self, packing: Packing) -> Iterator[PackedBatch]:
         threads = min(arrow().cpu_count(), self._free_bytes // _THREAD_BYTES)

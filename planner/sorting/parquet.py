@@ -172,5 +172,6 @@ class _Sort:
                 rows += part.rows
                 self._progress.add_bytes(part.decoded_bytes)
             size = result.finish()
+            file.flush()
         output.commit(size)
         return rows

@@ -8,12 +8,15 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from inspect import signature
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
 from planner.sorting.parquet_parts import JoinedParts
 from planner.sorting.table_keys import ColumnKey, arrow
 
 MOST_GROUP_ROWS: Final = 1 << 20
+_LEAST_COLUMN_BYTES: Final = 1 << 16
+"""Of a row group: smaller ones are written by one thread, as long as it takes to join their footers."""
 _LEAST_PART_BYTES: Final = 1 << 22
 """Smaller row groups are encoded several at a time: each part has a footer of its own, which takes time."""
 
@@ -63,16 +66,32 @@ def parquet_writer(file: Any, schema: Any, style: ParquetStyle, keys: Sequence[C
 
 
 class SortedFile:
-    """A file that threads encode, part by part, and that one writes in order."""
+    """A file that threads encode, part by part, and that one writes in order; small row groups are written by one."""
 
     def __init__(self, file: Any, schema: Any, style: ParquetStyle, keys: Sequence[ColumnKey]) -> None:
         self._file = file
         self._how = schema, style, keys
         self._joined = JoinedParts(file)
         self._written = 0
+        self._is_complete = False
 
     def write(self, groups: Iterator[Any], *, threads: int) -> Iterator[Any]:
         """Write tables as row groups; yield the rows and decoded bytes of each part that is written."""
+        first = next(groups, None)
+        if first is None:
+            return
+        write = self._write_alone if first.nbytes < _LEAST_COLUMN_BYTES * first.num_columns else self._write_parts
+        yield from write(chain([first], groups), threads)
+
+    def _write_alone(self, groups: Iterator[Any], threads: int) -> Iterator[Any]:
+        del threads
+        with parquet_writer(self._file, *self._how) as writer:
+            for table in groups:
+                writer.write_table(table, row_group_size=MOST_GROUP_ROWS)
+                yield _Part(None, table.num_rows, table.nbytes)
+        self._is_complete = True
+
+    def _write_parts(self, groups: Iterator[Any], threads: int) -> Iterator[Any]:
         with ThreadPoolExecutor(threads) as pool:
             waiting: deque[Future[_Part]] = deque()
             try:
@@ -87,6 +106,8 @@ class SortedFile:
 
     def finish(self) -> int:
         """Write the footer; return the size of the file."""
+        if self._is_complete:
+            return int(self._file.tell())
         if not self._written:
             self._append(self._encode([]))
         return self._joined.finish()

@@ -12,7 +12,7 @@ from planner.errors import BadInputError
 from planner.native import Progress, core, core_errors
 from planner.sorting.packed_rows import PackedBatch, Packing
 from planner.sorting.parquet_output import SortedFile, row_groups, style_of
-from planner.sorting.parquet_rows import decoded_bytes, read_footer, rows_ahead, rows_of
+from planner.sorting.parquet_rows import decoded_bytes, largest_group_bytes, read_footer, rows_ahead, rows_of
 from planner.sorting.table import sorted_batches
 from planner.sorting.table_disorder import first_disorder
 from planner.sorting.table_keys import arrow, parse_table_keys
@@ -34,8 +34,8 @@ _MOST_TAKEN_BYTES: Final = 1 << 23
 """Where nothing is merged: so few that a row group is ready when the one before it is written."""
 _AHEAD: Final = 16
 """That part of the memory may hold rows that are decoded and not taken yet."""
-_ENCODER_BYTES: Final = 1 << 26
-"""What each thread that encodes row groups must have, so that these do not become small."""
+_ENCODED: Final = 8
+"""That part of the memory may hold the row group of each thread that encodes one."""
 _THREAD_BYTES: Final = 1 << 25
 """What a thread that decodes takes for pages of all columns."""
 
@@ -164,10 +164,11 @@ class _Sort:
         rows = 0
         self._progress.begin_phase(1, bytes_total=decoded_bytes(self._inputs))
         style = style_of(self._first.metadata, self._first.schema)
-        threads = min(arrow().cpu_count(), max(self._free_bytes // _ENCODER_BYTES, 1))
+        most = self._free_bytes // (_ENCODED * largest_group_bytes(self._inputs))  # so that none must be cut
+        threads = min(arrow().cpu_count(), max(most, 1))
         with open(output.descriptor, "wb", closefd=False) as file:
             result = SortedFile(file, self._first.schema, style, self._keys)
-            groups = row_groups(tables, rows=style.group_rows, size_bytes=self._free_bytes // (8 * threads))
+            groups = row_groups(tables, rows=style.group_rows, size_bytes=self._free_bytes // (_ENCODED * threads))
             for part in result.write(ahead(groups), threads=threads):
                 rows += part.rows
                 self._progress.add_bytes(part.decoded_bytes)

@@ -53,8 +53,17 @@ def _opened(path: str, metadata: Any) -> Iterator[Any]:
 
 def decoded_bytes(inputs: Sequence[ParquetInput]) -> int:
     """Return about how many bytes the rows of all files take in memory, as their metadata have it."""
+    return sum(_group_bytes(inputs))
+
+
+def largest_group_bytes(inputs: Sequence[ParquetInput]) -> int:
+    """Return about how many bytes the rows of the largest row group take in memory, 1 at least."""
+    return max([1, *_group_bytes(inputs)])
+
+
+def _group_bytes(inputs: Sequence[ParquetInput]) -> Iterator[int]:
     footers = [source.metadata for source in inputs]
-    return sum(footer.row_group(i).total_byte_size for footer in footers for i in range(footer.num_row_groups))
+    return (footer.row_group(i).total_byte_size for footer in footers for i in range(footer.num_row_groups))
 
 
 def rows_of(source: ParquetInput, progress: Progress) -> Tables:

@@ -14,7 +14,7 @@ from planner.errors import BadInputError
 from planner.native import Progress
 from planner.sorting import parquet_rows
 from planner.sorting.parquet import ParquetJob, sort_parquet
-from planner.sorting.parquet_rows import ParquetInput, read_footer, rows_ahead
+from planner.sorting.parquet_rows import ParquetInput, decoded_bytes, largest_group_bytes, read_footer, rows_ahead
 
 
 def as_they_are(batch: Any) -> list[Any]:
@@ -39,6 +39,13 @@ def test_all_rows_come_in_order(threads: int, most_bytes: int, tmp_path: Path, m
     tables = list(rows_ahead(inputs, progress, as_they_are, threads=threads, most_bytes=most_bytes))
     assert pa.Table.from_batches(tables).column("n").to_pylist() == list(range(300))
     assert 300 * 8 <= progress.bytes_done <= 300 * 9  # and bits that say which values are there
+
+
+def test_what_footers_say_of_sizes(tmp_path: Path) -> None:
+    inputs = numbered(tmp_path, files=2, rows=150, group_rows=100)
+    assert 100 * 8 <= largest_group_bytes(inputs) <= 100 * 10
+    assert 2 * largest_group_bytes(inputs) < decoded_bytes(inputs) < 4 * largest_group_bytes(inputs)
+    assert (largest_group_bytes([]), decoded_bytes([])) == (1, 0)
 
 
 def test_no_more_is_ready_than_allowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,14 +23,14 @@ _LONG_LIST: Final = 15
 class Field(NamedTuple):
     """A value with the protocol's number for its type."""
 
-    kind: int
+    type_id: int
     value: Any
 
 
 class List(NamedTuple):
     """Values of one type."""
 
-    kind: int
+    type_id: int
     values: list[Any]
 
 
@@ -58,27 +58,27 @@ class _Reader:
         fields: Struct = {}
         number = 0
         while header := self._byte():
-            kind, step = header & 15, header >> 4
+            type_id, step = header & 15, header >> 4
             number = number + step if step else self._integer()
-            fields[number] = Field(kind, kind == _TRUE if kind in (_TRUE, _FALSE) else self._value(kind))
+            fields[number] = Field(type_id, type_id == _TRUE if type_id in (_TRUE, _FALSE) else self._value(type_id))
         return fields
 
-    def _value(self, kind: int) -> Any:
-        if kind in _INTEGERS:
+    def _value(self, type_id: int) -> Any:
+        if type_id in _INTEGERS:
             return self._integer()
-        if kind == _BINARY:
+        if type_id == _BINARY:
             return self._bytes(self._unsigned())
-        if kind == _STRUCT:
+        if type_id == _STRUCT:
             return self.struct()
-        if kind in _LISTS:
+        if type_id in _LISTS:
             header = self._byte()
             count = header >> 4 if header >> 4 < _LONG_LIST else self._unsigned()
             return List(header & 15, [self._value(header & 15) for _ in range(count)])
-        if kind in (_TRUE, _FALSE, _BYTE):  # of a list
+        if type_id in (_TRUE, _FALSE, _BYTE):  # of a list
             return self._byte()
-        if kind == _DOUBLE:
+        if type_id == _DOUBLE:
             return self._bytes(8)
-        raise ValueError(f"a footer has a value of the type {kind}, which Parquet does not have")
+        raise ValueError(f"a footer has a value of the type {type_id}, which Parquet does not have")
 
     def _byte(self) -> int:
         self._at += 1
@@ -102,35 +102,35 @@ class _Reader:
 
 def _write_struct(out: bytearray, struct: Struct) -> None:
     before = 0
-    for number, (kind, value) in struct.items():
-        stored = (_TRUE if value else _FALSE) if kind in (_TRUE, _FALSE) else kind
+    for number, (type_id, value) in struct.items():
+        stored = (_TRUE if value else _FALSE) if type_id in (_TRUE, _FALSE) else type_id
         if 0 < number - before <= 15:
             out.append((number - before) << 4 | stored)
         else:
             out.append(stored)
             _write_integer(out, number)
-        if kind not in (_TRUE, _FALSE):
-            _write_value(out, kind, value)
+        if type_id not in (_TRUE, _FALSE):
+            _write_value(out, type_id, value)
         before = number
     out.append(0)
 
 
-def _write_value(out: bytearray, kind: int, value: Any) -> None:
-    if kind in _INTEGERS:
+def _write_value(out: bytearray, type_id: int, value: Any) -> None:
+    if type_id in _INTEGERS:
         _write_integer(out, value)
-    elif kind == _BINARY:
+    elif type_id == _BINARY:
         _write_unsigned(out, len(value))
         out += value
-    elif kind == _STRUCT:
+    elif type_id == _STRUCT:
         _write_struct(out, value)
-    elif kind in _LISTS:
+    elif type_id in _LISTS:
         count = len(value.values)
-        out.append(min(count, _LONG_LIST) << 4 | value.kind)
+        out.append(min(count, _LONG_LIST) << 4 | value.type_id)
         if count >= _LONG_LIST:
             _write_unsigned(out, count)
         for item in value.values:
-            _write_value(out, value.kind, item)
-    elif kind == _DOUBLE:
+            _write_value(out, value.type_id, item)
+    elif type_id == _DOUBLE:
         out += value
     else:
         out.append(value)

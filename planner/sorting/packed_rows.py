@@ -20,10 +20,10 @@ _ROOM: Final = 17, 16
 
 
 class PackedBatch(NamedTuple):
-    """Rows that are packed, and the columns of them that are kept as they were."""
+    """Rows that are packed, and the columns of them that are left as they were."""
 
     packed: Any
-    kept: Any
+    unpacked: Any
     num_rows: int
     nbytes: int
 
@@ -35,9 +35,9 @@ class Packing:
         self.schema = schema
         self.columns = [number for number, field in enumerate(schema) if is_taken_in_place(field.type)]
         others = set(range(len(schema))).difference(self.columns)
-        self.kept = sorted(others.union(key.column for key in keys))
-        self.keys = [key._replace(column=self.kept.index(key.column)) for key in keys]
-        """The keys as columns of what is kept."""
+        self.unpacked = sorted(others.union(key.column for key in keys))
+        self.keys = [key._replace(column=self.unpacked.index(key.column)) for key in keys]
+        """The keys as columns of what is not packed."""
         kinds = [_kind(schema.field(number).type) for number in self.columns]
         self._packer = core.RowPacker(kinds) if kinds else None
 
@@ -48,10 +48,10 @@ class Packing:
             yield from self.pack(batch.slice(0, half))
             yield from self.pack(batch.slice(half))
             return
-        kept, packed = batch.select(self.kept), None
+        unpacked, packed = batch.select(self.unpacked), None
         if self._packer is not None:
             packed = self._packer.pack(batch.num_rows, [_input(batch.column(number)) for number in self.columns])
-        yield PackedBatch(packed, kept, batch.num_rows, kept.nbytes + (packed.nbytes if packed else 0))
+        yield PackedBatch(packed, unpacked, batch.num_rows, unpacked.nbytes + (packed.nbytes if packed else 0))
 
 
 class PackedTable:
@@ -67,8 +67,8 @@ class PackedTable:
             for i, number in enumerate(packing.columns if packed else ())
         ]
         self._others = {
-            number: OtherColumn(schema.field(number).type, [batch.kept.column(i) for batch in batches])
-            for i, number in enumerate(packing.kept)
+            number: OtherColumn(schema.field(number).type, [batch.unpacked.column(i) for batch in batches])
+            for i, number in enumerate(packing.unpacked)
             if number not in packing.columns
         }
 

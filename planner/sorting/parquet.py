@@ -130,7 +130,7 @@ class _Sort:
         for batch in self._decoded(packing):
             waiting.append(batch)
             size += batch.nbytes + batch.num_rows * beside_row
-            size_in_one += sum(batch.kept.column(column).nbytes for column in in_one_piece)
+            size_in_one += sum(batch.unpacked.column(column).nbytes for column in in_one_piece)
             if size + size_in_one >= self._run_bytes or size_in_one >= _MOST_IN_ONE_BYTES:
                 self._add_run(waiting, packing)
                 waiting, size, size_in_one = [], 0, 0
@@ -155,7 +155,7 @@ class _Sort:
 
     def _put_in_one_piece(self, packing: Packing) -> list[int]:
         """Return the columns, of those that are kept, that are there twice while a run is sorted."""
-        types = [self._first.schema.field(column).type for column in packing.kept]
+        types = [self._first.schema.field(column).type for column in packing.unpacked]
         texts = {key.column for key in packing.keys if offset_bytes(types[key.column])}
         return [place for place, of in enumerate(types) if place in texts or not is_taken_in_place(of)]
 

@@ -52,7 +52,7 @@ class JoinedParts:
         assert self._footer is not None
         rows, groups = self._footer[_FILE_ROWS], self._footer[_FILE_GROUPS]
         self._footer[_FILE_ROWS] = rows._replace(value=self._rows)
-        self._footer[_FILE_GROUPS] = Field(groups.kind, List(groups.value.kind, list(self._groups)))
+        self._footer[_FILE_GROUPS] = Field(groups.type_id, List(groups.value.type_id, list(self._groups)))
         footer = written(self._footer)
         self._write(footer + len(footer).to_bytes(4, "little") + _MAGIC)
         return self.end

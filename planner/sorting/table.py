@@ -67,7 +67,7 @@ def _cut(order: Any, count: int, size: int, piece_bytes: int) -> Iterator[Any]:
 
 def _keys_of(batches: list[PackedBatch]) -> Any:
     """Return the columns that were kept; the list is emptied."""
-    whole = arrow().Table.from_batches([batch.kept for batch in batches])
+    whole = arrow().Table.from_batches([batch.unpacked for batch in batches])
     batches.clear()
     return whole
 

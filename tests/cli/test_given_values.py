@@ -18,18 +18,18 @@ app = typer.Typer()
 def show(
     paths: Annotated[list[Path], typer.Argument()],
     count: Annotated[int, typer.Option(min=2, max=5)] = 3,
-    kind: Annotated[Literal["a", "b"], typer.Option()] = "a",
+    letter: Annotated[Literal["a", "b"], typer.Option()] = "a",
     folder: Annotated[Path | None, typer.Option()] = None,
 ) -> None:
     """Print the values."""
-    print(paths, count, kind, folder)
+    print(paths, count, letter, folder)
 
 
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
         (["x", "y"], f"{[Path('x'), Path('y')]} 3 a None"),
-        (["x", "--count", "5", "--kind", "b", "--folder", "/tmp"], f"{[Path('x')]} 5 b /tmp"),
+        (["x", "--count", "5", "--letter", "b", "--folder", "/tmp"], f"{[Path('x')]} 5 b /tmp"),
         (["-", "--count", "2"], f"{[Path('-')]} 2 a None"),
     ],
 )
@@ -43,7 +43,7 @@ def test_values_have_their_types(words: list[str], expected: str) -> None:
     [
         (["x", "--count", "6"], "than or equal to 5"),
         (["x", "--count", "1"], "than or equal to 2"),
-        (["x", "--kind", "c"], "'a'"),
+        (["x", "--letter", "c"], "'a'"),
     ],
 )
 def test_what_typer_refuses_is_refused(words: list[str], message: str) -> None:

@@ -41,7 +41,7 @@ def test_what_keys_need_is_kept_beside_and_what_is_not_packed() -> None:
     table = random_table(random.Random(3), 10)
     packing = Packing(table.schema, [ColumnKey(table.column_names.index("name"), descending=True)])
     (batch,) = packed(table, packing, batch_rows=10)
-    assert batch.kept.schema.names == ["name", "color", "list", "pair"]
+    assert batch.unpacked.schema.names == ["name", "color", "list", "pair"]
     assert packing.keys == [ColumnKey(0, descending=True)]
 
 

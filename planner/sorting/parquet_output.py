@@ -6,6 +6,7 @@ import os
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from inspect import signature
 from itertools import chain
@@ -143,7 +144,8 @@ def _begin_to_sync(file: Any, begin: int, size: int) -> None:
     """Let the system write to the disk what must be there in the end, and go on meanwhile."""
     file.flush()
     if hasattr(os, "posix_fadvise"):
-        os.posix_fadvise(file.fileno(), begin, size, os.POSIX_FADV_DONTNEED)
+        with suppress(OSError):  # it is only advice
+            os.posix_fadvise(file.fileno(), begin, size, os.POSIX_FADV_DONTNEED)
 
 
 def _stretches(tables: Iterator[Any]) -> Iterator[list[Any]]:

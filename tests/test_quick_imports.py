@@ -21,11 +21,13 @@ except SystemExit as exit:
 RUN_PLAN = CALL.format(words=PLAN, entry="plan_main")
 NOT_FOR_A_PLAN = {"pandas", "pydantic", "rich", "altair", "planner.providers", "planner.runs", "planner._sortcore"}
 NOT_FOR_HELP = NOT_FOR_A_PLAN | {"numpy", "planner.planning", "planner.catalog"}
+NOT_FOR_A_SORT = {"pandas", "numpy", "pydantic", "rich"}
+OF_CSV = ["--format", "csv", "--key", "b:num", "--threads", "2", "--memory", "1GB", "--force"]
 RUN_SORT = """
 import os, tempfile
 os.chdir(tempfile.mkdtemp())
-open("in", "wb").write(bytes(1000))
-sys.argv = ["planner", "sort", "in", "out", "--json"]
+open("in", "wb").write({content})
+sys.argv = ["planner", "sort", "in", "out", "--json", *{options}]
 from planner.cli.app import main
 try:
     main()
@@ -50,7 +52,8 @@ def loaded_by(statements: str) -> set[str]:
         pytest.param(RUN_PLAN, NOT_FOR_A_PLAN, id="plan"),
         pytest.param(CALL.format(words=["plan", "--help"], entry="plan_main"), NOT_FOR_HELP, id="plan --help"),
         pytest.param(CALL.format(words=["planner", "--help"], entry="main"), NOT_FOR_HELP, id="planner --help"),
-        pytest.param(RUN_SORT, {"pandas", "numpy"}, id="planner sort"),
+        pytest.param(RUN_SORT.format(content="bytes(1000)", options=[]), NOT_FOR_A_SORT, id="planner sort"),
+        pytest.param(RUN_SORT.format(content="b'a,b\\n2,1\\n'", options=OF_CSV), NOT_FOR_A_SORT, id="sort of CSV"),
     ],
 )
 def test_heavy_packages_are_loaded_when_needed_and_not_before(statements: str, absent: set[str]) -> None:

@@ -15,6 +15,7 @@ PYBIND11_MODULE(_sortcore, module) {
   sortcore::python::register_sort_text(module);
   sortcore::python::register_output_file(module);
   sortcore::python::register_columns(module);
+  sortcore::python::register_packed_rows(module);
   sortcore::python::register_lines(module);
   sortcore::python::register_bench_disk(module);
   sortcore::python::register_bench_small_io(module);

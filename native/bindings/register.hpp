@@ -14,6 +14,7 @@ void register_sort_files(pybind11::module_& module);
 void register_sort_text(pybind11::module_& module);
 void register_output_file(pybind11::module_& module);
 void register_columns(pybind11::module_& module);
+void register_packed_rows(pybind11::module_& module);
 void register_lines(pybind11::module_& module);
 void register_bench_disk(pybind11::module_& module);
 void register_bench_small_io(pybind11::module_& module);

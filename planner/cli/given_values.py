@@ -1,4 +1,4 @@
-"""Values that need no conversion are taken as they are given, and numbers are read as people write them.
+"""Texts, names of files and words of a choice are taken as they are given, and numbers are read as people write them.
 
 Typer converts every value, a text too, with pydantic, which takes a tenth of a second to load. It offers no public way
 around that: an option's own parser goes through pydantic as well. So this replaces what it asks.
@@ -6,10 +6,12 @@ around that: an option's own parser goes through pydantic as well. So this repla
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from pathlib import Path
+from typing import Any, Final, Literal, get_args, get_origin
 
 from planner.errors import BadInputError
 from planner.units import parse_count, parse_number
@@ -42,8 +44,14 @@ class _Quick:
         is_text = isinstance(value, str) and wanted in _NUMBERS
         if is_text:
             value = _number(value, wanted, option=max(param.opts, key=len))
-        if _is_already(wanted, value) and not (is_text and param.type_descriptor.is_ranged):
+        if is_text and param.type_descriptor.is_ranged and not _is_in_range(self.parameter, value):
+            return type(param).get_runtime_param(param).coerce(value, param=param, ctx=ctx)
+        if _is_already(wanted, value):
             return value
+        if wanted is Path and _may_name(value):
+            return Path(value)
+        if wanted == list[Path] and isinstance(value, list | tuple) and all(map(_may_name, value)):
+            return [Path(name) for name in value]
         return type(param).get_runtime_param(param).coerce(value, param=param, ctx=ctx)
 
 
@@ -54,7 +62,19 @@ def _number(text: str, wanted: Any, *, option: str) -> float:
         raise BadInputError(f"{option}: {error.message}") from None
 
 
+def _is_in_range(parameter: Any, value: float) -> bool:
+    about = parameter.type_descriptor.parameter_info
+    return (about.min is None or value >= about.min) and (about.max is None or value <= about.max)
+
+
+def _may_name(value: Any) -> bool:
+    """Whether a text names what is not there, or a file that may be read: typer refuses others, and says which."""
+    return isinstance(value, str) and (os.access(value, os.R_OK) or not os.path.lexists(value))
+
+
 def _is_already(wanted: Any, value: Any) -> bool:
+    if get_origin(wanted) is Literal:
+        return isinstance(value, str) and value in get_args(wanted)
     if wanted == list[str]:
         return isinstance(value, list | tuple) and all(isinstance(item, str) for item in value)
     return wanted in (str, int, float) and type(value) is wanted

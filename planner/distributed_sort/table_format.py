@@ -28,6 +28,7 @@ class TableFormat:
     dictionaries: tuple[str, ...] | None = None
     group_rows: int = 1 << 20
     is_flat: bool = True
+    has_decimal_integers: bool = False
 
     @staticmethod
     def of(fields: Mapping[str, Any]) -> TableFormat:
@@ -55,6 +56,7 @@ class TableFormat:
             dictionaries=self.dictionaries,
             group_rows=self.group_rows,
             is_flat=self.is_flat,
+            has_decimal_integers=self.has_decimal_integers,
         )
 
 

@@ -10,9 +10,10 @@ from typing import Any, Final
 
 from planner.errors import BadInputError
 from planner.native import Progress, core, core_errors
-from planner.sorting.parquet_output import MOST_GROUP_ROWS, parquet_writer, row_groups, style_of
-from planner.sorting.parquet_rows import decoded_bytes, read_footer, rows_ahead, rows_of
-from planner.sorting.table import sorted_pieces
+from planner.sorting.packed_rows import PackedBatch, Packing
+from planner.sorting.parquet_output import SortedFile, row_groups, style_of
+from planner.sorting.parquet_rows import decoded_bytes, largest_group_bytes, read_footer, rows_ahead, rows_of
+from planner.sorting.table import sorted_batches
 from planner.sorting.table_disorder import first_disorder
 from planner.sorting.table_keys import arrow, parse_table_keys
 from planner.sorting.table_order import bytes_beside_row
@@ -26,13 +27,15 @@ _MOST_RUN_BYTES: Final = 1 << 36
 """So few that the rows, with what their order takes, can be numbered with 32 bits."""
 _MOST_IN_ONE_BYTES: Final = 1 << 30
 """Of columns that are put in one piece, whose offsets may have 32 bits."""
-_PIECES: Final = 192
-"""A merge holds 32 pieces, and what it makes of them."""
+_PIECES: Final = 6
+"""That part of the memory is for a piece of every run that is merged; what is made of them takes several times that."""
 _LEAST_PIECE_BYTES: Final = 1 << 18
 _MOST_TAKEN_BYTES: Final = 1 << 23
 """Where nothing is merged: so few that a row group is ready when the one before it is written."""
 _AHEAD: Final = 16
 """That part of the memory may hold rows that are decoded and not taken yet."""
+_ENCODED: Final = 8
+"""That part of the memory may hold the row group of each thread that encodes one."""
 _THREAD_BYTES: Final = 1 << 25
 """What a thread that decodes takes for pages of all columns."""
 
@@ -97,8 +100,8 @@ class _Sort:
                 )
         self._keys = parse_table_keys(job.keys, self._first.schema)
         self._free_bytes = job.memory_bytes - _LIBRARY_BYTES
-        self._piece_bytes = max(self._free_bytes // _PIECES, _LEAST_PIECE_BYTES)
-        self._runs = Runs(self._keys, job.temp_dirs, piece_bytes=self._piece_bytes, progress=progress)
+        self._run_bytes = min(self._free_bytes * 6 // 10, _MOST_RUN_BYTES)
+        self._runs = Runs(self._keys, job.temp_dirs, progress=progress)
 
     def run(self) -> ParquetReport:
         self._progress.begin_phase(0, bytes_total=decoded_bytes(self._inputs))
@@ -118,57 +121,58 @@ class _Sort:
 
     def _make_runs(self) -> Tables:
         """Sort as much as memory holds at a time. Returns the only run, if there is but one."""
-        run_bytes = min(self._free_bytes * 6 // 10, _MOST_RUN_BYTES)
         schema = self._first.schema
         beside_row = bytes_beside_row([schema.field(key.column).type for key in self._keys])
-        in_one_piece = self._put_in_one_piece()
-        waiting: list[Any] = []
+        packing = Packing(schema, self._keys)
+        in_one_piece = self._put_in_one_piece(packing)
+        waiting: list[PackedBatch] = []
         size = size_in_one = 0
-        for table in self._decoded():
-            waiting.append(table)
-            size += table.nbytes + table.num_rows * beside_row
-            size_in_one += sum(table.column(column).nbytes for column in in_one_piece)
-            if size + size_in_one >= run_bytes or size_in_one >= _MOST_IN_ONE_BYTES:
-                self._runs.add(self._sorted(waiting, piece_bytes=self._piece_bytes))
+        for batch in self._decoded(packing):
+            waiting.append(batch)
+            size += batch.nbytes + batch.num_rows * beside_row
+            size_in_one += sum(batch.unpacked.column(column).nbytes for column in in_one_piece)
+            if size + size_in_one >= self._run_bytes or size_in_one >= _MOST_IN_ONE_BYTES:
+                self._add_run(waiting, packing)
                 waiting, size, size_in_one = [], 0, 0
         if not len(self._runs):
-            tables = waiting or [self._first.schema.empty_table()]
-            return self._sorted(tables, piece_bytes=min(self._piece_bytes, _MOST_TAKEN_BYTES))
+            return sorted_batches(waiting, packing, piece_bytes=_MOST_TAKEN_BYTES)
         if waiting:
-            self._runs.add(self._sorted(waiting, piece_bytes=self._piece_bytes))
+            self._add_run(waiting, packing)
         return iter(())
 
-    def _decoded(self) -> Tables:
+    def _add_run(self, batches: list[PackedBatch], packing: Packing) -> None:
+        """Write a run; the first tells by its rows how many there will be, and so how large their pieces may be."""
+        if not len(self._runs):
+            all_rows = sum(source.metadata.num_rows for source in self._inputs)
+            runs = all_rows * 5 // (4 * sum(batch.num_rows for batch in batches)) + 1
+            self._runs.expect(runs, memory_bytes=max(self._free_bytes // _PIECES, _LEAST_PIECE_BYTES))
+        self._runs.add(sorted_batches(batches, packing, piece_bytes=self._runs.piece_bytes))
+
+    def _decoded(self, packing: Packing) -> Iterator[PackedBatch]:
         threads = min(arrow().cpu_count(), self._free_bytes // _THREAD_BYTES)
         most_bytes = self._free_bytes // _AHEAD
-        return rows_ahead(self._inputs, self._progress, threads=threads, most_bytes=most_bytes)
+        return rows_ahead(self._inputs, self._progress, packing.pack, threads=threads, most_bytes=most_bytes)
 
-    def _put_in_one_piece(self) -> list[int]:
-        """Return the columns that are there twice while a run is sorted."""
-        columns = enumerate(self._first.schema)
-        copied = {number for number, field in columns if not is_taken_in_place(field.type)}
-        texts = (key.column for key in self._keys if offset_bytes(self._first.schema.field(key.column).type))
-        return sorted(copied.union(texts))
-
-    def _sorted(self, tables: list[Any], *, piece_bytes: int) -> Tables:
-        return sorted_pieces(tables, self._keys, piece_bytes=piece_bytes)
+    def _put_in_one_piece(self, packing: Packing) -> list[int]:
+        """Return the columns, of those that are kept, that are there twice while a run is sorted."""
+        types = [self._first.schema.field(column).type for column in packing.unpacked]
+        texts = {key.column for key in packing.keys if offset_bytes(types[key.column])}
+        return [place for place, of in enumerate(types) if place in texts or not is_taken_in_place(of)]
 
     def _write(self, tables: Iterator[Any]) -> int:
         output = core.OutputFile(os.fsencode(self._job.output))
         rows = 0
         self._progress.begin_phase(1, bytes_total=decoded_bytes(self._inputs))
         style = style_of(self._first.metadata, self._first.schema)
-        with (
-            open(output.descriptor, "wb", closefd=False) as file,
-            parquet_writer(file, self._first.schema, style, self._keys) as writer,
-        ):
-            groups = row_groups(tables, rows=style.group_rows, size_bytes=self._free_bytes // 8)
-            for table in ahead(groups):
-                writer.write_table(table, row_group_size=MOST_GROUP_ROWS)
-                rows += table.num_rows
-                self._progress.add_bytes(table.nbytes)
-            writer.close()
+        most = self._free_bytes // (_ENCODED * largest_group_bytes(self._inputs))  # so that none must be cut
+        threads = min(arrow().cpu_count(), max(most, 1))
+        with open(output.descriptor, "wb", closefd=False) as file:
+            result = SortedFile(file, self._first.schema, style, self._keys)
+            groups = row_groups(tables, rows=style.group_rows, size_bytes=self._free_bytes // (_ENCODED * threads))
+            for part in result.write(ahead(groups), threads=threads):
+                rows += part.rows
+                self._progress.add_bytes(part.decoded_bytes)
+            size = result.finish()
             file.flush()
-            size = file.tell()
         output.commit(size)
         return rows

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -53,29 +53,47 @@ def _opened(path: str, metadata: Any) -> Iterator[Any]:
 
 def decoded_bytes(inputs: Sequence[ParquetInput]) -> int:
     """Return about how many bytes the rows of all files take in memory, as their metadata have it."""
+    return sum(_group_bytes(inputs))
+
+
+def largest_group_bytes(inputs: Sequence[ParquetInput]) -> int:
+    """Return about how many bytes the rows of the largest row group take in memory, 1 at least."""
+    return max([1, *_group_bytes(inputs)])
+
+
+def _group_bytes(inputs: Sequence[ParquetInput]) -> Iterator[int]:
     footers = [source.metadata for source in inputs]
-    return sum(footer.row_group(i).total_byte_size for footer in footers for i in range(footer.num_row_groups))
+    return (footer.row_group(i).total_byte_size for footer in footers for i in range(footer.num_row_groups))
 
 
 def rows_of(source: ParquetInput, progress: Progress) -> Tables:
     """Yield the rows of a file; what is decoded counts as progress. Raises KeyboardInterrupt if cancelled."""
     for batch in source.batches():
-        yield _counted(batch, progress)
+        _count(batch, progress)
+        yield arrow().Table.from_batches([batch])
 
 
-def rows_ahead(inputs: Sequence[ParquetInput], progress: Progress, *, threads: int, most_bytes: int) -> Tables:
-    """Yield the rows of all files in turn, while threads decode the next row groups.
+def rows_ahead(
+    inputs: Sequence[ParquetInput],
+    progress: Progress,
+    prepare: Callable[[Any], Iterable[Any]],
+    *,
+    threads: int,
+    most_bytes: int,
+) -> Iterator[Any]:
+    """Yield what `prepare` makes of the batches of all files in turn, while threads decode and prepare the next ones.
 
-    Rows that are ready take about `most_bytes`, and a batch of each thread more. Raises KeyboardInterrupt if cancelled.
+    What is ready takes about `most_bytes`, and a batch of each thread more. Raises KeyboardInterrupt if cancelled.
     """
     groups = [(source, number) for source in inputs for number in range(source.metadata.num_row_groups)]
     ready = _Ready(len(groups), most_bytes)
     with ThreadPoolExecutor(max(threads, 1)) as pool:
         for _ in range(min(threads, len(groups))):
-            pool.submit(ready.fill, groups, side_by_side=len(groups) < threads)
+            pool.submit(ready.fill, groups, prepare, side_by_side=len(groups) < threads)
         try:
-            for batch in ready.batches():
-                yield _counted(batch, progress)
+            for prepared in ready.batches():
+                _count(prepared, progress)
+                yield prepared
         finally:
             ready.stop()
 
@@ -96,14 +114,15 @@ class _Ready:
         self._bytes = self._begun = self._taken = 0
         self._is_stopped = False
 
-    def fill(self, groups: Sequence[_Group], *, side_by_side: bool) -> None:
+    def fill(self, groups: Sequence[_Group], prepare: Callable[[Any], Iterable[Any]], *, side_by_side: bool) -> None:
         """Decode the groups that no other thread has begun, their columns side by side if there are few groups."""
         while (number := self._next()) is not None:
             end: BaseException | None = None
             try:
                 source, group = groups[number]
-                for batch in source.batches([group], use_threads=side_by_side):
-                    if not self._put(number, batch):
+                batches = source.batches([group], use_threads=side_by_side)
+                for prepared in (part for batch in batches for part in prepare(batch)):
+                    if not self._put(number, prepared):
                         return
             except BaseException as error:  # which is for the one who takes
                 end = error
@@ -156,8 +175,7 @@ class _Ready:
             self._changed.notify_all()
 
 
-def _counted(batch: Any, progress: Progress) -> Any:
+def _count(batch: Any, progress: Progress) -> None:
     if progress.is_cancelled:
         raise KeyboardInterrupt
     progress.add_bytes(batch.nbytes)
-    return arrow().Table.from_batches([batch])

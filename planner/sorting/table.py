@@ -7,6 +7,7 @@ from typing import Any
 
 from planner.errors import BadInputError
 from planner.native import core_errors
+from planner.sorting.packed_rows import PackedBatch, PackedTable, Packing
 from planner.sorting.table_keys import ColumnKey, arrow, key_columns, parse_table_keys
 from planner.sorting.table_order import row_order
 from planner.sorting.table_rows import MOST_ROWS, TableRows
@@ -43,12 +44,32 @@ def sorted_pieces(tables: list[Any], keys: Sequence[ColumnKey], *, piece_bytes: 
     """Yield the rows of all tables in order, in tables of about so many bytes; the list is emptied."""
     whole = arrow().concat_tables(tables)
     tables.clear()
-    count, size = whole.num_rows, whole.nbytes
     rows, order = TableRows(whole.to_batches(), whole.schema), _order(whole, keys)
+    sizes = whole.num_rows, whole.nbytes
     del whole
+    return (rows.at(part) for part in _cut(order, *sizes, piece_bytes))
+
+
+def sorted_batches(batches: list[PackedBatch], packing: Packing, *, piece_bytes: int) -> Iterator[Any]:
+    """Yield the rows of packed batches in order, in tables of about so many bytes; the list is emptied."""
+    count, size = sum(batch.num_rows for batch in batches), sum(batch.nbytes for batch in batches)
+    if not count:
+        return
+    rows, order = PackedTable(batches, packing), _order(_keys_of(batches), packing.keys)
+    for part in _cut(order, count, size, piece_bytes):
+        yield rows.at(part)
+
+
+def _cut(order: Any, count: int, size: int, piece_bytes: int) -> Iterator[Any]:
     step = max(count * piece_bytes // max(size, 1), 1)
-    for first in range(0, count, step):
-        yield rows.at(order[first : first + step])
+    return (order[first : first + step] for first in range(0, count, step))
+
+
+def _keys_of(batches: list[PackedBatch]) -> Any:
+    """Return the columns that were kept; the list is emptied."""
+    whole = arrow().Table.from_batches([batch.unpacked for batch in batches])
+    batches.clear()
+    return whole
 
 
 def rows_at(table: Any, rows: Any) -> Any:

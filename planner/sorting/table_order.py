@@ -23,6 +23,8 @@ _REPEATED: Final = 4
 """So many rows to a value, and a dictionary is faster than ranks."""
 _FEWEST_SHARED: Final = 8
 """So many chunks, and threads are worth their start."""
+_FEWEST_ROWS: Final = 4096
+"""Chunks of fewer on average are put in one piece."""
 
 
 def bytes_beside_row(key_types: Sequence[Any]) -> int:
@@ -109,8 +111,7 @@ def _encoder(part: KeyColumn) -> _Encoder | None:
     import numpy as np
 
     types, column_type = arrow("pyarrow.types"), part.values.type
-    chunks = part.values.chunks if hasattr(part.values, "chunks") else [part.values]
-    chunks = [chunk for chunk in chunks if len(chunk)]  # empty ones may lack their buffers
+    chunks = _chunks(part.values)
     if types.is_binary(column_type) or types.is_large_binary(column_type):
         longest = max((_longest(chunk) for chunk in chunks), default=0)
         if longest <= _MOST_TEXT_BYTES:
@@ -125,6 +126,16 @@ def _encoder(part: KeyColumn) -> _Encoder | None:
     if types.is_integer(column_type) or types.is_float32(column_type) or types.is_float64(column_type):
         return _Encoder(np.dtype(column_type.to_pandas_dtype()).itemsize, chunks, _of_numbers, part.descending)
     return None
+
+
+def _chunks(values: Any) -> list[Any]:
+    """Return the chunks of a column, small ones in one piece: each takes as long as some thousand rows."""
+    if not hasattr(values, "chunks"):
+        return [values]
+    if values.num_chunks > 1 and len(values) < values.num_chunks * _FEWEST_ROWS:
+        values = values.combine_chunks()
+    chunks = values.chunks if hasattr(values, "chunks") else [values]
+    return [chunk for chunk in chunks if len(chunk)]  # empty ones may lack their buffers
 
 
 def _plain(values: Any) -> Any:

@@ -14,7 +14,8 @@ from planner.sorting.table_keys import arrow
 
 MOST_ROWS: Final = 2**32 - 2
 """The sort core numbers rows with 32 bits."""
-_MOST_OFFSET: Final = {4: 2**31 - 1, 8: 2**63 - 1}
+MOST_OFFSET: Final = {4: 2**31 - 1, 8: 2**63 - 1}
+"""What offsets of so many bytes can say."""
 
 
 class _Column(Protocol):
@@ -48,7 +49,7 @@ class TableRows:
 
 def is_taken_in_place(value_type: Any) -> bool:
     """Whether values of a type are copied from where they lie, and not put in one piece before."""
-    return bool(offset_bytes(value_type) or arrow("pyarrow.types").is_boolean(value_type) or _width(value_type))
+    return bool(offset_bytes(value_type) or arrow("pyarrow.types").is_boolean(value_type) or value_bytes(value_type))
 
 
 def offset_bytes(value_type: Any) -> int:
@@ -59,7 +60,7 @@ def offset_bytes(value_type: Any) -> int:
     return 8 if types.is_large_string(value_type) or types.is_large_binary(value_type) else 0
 
 
-def _width(value_type: Any) -> int:
+def value_bytes(value_type: Any) -> int:
     """Return the bytes of a value; 0 if that is no whole number of them, or they differ."""
     types = arrow("pyarrow.types")
     has_width = types.is_primitive(value_type) or types.is_decimal(value_type) or types.is_fixed_size_binary(value_type)
@@ -68,10 +69,10 @@ def _width(value_type: Any) -> int:
 
 def _column(value_type: Any, chunks: list[Any], places: Any) -> _Column:
     if not chunks or not is_taken_in_place(value_type):
-        return _Other(value_type, chunks)
+        return OtherColumn(value_type, chunks)
     if size := offset_bytes(value_type):
         return _Texts(value_type, chunks, places, offset_bytes=size)
-    return (_Values if _width(value_type) else _Bits)(value_type, chunks, places)
+    return (_Values if value_bytes(value_type) else _Bits)(value_type, chunks, places)
 
 
 class _Validity:
@@ -95,7 +96,7 @@ class _Values:
 
     def __init__(self, value_type: Any, chunks: Sequence[Any], places: Any) -> None:
         self._type, self._places = value_type, places
-        self._width = _width(value_type)
+        self._width = value_bytes(value_type)
         self._validity = _Validity(chunks, places)
         self._chunks = [_slice(chunk.buffers()[1], chunk.offset, len(chunk), self._width) for chunk in chunks]
 
@@ -138,7 +139,7 @@ class _Texts:
         size = self._offset_bytes
         offsets = arrow().allocate_buffer((len(rows) + 1) * size)
         total = self._places.gather_offsets(self._offsets, rows, offsets, offset_bytes=size)
-        if total > _MOST_OFFSET[size]:
+        if total > MOST_OFFSET[size]:
             half = len(rows) // 2
             return [*self._pieces(rows[:half]), *self._pieces(rows[half:])]
         texts = arrow().allocate_buffer(total)
@@ -146,8 +147,8 @@ class _Texts:
         return [arrow().Array.from_buffers(self._type, len(rows), [self._validity.take(rows), offsets, texts])]
 
 
-class _Other:
-    """What pyarrow takes."""
+class OtherColumn:
+    """A column that pyarrow takes values of, as the sort core knows no such."""
 
     def __init__(self, value_type: Any, chunks: Sequence[Any]) -> None:
         self._type = value_type

@@ -19,12 +19,11 @@ Tables = Iterator[Any]
 class Runs:
     """Runs in the directories by turns; a merge reads each in pieces of about `piece_bytes`."""
 
-    def __init__(
-        self, keys: Sequence[ColumnKey], directories: Sequence[str], *, piece_bytes: int, progress: Progress
-    ) -> None:
+    def __init__(self, keys: Sequence[ColumnKey], directories: Sequence[str], *, progress: Progress) -> None:
         self._keys = list(keys)
         self._directories = list(directories)
-        self._piece_bytes = piece_bytes
+        self._at_once = MOST_MERGED
+        self.piece_bytes = 0
         self._progress = progress
         self._turn = 0
         self._waiting: list[Callable[[], Tables]] = []
@@ -32,6 +31,11 @@ class Runs:
 
     def __len__(self) -> int:
         return len(self._waiting)
+
+    def expect(self, runs: int, *, memory_bytes: int) -> None:
+        """Share memory out over so many runs, or as many as are merged at once; if more come, they take rounds."""
+        self._at_once = min(max(runs, 2), MOST_MERGED)
+        self.piece_bytes = max(memory_bytes // self._at_once, 1)
 
     def add(self, tables: Tables) -> None:
         """Write sorted tables, of which the next is made meanwhile."""
@@ -43,8 +47,9 @@ class Runs:
 
     def merged(self) -> Tables:
         """Return all rows in order, equal ones in the order in which runs were added."""
-        while len(self._waiting) > MOST_MERGED:
-            groups = [self._waiting[i : i + MOST_MERGED] for i in range(0, len(self._waiting), MOST_MERGED)]
+        most = self._at_once
+        while len(self._waiting) > most:
+            groups = [self._waiting[i : i + most] for i in range(0, len(self._waiting), most)]
             self._waiting = []
             for group in groups:
                 self._write(self._merged(group))
@@ -59,11 +64,17 @@ class Runs:
             self._progress_must_go_on()
             if writer is None:
                 writer = arrow("pyarrow.ipc").new_stream(file, table.schema)
-            writer.write_table(table.combine_chunks())
+            writer.write_table(table.combine_chunks(), max_chunksize=self._piece_rows(table))
         if writer is not None:
             writer.close()
         self.spilled_bytes += file.tell()
         self._waiting.append(lambda: _read(file))
+
+    def _piece_rows(self, table: Any) -> int | None:
+        """Return how many rows of what a merge wrote are a piece; None for all."""
+        if not self.piece_bytes or table.nbytes <= 2 * self.piece_bytes:
+            return None
+        return max(int(table.num_rows * self.piece_bytes // table.nbytes), 1)
 
     def _merged(self, runs: Sequence[Callable[[], Tables]]) -> Tables:
         """Sort rows while a thread reads those that come next."""

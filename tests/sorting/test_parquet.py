@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import decimal
 import random
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 
 from planner.errors import BadInputError, IoFailureError
 from planner.native import Progress
-from planner.sorting import parquet, parquet_rows, table_runs
+from planner.sorting import parquet, parquet_output, parquet_rows, table_runs
 from planner.sorting.parquet import ParquetJob, ParquetReport, sort_parquet
 from planner.sorting.table import sort_table
 from tests.sorting.arrow_tables import order_of_duckdb, random_keys, random_table
@@ -58,6 +59,31 @@ def test_many_runs_as_duckdb_orders_them(tmp_path: Path) -> None:
         assert without_nan(ours).equals(without_nan(sort_table(table, keys=keys)))
 
 
+def test_decimals_that_are_integers_stay_so(tmp_path: Path) -> None:
+    table = pa.table(
+        {"price": pa.array([decimal.Decimal("2.50"), None, decimal.Decimal("-1.00")], pa.decimal128(9, 2))}
+    )
+    path = tmp_path / "in"
+    pq.write_table(table, path, store_decimal_as_integer=True)
+    job = ParquetJob(
+        inputs=(str(path),), output=str(tmp_path / "out"), keys=("price",), memory_bytes=1 << 30, temp_dirs=()
+    )
+    sort_parquet(job, Progress())
+    assert pq.ParquetFile(tmp_path / "out").metadata.row_group(0).column(0).physical_type == "INT32"
+    assert pq.read_table(tmp_path / "out").equals(table.take([2, 0, 1]))
+
+
+def test_threads_encode_row_groups_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parquet_output, "_LEAST_PART_BYTES", 1 << 10)
+    monkeypatch.setattr(parquet_output, "_LEAST_COLUMN_BYTES", 0)
+    table = pa.table({"n": range(20_000)})
+    ours, _ = run(tmp_path, [table], ["n:desc"])
+    assert ours.column("n").to_pylist() == list(range(19_999, -1, -1))
+    metadata = pq.ParquetFile(tmp_path / "out").metadata
+    assert [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)] == [1000] * 20
+    assert [metadata.row_group(i).column(0).statistics.max for i in (0, 19)] == [19_999, 999]
+
+
 def check_files(count: int, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Compare so many random tables with DuckDB, cut into files, row groups, runs and pieces of random sizes."""
     chance = random.Random(29)
@@ -82,9 +108,11 @@ def check_files(count: int, folder: Path, monkeypatch: pytest.MonkeyPatch) -> No
             path.unlink()
 
 
+@pytest.mark.parametrize("column_bytes", [0, 1 << 16])
 @pytest.mark.usefixtures("small_runs")
-def test_random_files_as_duckdb_has_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    check_files(4, tmp_path, monkeypatch)
+def test_random_files_as_duckdb_has_them(column_bytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parquet_output, "_LEAST_COLUMN_BYTES", column_bytes)  # so that parts are joined, or not
+    check_files(3, tmp_path, monkeypatch)
 
 
 @pytest.mark.soak

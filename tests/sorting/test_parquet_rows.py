@@ -14,7 +14,12 @@ from planner.errors import BadInputError
 from planner.native import Progress
 from planner.sorting import parquet_rows
 from planner.sorting.parquet import ParquetJob, sort_parquet
-from planner.sorting.parquet_rows import ParquetInput, read_footer, rows_ahead
+from planner.sorting.parquet_rows import ParquetInput, decoded_bytes, largest_group_bytes, read_footer, rows_ahead
+
+
+def as_they_are(batch: Any) -> list[Any]:
+    """Return what a batch is, as one part."""
+    return [batch]
 
 
 def numbered(folder: Path, *, files: int, rows: int, group_rows: int) -> list[ParquetInput]:
@@ -31,9 +36,16 @@ def test_all_rows_come_in_order(threads: int, most_bytes: int, tmp_path: Path, m
     monkeypatch.setattr(parquet_rows, "BATCH_ROWS", 7)
     inputs = numbered(tmp_path, files=3, rows=100, group_rows=30)
     progress = Progress()
-    tables = list(rows_ahead(inputs, progress, threads=threads, most_bytes=most_bytes))
-    assert pa.concat_tables(tables).column("n").to_pylist() == list(range(300))
+    tables = list(rows_ahead(inputs, progress, as_they_are, threads=threads, most_bytes=most_bytes))
+    assert pa.Table.from_batches(tables).column("n").to_pylist() == list(range(300))
     assert 300 * 8 <= progress.bytes_done <= 300 * 9  # and bits that say which values are there
+
+
+def test_what_footers_say_of_sizes(tmp_path: Path) -> None:
+    inputs = numbered(tmp_path, files=2, rows=150, group_rows=100)
+    assert 100 * 8 <= largest_group_bytes(inputs) <= 100 * 10
+    assert 2 * largest_group_bytes(inputs) < decoded_bytes(inputs) < 4 * largest_group_bytes(inputs)
+    assert (largest_group_bytes([]), decoded_bytes([])) == (1, 0)
 
 
 def test_no_more_is_ready_than_allowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,7 +62,7 @@ def test_no_more_is_ready_than_allowed(tmp_path: Path, monkeypatch: pytest.Monke
         return wanted
 
     monkeypatch.setattr(parquet_rows._Ready, "_put", watched)
-    rows = rows_ahead(inputs, Progress(), threads=4, most_bytes=400)
+    rows = rows_ahead(inputs, Progress(), as_they_are, threads=4, most_bytes=400)
     assert sum(table.num_rows for table in rows) == 1000
     assert max(most) <= 400
 
@@ -64,10 +76,10 @@ def test_damage_is_raised_where_it_is_and_whoever_stops_early_waits_for_nobody(t
     Path(inputs[1].path).write_bytes(data)
     rows = 0
     with pytest.raises((OSError, pa.ArrowInvalid)):
-        for table in rows_ahead(inputs, Progress(), threads=2, most_bytes=1 << 20):
+        for table in rows_ahead(inputs, Progress(), as_they_are, threads=2, most_bytes=1 << 20):
             rows += table.num_rows
     assert rows == 7000
-    some = rows_ahead(inputs, Progress(), threads=2, most_bytes=0)
+    some = rows_ahead(inputs, Progress(), as_they_are, threads=2, most_bytes=0)
     assert next(some).num_rows == 1000
     some.close()  # type: ignore[attr-defined]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import pairwise
 
 import pandas as pd
 import pyarrow as pa
@@ -35,6 +36,35 @@ def test_random_tables_as_duckdb_has_them() -> None:
 @pytest.mark.soak
 def test_very_many_random_tables() -> None:
     check_tables(20_000)
+
+
+def check_slices(queries: int, *, seed: int) -> int:
+    """Compare slices of random tables, each a case, with DuckDB, which orders all slices of a table in one query.
+
+    Slices begin anywhere and end anywhere; some have no row. Returns how many cases there were.
+    """
+    chance = random.Random(seed)
+    cases = 0
+    for number in range(queries):
+        table, keys = random_table(chance, 2000), random_keys(chance)
+        cuts = sorted({0, 2000, *(chance.randrange(2000) for _ in range(99))})
+        slices = [table.slice(first, end - first) for first, end in pairwise(cuts)]
+        of_slice = [i for i, part in enumerate(slices) for _ in range(part.num_rows)]
+        numbered = table.append_column("slice", pa.array(of_slice, pa.int32()))
+        ours = [row for part in slices for row in sort_table(part, keys=keys).column("row").to_pylist()]
+        assert ours == order_of_duckdb(numbered, ["slice", *keys]), (seed, number, keys)
+        cases += len(slices)
+    return cases
+
+
+def test_slices_of_random_tables_as_duckdb_has_them() -> None:
+    assert check_slices(2, seed=30) > 150
+
+
+@pytest.mark.soak
+def test_a_million_slices_of_random_tables() -> None:
+    cases = sum(check_slices(100, seed=seed) for seed in range(31, 135))
+    assert cases >= 1_000_000
 
 
 def test_whatever_exports_an_arrow_stream() -> None:

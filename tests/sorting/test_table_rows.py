@@ -71,7 +71,7 @@ def test_no_rows_and_no_batches() -> None:
 
 def test_text_beyond_what_offsets_can_count_comes_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of at most 10 bytes: "aaaa" three times makes 12, so 4 and 8."""
-    monkeypatch.setitem(table_rows._MOST_OFFSET, 4, 10)
+    monkeypatch.setitem(table_rows.MOST_OFFSET, 4, 10)
     batch = pa.record_batch({"a": pa.array(["aaaa", "b", None])})
     taken = TableRows([batch], batch.schema).at(np.array([0, 0, 0, 2], np.uint32)).column("a")
     assert [len(chunk) for chunk in taken.chunks] == [2, 2]

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <type_traits>
 
+#include "columns/expect.hpp"
+#include "columns/unaligned.hpp"
 #include "prefetch.hpp"
 #include "sortcore/error.hpp"
 
@@ -15,26 +17,6 @@ constexpr unsigned stride_bits = 10;
 constexpr std::size_t ahead = 32;
 
 [[noreturn]] void refuse(const char* what) { throw Error(ErrorCode::bad_input, what); }
-
-void expect(bool holds, const char* what) {
-  if (!holds) refuse(what);
-}
-
-template <typename Value>
-Value load(const std::byte* from) noexcept {
-  Value value;
-  std::memcpy(&value, from, sizeof value);
-  return value;
-}
-
-template <typename Value>
-void store(std::byte* to, Value value) noexcept {
-  std::memcpy(to, &value, sizeof value);
-}
-
-struct TwoWords {
-  std::uint64_t words[2];
-};
 
 }  // namespace
 

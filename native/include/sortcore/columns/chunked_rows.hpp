@@ -28,6 +28,13 @@ class ChunkedRows {
 
   std::uint64_t rows() const noexcept { return begins_.back(); }
 
+  struct Place {
+    std::size_t chunk;
+    std::uint64_t row;
+  };
+  // Where a row is. Throws Error(bad_input) for one that is not there.
+  Place place_of(std::uint32_t row) const;
+
   // Each of these copies what is at `rows`, in that order. All throw Error(bad_input) for a row that is not
   // there, for a chunk that is too short for its rows, and for an `out` of another size.
 
@@ -51,12 +58,6 @@ class ChunkedRows {
                     std::span<std::byte> out) const;
 
  private:
-  struct Place {
-    std::size_t chunk;
-    std::uint64_t row;
-  };
-
-  Place place_of(std::uint32_t row) const;
   void check_sizes(std::span<const ColumnChunk> chunks, std::uint64_t width, std::uint64_t more_rows) const;
   template <typename Look, typename Copy>
   void for_each_place(std::span<const std::uint32_t> rows, Look look_ahead, Copy copy) const;

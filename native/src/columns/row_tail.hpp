@@ -1,0 +1,10 @@
+// What is behind the last row of a batch: texts are copied in pieces, of which the last may reach beyond.
+#pragma once
+
+#include <cstddef>
+
+namespace sortcore {
+
+inline constexpr std::size_t row_tail_bytes = 32;
+
+}  // namespace sortcore

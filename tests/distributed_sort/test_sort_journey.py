@@ -351,8 +351,7 @@ def test_a_whole_run_outlives_a_node_at_any_step(
 
     def on_event(event: Event) -> None:
         if event["event"] == "step" and event["name"] == step and not lost:
-            # What is generated is at once on another node, if its own ends before it has written anything.
-            lost.append(sort_cluster.kill(3, "raylet") if step == "generate" else sort_cluster.lose(3))
+            lost.append(sort_cluster.lose(3))
 
     rates = {f"node-{number}": 1e9 for number in (1, 2, 3)}
     request = {"records": 300_000, "copies": copies, "rates": rates, "replaced_within_s": 0.1}
@@ -363,9 +362,10 @@ def test_a_whole_run_outlives_a_node_at_any_step(
     used = {copy["node"] for partition in done["dataset"]["partitions"] for copy in partition["copies"]}
     assert done["dataset"]["records"] == 300_000
     assert used == {"node-1", "node-2"} or step == "validate", "what was read before the loss counts"
-    for node in (1, 2):
-        files = [path for number in (0, 1) for path in (sort_cluster.emulated.disk(node, number) / "input").iterdir()]
-        assert len(files) == 2, "what an attempt had written is not there twice"
+    disks = [sort_cluster.emulated.disk(node, number) for node in (1, 2) for number in (0, 1)]
+    files = [path.name for disk in disks for path in (disk / "input").iterdir()]
+    assert len(set(files)) == len(files), "what an attempt had written is not there twice"
+    assert len(files) in ((4, 6) if step == "generate" else (4,)), "those of the lost node may be made by others"
 
 
 @pytest.mark.soak

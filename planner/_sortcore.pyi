@@ -107,6 +107,7 @@ def sort_files(
     queue_depth: int = 0,
     allow_direct: bool = True,
     passes: int = 0,
+    spill: str = "auto",
     progress: Progress | None = None,
 ) -> dict[str, Any]: ...
 

@@ -34,7 +34,7 @@ class Passage {
   Passage(const std::string& directory, Progress& progress, RandomSequence& random)
       : random_(random),
         monitor_(&progress, looks_again),
-        scratch_({directory}, page_bytes, File::Caching::direct),
+        scratch_({directory}, File::Caching::direct),
         plan_(random_plan(random)),
         store_(monitor_, scratch_, plan_) {
     for (std::size_t i = 0; i < plan_.partitions; ++i) {
@@ -193,7 +193,7 @@ void sort_text(const TemporaryDirectory& directory, const lines::Text& text, con
   report.input_bytes = text.size();
   std::vector<OutputFile> outputs;
   outputs.emplace_back(directory / "out", File::Caching::buffered);
-  ScratchFiles scratch({directory.path()}, plan.chunk_bytes, File::Caching::buffered);
+  ScratchFiles scratch({directory.path()}, File::Caching::buffered);
   LineFilesSource source({InputFile{&input, text.size()}}, plan);
   sort_in_two_passes(source, *line_items({}), outputs, scratch, plan, &progress, report);
   lines::Text sorted(outputs.front().size());

@@ -90,7 +90,7 @@ SortReport sort_misled(const TemporaryDirectory& directory, const ItemType& item
   report.input_bytes = input.size();
   std::vector<OutputFile> outputs;
   outputs.emplace_back(directory / "out", File::Caching::buffered);
-  ScratchFiles scratch({directory.path()}, plan.chunk_bytes, File::Caching::buffered);
+  ScratchFiles scratch({directory.path()}, File::Caching::buffered);
   Misleading<Source> source({InputFile{&input, input.size()}}, format...);
   sort_in_two_passes(source, items, outputs, scratch, plan, nullptr, report);
   outputs.front().commit();

@@ -136,11 +136,19 @@ PlanRequest plan_request(const SortFilesRequest& request, const OpenInputs& inpu
   return wanted;
 }
 
-std::uint64_t least_mean_line_bytes(OpenInputs& inputs) {
-  std::uint64_t least = UINT64_MAX;
-  for (std::size_t i = 0; i < inputs.files.size(); ++i)
-    least = std::min(least, mean_line_bytes(inputs.files[i], inputs.sizes[i]));
-  return least;
+// Learns from a sample how long lines are, and what LZ4 makes of them.
+void look_at_lines(const SortFilesRequest& request, OpenInputs& inputs, PlanRequest& wanted) {
+  const Lz4* const lz4 = Lz4::of_the_system();
+  wanted.mean_line_bytes = UINT64_MAX;
+  std::optional<double> share;
+  for (std::size_t i = 0; i < inputs.files.size(); ++i) {
+    const LineSample sample =
+        sample_lines(inputs.files[i], inputs.sizes[i], request.spill == Spill::automatic ? lz4 : nullptr);
+    wanted.mean_line_bytes = std::min(wanted.mean_line_bytes, sample.mean_line_bytes);
+    const double of_all = static_cast<double>(inputs.sizes[i]) / static_cast<double>(inputs.total_bytes);
+    if (sample.packed_share) share = share.value_or(0) + of_all * *sample.packed_share;
+  }
+  wanted.packing = choose_packing(request.spill, lz4, share);
 }
 
 // A file may begin only where a page and, counted from the first file, a record does.
@@ -222,7 +230,7 @@ void run_two_passes(const SortFilesRequest& request, OpenInputs& inputs, std::ve
                     const PlanRequest& wanted, SortReport& report, Progress* progress) {
   const ExternalPlan plan = plan_two_passes(without_excess(wanted));
   const auto caching = plan.direct ? File::Caching::direct : File::Caching::buffered;
-  ScratchFiles scratch(temporary_directories(request), plan.chunk_bytes, caching);
+  ScratchFiles scratch(temporary_directories(request), caching);
   std::vector<InputFile> sources;
   for (std::size_t i = 0; i < inputs.files.size(); ++i)
     sources.push_back({&inputs.files[i], inputs.sizes[i]});
@@ -272,7 +280,8 @@ SortReport sort_files(const SortFilesRequest& given, Progress* progress) {
   try_disks(request, wanted, report, progress);
   const bool direct = choose_grain(without_excess(wanted)).direct;
   if (direct) read_cold_directly(inputs);
-  if (request.lines) wanted.mean_line_bytes = least_mean_line_bytes(inputs);
+  wanted.packing = choose_packing(request.spill, Lz4::of_the_system(), std::nullopt);
+  if (request.lines) look_at_lines(request, inputs, wanted);
   std::vector<OutputFile> outputs;
   const auto caching = direct ? File::Caching::direct : File::Caching::buffered;
   for (std::size_t i = 0; i < request.outputs.size(); ++i) {

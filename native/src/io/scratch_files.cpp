@@ -11,7 +11,7 @@
 namespace sortcore {
 namespace {
 
-constexpr std::uint64_t stride_bytes = 128'000'000;
+constexpr std::uint64_t stride_bytes = 31'250 * page_bytes;
 
 }  // namespace
 
@@ -47,7 +47,7 @@ struct ScratchFiles::Scratch {
 
   // A nearly full disk may still hold what is needed: only a write can tell, and reports it.
   void reserve(std::size_t bytes) {
-    const std::uint64_t stride = std::max<std::uint64_t>(stride_bytes / bytes, 1) * bytes;
+    const std::uint64_t stride = std::max<std::uint64_t>(stride_bytes, bytes);
     try {
       can_reserve = file->preallocate(reserved_bytes, stride);
       reserved_bytes += stride;
@@ -65,9 +65,7 @@ struct ScratchFiles::Scratch {
   }
 };
 
-ScratchFiles::ScratchFiles(std::vector<std::string> directories, std::size_t extent_bytes,
-                           File::Caching wanted)
-    : extent_bytes_(extent_bytes), wanted_(wanted) {
+ScratchFiles::ScratchFiles(std::vector<std::string> directories, File::Caching wanted) : wanted_(wanted) {
   for (std::size_t group = 0; group < groups; ++group) {
     for (const std::string& directory : directories) {
       files_.push_back(std::make_unique<Scratch>());
@@ -82,13 +80,21 @@ Extent ScratchFiles::write(const std::byte* from, std::size_t bytes, std::size_t
   const std::size_t directories = files_.size() / groups;
   const auto index = static_cast<std::uint32_t>(group * directories + turn_.fetch_add(1) % directories);
   Scratch& scratch = *files_[index];
-  const Extent extent{index, scratch.take(extent_bytes_, wanted_)};
+  const Extent extent{index, scratch.take(round_up_to_pages(bytes), wanted_)};
   scratch.file->write_exactly(from, bytes, extent.offset);
   return extent;
 }
 
 void ScratchFiles::read(std::byte* into, std::size_t bytes, const Extent& extent) {
   files_[extent.file]->file->read_exactly(into, bytes, extent.offset);
+}
+
+void ScratchFiles::fail_damaged(const Extent& extent) const {
+  const std::string& path = files_[extent.file]->file->path();
+  throw Error(ErrorCode::io,
+              "read " + path + " at byte " + std::to_string(extent.offset) +
+                  ": what lies there is not what was written; check the disk and its file system",
+              path, static_cast<std::int64_t>(extent.offset));
 }
 
 void ScratchFiles::discard(const Extent& extent) { files_[extent.file]->drop(); }

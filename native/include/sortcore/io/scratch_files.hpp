@@ -30,21 +30,21 @@ class ScratchFiles {
  public:
   static constexpr std::size_t groups = 8;
 
-  // Opens nothing yet: a sort that fits in memory needs no scratch. `extent_bytes` is the size of every
-  // extent.
-  ScratchFiles(std::vector<std::string> directories, std::size_t extent_bytes, File::Caching wanted);
+  // Opens nothing yet: a sort that fits in memory needs no scratch.
+  ScratchFiles(std::vector<std::string> directories, File::Caching wanted);
   ~ScratchFiles();
 
-  // Writes `bytes`, at most `extent_bytes`, to a new extent. Throws Error(io) naming directory and offset.
+  // Writes `bytes` to a new extent of whole pages. Throws Error(io) naming directory and offset.
   Extent write(const std::byte* from, std::size_t bytes, std::size_t group);
   void read(std::byte* into, std::size_t bytes, const Extent& extent);
   // The extent will not be read again.
   void discard(const Extent& extent);
+  // Throws Error(io) for an extent that is not as it was written.
+  [[noreturn]] void fail_damaged(const Extent& extent) const;
 
  private:
   struct Scratch;
 
-  std::size_t extent_bytes_;
   File::Caching wanted_;
   std::atomic<std::uint32_t> turn_{0};
   std::vector<std::unique_ptr<Scratch>> files_;  // directory by directory within a group

@@ -57,7 +57,8 @@ void PackingSwitch::watch(const StageClock* clock, unsigned threads) {
 }
 
 PackingSwitch::Look PackingSwitch::look() const {
-  return {Clock::now(), clock_->waited_ns.load(), used_by_process_ns()};
+  const auto now = Clock::now();
+  return {now, clock_->waited_until(now), used_by_process_ns()};
 }
 
 // Those who compute may wait for a thread that brings fresh memory: then they wait and no processor is idle.

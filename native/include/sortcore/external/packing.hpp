@@ -31,7 +31,7 @@ std::optional<double> packed_share(std::span<const std::byte> sample, const Lz4*
 // `lz4` is null where the system has none, `share` is that of a sample, nothing where none was taken.
 PackingChoice choose_packing(Spill asked, const Lz4* lz4, std::optional<double> share);
 
-// Tells from moment to moment whether to pack. Not for two threads at once.
+// Tells from moment to moment whether to pack. To be used with the lock of the clock's monitor.
 class PackingSwitch {
  public:
   // `processors` are those that this sort may use.

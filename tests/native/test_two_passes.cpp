@@ -66,6 +66,7 @@ SortFilesRequest two_pass_request(const TemporaryDirectory& directory, RandomSeq
   request.threads = static_cast<unsigned>(1 + random.below(3));
   request.queue_depth = static_cast<unsigned>(1 + random.below(4));
   request.allow_direct = random.below(2) == 0;
+  request.spill = static_cast<Spill>(random.below(3));
   return request;
 }
 

@@ -92,11 +92,11 @@ def sort(
 
     Example: planner sort --format parquet --key time:desc --key id events/ sorted.json --ray 10.0.0.1:6379
     """
-    limits: dict[str, Any] = {"threads": threads, "stable": stable, "spill": spill, "temp_dirs": temp_dir or ()}
-    limits["memory_bytes"] = None if memory is None else parse_size(memory)
+    limits: dict[str, Any] = {"threads": threads, "stable": stable, "temp_dirs": temp_dir or ()}
+    limits |= {"memory_bytes": None if memory is None else parse_size(memory), "spill": spill}
     sources, lines = sources or [], lines or keys.format == "lines"
     layout = {"record_size": record_size, "key_offset": key_offset, "key_size": key_size, "lines": lines}
-    shared: dict[str, Any] = {"force": force, "json": json, "limits": limits}
+    shared: dict[str, Any] = {"force": force, "explain": explain, "json": json, "limits": limits}
     on_ray = cluster.ray is not None
     if not on_ray and sort_text_or_tables(sources, output, keys, layout, others=bool(more_output), **shared):
         return
@@ -132,6 +132,8 @@ def _refuse_on_ray(
         raise BadInputError("--stable is for one machine: leave it out, or leave out --ray")
     if limits["threads"] or limits["temp_dirs"]:
         raise BadInputError("--threads and --temp-dir are for one machine: Ray and the nodes' environment say both")
+    if limits["spill"] != "auto":
+        raise BadInputError("--spill is for one machine: leave it out, or leave out --ray")
     if (layout["record_size"], layout["key_offset"], layout["key_size"]) != (100, 0, None):
         raise BadInputError(
             "with --ray the manifest says --record-size, --key-offset and --key-size; of text say --key 1.6,1.17"

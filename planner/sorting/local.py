@@ -138,8 +138,8 @@ def sort_file(
     line without a newline gets one. Keys compare as unsigned bytes. With `stable` equal keys keep the order of the
     input, several files counting as one after another; otherwise they do so in one pass only.
 
-    What does not fit in memory is packed with LZ4 or written `plain`; with "auto" text is packed while processors wait for
-    disks, if a sample of it shrinks.
+    `spill` says how what does not fit in memory is written: packed with "lz4", or "plain". With "auto" text is packed
+    while processors wait for disks, if a sample of it shrinks.
 
     Several outputs get about equal, consecutive shares of the sorted records; files on different disks work at once.
 

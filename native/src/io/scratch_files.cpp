@@ -27,6 +27,13 @@ File create_unlinked(const std::string& directory, File::Caching wanted) {
   return file;
 }
 
+void fail_damaged(const std::string& path, std::uint64_t offset) {
+  throw Error(ErrorCode::io,
+              "read " + path + " at byte " + std::to_string(offset) +
+                  ": what lies there is not what was written; check the disk and its file system",
+              path, static_cast<std::int64_t>(offset));
+}
+
 // While `live` extents are written, being written or not yet read, `file` stays as it is.
 struct ScratchFiles::Scratch {
   std::string directory;
@@ -90,11 +97,7 @@ void ScratchFiles::read(std::byte* into, std::size_t bytes, const Extent& extent
 }
 
 void ScratchFiles::fail_damaged(const Extent& extent) const {
-  const std::string& path = files_[extent.file]->file->path();
-  throw Error(ErrorCode::io,
-              "read " + path + " at byte " + std::to_string(extent.offset) +
-                  ": what lies there is not what was written; check the disk and its file system",
-              path, static_cast<std::int64_t>(extent.offset));
+  sortcore::fail_damaged(files_[extent.file]->file->path(), extent.offset);
 }
 
 void ScratchFiles::discard(const Extent& extent) { files_[extent.file]->drop(); }

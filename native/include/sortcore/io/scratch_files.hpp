@@ -16,6 +16,9 @@ namespace sortcore {
 // A new file in `directory` that has no name, so that it vanishes with its last user. Throws Error(io).
 File create_unlinked(const std::string& directory, File::Caching wanted);
 
+// Throws Error(io) for what is not as it was written to a scratch file.
+[[noreturn]] void fail_damaged(const std::string& path, std::uint64_t offset);
+
 // A place in the scratch files.
 struct Extent {
   std::uint32_t file;

@@ -50,7 +50,7 @@ class TextOrder(NamedTuple):
 class TextReport:
     """What a sort by keys did: the `lines` written, and how many `runs` memory divided them into; 0 if into none.
 
-    `spilled_bytes` went to scratch files; `packed_bytes` of them were packed to `packed_to_bytes`, as `spill_reason` says.
+    `spilled_bytes` went to scratch files; `packed_bytes` of them were packed to `packed_to_bytes`, for a reason.
     """
 
     lines: int

@@ -14,6 +14,7 @@ from planner.errors import IoFailureError
 from planner.native import core
 from planner.sorting.keyed import TextOrder, find_disorder, sort_text
 from planner.sorting.keys import parse_key
+from planner.sorting.local import Spill
 from tests.sorting.gnu_reference import Case, compare, expected, random_case, split
 
 GNU_SORT = shutil.which("sort") or ""

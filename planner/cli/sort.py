@@ -97,11 +97,10 @@ def sort(
     sources, lines = sources or [], lines or keys.format == "lines"
     layout = {"record_size": record_size, "key_offset": key_offset, "key_size": key_size, "lines": lines}
     shared: dict[str, Any] = {"force": force, "explain": explain, "json": json, "limits": limits}
-    on_ray = cluster.ray is not None
+    is_text, on_ray = lines or keys.are_given, cluster.ray is not None
     if not on_ray and sort_text_or_tables(sources, output, keys, layout, others=bool(more_output), **shared):
         return
     outputs = [output, *(more_output or ())]
-    is_text = lines or keys.are_given
     inputs = files_among(sources) if on_ray and is_text else sources
     require_inputs(inputs, outputs, temp_dirs=limits["temp_dirs"], force=force)
     if on_ray:

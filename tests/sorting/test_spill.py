@@ -113,15 +113,15 @@ stretches = st.lists(
 )
 
 
-def text_of(kinds: list[tuple[str, int, int]]) -> list[bytes]:
+def text_of(shapes: list[tuple[str, int, int]]) -> list[bytes]:
     lines: list[bytes] = []
-    for kind, count, seed in kinds:
+    for shape, count, seed in shapes:
         random = np.random.default_rng(seed)
-        if kind == "noise":
+        if shape == "noise":
             lines += noise(count)[:-1].split(b"\n")
-        elif kind == "equal":
+        elif shape == "equal":
             lines += [b"the same line again and again"] * count
-        elif kind == "long":
+        elif shape == "long":
             lines += [random.bytes(3).hex().encode() * 2_000 for _ in range(min(count, 40))]
         else:
             lines += [b"2026-11-21T%05d host%d: it is done" % (n, n % 7) for n in random.integers(0, 86_400, count)]
@@ -129,9 +129,9 @@ def text_of(kinds: list[tuple[str, int, int]]) -> list[bytes]:
 
 
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(kinds=stretches, spill=st.sampled_from(["plain", "lz4", "auto"]), threads=st.integers(1, 2))
-def test_any_mixture_comes_back(tmp_path: Path, kinds: list[tuple[str, int, int]], spill: Spill, threads: int) -> None:
-    lines = text_of(kinds)
+@given(shapes=stretches, spill=st.sampled_from(["plain", "lz4", "auto"]), threads=st.integers(1, 2))
+def test_any_mixture_comes_back(tmp_path: Path, shapes: list[tuple[str, int, int]], spill: Spill, threads: int) -> None:
+    lines = text_of(shapes)
     (tmp_path / "in").write_bytes(b"".join(line + b"\n" for line in lines))
     core.sort_files(
         [str(tmp_path / "in")], [str(tmp_path / "out")], lines=True, passes=2, memory_bytes=16_000_000, threads=threads,

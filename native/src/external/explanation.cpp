@@ -37,6 +37,17 @@ std::string spilled_words(const ExternalPlan& plan, const SortReport& report) {
 
 }  // namespace
 
+std::vector<Choice> explain_disks(std::span<const DeviceDepth> depths) {
+  std::vector<Choice> choices;
+  for (const DeviceDepth& depth : depths) {
+    std::string places;
+    for (const std::string& directory : depth.on.directories)
+      places += (places.empty() ? "" : ", ") + directory;
+    choices.push_back({"queue depth of " + places, std::to_string(depth.choice.depth), depth.choice.reason});
+  }
+  return choices;
+}
+
 std::vector<Choice> explain_one_pass(const OnePassPlan& plan, const PlanRequest& request,
                                      const File& output) {
   return {

@@ -44,9 +44,12 @@ struct ScratchFiles::Scratch {
   std::uint64_t reserved_bytes = 0;
   bool can_reserve = true;
 
-  std::uint64_t take(std::size_t bytes, File::Caching wanted) {
+  std::uint64_t take(std::size_t bytes, File::Caching wanted, const Disks* disks) {
     const std::lock_guard lock(mutex);
-    if (!file) file.emplace(create_unlinked(directory, wanted));
+    if (!file) {
+      file.emplace(create_unlinked(directory, wanted));
+      if (disks != nullptr) file->keep_to(*disks);
+    }
     if (can_reserve && used_bytes + bytes > reserved_bytes) reserve(bytes);
     ++live;
     return std::exchange(used_bytes, used_bytes + bytes);
@@ -72,7 +75,8 @@ struct ScratchFiles::Scratch {
   }
 };
 
-ScratchFiles::ScratchFiles(std::vector<std::string> directories, File::Caching wanted) : wanted_(wanted) {
+ScratchFiles::ScratchFiles(std::vector<std::string> directories, File::Caching wanted, const Disks* disks)
+    : wanted_(wanted), disks_(disks) {
   for (std::size_t group = 0; group < groups; ++group) {
     for (const std::string& directory : directories) {
       files_.push_back(std::make_unique<Scratch>());
@@ -87,7 +91,7 @@ Extent ScratchFiles::write(const std::byte* from, std::size_t bytes, std::size_t
   const std::size_t directories = files_.size() / groups;
   const auto index = static_cast<std::uint32_t>(group * directories + turn_.fetch_add(1) % directories);
   Scratch& scratch = *files_[index];
-  const Extent extent{index, scratch.take(round_up_to_pages(bytes), wanted_)};
+  const Extent extent{index, scratch.take(round_up_to_pages(bytes), wanted_, disks_)};
   scratch.file->write_exactly(from, bytes, extent.offset);
   return extent;
 }

@@ -54,6 +54,7 @@ struct SortReport {
   std::uint64_t partitions_split_again = 0;
   std::vector<PhaseReport> phases;
   std::vector<Choice> choices;
+  std::vector<Choice> disks;  // until they join the choices in the end
 };
 
 // Begins when a phase does, and reports what happened since.

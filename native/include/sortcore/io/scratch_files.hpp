@@ -33,8 +33,9 @@ class ScratchFiles {
  public:
   static constexpr std::size_t groups = 8;
 
-  // Opens nothing yet: a sort that fits in memory needs no scratch.
-  ScratchFiles(std::vector<std::string> directories, File::Caching wanted);
+  // Opens nothing yet: a sort that fits in memory needs no scratch. Transfers keep to the limits of `disks`,
+  // if there are any, which must outlive this.
+  ScratchFiles(std::vector<std::string> directories, File::Caching wanted, const Disks* disks = nullptr);
   ~ScratchFiles();
 
   // Writes `bytes` to a new extent of whole pages. Throws Error(io) naming directory and offset.
@@ -49,6 +50,7 @@ class ScratchFiles {
   struct Scratch;
 
   File::Caching wanted_;
+  const Disks* disks_;
   std::atomic<std::uint32_t> turn_{0};
   std::vector<std::unique_ptr<Scratch>> files_;  // directory by directory within a group
 };

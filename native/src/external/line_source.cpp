@@ -1,6 +1,7 @@
 #include "sortcore/external/line_source.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "lines/newlines.hpp"
@@ -97,9 +98,10 @@ LineSample sample_lines(File& file, std::uint64_t bytes, const Lz4* lz4) {
     const std::uint64_t offset = bytes / windows * i / page_bytes * page_bytes;
     const auto part = static_cast<std::size_t>(std::min<std::uint64_t>(bytes - offset, window_bytes));
     if (part == 0) break;
-    file.read_exactly(sample.data() + seen, part, offset);
+    std::byte* const window = sample.data() + i * window_bytes;  // begins on a page
+    file.read_exactly(window, part, offset);
+    std::memmove(sample.data() + seen, window, part);
     seen += part;
-    if (part < window_bytes) break;
   }
   const auto text = std::as_const(sample).first(seen);
   return {std::max<std::uint64_t>(seen / (count_newlines(text) + 1), 1), packed_share(text, lz4)};

@@ -70,6 +70,10 @@ StoredChunk PackedScratch::write(std::span<const std::byte> chunk, std::size_t g
 
 void PackedScratch::read(std::byte* into, const StoredChunk& chunk) {
   read_bytes_ += chunk.stored_bytes;
+  read_all(into, chunk);
+}
+
+void PackedScratch::read_all(std::byte* into, const StoredChunk& chunk) {
   if (!chunk.is_packed()) return files_.read(into, chunk.bytes, chunk.extent);
   Borrowed buffer(*this);
   files_.read(buffer.data(), chunk.stored_bytes, chunk.extent);
@@ -80,7 +84,7 @@ void PackedScratch::read(std::byte* into, const StoredChunk& chunk) {
 
 std::size_t PackedScratch::read_beginning(std::byte* into, std::size_t bytes, const StoredChunk& chunk) {
   if (chunk.is_packed()) {
-    read(into, chunk);
+    read_all(into, chunk);
     return chunk.stored_bytes;
   }
   files_.read(into, bytes, chunk.extent);

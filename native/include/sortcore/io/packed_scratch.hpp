@@ -39,7 +39,8 @@ class PackedScratch {
   // Reads all of it into `into`, which needs room for its bytes rounded up to pages. Throws Error(io) also
   // for a packed one that is not as it was written, naming the scratch file.
   void read(std::byte* into, const StoredChunk& chunk);
-  // Reads at least its first `bytes`. Returns the bytes read from the disk.
+  // Reads at least its first `bytes`, for a sample: returns the bytes read from the disk, and does not count
+  // them below.
   std::size_t read_beginning(std::byte* into, std::size_t bytes, const StoredChunk& chunk);
   // It will not be read again.
   void discard(const StoredChunk& chunk) { files_.discard(chunk.extent); }
@@ -53,6 +54,7 @@ class PackedScratch {
 
  private:
   class Borrowed;
+  void read_all(std::byte* into, const StoredChunk& chunk);
   std::size_t pack(std::span<const std::byte> chunk, std::span<std::byte> into) const noexcept;
 
   ScratchFiles& files_;

@@ -107,6 +107,7 @@ def sort_files(
     queue_depth: int = 0,
     allow_direct: bool = True,
     passes: int = 0,
+    spill: str = "auto",
     progress: Progress | None = None,
 ) -> dict[str, Any]: ...
 
@@ -327,9 +328,10 @@ def sort_text(
     temporary_directories: Sequence[bytes] = (),
     threads: int = 0,
     most_merged: int = 0,
+    spill: str = "auto",
     progress: Progress | None = None,
-) -> tuple[int, int]:
-    """Return the lines written and the runs that were sorted apart, 0 if memory held all lines at once."""
+) -> dict[str, Any]:
+    """Return the fields of `planner.sorting.keyed.TextReport`."""
 
 def default_memory_bytes() -> int:
     """Return four fifths of the memory that is available, as sorts take that are given none."""

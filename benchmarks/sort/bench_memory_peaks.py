@@ -50,6 +50,8 @@ CASES = {
     "records, typed key": Case("records", ("--key", "0:8:u64le")),
     "lines": Case("lines", ("--lines",)),
     "lines, two keys": Case("lines", ("--key", "2,2", "--key", "1,1r")),
+    "lines, packed": Case("lines", ("--lines", "--spill", "lz4")),
+    "lines, a key, packed": Case("lines", ("--key", "2,2", "--spill", "lz4")),
     "lines, unique": Case("lines", ("--unique", "--lines")),
     "lines, gz": Case("lines.gz", ("--lines",)),
     "CSV": Case("csv", CSV_KEYS),

@@ -77,7 +77,7 @@ FloorReport copy_floor(const std::string& input, const std::string& output,
   to.set_size(bytes);
   Monitor monitor(nullptr);
   BlockPool blocks(monitor, plan.block_bytes, plan.blocks);
-  ScratchFiles scratch({temporary_directory}, plan.chunk_bytes, File::Caching::direct);
+  ScratchFiles scratch({temporary_directory}, File::Caching::direct);
   const auto length = [&](std::uint64_t offset, std::size_t most) {
     return static_cast<std::size_t>(std::min<std::uint64_t>(most, bytes - offset));
   };

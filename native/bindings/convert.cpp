@@ -1,7 +1,5 @@
 #include "convert.hpp"
 
-#include <string>
-
 namespace py = pybind11;
 
 namespace sortcore::python {
@@ -22,6 +20,13 @@ void refuse_overlap(std::span<const std::byte> a, std::span<const std::byte> b) 
   if (a.data() < b.data() + b.size() && b.data() < a.data() + a.size()) {
     throw py::value_error("input and output overlap in memory");
   }
+}
+
+Spill to_spill(const std::string& word) {
+  if (word == "auto") return Spill::automatic;
+  if (word == "lz4") return Spill::lz4;
+  if (word == "plain") return Spill::plain;
+  throw py::value_error("spill must be auto, lz4 or plain, not " + word);
 }
 
 U128 to_u128(const py::int_& value) {

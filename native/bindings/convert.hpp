@@ -5,7 +5,9 @@
 
 #include <cstddef>
 #include <span>
+#include <string>
 
+#include "sortcore/external/packing.hpp"
 #include "sortcore/records/record_format.hpp"
 #include "sortcore/u128.hpp"
 
@@ -39,6 +41,9 @@ void refuse_overlap(std::span<const std::byte> a, std::span<const std::byte> b);
 // Throws ValueError outside 0 ... 2^128 - 1.
 U128 to_u128(const pybind11::int_& value);
 pybind11::int_ from_u128(U128 value);
+
+// "auto", "lz4" or "plain"; throws ValueError for any other word.
+Spill to_spill(const std::string& word);
 
 inline pybind11::bytes to_bytes(std::span<const std::byte> bytes) {
   return pybind11::bytes(reinterpret_cast<const char*>(bytes.data()), bytes.size());

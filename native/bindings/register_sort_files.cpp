@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "convert.hpp"
 #include "register.hpp"
 #include "sortcore/external/sort_files.hpp"
 
@@ -38,17 +39,19 @@ py::dict report_dict(const SortReport& report) {
     choices.append(py::dict(py::arg("name") = choice.name, py::arg("value") = choice.value,
                             py::arg("reason") = choice.reason));
   }
-  return py::dict(py::arg("mode") = report.mode, py::arg("records") = report.records,
-                  py::arg("input_bytes") = report.input_bytes, py::arg("seconds") = report.seconds,
-                  py::arg("input_bytes_read") = report.input_bytes_read,
-                  py::arg("sample_bytes_read") = report.sample_bytes_read,
-                  py::arg("temporary_bytes_written") = report.temporary_bytes_written,
-                  py::arg("temporary_bytes_read") = report.temporary_bytes_read,
-                  py::arg("output_bytes_written") = report.output_bytes_written,
-                  py::arg("kept_bytes") = report.kept_bytes, py::arg("partitions") = report.partitions,
-                  py::arg("one_key_partitions") = report.one_key_partitions,
-                  py::arg("partitions_split_again") = report.partitions_split_again,
-                  py::arg("phases") = phases, py::arg("choices") = choices);
+  return py::dict(
+      py::arg("mode") = report.mode, py::arg("records") = report.records,
+      py::arg("input_bytes") = report.input_bytes, py::arg("seconds") = report.seconds,
+      py::arg("input_bytes_read") = report.input_bytes_read,
+      py::arg("sample_bytes_read") = report.sample_bytes_read,
+      py::arg("temporary_bytes_written") = report.temporary_bytes_written,
+      py::arg("temporary_bytes_read") = report.temporary_bytes_read,
+      py::arg("output_bytes_written") = report.output_bytes_written,
+      py::arg("kept_bytes") = report.kept_bytes, py::arg("spilled_bytes") = report.spilled_bytes,
+      py::arg("packed_bytes") = report.packed_bytes, py::arg("packed_to_bytes") = report.packed_to_bytes,
+      py::arg("partitions") = report.partitions, py::arg("one_key_partitions") = report.one_key_partitions,
+      py::arg("partitions_split_again") = report.partitions_split_again, py::arg("phases") = phases,
+      py::arg("choices") = choices);
 }
 
 py::dict sort_paths(std::vector<std::string> inputs, std::vector<std::string> outputs,
@@ -56,7 +59,7 @@ py::dict sort_paths(std::vector<std::string> inputs, std::vector<std::string> ou
                     std::uint32_t record_bytes, std::uint32_t key_offset, std::uint32_t key_bytes, bool lines,
                     std::optional<std::uint64_t> line_key_bytes, bool stable, std::uint64_t memory_bytes,
                     unsigned threads, unsigned queue_depth, bool allow_direct, unsigned passes,
-                    Progress* progress) {
+                    const std::string& spill, Progress* progress) {
   if (passes > 2) throw py::value_error("passes must be 1, 2, or 0 to choose");
   SortFilesRequest request;
   request.inputs = std::move(inputs);
@@ -71,6 +74,7 @@ py::dict sort_paths(std::vector<std::string> inputs, std::vector<std::string> ou
   request.queue_depth = queue_depth;
   request.allow_direct = allow_direct;
   request.passes = static_cast<SortFilesRequest::Passes>(passes);
+  request.spill = to_spill(spill);
   const SortReport report = [&] {
     const py::gil_scoped_release unlocked;
     return sort_files(request, progress);
@@ -87,7 +91,7 @@ void register_sort_files(py::module_& module) {
              py::arg("key_offset") = 0, py::arg("key_bytes") = 10, py::arg("lines") = false,
              py::arg("line_key_bytes") = py::none(), py::arg("stable") = false, py::arg("memory_bytes") = 0,
              py::arg("threads") = 0, py::arg("queue_depth") = 0, py::arg("allow_direct") = true,
-             py::arg("passes") = 0, py::arg("progress") = py::none());
+             py::arg("passes") = 0, py::arg("spill") = "auto", py::arg("progress") = py::none());
 }
 
 }  // namespace sortcore::python

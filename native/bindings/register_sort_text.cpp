@@ -108,11 +108,11 @@ KeyOrder make_order(const std::vector<PartGiven>& parts, const std::optional<std
   return order;
 }
 
-py::tuple sort_paths(const std::vector<std::string>& inputs, std::string output, const KeyOrder& order,
-                     const std::vector<std::uint64_t>& first_bytes, std::string prologue,
-                     std::uint64_t first_row, bool unique, bool merge, bool durable, std::uint64_t most_lines,
-                     std::uint64_t memory_bytes, std::vector<std::string> temporary_directories,
-                     unsigned threads, unsigned most_merged, Progress* progress) {
+py::dict sort_paths(const std::vector<std::string>& inputs, std::string output, const KeyOrder& order,
+                    const std::vector<std::uint64_t>& first_bytes, std::string prologue,
+                    std::uint64_t first_row, bool unique, bool merge, bool durable, std::uint64_t most_lines,
+                    std::uint64_t memory_bytes, std::vector<std::string> temporary_directories,
+                    unsigned threads, unsigned most_merged, const std::string& spill, Progress* progress) {
   TextSortRequest request;
   request.inputs = make_sources(inputs, first_bytes);
   request.prologue = std::move(prologue);
@@ -127,11 +127,15 @@ py::tuple sort_paths(const std::vector<std::string>& inputs, std::string output,
   request.temporary_directories = std::move(temporary_directories);
   request.threads = threads;
   request.most_merged = most_merged;
+  request.spill = to_spill(spill);
   const TextSortReport report = [&] {
     const py::gil_scoped_release unlocked;
     return sort_text(request, progress);
   }();
-  return py::make_tuple(report.lines, report.runs);
+  return py::dict(
+      py::arg("lines") = report.lines, py::arg("runs") = report.runs,
+      py::arg("spilled_bytes") = report.spilled_bytes, py::arg("packed_bytes") = report.packed_bytes,
+      py::arg("packed_to_bytes") = report.packed_to_bytes, py::arg("spill_reason") = report.spill_reason);
 }
 
 py::bytes sort_buffer(const py::buffer& text, const KeyOrder& order, bool unique) {
@@ -212,7 +216,7 @@ void register_sort_text(py::module_& module) {
              py::arg("first_row") = 1, py::arg("unique") = false, py::arg("merge") = false,
              py::arg("durable") = false, py::arg("most_lines") = UINT64_MAX, py::arg("memory_bytes") = 0,
              py::arg("temporary_directories") = std::vector<std::string>{}, py::arg("threads") = 0,
-             py::arg("most_merged") = 0, py::arg("progress") = py::none());
+             py::arg("most_merged") = 0, py::arg("spill") = "auto", py::arg("progress") = py::none());
   module.def("default_memory_bytes", &default_memory_bytes);
   module.def("sorted_text", &sort_buffer, py::arg("text"), py::arg("order"), py::kw_only(),
              py::arg("unique") = false);

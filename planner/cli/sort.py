@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import Argument, CallbackParam, Context, Option
 
@@ -27,6 +27,11 @@ _MoreOutput = Annotated[
     list[Path] | None, Option(help="Where the result goes on, perhaps on another disk: each file has an equal share.")
 ]
 _TempDir = Annotated[list[Path] | None, Option(help="Disks for temporary files; beside the output otherwise.")]
+
+_Spill = Annotated[
+    Literal["auto", "lz4", "plain"],
+    Option(help="How temporary files are written: packed with LZ4, plain, or packed while processors wait for disks."),
+]
 
 
 def _require_source(ctx: Context, parameter: CallbackParam, value: list[Path]) -> list[Path]:
@@ -59,6 +64,7 @@ def sort(
     key_size: KeySize = None,
     lines: Annotated[bool, Option("--lines", help="Sort newline-terminated text by its lines.")] = False,
     stable: Annotated[bool, Option("--stable", help="Keep the order of equal keys.")] = False,
+    spill: _Spill = "auto",
     keys: KeyOptions,
     cluster: RayOptions,
     force: Force = False,
@@ -87,15 +93,14 @@ def sort(
     Example: planner sort --format parquet --key time:desc --key id events/ sorted.json --ray 10.0.0.1:6379
     """
     limits: dict[str, Any] = {"threads": threads, "stable": stable, "temp_dirs": temp_dir or ()}
-    limits["memory_bytes"] = None if memory is None else parse_size(memory)
+    limits |= {"memory_bytes": None if memory is None else parse_size(memory), "spill": spill}
     sources, lines = sources or [], lines or keys.format == "lines"
     layout = {"record_size": record_size, "key_offset": key_offset, "key_size": key_size, "lines": lines}
-    shared: dict[str, Any] = {"force": force, "json": json, "limits": limits}
-    on_ray = cluster.ray is not None
+    shared: dict[str, Any] = {"force": force, "explain": explain, "json": json, "limits": limits}
+    is_text, on_ray = lines or keys.are_given, cluster.ray is not None
     if not on_ray and sort_text_or_tables(sources, output, keys, layout, others=bool(more_output), **shared):
         return
     outputs = [output, *(more_output or ())]
-    is_text = lines or keys.are_given
     inputs = files_among(sources) if on_ray and is_text else sources
     require_inputs(inputs, outputs, temp_dirs=limits["temp_dirs"], force=force)
     if on_ray:
@@ -126,6 +131,8 @@ def _refuse_on_ray(
         raise BadInputError("--stable is for one machine: leave it out, or leave out --ray")
     if limits["threads"] or limits["temp_dirs"]:
         raise BadInputError("--threads and --temp-dir are for one machine: Ray and the nodes' environment say both")
+    if limits["spill"] != "auto":
+        raise BadInputError("--spill is for one machine: leave it out, or leave out --ray")
     if (layout["record_size"], layout["key_offset"], layout["key_size"]) != (100, 0, None):
         raise BadInputError(
             "with --ray the manifest says --record-size, --key-offset and --key-size; of text say --key 1.6,1.17"
@@ -147,7 +154,8 @@ def _explained(report: SortReport) -> str:
     moved = [
         f"read {format_bytes(report.input_bytes_read)} of input and {format_bytes(report.sample_bytes_read)} of sample",
         f"temporary {format_bytes(report.temporary_bytes_written)} written, "
-        f"{format_bytes(report.temporary_bytes_read)} read; {format_bytes(report.kept_bytes)} kept in memory",
+        f"{format_bytes(report.temporary_bytes_read)} read, for {format_bytes(report.spilled_bytes)}; "
+        f"{format_bytes(report.kept_bytes)} kept in memory",
         f"output {format_bytes(report.output_bytes_written)} written",
     ]
     phases = []

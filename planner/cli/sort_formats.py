@@ -20,6 +20,7 @@ def sort_text_or_tables(
     *,
     others: bool,
     force: bool,
+    explain: bool,
     json: bool,
     limits: dict[str, Any],
 ) -> bool:
@@ -42,10 +43,12 @@ def sort_text_or_tables(
         return True
     require_inputs(sources, [output], temp_dirs=limits["temp_dirs"], force=force, is_text=True)
     if keys.format == "parquet":
+        if limits["spill"] != "auto":
+            raise BadInputError("--spill is for text and records: Parquet is spilled as pyarrow writes it")
         of_parquet = {name: limits[name] for name in ("memory_bytes", "threads", "temp_dirs")}
         sort_parquet_files(sources, output, keys, json=json, **of_parquet)
     else:
-        sort_by_keys(sources, output, keys, **shared, **limits)
+        sort_by_keys(sources, output, keys, explain=explain, **shared, **limits)
     return True
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -12,14 +12,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from typer import Exit, Option
 
 from planner.cli import key_options
-from planner.cli.console import show_json, talk
+from planner.cli.console import show_json, show_text, talk
 from planner.cli.progress import watched
 from planner.cli.text_files import notes_on_columns
 from planner.errors import BadInputError
-from planner.units import format_duration
+from planner.units import format_bytes, format_duration
 
 if TYPE_CHECKING:
+    from planner.sorting.keyed import TextReport
     from planner.sorting.keys import Key
+    from planner.sorting.local import Spill
     from planner.sorting.text_files import CsvColumns, TextJob
 
 _DISORDER = 1
@@ -83,9 +85,11 @@ def sort_by_keys(
     span: Span | None,
     record_bytes: int,
     stable: bool,
+    spill: Spill,
     memory_bytes: int | None,
     threads: int | None,
     temp_dirs: Sequence[Path],
+    explain: bool,
     json: bool,
 ) -> None:
     """Sort text or records and say what was done; `-` is standard input or output.
@@ -105,20 +109,35 @@ def sort_by_keys(
         "memory_bytes": left_for_sorting(memory_bytes) if memory_bytes else 0,
         "temp_dirs": tuple(str(path) for path in temp_dirs) or (str(output.parent),),
         "threads": threads or 0,
+        "spill": spill,
     }
     job = _job(sources, options, lines=lines, span=span, record_bytes=record_bytes, stable=stable, **limits)
     began = time.monotonic()
     with watched(["read", "write"]) as progress:
-        written, runs = run_interruptible(lambda shown: sort_text_files(job, shown), progress)
+        report = run_interruptible(lambda shown: sort_text_files(job, shown), progress)
     seconds = time.monotonic() - began
     what = "rows" if job.csv else "records" if record_bytes else "lines"
     if not job.csv and job.order.separator and not to_stdout:
         for note in chain.from_iterable(notes_on_columns(source, job.order.separator) for source in sources):
             talk(f"note: {note}")
     if json and not to_stdout:
-        show_json({what: written, "runs": runs, "seconds": seconds})
+        show_json({what: report.lines, "seconds": seconds, **_spilled(report)})
     else:
-        talk(f"{written} {what} in {format_duration(seconds)}, {f'{runs} runs merged' if runs else 'in memory'}")
+        where = f"{report.runs} runs merged" if report.runs else "in memory"
+        talk(f"{report.lines} {what} in {format_duration(seconds)}, {where}")
+        if explain and not to_stdout:
+            show_text(_explained(report))
+
+
+def _spilled(report: TextReport) -> dict[str, Any]:
+    return {name: value for name, value in asdict(report).items() if name != "lines"}
+
+
+def _explained(report: TextReport) -> str:
+    spilled = format_bytes(report.spilled_bytes)
+    if report.packed_bytes:
+        spilled += f", of which {format_bytes(report.packed_bytes)} packed to {format_bytes(report.packed_to_bytes)}"
+    return f"spilled: {spilled} ({report.spill_reason})"
 
 
 def check_text(

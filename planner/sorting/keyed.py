@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
 from planner.native import Progress, core, core_errors
 from planner.sorting.keys import Key
+
+if TYPE_CHECKING:
+    from planner.sorting.local import Spill
 
 
 class TextOrder(NamedTuple):
@@ -42,6 +46,21 @@ class TextOrder(NamedTuple):
         )
 
 
+@dataclass(frozen=True)
+class TextReport:
+    """What a sort by keys did: the `lines` written, and how many `runs` memory divided them into; 0 if into none.
+
+    `spilled_bytes` went to scratch files; `packed_bytes` of them were packed to `packed_to_bytes`, for a reason.
+    """
+
+    lines: int
+    runs: int
+    spilled_bytes: int
+    packed_bytes: int
+    packed_to_bytes: int
+    spill_reason: str
+
+
 def sort_text(
     inputs: Sequence[str],
     output: str = "",
@@ -54,12 +73,13 @@ def sort_text(
     temp_dirs: Sequence[str] = (),
     threads: int = 0,
     most_merged: int = 0,
+    spill: Spill = "auto",
     first_bytes: Sequence[int] = (),
     prologue: bytes = b"",
     first_row: int = 1,
     progress: Progress | None = None,
-) -> tuple[int, int]:
-    """Sort the lines of `inputs` into `output`; return the lines written, and how many runs memory divided them into.
+) -> TextReport:
+    """Sort the lines of `inputs` into `output`.
 
     `-` is standard input, no output standard output. The output may be an input. With `merge` the inputs are sorted
     already; of the result the first `most_lines` are written. With `durable` an output file is on disk before it gets
@@ -70,7 +90,7 @@ def sort_text(
     a wrong row of CSV.
     """
     with core_errors():
-        return core.sort_text(
+        report = core.sort_text(
             [os.fsencode(path) for path in inputs],
             os.fsencode(output),
             order.for_core(),
@@ -82,11 +102,13 @@ def sort_text(
             temporary_directories=[os.fsencode(path) for path in temp_dirs],
             threads=threads,
             most_merged=most_merged,
+            spill=spill,
             first_bytes=list(first_bytes),
             prologue=prologue,
             first_row=first_row,
             progress=progress,
         )
+    return TextReport(**report)
 
 
 def find_disorder(path: str, *, order: TextOrder, first_byte: int = 0, first_row: int = 1) -> tuple[int, bytes] | None:

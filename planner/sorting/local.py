@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
 
 from planner.errors import BadInputError
 from planner.native import Progress, core, run_interruptible
 
 StrPath = str | os.PathLike[str]
+Spill = Literal["auto", "lz4", "plain"]
+"""How what does not fit in memory is written to scratch files."""
 DEFAULT_KEY_BYTES = 10
 """Of the sort benchmark's records."""
 
@@ -85,7 +87,8 @@ class Choice:
 class SortReport:
     """What a sort did. In two passes each record is read and written twice, less the `kept_bytes` that memory held.
 
-    `records` are lines if lines were sorted.
+    `records` are lines if lines were sorted. `spilled_bytes` went to scratch files; `packed_bytes` of them were packed
+    to `packed_to_bytes`. The temporary bytes are what the disks moved for it.
     """
 
     mode: str
@@ -98,6 +101,9 @@ class SortReport:
     temporary_bytes_read: int
     output_bytes_written: int
     kept_bytes: int
+    spilled_bytes: int
+    packed_bytes: int
+    packed_to_bytes: int
     partitions: int
     one_key_partitions: int
     partitions_split_again: int
@@ -121,6 +127,7 @@ def sort_file(
     key_size: int | None = None,
     lines: bool = False,
     stable: bool = False,
+    spill: Spill = "auto",
     temp_dirs: Sequence[StrPath] = (),
     progress: Progress | None = None,
 ) -> SortReport:
@@ -130,6 +137,9 @@ def sort_file(
     the key of a line is its bytes from `key_offset` on, `key_size` of them at most, to its end if that is None; a last
     line without a newline gets one. Keys compare as unsigned bytes. With `stable` equal keys keep the order of the
     input, several files counting as one after another; otherwise they do so in one pass only.
+
+    `spill` says how what does not fit in memory is written: packed with "lz4", or "plain". With "auto" text is packed
+    while processors wait for disks, if a sample of it shrinks.
 
     Several outputs get about equal, consecutive shares of the sorted records; files on different disks work at once.
 
@@ -153,6 +163,7 @@ def sort_file(
             stable=stable,
             memory_bytes=memory_bytes or 0,
             threads=threads or 0,
+            spill=spill,
             progress=watched,
         ),
         progress,

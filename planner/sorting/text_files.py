@@ -6,14 +6,17 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from planner.errors import BadInputError, IoFailureError, PlannerError
 from planner.native import Progress, core, core_errors
 from planner.sorting.compression import SUFFIXES, Pipe, Source, compressor, open_source
 from planner.sorting.csv_keys import FirstRow, parse_column_key, read_first_row
-from planner.sorting.keyed import TextOrder, find_disorder, sort_text
+from planner.sorting.keyed import TextOrder, TextReport, find_disorder, sort_text
 from planner.sorting.keys import Key
+
+if TYPE_CHECKING:
+    from planner.sorting.local import Spill
 
 _WHOLE_LINES: Final = TextOrder()
 QUOTE: Final = b'"'
@@ -49,6 +52,7 @@ class TextJob:
     memory_bytes: int = 0
     temp_dirs: tuple[str, ...] = ()
     threads: int = 0
+    spill: Spill = "auto"
 
     @property
     def compression(self) -> str | None:
@@ -70,8 +74,8 @@ class _Opened:
     first_row: int = 1
 
 
-def sort_text_files(job: TextJob, progress: Progress) -> tuple[int, int]:
-    """Sort; return the lines written, a header not among them, and the runs that memory divided them into.
+def sort_text_files(job: TextJob, progress: Progress) -> TextReport:
+    """Sort; a header is not among the lines of the report.
 
     The output appears whole or not at all. Raises BadInputError for damaged or truncated compression by the input's
     name, and for rows by theirs; else as `sort_text`.
@@ -90,6 +94,7 @@ def sort_text_files(job: TextJob, progress: Progress) -> tuple[int, int]:
             memory_bytes=job.memory_bytes,
             temp_dirs=job.temp_dirs,
             threads=job.threads,
+            spill=job.spill,
             progress=progress,
         )
 

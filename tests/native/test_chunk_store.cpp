@@ -28,13 +28,20 @@ constexpr std::chrono::seconds looks_again{20};
 
 enum class Way { take, take_any, drain };
 
+constexpr std::size_t chunk_bytes = 3 * page_bytes;  // one page packs to no less
+
+// Half of the chunks shrink.
+std::byte byte_at(std::uint64_t number, std::size_t place) {
+  return static_cast<std::byte>(number % 2 == 0 ? number : RandomSequence::mix(number * chunk_bytes + place));
+}
+
 // Chunks for some partitions go through a small store, as in the two passes.
 class Passage {
  public:
   Passage(const std::string& directory, Progress& progress, RandomSequence& random)
       : random_(random),
         monitor_(&progress, looks_again),
-        scratch_({directory}, page_bytes, File::Caching::direct),
+        scratch_({directory}, File::Caching::direct),
         plan_(random_plan(random)),
         store_(monitor_, scratch_, plan_) {
     for (std::size_t i = 0; i < plan_.partitions; ++i) {
@@ -45,6 +52,7 @@ class Passage {
 
   void fill() {
     store_.start_spilling(random_.below(4 * plan_.chunks));
+    store_.watch(&clock_, 1);
     ThreadGroup group(monitor_);
     group.start(plan_.queue_depth, [&] { store_.spill_while_needed(clock_); });
     group.start(1, [&] { store_.touch_ahead(); });
@@ -53,6 +61,7 @@ class Passage {
       store_.stop_spilling();
     });
     group.join();
+    store_.watch(nullptr, 0);
   }
 
   void empty() {
@@ -72,7 +81,9 @@ class Passage {
  private:
   static ExternalPlan random_plan(RandomSequence& random) {
     ExternalPlan plan;
-    plan.chunk_bytes = page_bytes;
+    plan.chunk_bytes = chunk_bytes;
+    plan.packing = static_cast<Packing>(random.below(3));
+    plan.pack_buffers = plan.packing == Packing::never ? 0 : 1;
     plan.low_water_chunks = 1 + random.below(2);
     plan.chunks = plan.low_water_chunks + 1 + random.below(random.below(3) == 0 ? 8 : 2);
     plan.partitions = 2 + random.below(3);
@@ -85,31 +96,35 @@ class Passage {
     const auto to = static_cast<Partition>(random_.below(ways_.size()));
     if (ways_[to] == Way::take && filled_[to].size() == plan_.chunks) return;
     const ChunkStore::Chunk chunk = store_.acquire(clock_);
+    const auto bytes = static_cast<std::uint32_t>(sizeof number + random_.below(chunk_bytes - sizeof number));
+    for (std::size_t i = 0; i < bytes; ++i) store_.data(chunk)[i] = byte_at(number, i);
     std::memcpy(store_.data(chunk), &number, sizeof number);
-    const auto bytes = static_cast<std::uint32_t>(sizeof number + random_.below(page_bytes - sizeof number));
     store_.add(to, {chunk, bytes, static_cast<std::uint32_t>(filled_[to].size())});
     filled_[to].insert(number);
   }
 
   Numbers numbers_in(Partition partition) {
     Numbers numbers;
-    const auto note = [&](const std::byte* data) {
+    const auto note = [&](const std::byte* data, std::size_t bytes) {
       std::uint64_t number = 0;
       std::memcpy(&number, data, sizeof number);
       numbers.insert(number);
+      for (std::size_t i = sizeof number; i < bytes; ++i)
+        if (data[i] != byte_at(number, i)) check::fail(__FILE__, __LINE__, "a chunk has changed");
     };
     if (ways_[partition] == Way::take) {
       const auto chunks = store_.take(partition, clock_);
-      for (const auto& filled : chunks) note(store_.data(filled.chunk));
+      for (const auto& filled : chunks) note(store_.data(filled.chunk), filled.bytes);
       for (const auto& filled : chunks) store_.release(filled.chunk);
     } else if (ways_[partition] == Way::take_any) {
       while (const auto filled = store_.take_any(partition, clock_)) {
-        note(store_.data(filled->chunk));
+        note(store_.data(filled->chunk), filled->bytes);
         store_.release(filled->chunk);
       }
     } else {
-      Buffer buffer(page_bytes);
-      while (store_.drain(partition, buffer.data(), clock_, true)) note(buffer.data());
+      Buffer buffer(chunk_bytes);
+      while (const auto drained = store_.drain(partition, buffer.data(), clock_, true))
+        note(buffer.data(), drained->bytes);
     }
     return numbers;
   }
@@ -132,6 +147,8 @@ ExternalPlan tiny_plan(RandomSequence& random) {
   plan.threads = static_cast<unsigned>(1 + random.below(2));
   plan.queue_depth = static_cast<unsigned>(1 + random.below(3));
   plan.stable = random.below(2) == 0;
+  plan.packing = static_cast<Packing>(random.below(3));
+  plan.pack_buffers = plan.packing == Packing::never ? 0 : 2 * plan.queue_depth;
   plan.grain_bytes = 1;
   plan.chunk_bytes = 1'000 + random.below(4'000);
   plan.longest_line_bytes = plan.chunk_bytes;
@@ -193,7 +210,7 @@ void sort_text(const TemporaryDirectory& directory, const lines::Text& text, con
   report.input_bytes = text.size();
   std::vector<OutputFile> outputs;
   outputs.emplace_back(directory / "out", File::Caching::buffered);
-  ScratchFiles scratch({directory.path()}, plan.chunk_bytes, File::Caching::buffered);
+  ScratchFiles scratch({directory.path()}, File::Caching::buffered);
   LineFilesSource source({InputFile{&input, text.size()}}, plan);
   sort_in_two_passes(source, *line_items({}), outputs, scratch, plan, &progress, report);
   lines::Text sorted(outputs.front().size());

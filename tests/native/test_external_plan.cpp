@@ -106,6 +106,7 @@ TEST(plans_divide_the_memory_given) {
       request.format = {1, 0, 1};
       request.mean_line_bytes = 1 + random.below(500);
     }
+    request.packing.packing = static_cast<Packing>(random.below(3));
     ExternalPlan plan;
     try {
       plan = plan_two_passes(request);
@@ -113,8 +114,10 @@ TEST(plans_divide_the_memory_given) {
       CHECK(error.code() == ErrorCode::too_little_memory);
       continue;
     }
-    CHECK(plan.blocks * plan.block_bytes + plan.chunks * plan.chunk_bytes + plan.scratch_bytes <=
+    CHECK(plan.blocks * plan.block_bytes + (plan.chunks + plan.pack_buffers) * plan.chunk_bytes +
+              plan.scratch_bytes <=
           request.memory_bytes);
+    CHECK(plan.pack_buffers == (plan.packing == Packing::never ? 0 : 2 * plan.queue_depth));
     check_units(plan);
     CHECK(plan.chunk_bytes <= plan.block_bytes);
     // Distributors cannot keep all chunks: see chunk_store.hpp. A partition is split into two at least.

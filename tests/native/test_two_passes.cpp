@@ -66,6 +66,7 @@ SortFilesRequest two_pass_request(const TemporaryDirectory& directory, RandomSeq
   request.threads = static_cast<unsigned>(1 + random.below(3));
   request.queue_depth = static_cast<unsigned>(1 + random.below(4));
   request.allow_direct = random.below(2) == 0;
+  request.spill = static_cast<Spill>(random.below(3));
   return request;
 }
 
@@ -90,7 +91,7 @@ SortReport sort_misled(const TemporaryDirectory& directory, const ItemType& item
   report.input_bytes = input.size();
   std::vector<OutputFile> outputs;
   outputs.emplace_back(directory / "out", File::Caching::buffered);
-  ScratchFiles scratch({directory.path()}, plan.chunk_bytes, File::Caching::buffered);
+  ScratchFiles scratch({directory.path()}, File::Caching::buffered);
   Misleading<Source> source({InputFile{&input, input.size()}}, format...);
   sort_in_two_passes(source, items, outputs, scratch, plan, nullptr, report);
   outputs.front().commit();

@@ -1,9 +1,9 @@
 /* Makes file calls fail, wait or dawdle on purpose; preloaded into a process that sorts.
  *
- * FAULT_CALL   the call to disturb: pread, pwrite, fallocate, ftruncate, fsync, rename
+ * FAULT_CALL   the call to disturb: pread, pwrite, fallocate, ftruncate, fsync, rename, dlopen (of LZ4 only)
  * FAULT_NTH    the first call to disturb, counted from 1
  * FAULT_KIND   short (half of what was asked), eintr (every second call from then on), slow (a tenth of a second more
- *              from then on), stop (the process, until someone continues it, and slow from then on), or an errno's number
+ *              from then on), damage (a byte of what is read from a file without a name), stop (the process, until someone continues it, and slow from then on), or an errno's number
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -13,12 +13,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
 
 static atomic_long calls;
 
-enum verdict { PASS, SHORT, FAIL };
+enum verdict { PASS, SHORT, DAMAGE, FAIL };
 
 static enum verdict judge(const char* call) {
   const char* wanted = getenv("FAULT_CALL");
@@ -41,6 +42,7 @@ static enum verdict judge(const char* call) {
     usleep(100 * 1000);
     return PASS;
   }
+  if (strcmp(kind, "damage") == 0) return DAMAGE;
   if (now > nth) return PASS;
   errno = atoi(kind);
   return FAIL;
@@ -59,7 +61,16 @@ static size_t shortened(size_t bytes) { return bytes > 1 ? bytes / 2 + 1 : bytes
 ssize_t pread(int fd, void* to, size_t bytes, off_t offset) {
   REAL(pread);
   const enum verdict verdict = judge("pread");
-  return verdict == FAIL ? -1 : real(fd, to, verdict == SHORT ? shortened(bytes) : bytes, offset);
+  if (verdict == FAIL) return -1;
+  const ssize_t got = real(fd, to, verdict == SHORT ? shortened(bytes) : bytes, offset);
+  struct stat about;
+  if (verdict == DAMAGE && got > 0 && fstat(fd, &about) == 0 && about.st_nlink == 0) ((char*)to)[got / 3] ^= 1;
+  return got;
+}
+
+void* dlopen(const char* name, int flags) {
+  REAL(dlopen);
+  return name != NULL && strstr(name, "liblz4") != NULL && judge("dlopen") == FAIL ? NULL : real(name, flags);
 }
 
 ssize_t pwrite(int fd, const void* from, size_t bytes, off_t offset) {

@@ -14,6 +14,7 @@ from planner.errors import IoFailureError
 from planner.native import core
 from planner.sorting.keyed import TextOrder, find_disorder, sort_text
 from planner.sorting.keys import parse_key
+from planner.sorting.local import Spill
 from tests.sorting.gnu_reference import Case, compare, expected, random_case, split
 
 GNU_SORT = shutil.which("sort") or ""
@@ -154,15 +155,18 @@ def by_first_number(line: bytes) -> int:
     return int(line.split(b",")[0])
 
 
-def test_little_memory_spills_sorted_runs_and_merges_them(tmp_path: Path) -> None:
+@pytest.mark.parametrize("spill", ["plain", "lz4"])
+def test_little_memory_spills_sorted_runs_and_merges_them(tmp_path: Path, spill: Spill) -> None:
     case = big_case(120_000)
     (tmp_path / "in").write_bytes(case.text)
-    lines, runs = sort_text(
+    report = sort_text(
         [str(tmp_path / "in")], str(tmp_path / "out"), order=order_of(case), memory_bytes=1, temp_dirs=[str(tmp_path)],
-        most_merged=2,
+        most_merged=2, spill=spill,
     )  # fmt: skip
-    assert lines == 120_000
-    assert runs > 1
+    assert report.lines == 120_000
+    assert report.runs > 1
+    assert report.spilled_bytes >= len(case.text)
+    assert (report.packed_bytes == report.spilled_bytes > report.packed_to_bytes > 0) == (spill == "lz4")
     ordered = sorted(split(case.text, b"\n"), key=by_first_number)
     assert (tmp_path / "out").read_bytes() == b"".join(line + b"\n" for line in ordered)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "out"]

@@ -26,7 +26,8 @@ from planner.errors import PlannerError
 from planner.native import core
 from planner.sorting.local import sort_file
 try:
-    print(sort_file(sys.argv[1], sys.argv[2], memory_bytes=int(sys.argv[3]), lines=sys.argv[4] == "lines").mode)
+    form, spill = sys.argv[4].split(",") if "," in sys.argv[4] else (sys.argv[4], "plain")
+    print(sort_file(sys.argv[1], sys.argv[2], memory_bytes=int(sys.argv[3]), lines=form == "lines", spill=spill).mode)
 except PlannerError as error:
     print(error, file=sys.stderr)
     sys.exit(error.exit_code)
@@ -48,9 +49,9 @@ def shim(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return library
 
 
-@pytest.fixture(params=["records", "lines"])
+@pytest.fixture(params=["records", "lines", "lines,lz4"])
 def form(request: pytest.FixtureRequest) -> str:
-    """What is sorted: the same bytes count as records, or as text."""
+    """What is sorted: the same bytes count as records, or as text, which may be packed when it is spilled."""
     return str(request.param)
 
 

@@ -115,7 +115,7 @@ def test_several_runs_and_records_of_one_run(tmp_path: Path) -> None:
         inputs=(str(tmp_path / "a"), str(tmp_path / "b.gz")), output=str(tmp_path / "out.gz"), order=order, merge=True,
         most_lines=1000,
     )  # fmt: skip
-    assert sort_text_files(job, Progress())[0] == 1000
+    assert sort_text_files(job, Progress()).lines == 1000
     assert gzip.decompress((tmp_path / "out.gz").read_bytes()) == wanted[:16000]
 
 

@@ -166,7 +166,8 @@ def test_compressed_text_in_and_out(tmp_path: Path, form: str) -> None:
     job = TextJob(
         inputs=(str(tmp_path / "in"),), output=str(tmp_path / f"out.{form}"), order=TextOrder(keys=(parse_key("1n"),))
     )
-    assert sort_text_files(job, Progress()) == (3000, 0)
+    report = sort_text_files(job, Progress())
+    assert (report.lines, report.runs, report.spilled_bytes) == (3000, 0, 0)
     assert OPENED[form]((tmp_path / f"out.{form}").read_bytes()) == b"".join(sorted(lines, key=int))
     assert sorted_text(tmp_path, COMPRESSED[form](b"n\n2\n1\n"), csv=CsvColumns(keys=("n",))) == b"n\n1\n2\n"
 

@@ -14,7 +14,8 @@ ChunkStore::ChunkStore(Monitor& monitor, ScratchFiles& scratch, const ExternalPl
       loading_due_(monitor),
       loaded_(monitor),
       written_(monitor),
-      scratch_(scratch),
+      scratch_(scratch, plan.chunk_bytes, plan.pack_buffers > 0 ? Lz4::of_the_system() : nullptr),
+      packing_(plan.packing, plan.threads),
       chunk_bytes_(plan.chunk_bytes),
       low_water_(plan.low_water_chunks),
       least_room_(plan.threads),
@@ -120,6 +121,11 @@ void ChunkStore::start_spilling(std::uint64_t chunks_to_come) {
   spill_stopped_ = false;
 }
 
+void ChunkStore::watch(const StageClock* clock, unsigned threads) {
+  const auto lock = monitor_.lock();
+  packing_.watch(clock, threads);
+}
+
 void ChunkStore::stop_spilling() {
   const auto lock = monitor_.lock();
   spill_stopped_ = true;
@@ -151,14 +157,15 @@ void ChunkStore::spill_one(std::unique_lock<std::mutex>& lock, StageClock& clock
   contents_[partition].in_memory.pop_back();
   ++contents_[partition].under_way;
   ++spilling_;
+  const bool packs = packing_.is_on();
   if (can_spill()) spilling_due_.notify_one();
   lock.unlock();
-  const Extent extent = scratch_.write(data(victim.chunk), victim.bytes, group_of(partition));
+  const StoredChunk stored = scratch_.write({data(victim.chunk), victim.bytes}, group_of(partition), packs);
   clock.bytes += victim.bytes;
   lock.lock();
   --spilling_;
   --contents_[partition].under_way;
-  contents_[partition].on_disk.push_back({extent, victim.bytes, victim.sequence});
+  contents_[partition].on_disk.push_back({stored, victim.sequence});
   spilled_bytes_ += victim.bytes;
   give_back(victim.chunk);
   written_.notify_all();
@@ -171,9 +178,8 @@ std::uint64_t ChunkStore::sample_chunks(Partition partition, std::size_t most_by
   for (const FilledChunk& filled : content.in_memory)
     visit({data(filled.chunk), std::min<std::size_t>(filled.bytes, most_bytes)});
   for (const WrittenChunk& written : content.on_disk) {
-    const std::size_t bytes = std::min<std::size_t>(written.bytes, most_bytes);
-    scratch_.read(window.data(), bytes, written.extent);
-    bytes_read += bytes;
+    const std::size_t bytes = std::min<std::size_t>(written.stored.bytes, most_bytes);
+    bytes_read += scratch_.read_beginning(window.data(), bytes, written.stored);
     visit(window.first(bytes));
   }
   return bytes_read;

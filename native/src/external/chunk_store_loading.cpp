@@ -62,14 +62,14 @@ std::optional<ChunkStore::Load> ChunkStore::next_load(StageClock& clock) {
 }
 
 void ChunkStore::load(const Load& load, StageClock& clock) {
-  scratch_.read(data(load.into), load.from.bytes, load.from.extent);
-  scratch_.discard(load.from.extent);
-  clock.bytes += load.from.bytes;
+  const StoredChunk& stored = load.from.stored;
+  scratch_.read(data(load.into), stored);
+  scratch_.discard(stored);
+  clock.bytes += stored.bytes;
   const auto lock = monitor_.lock();
   Content& content = contents_[load.partition];
   --content.under_way;
-  content.in_memory.push_back({load.into, load.from.bytes, load.from.sequence});
-  loaded_bytes_ += load.from.bytes;
+  content.in_memory.push_back({load.into, stored.bytes, load.from.sequence});
   monitor_.count_hand_over();
   if (load.partition == awaited_ && (any_will_do_ || is_complete(content))) loaded_.notify_one();
   written_.notify_all();
@@ -154,13 +154,13 @@ ChunkStore::Drained ChunkStore::drain_from_disk(Content& content, std::unique_lo
                                                 std::byte* into, StageClock& clock) {
   const WrittenChunk written = content.on_disk.front();
   content.on_disk.pop_front();
-  content.bytes -= written.bytes;
-  loaded_bytes_ += written.bytes;
+  const StoredChunk& stored = written.stored;
+  content.bytes -= stored.bytes;
   lock.unlock();
-  scratch_.read(into, written.bytes, written.extent);
-  scratch_.discard(written.extent);
-  clock.bytes += written.bytes;
-  return {written.bytes, written.sequence};
+  scratch_.read(into, stored);
+  scratch_.discard(stored);
+  clock.bytes += stored.bytes;
+  return {stored.bytes, written.sequence};
 }
 
 }  // namespace sortcore

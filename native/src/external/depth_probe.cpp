@@ -1,5 +1,6 @@
 #include "sortcore/external/depth_probe.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -8,6 +9,7 @@
 #include "sortcore/buffer.hpp"
 #include "sortcore/clock.hpp"
 #include "sortcore/error.hpp"
+#include "sortcore/io/disk.hpp"
 #include "sortcore/io/scratch_files.hpp"
 #include "sortcore/threads.hpp"
 
@@ -108,6 +110,40 @@ std::string describe(std::span<const DepthTrial> trials) {
     words += (words.empty() ? "" : ", ") + std::string(rate);
   }
   return words + " GB/s";
+}
+
+std::vector<DeviceDirectories> by_device(std::span<const std::string> directories) {
+  std::vector<DeviceDirectories> devices;
+  for (const std::string& directory : directories) {
+    const std::uint64_t device = device_of(directory);
+    auto found = std::ranges::find(devices, device, &DeviceDirectories::device);
+    if (found == devices.end()) found = devices.insert(devices.end(), {device, {}});
+    if (std::ranges::find(found->directories, directory) == found->directories.end())
+      found->directories.push_back(directory);
+  }
+  return devices;
+}
+
+std::vector<DeviceDepth> choose_depths(std::span<const std::string> directories,
+                                       const TryDirectory& try_one) {
+  std::vector<DeviceDepth> depths;
+  for (DeviceDirectories& on : by_device(directories)) {
+    const DepthChoice choice = try_one(on.directories.front());
+    depths.push_back({std::move(on), choice});
+  }
+  return depths;
+}
+
+unsigned transfers_at_once(std::span<const DeviceDepth> depths, std::span<const std::uint64_t> devices,
+                           unsigned usual) {
+  constexpr unsigned most = 2 * DepthProbe::deepest;  // blocks would become small
+  unsigned sum = 0;
+  for (const std::uint64_t device : std::set<std::uint64_t>(devices.begin(), devices.end())) {
+    const auto tried =
+        std::ranges::find(depths, device, [](const DeviceDepth& depth) { return depth.on.device; });
+    sum += tried == depths.end() ? usual : tried->choice.depth;
+  }
+  return std::clamp(sum, 1U, std::max(most, usual));
 }
 
 DepthChoice choose_depth_by_trial(std::span<const std::string> directories, unsigned usual,

@@ -86,6 +86,7 @@ PhaseReport distribute(const SortContext& context, BlockSource& source, Division
   ThreadsLeft distributors_left(distributors);
   ThreadGroup group(context.monitor);
   tell_what_is_to_come(context, fresh_bytes, distributors * partitions.size());
+  context.store.watch(&clocks.distributing, distributors);
   group.start(1, [&] { context.store.touch_ahead(); });
   group.start(plan.queue_depth, [&] { context.store.spill_while_needed(clocks.writing); });
   group.start(distributors, [&] {
@@ -98,6 +99,7 @@ PhaseReport distribute(const SortContext& context, BlockSource& source, Division
     if (readers.leave()) queue.close();
   });
   group.join();
+  context.store.watch(nullptr, 0);
   return watch.report("distribute", {report_stage("read", plan.queue_depth, clocks.reading),
                                      report_stage("distribute", distributors, clocks.distributing),
                                      report_stage("write temporary", plan.queue_depth, clocks.writing)});

@@ -26,7 +26,27 @@ std::string held_reason(const SortReport& report) {
          " went to scratch files";
 }
 
+// Of all that went to scratch files.
+std::string spilled_words(const ExternalPlan& plan, const SortReport& report) {
+  if (report.spilled_bytes == 0) return plan.packing == Packing::never ? "plain" : "nothing";
+  if (report.packed_bytes == 0) return "plain, " + bytes(report.spilled_bytes);
+  const std::string packed = bytes(report.packed_bytes) + " packed to " + bytes(report.packed_to_bytes);
+  if (report.packed_bytes == report.spilled_bytes) return "lz4, " + packed;
+  return "lz4 and plain, " + packed + ", " + bytes(report.spilled_bytes - report.packed_bytes) + " plain";
+}
+
 }  // namespace
+
+std::vector<Choice> explain_disks(std::span<const DeviceDepth> depths) {
+  std::vector<Choice> choices;
+  for (const DeviceDepth& depth : depths) {
+    std::string places;
+    for (const std::string& directory : depth.on.directories)
+      places += (places.empty() ? "" : ", ") + directory;
+    choices.push_back({"queue depth of " + places, std::to_string(depth.choice.depth), depth.choice.reason});
+  }
+  return choices;
+}
 
 std::vector<Choice> explain_one_pass(const OnePassPlan& plan, const PlanRequest& request,
                                      const File& output) {
@@ -56,6 +76,7 @@ std::vector<Choice> explain_two_passes(const ExternalPlan& plan, const SortRepor
       {"chunk", bytes(plan.chunk_bytes), std::to_string(plan.chunks) + " of them, for temporary transfers"},
       {"low water", std::to_string(plan.low_water_chunks) + " chunks", "fewer free ones send data to disk"},
       {"held", bytes(report.kept_bytes), held_reason(report)},
+      {"spilled", spilled_words(plan, report), plan.packing_reason},
       {"largest partition", bytes(plan.partition_limit_bytes), "a larger one is split again"},
       {"equal keys", plan.stable ? "in the order of the input" : "in any order",
        plan.stable ? "asked for: one thread distributes" : "not asked to be stable"},

@@ -120,6 +120,11 @@ ExternalPlan begin_plan(const PlanRequest& request, const Grain& grain) {
   plan.queue_depth = request.queue_depth;
   plan.queue_depth_reason = request.queue_depth_reason;
   plan.stable = request.stable;
+  plan.packing = request.packing.packing;
+  plan.packing_reason = request.packing.reason;
+  // Most threads move chunks when a partition is split: as many read as write. Else one may drain a
+  // partition.
+  plan.pack_buffers = plan.packing == Packing::never ? 0 : 2 * plan.queue_depth;
   plan.grain_bytes = grain.bytes;
   plan.direct = grain.direct;
   plan.padded = grain.padded;
@@ -175,6 +180,7 @@ void plan_chunks(ExternalPlan& plan, const PlanRequest& request, const Transfers
     plan.chunk_bytes = chunk_size(plan, memory / (share * plan.threads * plan.partitions),
                                   static_cast<std::size_t>(largest));
     plan.chunks = lines ? memory / plan.chunk_bytes : most_chunks(plan, request, memory);
+    plan.chunks = static_cast<std::size_t>(less(plan.chunks, plan.pack_buffers));
     plan.low_water_chunks = std::max<std::size_t>(plan.chunks / free_share, plan.queue_depth + plan.threads);
     if (is_enough(plan, request)) break;
   }
@@ -204,6 +210,11 @@ ExternalPlan divide_memory(const PlanRequest& request) {
   const bool pays =
       gained > 0 && (held == request.input_bytes || gained > request.input_bytes / worthwhile_share);
   return pays && is_enough(small, request) ? small : large;
+}
+
+PlanRequest without_packing(PlanRequest request) {
+  request.packing = {Packing::never, "this memory has no room for packing"};
+  return request;
 }
 
 // More memory than the request has, found by halving, that is enough where a little less is not.
@@ -248,6 +259,7 @@ Grain choose_grain(const PlanRequest& request) {
 ExternalPlan plan_two_passes(const PlanRequest& request) {
   ExternalPlan plan = divide_memory(request);
   if (is_enough(plan, request)) return plan;
+  if (request.packing.packing != Packing::never) return plan_two_passes(without_packing(request));
   throw Error(ErrorCode::too_little_memory,
               std::to_string(request.memory_bytes) + " bytes of memory are too few to sort " +
                   std::to_string(request.input_bytes) + " bytes in two passes with " +

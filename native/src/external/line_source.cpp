@@ -1,10 +1,12 @@
 #include "sortcore/external/line_source.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "lines/newlines.hpp"
 #include "sortcore/buffer.hpp"
+#include "sortcore/external/packing.hpp"
 #include "sortcore/lines/line_format.hpp"
 #include "sortcore/lines/line_stretch.hpp"
 
@@ -87,21 +89,22 @@ std::span<const std::byte> LineFilesSource::usable(std::span<const std::byte> wi
   return begin ? window.subspan(*begin) : window.last(0);
 }
 
-std::uint64_t mean_line_bytes(File& file, std::uint64_t bytes) {
+LineSample sample_lines(File& file, std::uint64_t bytes, const Lz4* lz4) {
   constexpr std::uint64_t windows = 64;
   constexpr std::size_t window_bytes = 2 * page_bytes;
-  Buffer window(window_bytes);
-  std::uint64_t seen = 0;
-  std::uint64_t lines = 1;
+  Buffer sample(windows * window_bytes);
+  std::size_t seen = 0;
   for (std::uint64_t i = 0; i < windows; ++i) {
     const std::uint64_t offset = bytes / windows * i / page_bytes * page_bytes;
     const auto part = static_cast<std::size_t>(std::min<std::uint64_t>(bytes - offset, window_bytes));
     if (part == 0) break;
-    file.read_exactly(window.data(), part, offset);
+    std::byte* const window = sample.data() + i * window_bytes;  // begins on a page
+    file.read_exactly(window, part, offset);
+    std::memmove(sample.data() + seen, window, part);
     seen += part;
-    lines += count_newlines(window.first(part));
   }
-  return std::max<std::uint64_t>(seen / lines, 1);
+  const auto text = std::as_const(sample).first(seen);
+  return {std::max<std::uint64_t>(seen / (count_newlines(text) + 1), 1), packed_share(text, lz4)};
 }
 
 }  // namespace sortcore

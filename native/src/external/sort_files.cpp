@@ -136,11 +136,19 @@ PlanRequest plan_request(const SortFilesRequest& request, const OpenInputs& inpu
   return wanted;
 }
 
-std::uint64_t least_mean_line_bytes(OpenInputs& inputs) {
-  std::uint64_t least = UINT64_MAX;
-  for (std::size_t i = 0; i < inputs.files.size(); ++i)
-    least = std::min(least, mean_line_bytes(inputs.files[i], inputs.sizes[i]));
-  return least;
+// Learns from a sample how long lines are, and what LZ4 makes of them.
+void look_at_lines(const SortFilesRequest& request, OpenInputs& inputs, PlanRequest& wanted) {
+  const Lz4* const lz4 = Lz4::of_the_system();
+  wanted.mean_line_bytes = UINT64_MAX;
+  std::optional<double> share;
+  for (std::size_t i = 0; i < inputs.files.size(); ++i) {
+    const LineSample sample =
+        sample_lines(inputs.files[i], inputs.sizes[i], request.spill == Spill::automatic ? lz4 : nullptr);
+    wanted.mean_line_bytes = std::min(wanted.mean_line_bytes, sample.mean_line_bytes);
+    const double of_all = static_cast<double>(inputs.sizes[i]) / static_cast<double>(inputs.total_bytes);
+    if (sample.packed_share) share = share.value_or(0) + of_all * *sample.packed_share;
+  }
+  wanted.packing = choose_packing(request.spill, lz4, share);
 }
 
 // A file may begin only where a page and, counted from the first file, a record does.
@@ -199,8 +207,29 @@ void run_one_pass(OpenInputs& inputs, std::vector<OutputFile>& outputs,
   report.choices = explain_one_pass(plan, wanted, outputs.front().file());
 }
 
-// Tries the disks that will be written, unless the depth was given or the input is small.
-void try_disks(const SortFilesRequest& request, PlanRequest& wanted, SortReport& report,
+std::vector<std::uint64_t> devices_of(std::span<const std::string> paths) {
+  std::vector<std::uint64_t> devices;
+  for (const std::string& path : paths) devices.push_back(device_of(path));
+  return devices;
+}
+
+std::vector<std::string> output_directories(const SortFilesRequest& request) {
+  std::vector<std::string> directories;
+  for (const std::string& output : request.outputs) directories.push_back(directory_of(output));
+  for (const std::string& replica : request.replicas) directories.push_back(directory_of(replica));
+  return directories;
+}
+
+// Enough for the disks of the inputs, for those of scratch files and for those of the outputs.
+unsigned depth_for_all(const SortFilesRequest& request, std::span<const DeviceDepth> depths) {
+  unsigned most = 0;
+  for (const auto& paths : {request.inputs, temporary_directories(request), output_directories(request)})
+    most = std::max(most, transfers_at_once(depths, devices_of(paths), default_queue_depth));
+  return most;
+}
+
+// Tries the disks that will be written, one after another, unless the depth was given or the input is small.
+void try_disks(const SortFilesRequest& request, PlanRequest& wanted, Disks& disks, SortReport& report,
                const Progress* progress) {
   if (request.queue_depth != 0) {
     wanted.queue_depth_reason = depth_was_given;
@@ -210,19 +239,24 @@ void try_disks(const SortFilesRequest& request, PlanRequest& wanted, SortReport&
   } else {
     const auto start = Clock::now();
     std::vector<std::string> directories = temporary_directories(request);
-    for (const std::string& output : request.outputs) directories.push_back(directory_of(output));
-    const DepthChoice choice = choose_depth_by_trial(directories, default_queue_depth, progress);
-    wanted.queue_depth = choice.depth;
-    wanted.queue_depth_reason = choice.reason;
+    std::ranges::move(output_directories(request), std::back_inserter(directories));
+    const auto depths = choose_depths(directories, [&](const std::string& directory) {
+      return choose_depth_by_trial({&directory, 1}, default_queue_depth, progress);
+    });
+    for (const DeviceDepth& depth : depths) disks.add(depth.on.device, depth.choice.depth);
+    wanted.queue_depth = depth_for_all(request, depths);
+    wanted.queue_depth_reason =
+        depths.size() == 1 ? depths.front().choice.reason : "for all disks that work at once; each was tried";
+    report.disks = explain_disks(depths);
     report.phases.push_back({"try disks", seconds_since(start), {}});
   }
 }
 
 void run_two_passes(const SortFilesRequest& request, OpenInputs& inputs, std::vector<OutputFile>& outputs,
-                    const PlanRequest& wanted, SortReport& report, Progress* progress) {
+                    const PlanRequest& wanted, const Disks& disks, SortReport& report, Progress* progress) {
   const ExternalPlan plan = plan_two_passes(without_excess(wanted));
   const auto caching = plan.direct ? File::Caching::direct : File::Caching::buffered;
-  ScratchFiles scratch(temporary_directories(request), plan.chunk_bytes, caching);
+  ScratchFiles scratch(temporary_directories(request), caching, &disks);
   std::vector<InputFile> sources;
   for (std::size_t i = 0; i < inputs.files.size(); ++i)
     sources.push_back({&inputs.files[i], inputs.sizes[i]});
@@ -241,15 +275,15 @@ void run_two_passes(const SortFilesRequest& request, OpenInputs& inputs, std::ve
 
 // How many lines there are is known only when they have been counted: if too many, the sort begins again.
 void sort_open_files(const SortFilesRequest& request, OpenInputs& inputs, std::vector<OutputFile>& outputs,
-                     const PlanRequest& wanted, SortReport& report, Progress* progress) {
+                     const PlanRequest& wanted, const Disks& disks, SortReport& report, Progress* progress) {
   if (!goes_in_one_pass(request, inputs, wanted))
-    return run_two_passes(request, inputs, outputs, wanted, report, progress);
+    return run_two_passes(request, inputs, outputs, wanted, disks, report, progress);
   try {
     run_one_pass(inputs, outputs, request.lines, wanted, report, progress);
   } catch (const Error& error) {
     const bool may_choose = request.passes == SortFilesRequest::Passes::automatic;
     if (!request.lines || !may_choose || error.code() != ErrorCode::too_little_memory) throw;
-    run_two_passes(request, inputs, outputs, wanted, report, progress);
+    run_two_passes(request, inputs, outputs, wanted, disks, report, progress);
   }
 }
 
@@ -264,22 +298,27 @@ SortReport sort_files(const SortFilesRequest& given, Progress* progress) {
     request.format = {.record_bytes = 1, .key_offset = 0, .key_bytes = 1};  // files of any size, whole pages
   }
   request.format.check();
+  Disks disks;
   OpenInputs inputs = open_inputs(request);
   check_outputs(request, inputs);
   PlanRequest wanted = plan_request(request, inputs);
   SortReport report;
   report.input_bytes = inputs.total_bytes;
-  try_disks(request, wanted, report, progress);
+  try_disks(request, wanted, disks, report, progress);
+  for (File& input : inputs.files) input.keep_to(disks);
   const bool direct = choose_grain(without_excess(wanted)).direct;
   if (direct) read_cold_directly(inputs);
-  if (request.lines) wanted.mean_line_bytes = least_mean_line_bytes(inputs);
+  wanted.packing = choose_packing(request.spill, Lz4::of_the_system(), std::nullopt);
+  if (request.lines) look_at_lines(request, inputs, wanted);
   std::vector<OutputFile> outputs;
   const auto caching = direct ? File::Caching::direct : File::Caching::buffered;
   for (std::size_t i = 0; i < request.outputs.size(); ++i) {
     outputs.emplace_back(request.outputs[i], caching);
     if (!request.replicas.empty()) outputs.back().add_replica(request.replicas[i], caching);
+    outputs.back().keep_to(disks);
   }
-  sort_open_files(request, inputs, outputs, wanted, report, progress);
+  sort_open_files(request, inputs, outputs, wanted, disks, report, progress);
+  std::ranges::move(std::exchange(report.disks, {}), std::back_inserter(report.choices));
   throw_if_cancelled(progress);
   OutputFile::commit(outputs);
   for (const OutputFile& output : outputs)

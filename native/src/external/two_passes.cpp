@@ -34,8 +34,11 @@ class TwoPassSort {
     report_.kept_bytes = report_.input_bytes - std::min(report_.input_bytes, store_.spilled_bytes());
     begin_phase(1);
     write(outputs);
-    report_.temporary_bytes_written = store_.spilled_bytes();
-    report_.temporary_bytes_read = store_.loaded_bytes();
+    report_.spilled_bytes = store_.spilled_bytes();
+    report_.temporary_bytes_written = store_.scratch().written_bytes();
+    report_.temporary_bytes_read = store_.scratch().read_bytes();
+    report_.packed_bytes = store_.scratch().packed_bytes();
+    report_.packed_to_bytes = store_.scratch().packed_to_bytes();
   }
 
  private:

@@ -37,11 +37,13 @@ File::File(int descriptor, std::string path, bool direct) noexcept
 File::File(File&& other) noexcept
     : descriptor_(std::exchange(other.descriptor_, -1)),
       path_(std::move(other.path_)),
+      disk_(other.disk_),
       direct_(other.direct_.load()) {}
 
 File& File::operator=(File&& other) noexcept {
   std::swap(descriptor_, other.descriptor_);
   std::swap(path_, other.path_);
+  std::swap(disk_, other.disk_);
   direct_ = other.direct_.exchange(direct_);
   return *this;
 }
@@ -113,6 +115,7 @@ std::uint64_t File::size() const {
 }
 
 void File::read_exactly(std::byte* into, std::size_t bytes, std::uint64_t offset) {
+  const Disk::Slot slot(disk_, Disk::Transfer::read);
   std::size_t done = 0;
   while (done < bytes) {
     const bool direct = is_direct();
@@ -133,6 +136,7 @@ void File::read_exactly(std::byte* into, std::size_t bytes, std::uint64_t offset
 }
 
 void File::write_exactly(const std::byte* from, std::size_t bytes, std::uint64_t offset) {
+  const Disk::Slot slot(disk_, Disk::Transfer::write);
   std::size_t done = 0;
   while (done < bytes) {
     const bool direct = is_direct();

@@ -105,6 +105,11 @@ void OutputFile::write_exactly(const std::byte* bytes, std::size_t size, std::ui
   for (OutputFile& replica : replicas_) replica.write_exactly(bytes, size, offset);
 }
 
+void OutputFile::keep_to(const Disks& disks) noexcept {
+  file_.keep_to(disks);
+  for (OutputFile& replica : replicas_) replica.keep_to(disks);
+}
+
 void OutputFile::set_size(std::uint64_t bytes) {
   bytes_ = bytes;
   file_.preallocate(0, bytes);

@@ -11,7 +11,7 @@
 namespace sortcore {
 namespace {
 
-constexpr std::uint64_t stride_bytes = 128'000'000;
+constexpr std::uint64_t stride_bytes = 31'250 * page_bytes;
 
 }  // namespace
 
@@ -27,6 +27,13 @@ File create_unlinked(const std::string& directory, File::Caching wanted) {
   return file;
 }
 
+void fail_damaged(const std::string& path, std::uint64_t offset) {
+  throw Error(ErrorCode::io,
+              "read " + path + " at byte " + std::to_string(offset) +
+                  ": what lies there is not what was written; check the disk and its file system",
+              path, static_cast<std::int64_t>(offset));
+}
+
 // While `live` extents are written, being written or not yet read, `file` stays as it is.
 struct ScratchFiles::Scratch {
   std::string directory;
@@ -37,9 +44,12 @@ struct ScratchFiles::Scratch {
   std::uint64_t reserved_bytes = 0;
   bool can_reserve = true;
 
-  std::uint64_t take(std::size_t bytes, File::Caching wanted) {
+  std::uint64_t take(std::size_t bytes, File::Caching wanted, const Disks* disks) {
     const std::lock_guard lock(mutex);
-    if (!file) file.emplace(create_unlinked(directory, wanted));
+    if (!file) {
+      file.emplace(create_unlinked(directory, wanted));
+      if (disks != nullptr) file->keep_to(*disks);
+    }
     if (can_reserve && used_bytes + bytes > reserved_bytes) reserve(bytes);
     ++live;
     return std::exchange(used_bytes, used_bytes + bytes);
@@ -47,7 +57,7 @@ struct ScratchFiles::Scratch {
 
   // A nearly full disk may still hold what is needed: only a write can tell, and reports it.
   void reserve(std::size_t bytes) {
-    const std::uint64_t stride = std::max<std::uint64_t>(stride_bytes / bytes, 1) * bytes;
+    const std::uint64_t stride = std::max<std::uint64_t>(stride_bytes, bytes);
     try {
       can_reserve = file->preallocate(reserved_bytes, stride);
       reserved_bytes += stride;
@@ -65,9 +75,8 @@ struct ScratchFiles::Scratch {
   }
 };
 
-ScratchFiles::ScratchFiles(std::vector<std::string> directories, std::size_t extent_bytes,
-                           File::Caching wanted)
-    : extent_bytes_(extent_bytes), wanted_(wanted) {
+ScratchFiles::ScratchFiles(std::vector<std::string> directories, File::Caching wanted, const Disks* disks)
+    : wanted_(wanted), disks_(disks) {
   for (std::size_t group = 0; group < groups; ++group) {
     for (const std::string& directory : directories) {
       files_.push_back(std::make_unique<Scratch>());
@@ -82,13 +91,17 @@ Extent ScratchFiles::write(const std::byte* from, std::size_t bytes, std::size_t
   const std::size_t directories = files_.size() / groups;
   const auto index = static_cast<std::uint32_t>(group * directories + turn_.fetch_add(1) % directories);
   Scratch& scratch = *files_[index];
-  const Extent extent{index, scratch.take(extent_bytes_, wanted_)};
+  const Extent extent{index, scratch.take(round_up_to_pages(bytes), wanted_, disks_)};
   scratch.file->write_exactly(from, bytes, extent.offset);
   return extent;
 }
 
 void ScratchFiles::read(std::byte* into, std::size_t bytes, const Extent& extent) {
   files_[extent.file]->file->read_exactly(into, bytes, extent.offset);
+}
+
+void ScratchFiles::fail_damaged(const Extent& extent) const {
+  sortcore::fail_damaged(files_[extent.file]->file->path(), extent.offset);
 }
 
 void ScratchFiles::discard(const Extent& extent) { files_[extent.file]->drop(); }

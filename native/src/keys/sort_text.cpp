@@ -102,11 +102,17 @@ class TextSort {
     if (progress_ != nullptr) progress_->begin_phase(0, total);
     output_.append(std::as_bytes(std::span(request_.prologue)));
     if (request_.inputs_are_sorted) {
+      // Only a merge in several rounds spills anything.
+      if (request_.spill == Spill::lz4) runs_.pack(choose_packing(request_.spill, Lz4::of_the_system(), {}));
       for (const TextSource& input : request_.inputs) runs_.add(input);
       merge();
     } else {
       sort();
     }
+    report_.spilled_bytes = runs_.packing().spilled_bytes;
+    report_.packed_bytes = runs_.packing().packed_bytes;
+    report_.packed_to_bytes = runs_.packing().packed_to_bytes;
+    report_.spill_reason = runs_.packing().choice().reason;
     throw_if_cancelled(progress_);  // a pipe may have ended because what filled it failed
     output_.finish();
     return report_;
@@ -197,6 +203,13 @@ class TextSort {
     return last == std::string_view::npos ? 0 : last + 1;
   }
 
+  // The first lines tell whether LZ4 makes them smaller; records are packed only if that is asked for.
+  void choose_packing_of(std::span<const std::byte> first) {
+    const Lz4* const lz4 = Lz4::of_the_system();
+    const bool is_sample = request_.spill == Spill::automatic && request_.order.record_bytes == 0;
+    runs_.pack(choose_packing(request_.spill, lz4, packed_share(first, is_sample ? lz4 : nullptr)));
+  }
+
   // Takes off `rest` what it sorts. Returns true when all is written.
   bool write_or_spill(std::span<const std::byte>& rest, std::uint64_t memory_bytes, bool is_end) {
     const std::size_t sorted = sorter_->sort(rest, memory_bytes, progress_);
@@ -204,6 +217,7 @@ class TextSort {
       write_sorted();
       return true;
     }
+    if (report_.runs == 0) choose_packing_of(rest.first(std::min(rest.size(), head_bytes)));
     runs_.add(*sorter_, progress_);
     ++report_.runs;
     rest = rest.subspan(sorted);

@@ -41,8 +41,12 @@ TextInput::TextInput(const File& scratch)
   if (descriptor_ < 0 || ::lseek(descriptor_, 0, SEEK_SET) != 0) fail("open failed", path_, errno);
 }
 
+TextInput::TextInput(std::unique_ptr<RunFile> run) : path_(run->path()), run_(std::move(run)) {}
+
 TextInput::TextInput(TextInput&& other) noexcept
-    : path_(std::move(other.path_)), descriptor_(std::exchange(other.descriptor_, -1)) {}
+    : path_(std::move(other.path_)),
+      run_(std::move(other.run_)),
+      descriptor_(std::exchange(other.descriptor_, -1)) {}
 
 TextInput::~TextInput() {
   if (descriptor_ > STDIN_FILENO) ::close(descriptor_);
@@ -79,6 +83,7 @@ void TextInput::read_at(std::byte* into, std::size_t bytes, std::uint64_t offset
 // A large part of a regular file is read by several threads; the end is looked for as in all else.
 std::size_t TextInput::read(std::byte* into, std::size_t most, unsigned threads) {
   constexpr std::size_t part_bytes = std::size_t{4} << 20;
+  if (run_) return run_->read(into, most);
   std::size_t have = 0;
   const std::uint64_t left = threads > 1 && most > part_bytes ? size_left().value_or(0) : 0;
   if (const std::size_t parts = std::min<std::uint64_t>(left, most) / part_bytes; parts > 1) {

@@ -3,11 +3,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "keys/run_file.hpp"
 #include "sortcore/io/file.hpp"
 #include "sortcore/keys/key_order.hpp"
 #include "sortcore/keys/sort_text.hpp"
@@ -21,6 +23,8 @@ class TextInput {
   explicit TextInput(const TextSource& source);
   // A scratch file, from its beginning.
   explicit TextInput(const File& scratch);
+  // A run that is packed.
+  explicit TextInput(std::unique_ptr<RunFile> run);
   TextInput(TextInput&& other) noexcept;
   TextInput& operator=(TextInput&&) = delete;
   ~TextInput();
@@ -36,6 +40,7 @@ class TextInput {
   void read_at(std::byte* into, std::size_t bytes, std::uint64_t offset) const;
 
   std::string path_;
+  std::unique_ptr<RunFile> run_;
   int descriptor_ = -1;
 };
 

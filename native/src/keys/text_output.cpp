@@ -100,6 +100,7 @@ void TextOutput::write_next(std::span<const std::byte> bytes) const {
 }
 
 void TextOutput::append(std::span<const std::byte> bytes) {
+  if (run_ != nullptr) return run_->append(bytes);
   if (!place_) return write_next(bytes);
   write_at(bytes, *place_);
   *place_ += bytes.size();

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 
+#include "keys/run_file.hpp"
 #include "sortcore/io/output_file.hpp"
 #include "sortcore/progress.hpp"
 
@@ -23,6 +24,8 @@ class TextOutput {
                       OutputFile::Durability durability = OutputFile::Durability::of_the_system);
   // A scratch file, which must outlive this.
   TextOutput(const File& scratch, const std::string& directory);
+  // A run that is packed, likewise.
+  explicit TextOutput(RunFile& run) : run_(&run), name_(run.path()) {}
   ~TextOutput();
   TextOutput(const TextOutput&) = delete;
   TextOutput& operator=(const TextOutput&) = delete;
@@ -48,6 +51,7 @@ class TextOutput {
   void find_place();
 
   OutputFile::Durability durability_ = OutputFile::Durability::of_the_system;
+  RunFile* run_ = nullptr;
   std::optional<OutputFile> file_;
   int descriptor_ = -1;
   bool owned_ = false;

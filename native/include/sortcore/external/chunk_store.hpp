@@ -23,6 +23,9 @@
 //   That can happen once for each chunk of A, so it ends. If no later partition has a chunk in memory, all
 //   chunks are A's, or being moved, which ends; not all can be A's while one of A is on the disk.
 // * `drain` needs no room, so a partition that it or `take_any` empties may have any size.
+// * Packing changes none of this. Who writes or reads a chunk packs or unpacks it, without the lock, in a
+//   buffer that is no chunk and that nobody waits for. What is packed takes a whole chunk again when it is
+//   back.
 //
 // Who is woken, and by whom. Nobody else changes what is waited for:
 //
@@ -46,9 +49,10 @@
 #include <vector>
 
 #include "sortcore/external/external_plan.hpp"
+#include "sortcore/external/packing.hpp"
 #include "sortcore/io/block_pool.hpp"
 #include "sortcore/io/monitor.hpp"
-#include "sortcore/io/scratch_files.hpp"
+#include "sortcore/io/packed_scratch.hpp"
 
 namespace sortcore {
 
@@ -92,6 +96,9 @@ class ChunkStore {
   // `chunks_to_come` will be asked for, about: if they are fewer in truth, too much is written, and if they
   // are more, the last of them wait for the disk.
   void start_spilling(std::uint64_t chunks_to_come);
+  // `clock` is that of the `threads` threads that compute, which tells whether packing takes time from them.
+  // Null when it goes.
+  void watch(const StageClock* clock, unsigned threads);
   // Whether there is room for all that is to come.
   bool holds_the_rest();
   void stop_spilling();
@@ -120,13 +127,13 @@ class ChunkStore {
   std::size_t chunks_of(Partition partition);
   std::size_t written_chunks_of(Partition partition);
 
+  // What went to the scratch files, as it was in memory; and what was moved for it.
   std::uint64_t spilled_bytes() const noexcept { return spilled_bytes_; }
-  std::uint64_t loaded_bytes() const noexcept { return loaded_bytes_; }
+  const PackedScratch& scratch() const noexcept { return scratch_; }
 
  private:
   struct WrittenChunk {
-    Extent extent;
-    std::uint32_t bytes;
+    StoredChunk stored;
     std::uint32_t sequence;
   };
   struct Content {
@@ -168,7 +175,8 @@ class ChunkStore {
   Condition loading_due_;
   Condition loaded_;
   Condition written_;
-  ScratchFiles& scratch_;
+  PackedScratch scratch_;
+  PackingSwitch packing_;
   std::size_t chunk_bytes_;
   std::size_t low_water_;
   std::uint64_t least_room_;  // whatever is to come
@@ -186,7 +194,6 @@ class ChunkStore {
   std::optional<Partition> awaited_;
   bool any_will_do_ = false;  // of its chunks
   std::uint64_t spilled_bytes_ = 0;
-  std::uint64_t loaded_bytes_ = 0;
 };
 
 }  // namespace sortcore

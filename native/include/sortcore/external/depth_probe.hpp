@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -42,6 +43,28 @@ struct DepthChoice {
   unsigned depth;
   std::string reason;
 };
+
+// Directories of one device, in the order in which they were given, each once.
+struct DeviceDirectories {
+  std::uint64_t device;
+  std::vector<std::string> directories;
+};
+std::vector<DeviceDirectories> by_device(std::span<const std::string> directories);
+
+// What was chosen for a device.
+struct DeviceDepth {
+  DeviceDirectories on;
+  DepthChoice choice;
+};
+
+// Chooses for one device after another, by a trial in one directory of each.
+using TryDirectory = std::function<DepthChoice(const std::string& directory)>;
+std::vector<DeviceDepth> choose_depths(std::span<const std::string> directories, const TryDirectory& try_one);
+
+// Transfers of one kind that keep all devices of these directories or files busy; of a device that was not
+// tried as many as usual.
+unsigned transfers_at_once(std::span<const DeviceDepth> depths, std::span<const std::uint64_t> devices,
+                           unsigned usual);
 
 // Tries and chooses, in words for `--explain`. A disk that cannot be tried is no reason to give up: whether
 // it holds the data will be seen. Throws Error(cancelled).

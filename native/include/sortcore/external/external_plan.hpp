@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 
+#include "sortcore/external/packing.hpp"
 #include "sortcore/records/record_format.hpp"
 
 namespace sortcore {
@@ -21,6 +22,9 @@ struct ExternalPlan {
   std::size_t chunk_bytes = 0;  // of temporary transfers
   std::size_t chunks = 0;
   std::size_t low_water_chunks = 0;  // below this many free chunks, distributed data goes to disk
+  Packing packing = Packing::never;  // of temporary transfers
+  std::string packing_reason;
+  std::size_t pack_buffers = 0;  // as large as a chunk, for threads that write or read them
   std::size_t partitions = 1;
   std::uint64_t partition_limit_bytes = 0;  // a larger one is split again,
   std::uint64_t scratch_bytes = 0;          // and so is one that needs more to be sorted
@@ -46,6 +50,7 @@ struct PlanRequest {
   bool wants_direct = true;
   bool stable = false;                // equal keys keep the order of the input
   std::uint64_t mean_line_bytes = 0;  // of lines, not records: `format` counts for nothing then
+  PackingChoice packing;
 };
 
 // The unit of chunks, and mostly of blocks: whole records and, if transfers are direct, whole pages. If they

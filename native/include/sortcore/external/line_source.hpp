@@ -9,6 +9,7 @@
 
 #include "sortcore/external/block_source.hpp"
 #include "sortcore/external/external_plan.hpp"
+#include "sortcore/io/lz4.hpp"
 
 namespace sortcore {
 
@@ -27,7 +28,11 @@ class LineFilesSource : public FilesSource {
   std::size_t longest_line_bytes_;
 };
 
-// Of the lines in some windows of a file, or an estimate from what there is if none ends there; at least 1.
-std::uint64_t mean_line_bytes(File& file, std::uint64_t bytes);
+// What some windows of a file tell.
+struct LineSample {
+  std::uint64_t mean_line_bytes;       // an estimate from what there is if no line ends there; at least 1
+  std::optional<double> packed_share;  // what LZ4 leaves of them; nothing without it
+};
+LineSample sample_lines(File& file, std::uint64_t bytes, const Lz4* lz4);
 
 }  // namespace sortcore

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "sortcore/external/packing.hpp"
 #include "sortcore/external/sort_report.hpp"
 #include "sortcore/lines/line_format.hpp"
 #include "sortcore/progress.hpp"
@@ -31,6 +32,7 @@ struct SortFilesRequest {
   std::uint64_t probe_from_bytes = 4'000'000'000;  // smaller inputs are not worth a trial of the disks
   bool allow_direct = true;
   Passes passes = Passes::automatic;
+  Spill spill = Spill::automatic;  // how what does not fit in memory is written
 };
 
 // Outputs appear complete or not at all; inputs are only read; no temporary survives. Progress: phase 0 reads

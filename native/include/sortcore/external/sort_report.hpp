@@ -45,11 +45,16 @@ struct SortReport {
   std::uint64_t temporary_bytes_read = 0;
   std::uint64_t output_bytes_written = 0;
   std::uint64_t kept_bytes = 0;
+  // What went to the scratch files as it was in memory; of this what was packed, and what that became.
+  std::uint64_t spilled_bytes = 0;
+  std::uint64_t packed_bytes = 0;
+  std::uint64_t packed_to_bytes = 0;
   std::uint64_t partitions = 0;
   std::uint64_t one_key_partitions = 0;
   std::uint64_t partitions_split_again = 0;
   std::vector<PhaseReport> phases;
   std::vector<Choice> choices;
+  std::vector<Choice> disks;  // until they join the choices in the end
 };
 
 // Begins when a phase does, and reports what happened since.

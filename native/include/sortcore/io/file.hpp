@@ -12,6 +12,8 @@
 #include <span>
 #include <string>
 
+#include "sortcore/io/disk.hpp"
+
 namespace sortcore {
 
 inline constexpr std::size_t page_bytes = 4096;
@@ -52,6 +54,9 @@ class File {
   // offset.
   void write_exactly(const std::byte* from, std::size_t bytes, std::uint64_t offset);
 
+  // From now on transfers keep to the limits of the disk that it is on, if there are any. They must outlive
+  // it.
+  void keep_to(const Disks& disks) noexcept { disk_ = disks.of(device_of(descriptor_)); }
   // Gives a file without a name its first, which must not be taken.
   void link(const std::string& path);
   void set_mode(unsigned mode);
@@ -76,6 +81,7 @@ class File {
 
   int descriptor_ = -1;
   std::string path_;
+  Disk* disk_ = nullptr;
   std::atomic<bool> direct_{false};
 };
 

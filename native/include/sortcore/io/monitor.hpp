@@ -31,6 +31,12 @@ struct StageClock {
   std::atomic<std::uint64_t> lived_ns{0};
   std::atomic<std::uint64_t> waited_ns{0};
   std::atomic<std::uint64_t> bytes{0};
+  std::atomic<unsigned> waiting{0};  // threads just now; their wait counts in `waited_ns` less its beginning
+
+  // What was waited, and is still. To be called with the lock of the monitor.
+  std::uint64_t waited_until(Clock::time_point now) const noexcept {
+    return waited_ns + waiting * nanoseconds_of(now);
+  }
 };
 
 // How often the threads of a pipeline met.
@@ -113,6 +119,24 @@ class LifeTimer {
   Clock::time_point start_;
 };
 
+// Stands where a stage's thread begins to wait and adds the time until it ends. Both with the lock.
+class WaitTimer {
+ public:
+  explicit WaitTimer(StageClock& clock) : clock_(clock) {
+    clock_.waited_ns -= nanoseconds_of(Clock::now());
+    ++clock_.waiting;
+  }
+  ~WaitTimer() {
+    clock_.waited_ns += nanoseconds_of(Clock::now());
+    --clock_.waiting;
+  }
+  WaitTimer(const WaitTimer&) = delete;
+  WaitTimer& operator=(const WaitTimer&) = delete;
+
+ private:
+  StageClock& clock_;
+};
+
 // The threads of a pipeline, from the pool. Whatever happens, their work does not outlive it.
 class ThreadGroup {
  public:
@@ -148,7 +172,7 @@ template <typename Ready>
 void Condition::wait(std::unique_lock<std::mutex>& lock, StageClock& clock, Ready ready) {
   monitor_.check_locked();
   if (ready()) return;
-  const auto start = Clock::now();
+  const WaitTimer timer(clock);
   MeetingCounts& counts = monitor_.counts_;
   ++counts.sleeps;
   for (bool can_go_on = false; !can_go_on;) {
@@ -157,7 +181,6 @@ void Condition::wait(std::unique_lock<std::mutex>& lock, StageClock& clock, Read
     can_go_on = ready();
     if (woken != can_go_on) ++(woken ? counts.idle_wakes : counts.late_wakes);
   }
-  clock.waited_ns += nanoseconds_since(start);
 }
 
 }  // namespace sortcore

@@ -43,6 +43,8 @@ class OutputFile {
   // before `set_size`. Throws Error(io).
   void add_replica(std::string path, File::Caching wanted);
   void write_exactly(const std::byte* bytes, std::size_t size, std::uint64_t offset);
+  // As File::keep_to, and all copies of it, too.
+  void keep_to(const Disks& disks) noexcept;
   // Its final size; reserves the space. Throws Error(io) when the disk is full.
   void set_size(std::uint64_t bytes);
   std::uint64_t size() const noexcept { return bytes_; }

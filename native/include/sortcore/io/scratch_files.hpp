@@ -16,6 +16,9 @@ namespace sortcore {
 // A new file in `directory` that has no name, so that it vanishes with its last user. Throws Error(io).
 File create_unlinked(const std::string& directory, File::Caching wanted);
 
+// Throws Error(io) for what is not as it was written to a scratch file.
+[[noreturn]] void fail_damaged(const std::string& path, std::uint64_t offset);
+
 // A place in the scratch files.
 struct Extent {
   std::uint32_t file;
@@ -30,22 +33,24 @@ class ScratchFiles {
  public:
   static constexpr std::size_t groups = 8;
 
-  // Opens nothing yet: a sort that fits in memory needs no scratch. `extent_bytes` is the size of every
-  // extent.
-  ScratchFiles(std::vector<std::string> directories, std::size_t extent_bytes, File::Caching wanted);
+  // Opens nothing yet: a sort that fits in memory needs no scratch. Transfers keep to the limits of `disks`,
+  // if there are any, which must outlive this.
+  ScratchFiles(std::vector<std::string> directories, File::Caching wanted, const Disks* disks = nullptr);
   ~ScratchFiles();
 
-  // Writes `bytes`, at most `extent_bytes`, to a new extent. Throws Error(io) naming directory and offset.
+  // Writes `bytes` to a new extent of whole pages. Throws Error(io) naming directory and offset.
   Extent write(const std::byte* from, std::size_t bytes, std::size_t group);
   void read(std::byte* into, std::size_t bytes, const Extent& extent);
   // The extent will not be read again.
   void discard(const Extent& extent);
+  // Throws Error(io) for an extent that is not as it was written.
+  [[noreturn]] void fail_damaged(const Extent& extent) const;
 
  private:
   struct Scratch;
 
-  std::size_t extent_bytes_;
   File::Caching wanted_;
+  const Disks* disks_;
   std::atomic<std::uint32_t> turn_{0};
   std::vector<std::unique_ptr<Scratch>> files_;  // directory by directory within a group
 };

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "sortcore/external/packing.hpp"
 #include "sortcore/io/output_file.hpp"
 #include "sortcore/keys/key_order.hpp"
 #include "sortcore/progress.hpp"
@@ -30,13 +31,19 @@ struct TextSortRequest {
   std::uint64_t most_lines = UINT64_MAX;  // written: the first in order
   std::uint64_t memory_bytes = 0;         // 0: four fifths of what is available
   std::vector<std::string> temporary_directories;
-  unsigned threads = 0;      // 0: all available
-  unsigned most_merged = 0;  // runs at once; 0: as many as memory has room for
+  unsigned threads = 0;            // 0: all available
+  unsigned most_merged = 0;        // runs at once; 0: as many as memory has room for
+  Spill spill = Spill::automatic;  // how runs are written
 };
 
 struct TextSortReport {
   std::uint64_t lines = 0;  // written
   std::uint64_t runs = 0;   // sorted apart because memory was short; 0: all at once
+  // What went to scratch files as it was in memory; of this what was packed, what that became, and why.
+  std::uint64_t spilled_bytes = 0;
+  std::uint64_t packed_bytes = 0;
+  std::uint64_t packed_to_bytes = 0;
+  std::string spill_reason;
 };
 
 // Records of fixed size are sorted by their parts alone, of which there must be one at least: equal ones keep

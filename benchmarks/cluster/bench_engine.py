@@ -47,7 +47,7 @@ def fitted(costs: list[dict[str, Any]]) -> Iterator[str]:
             "tasks.partition.node_block_s": slices * blocks,
         },
     )
-    for most in (6, 12, 20, 40):
+    for most in (1.4, 2, 6, 12):
         parcels = blocks / (1 + blocks / most)
         terms = {"tasks.partition.driver_s": slices, "tasks.partition.driver_parcel_s": slices * parcels}
         yield f"with parcels_max = {most}:"

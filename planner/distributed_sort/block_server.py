@@ -33,6 +33,7 @@ HEAD: Final = struct.Struct("<32sI")
 """The client's HMAC, and the length of its request."""
 HERE: Final = b"+"
 MISSING: Final = b"-"
+_WORTH_WAKING_BYTES: Final = 256 << 10
 _MOST_REQUEST_BYTES: Final = 1 << 24
 _PORTS: Final = range(20_000, 30_000)
 """Below those that the kernel gives to connections, and above those of Ray's workers."""
@@ -107,6 +108,8 @@ def received(connection: socket.socket, size: int) -> bytes:
 def receive_into(connection: socket.socket, view: memoryview) -> None:
     """Fill `view` from a connection. Raises ConnectionError when it ends before."""
     while view:
+        # Over a slow link the thread would wake for each packet, and spend more than the link's time on it.
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, min(len(view), _WORTH_WAKING_BYTES))
         if not (count := connection.recv_into(view)):
             raise ConnectionError("the other end closed the connection")
         view = view[count:]

@@ -45,12 +45,12 @@ class Concurrency:
 
     @property
     def maps(self) -> int:
-        """Slices of one node that are being read and grouped, so that a task is left for blocks that arrive."""
+        """Slices of one node that are being read and grouped, so that a processor is left for blocks that arrive."""
         return self.tasks - 1
 
     def sorts(self, *, copied: bool) -> int:
-        """Partitions of one node that are being read and sorted: where they are `copied`, a task is left for copies
-        from others.
+        """Partitions of one node that are being read and sorted: where they are `copied`, a processor is left for
+        copies from others.
         """
         return self.tasks - 1 if copied else self.tasks
 

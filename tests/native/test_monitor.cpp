@@ -8,6 +8,7 @@
 #include "check.hpp"
 #include "sortcore/error.hpp"
 #include "sortcore/io/block_pool.hpp"
+#include "sortcore/io/file.hpp"
 #include "sortcore/io/queue.hpp"
 
 namespace {

@@ -197,12 +197,13 @@ TEST(a_sample_tells_what_lz4_leaves) {
 }
 
 TEST(packing_begins_when_much_is_idle_and_ends_when_nothing_is) {
-  CHECK(PackingSwitch::decide(false, 0.5, 0.5));
-  CHECK(!PackingSwitch::decide(false, 0.5, 0.1));  // they wait for a thread that works
-  CHECK(!PackingSwitch::decide(false, 0.1, 0.5));  // other processes have the processors
-  CHECK(!PackingSwitch::decide(false, 0.1, 0.1));
-  CHECK(PackingSwitch::decide(true, 0.1, 0.1));
-  CHECK(!PackingSwitch::decide(true, 0.01, 0.5));
+  CHECK(PackingSwitch::decide(false, 0.8, 0.9));
+  CHECK(!PackingSwitch::decide(false, 0.8, 0.6));  // a quick disk: packing would need what is used
+  CHECK(!PackingSwitch::decide(false, 0.8, 0.1));  // they wait for a thread that works
+  CHECK(!PackingSwitch::decide(false, 0.1, 0.9));  // other processes have the processors
+  CHECK(PackingSwitch::decide(true, 0.1, 0.6));    // it helps, so that fewer wait
+  CHECK(!PackingSwitch::decide(true, 0.8, 0.4));
+  CHECK(!PackingSwitch::decide(true, 0.01, 0.9));
   CHECK(!PackingSwitch::decide(true, 0.5, -0.5));
 }
 

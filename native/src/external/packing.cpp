@@ -13,10 +13,14 @@ namespace {
 
 constexpr double packs_well_share = 0.8;  // of a chunk; unpacking takes time, too
 // Chunks take milliseconds to write, so that a shorter look would tell little.
-constexpr std::chrono::milliseconds between_looks{20};
-// Far apart, so that it does not change with every look.
-constexpr double idle_enough = 0.2;
-constexpr double too_busy = 0.05;
+constexpr std::chrono::milliseconds between_looks{50};
+// To begin: packing and unpacking take about as long as a quick disk takes for what they save, so it pays
+// only where most of the processors' time is left, and half of what computes waits.
+constexpr double waited_enough = 0.5;
+constexpr double unused_enough = 0.75;
+// To go on: waits become fewer because packing helps, so few of them are no reason to end it.
+constexpr double waited_too_little = 0.02;
+constexpr double unused_too_little = 0.5;
 
 std::uint64_t used_by_process_ns() {
   timespec used{};
@@ -64,7 +68,8 @@ PackingSwitch::Look PackingSwitch::look() const {
 // Those who compute may wait for a thread that brings fresh memory: then they wait and no processor is idle.
 // Or other processes take the processors: then much seems unused and nobody waits.
 bool PackingSwitch::decide(bool was_on, double waited_share, double unused_share) noexcept {
-  return std::min(waited_share, unused_share) > (was_on ? too_busy : idle_enough);
+  return waited_share > (was_on ? waited_too_little : waited_enough) &&
+         unused_share > (was_on ? unused_too_little : unused_enough);
 }
 
 bool PackingSwitch::is_on() {

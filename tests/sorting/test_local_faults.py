@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
 import signal
 import stat
 import subprocess
@@ -38,15 +37,6 @@ ONE_PASS_BYTES = 200_000_000
 
 def names_in(directory: Path) -> list[str]:
     return sorted(path.name for path in directory.iterdir())
-
-
-@pytest.fixture(scope="session")
-def shim(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    library = tmp_path_factory.mktemp("shim") / "fault_shim.so"
-    compiler = shutil.which("cc") or shutil.which("gcc") or "cc"
-    source = Path(__file__).with_name("fault_shim.c")
-    subprocess.run([compiler, "-shared", "-fPIC", "-O1", "-o", library, source, "-ldl"], check=True)
-    return library
 
 
 @pytest.fixture(params=["records", "lines", "lines,lz4"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -35,15 +34,6 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
     generate_lines_file(path, size_bytes=LINES_BYTES)
     path.read_bytes()  # warm
     return path
-
-
-@pytest.fixture(scope="module")
-def shim(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    library = tmp_path_factory.mktemp("shim") / "fault_shim.so"
-    compiler = shutil.which("cc") or shutil.which("gcc") or "cc"
-    source = Path(__file__).with_name("fault_shim.c")
-    subprocess.run([compiler, "-shared", "-fPIC", "-O1", "-o", library, source, "-ldl"], check=True)
-    return library
 
 
 def noise(count: int) -> bytes:

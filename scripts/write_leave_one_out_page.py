@@ -6,27 +6,28 @@ Usage: python scripts/write_leave_one_out_page.py [--check]; with --check the pa
 from __future__ import annotations
 
 import csv
+import json
 import math
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import Final
+from typing import Any, Final
 
 from planner import recommend
 
 CHECKOUT: Final = Path(__file__).resolve().parent.parent
 PAGE: Final = CHECKOUT / "docs" / "leave-one-out.md"
 RUNS: Final = CHECKOUT / "catalogs" / "published_runs.csv"
-OWN: Final = CHECKOUT / "benchmarks" / "cluster" / "own_runs.csv"
+OWN: Final = CHECKOUT / "benchmarks" / "cluster" / "own_runs.jsonl"
 ENGINES: Final = ("ideal", "ray")
 Z95: Final = 1.645
 
 HEAD: Final = """# Tuned on nothing: published runs, foreseen
 
 Written by `scripts/write_leave_one_out_page.py`; a test fails when it is not current. The runs of others are in
-`catalogs/published_runs.csv`, with their sources. Those of this project are in `benchmarks/cluster/own_runs.csv`:
+`catalogs/published_runs.csv`, with their sources. Those of this project are in `benchmarks/cluster/own_runs.jsonl`:
 emulated nodes, each predicted before it ran (`benchmarks/cluster/bench_engine_predictions.py`).
 
 * **As planned** is what `plan` answers: predicted over measured, and whether the 95% held. Two figures behind it come
@@ -107,18 +108,22 @@ def published() -> Iterator[Foreseen]:
 
 def own() -> Iterator[Foreseen]:
     """Yield this project's emulated runs, with what was said before each."""
-    with OWN.open(newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
+    rows = [json.loads(line) for line in OWN.read_text(encoding="utf-8").splitlines()]
     for engine in ENGINES:
         for row in rows:
             yield Foreseen(
                 group="own, emulated",
-                run=row["run"],
+                run=_shape(row["shape"]),
                 engine=engine,
-                measured_s=float(row["measured_s"]),
-                expected_s=float(row[f"{engine}_expected_s"]),
-                p95_s=float(row[f"{engine}_p95_s"]),
+                measured_s=row["measured_s"],
+                expected_s=row[engine]["expected_s"],
+                p95_s=row[engine]["p95_s"],
             )
+
+
+def _shape(shape: dict[str, Any]) -> str:
+    links, model = shape["rate"] or "no cap", "daytona" if shape["copies"] > 1 else "indy"
+    return f"{shape['nodes']} nodes, {links}, {shape['data_bytes'] / 1e9:.2f} GB, {model}"
 
 
 def left_out(run: Foreseen, runs: Sequence[Foreseen]) -> Foreseen:

@@ -10,42 +10,61 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator
+import math
+import os
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from statistics import fmean, median
+from typing import Any, Final
 
 import numpy as np
 from engine_trials import PhaseCost, Shape, cluster_of, generated, sorted_once
 
+from planner.emulation.network_trial import payload_bytes_per_s
 from planner.emulation.ray import NODE_STORE_BYTES
+from planner.emulation.shaping import parse_shaping
+from planner.measure.machine import Machine, measure_machine
 from planner.units import parse_size
+
+PARTITION_S_PER_BYTE: Final = 3.47e-10
+"""What the sort core takes to group a byte (`benchmarks/sort/bench_local_engine.py`): slices of 6 to 20 MB do not tell
+it from what a slice costs.
+"""
+SAMPLE_BYTES: Final = 512_000_000
+PROCESSORS: Final = os.cpu_count() or 1
+SHUFFLE, REDUCE = "map and shuffle", "sort and reduce"
+BUSY_SHARE: Final = 0.8
+"""Of the processors' time: links decide where less is used."""
+CROWDED_NODES: Final = 5
+"""On so many nodes processors decide, unless links are capped."""
 
 
 def trials(shape: Shape, *, runs: int, folder: Path | None) -> Iterator[PhaseCost]:
     """Sort once to start processes, then `runs` times; yield what each phase cost."""
     with cluster_of(shape, folder) as (cluster, session, journal):
+        machine = measure_machine(journal.parent, sample_bytes=SAMPLE_BYTES)
         source = generated(session, shape.data_bytes)
         for number in range(1 + runs):
-            costs = sorted_once(cluster, session, source, shape=shape, journal=journal)
+            costs = sorted_once(cluster, session, source, shape=shape, journal=journal, machine=machine)
             yield from costs if number else ()
 
 
 def fitted(costs: list[dict[str, Any]]) -> Iterator[str]:
     """Yield what the engine's file says of trials without caps: least squares of relative errors, nothing negative."""
     free = [cost for cost in costs if not cost["shape"]["rate"]]
-    maps, reduces = ([cost for cost in free if cost["name"] == name] for name in ("map and shuffle", "sort and reduce"))
+    maps, reduces = ([cost for cost in free if cost["name"] == name] for name in (SHUFFLE, REDUCE))
     nodes, data = _column(maps, "nodes"), _column(maps, "data_bytes")
     slices, blocks = np.array([cost["slices"] for cost in maps], float), nodes - 1
     yield from _solved(
         "nodes_cpu_s",
         maps,
         {
-            "cpu_s_per_byte.partition": data,
             "send_s_per_byte": data * blocks / nodes,
             "tasks.partition.node_s": slices,
             "tasks.partition.node_block_s": slices * blocks,
         },
+        known_s=PARTITION_S_PER_BYTE * data,
     )
     for most in (1.4, 2, 6, 12):
         parcels = blocks / (1 + blocks / most)
@@ -68,21 +87,83 @@ def fitted(costs: list[dict[str, Any]]) -> Iterator[str]:
     yield from _solved("head_cpu_s", reduces, {"tasks.sort.driver_s": partitions * (1 + copied)})
 
 
+def waiting(costs: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield how much of processors, links and disks is reached, each of the trials where it decides, and what a byte
+    costs that goes through a capped link.
+    """
+    costs = [cost for cost in costs if cost["name"] in (SHUFFLE, REDUCE)]
+    capped = [cost for cost in costs if cost["shape"]["rate"] and _sent_bytes(cost)]
+    crowded = [cost for cost in costs if not cost["shape"]["rate"] and cost["shape"]["nodes"] >= CROWDED_NODES]
+    alone = [cost for cost in costs if cost["shape"]["nodes"] == 1 and cost["machine"]]
+    yield from _by_phase("busy.cpu", crowded, _processors_share)
+    for rate in sorted({cost["shape"]["rate"] for cost in capped}):
+        of = [cost for cost in capped if cost["shape"]["rate"] == rate]
+        idle = [cost for cost in of if _processors_share(cost) < BUSY_SHARE]
+        yield from _by_phase(f"busy.network, {rate}", idle, _links_share)
+        yield from _capped_s_per_byte(rate, of, free=[cost for cost in costs if not cost["shape"]["rate"]])
+    yield from _by_phase("disk share, at least", alone, _disk_share)
+
+
+def _by_phase(name: str, costs: list[dict[str, Any]], share: Callable[[dict[str, Any]], float]) -> Iterator[str]:
+    for phase in (SHUFFLE, REDUCE):
+        if of := [share(cost) for cost in costs if cost["name"] == phase]:
+            yield f"{name}, {phase}: {median(of):.2f} ({min(of):.2f} to {max(of):.2f}, {len(of)})"
+
+
+def _processors_share(cost: dict[str, Any]) -> float:
+    return float((cost["nodes_cpu_s"] + cost["head_cpu_s"]) / PROCESSORS / cost["seconds"])
+
+
+def _sent_bytes(cost: dict[str, Any]) -> float:
+    """Return the bytes that all nodes together send in a phase."""
+    nodes, data = cost["shape"]["nodes"], cost["shape"]["data_bytes"]
+    return float(data * (nodes - 1) / nodes if cost["name"] == SHUFFLE else data * (cost["shape"]["copies"] - 1))
+
+
+def _links_share(cost: dict[str, Any]) -> float:
+    nodes, cap = cost["shape"]["nodes"], parse_shaping(rate=cost["shape"]["rate"]).draws(1).draw()[0]
+    rate = payload_bytes_per_s(cap.bytes_per_s) if cap else math.inf
+    return _sent_bytes(cost) / nodes / rate / cost["seconds"]
+
+
+def _capped_s_per_byte(rate: str, capped: list[dict[str, Any]], *, free: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield what a byte costs the nodes beyond what it costs without caps, of all shapes that were tried both ways."""
+    extra_s, sent_bytes, each = 0.0, 0.0, list[float]()
+    for cost in capped:
+        shape = cost["shape"] | {"rate": ""}
+        like = [other["nodes_cpu_s"] for other in free if (other["name"], other["shape"]) == (cost["name"], shape)]
+        if like:
+            extra_s += cost["nodes_cpu_s"] - fmean(like)
+            sent_bytes += _sent_bytes(cost)
+            each.append((cost["nodes_cpu_s"] - fmean(like)) / _sent_bytes(cost))
+    if each:
+        yield f"capped_s_per_byte, {rate}: {extra_s / sent_bytes:.2g} ({min(each):.2g} to {max(each):.2g}, {len(each)})"
+
+
+def _disk_share(cost: dict[str, Any]) -> float:
+    """Return what one sort would need of the disk for a phase, over what the phase took."""
+    machine, data = Machine(**cost["machine"]), cost["shape"]["data_bytes"]
+    return data * (1 / machine.read_bytes_per_s + 1 / machine.write_bytes_per_s) / cost["seconds"]
+
+
 def _column(costs: list[dict[str, Any]], name: str) -> Any:
     return np.array([cost["shape"][name] for cost in costs], float)
 
 
-def _solved(measured: str, costs: list[dict[str, Any]], terms: dict[str, Any]) -> Iterator[str]:
-    """Yield the coefficients of `terms` that make up what was measured; terms that come out negative are left out."""
+def _solved(measured: str, costs: list[dict[str, Any]], terms: dict[str, Any], *, known_s: Any = 0.0) -> Iterator[str]:
+    """Yield the coefficients of `terms` that make up what was measured beside `known_s`; terms that come out negative
+    are left out.
+    """
     seen = np.array([cost[measured] for cost in costs], float)
+    left_over = 1 - known_s / seen
     left = dict(terms)
     while True:
         table = np.stack(list(left.values()), axis=1) / seen[:, None]
-        solution, *_ = np.linalg.lstsq(table, np.ones(len(seen)), rcond=None)
+        solution, *_ = np.linalg.lstsq(table, left_over * np.ones(len(seen)), rcond=None)
         if (solution >= 0).all():
             break
         del left[list(left)[int(np.argmin(solution))]]
-    errors = table @ solution - 1
+    errors = table @ solution - left_over
     yield from (f"{name} = {value:.3g}" for name, value in zip(left, solution, strict=True))
     yield f"# {measured}: {len(seen)} trials, root mean square error {np.sqrt((errors**2).mean()):.1%}"
 
@@ -101,7 +182,8 @@ def main() -> None:
     options = parser.parse_args()
     if options.fit:
         lines = [line for path in options.fit for line in path.read_text(encoding="utf-8").splitlines()]
-        print("\n".join(fitted([json.loads(line) for line in lines])))
+        costs = [json.loads(line) for line in lines]
+        print("\n".join([*fitted(costs), *waiting(costs)]))
         return
     for nodes in map(int, options.nodes.split(",")):
         for copies in (int(word) for word in options.copies.split(",") if int(word) <= nodes):

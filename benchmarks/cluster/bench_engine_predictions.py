@@ -2,16 +2,16 @@
 
 Clusters of 2, 4, 6 and 8 emulated nodes sort five times each, with links, sizes and copies drawn by a seed. The
 engine's figures are those of `models/engines/ray.toml`, from clusters of other sizes. Before a cluster is used the
-machine's disk is measured. A run in which other programs took more than `--others` of the processors is done again. As
+machine's disk is measured. A run in which other programs took more than `--others` of the processors is done again.
+What was foreseen and measured is kept in `own_runs.jsonl`, which `benchmarks/simulation/bench_emulated.py` reads. As
 root:
 
-    python benchmarks/cluster/bench_engine_predictions.py --nodes 2,4,6,8 --seed 1 --out predictions.json
+    python benchmarks/cluster/bench_engine_predictions.py --nodes 2,4,6,8 --seed 1 --out own_runs.jsonl
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 import math
 import os
@@ -86,7 +86,8 @@ def trials(shapes: list[Shape], *, folder: Path | None, others: float) -> Iterat
             shape, foreseen = short_enough(shape, machine, network_bytes_per_s=rate)
             print(f"{describe(shape)}: predicted {foreseen['ray']['expected_s']:.1f} s", flush=True)
             cluster.nodes.cap(caps)
-            yield foreseen | measured(cluster, session, shape, journal=journal, others=others)
+            seen = {"machine": machine.to_dict(), "network_bytes_per_s": rate}
+            yield seen | foreseen | measured(cluster, session, shape, journal=journal, others=others)
 
 
 def short_enough(shape: Shape, machine: Machine, *, network_bytes_per_s: float) -> tuple[Shape, dict[str, Any]]:
@@ -130,18 +131,6 @@ def summary(rows: list[dict[str, Any]]) -> Iterator[str]:
         )
 
 
-def write_csv(path: Path, rows: list[dict[str, Any]]) -> None:
-    """Write what was predicted and measured as `scripts/write_leave_one_out_page.py` reads it."""
-    figures = [f"{engine}_{name}" for engine in ENGINES for name in ("expected_s", "p95_s")]
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["run", "measured_s", "others", *figures])
-        for row in rows:
-            foreseen = [f"{row[engine][name]:.2f}" for engine in ENGINES for name in ("expected_s", "p95_s")]
-            run = describe(Shape(**row["shape"]))
-            writer.writerow([run, f"{row['measured_s']:.2f}", f"{row['others']:.2f}", *foreseen])
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--nodes", default="2,4,6,8")
@@ -150,14 +139,8 @@ def main() -> None:
     parser.add_argument("--others", type=float, default=0.05)
     parser.add_argument("--out", type=Path, default=None, help="append what was predicted and measured to this file")
     parser.add_argument("--dir", type=Path, default=None)
-    parser.add_argument("--csv", type=Path, default=None, help="write what is in --out as CSV, and run nothing")
     options = parser.parse_args()
     rows = []
-    if options.csv:
-        rows = [json.loads(line) for line in options.out.read_text(encoding="utf-8").splitlines()]
-        write_csv(options.csv, rows)
-        print("\n".join(summary(rows)))
-        return
     for nodes in map(int, options.nodes.split(",")):
         shapes = drawn(nodes, runs=options.runs, seed=options.seed)
         for row in trials(shapes, folder=options.dir, others=options.others):

@@ -16,6 +16,7 @@ from planner.emulation.cluster import HEAD
 from planner.emulation.ray import NODE_STORE_BYTES, EmulatedRay, emulated_ray
 from planner.emulation.shaping import parse_shaping
 from planner.emulation.sort_trial import CpuMeter
+from planner.measure.machine import Machine
 from planner.ray_cluster.driver_session import Session
 
 RECORD_BYTES: Final = 100
@@ -39,7 +40,8 @@ class Shape:
 @dataclass(frozen=True, kw_only=True)
 class PhaseCost:
     """A phase of one sort: its seconds, the processor seconds of the nodes and of the head, and during the whole sort
-    those of everything else on this machine; slices, partitions and tasks of the whole job.
+    those of everything else on this machine; slices, partitions and tasks of the whole job. `machine` is what one sort
+    got out of this machine before, None where that was not measured.
     """
 
     shape: Shape
@@ -51,6 +53,7 @@ class PhaseCost:
     partitions: int
     tasks: int
     others_cpu_s: float
+    machine: Machine | None = None
 
 
 @contextmanager
@@ -75,7 +78,13 @@ def generated(session: Session, data_bytes: int) -> dict[str, Any]:
 
 
 def sorted_once(
-    cluster: EmulatedRay, session: Session, source: dict[str, Any], *, shape: Shape, journal: Path
+    cluster: EmulatedRay,
+    session: Session,
+    source: dict[str, Any],
+    *,
+    shape: Shape,
+    journal: Path,
+    machine: Machine | None = None,
 ) -> list[PhaseCost]:
     """Sort and return what each phase cost; end with an error unless the output is the input in order."""
     request = {"source": source["dataset"], "output": "output", "copies": shape.copies}
@@ -96,6 +105,7 @@ def sorted_once(
             partitions=int(report["partitions"]),
             tasks=int(report["tasks"]),
             others_cpu_s=busy_s - sum(meter.spent_s[name] for name in PHASES),
+            machine=machine,
         )
         for phase in PHASES
     ]

@@ -13,23 +13,22 @@ from dataclasses import replace
 from statistics import median
 from typing import Final
 
-from bench_emulated import OwnRun, disk_bytes_per_s, own_runs, question
+from bench_emulated import OwnRun, question, usual_machine
 
 from planner import recommend
+from planner.emulation.network_trial import payload_bytes_per_s
 from planner.planning.recommendation import recommend as plan_again
 from planner.planning.recommendation import require_best
 from planner.simulation.losses import Loss
 from planner.simulation.simulate import simulate_plan
 
 KILLS: Final = OwnRun(
-    name="kills",
     nodes=4,
     rate="400Mbit",
     data_bytes=1_600_000_000,
     model="daytona",
-    measured_s=17.0,
-    equations_s=0.0,
-    ideal_s=0.0,
+    machine=usual_machine(),
+    network_bytes_per_s=payload_bytes_per_s(50e6),
 )
 MOMENTS: Final = (0.1, 0.3, 0.5, 0.7, 0.9)
 LARGE: Final = ((178, "100TB"), (1000, "1PB"))
@@ -37,8 +36,7 @@ LARGE: Final = ((178, "100TB"), (1000, "1PB"))
 
 def emulated(draws: int) -> Iterator[str]:
     """Yield what is simulated of the emulated kills."""
-    disk = median(disk_bytes_per_s(nodes) for nodes in {run.nodes for run in own_runs()})
-    asked = question(KILLS, disk_bytes_per_s=disk, engine="ray")
+    asked = question(KILLS, engine="ray")
     inputs = {"catalogs": [asked.catalog], "overheads": replace(asked.overheads, shared_sigma=0.0)}
     best = require_best(plan_again(asked.request, model=asked.model, **inputs))
     times = []

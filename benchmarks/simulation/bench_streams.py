@@ -11,39 +11,51 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import replace
 from statistics import fmean, geometric_mean
-from typing import Final
+from typing import Any, Final
 
-from bench_emulated import TRIALS, OwnRun, question, usual_disk_bytes_per_s
+from bench_emulated import TRIALS, OwnRun, question
 
 from planner.cost_model.engine import Engine
-from planner.emulation.ray import NODE_STORE_BYTES
+from planner.measure.machine import Machine
 from planner.planning.recommendation import recommend, require_best
 from planner.simulation.simulate import simulate_plan
 
 PHASES: Final = {"map and shuffle": "partition", "sort and reduce": "sort"}
 HALVINGS: Final = 14
 SLOWEST, FASTEST = 5e7, 1e10
+NO_LINK_BYTES_PER_S: Final = 1e12
+"""Nothing leaves a lone node."""
+
+
+def trials() -> Iterator[dict[str, Any]]:
+    """Yield the phases of sorts on one node."""
+    for row in map(json.loads, TRIALS.read_text(encoding="utf-8").splitlines()):
+        if row["shape"]["nodes"] == 1 and row["name"] in PHASES:
+            yield row
 
 
 def measured() -> dict[int, dict[str, float]]:
-    """Return the seconds of each phase on one node, by bytes of data."""
+    """Return the seconds of each phase, by bytes of data."""
     seconds: dict[int, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for row in map(json.loads, TRIALS.read_text(encoding="utf-8").splitlines()):
-        shape = row["shape"]
-        usual = shape.get("store_bytes", NODE_STORE_BYTES) == NODE_STORE_BYTES
-        if shape["nodes"] == 1 and usual and row["name"] in PHASES:
-            seconds[shape["data_bytes"]][row["name"]].append(row["seconds"])
+    for row in trials():
+        seconds[row["shape"]["data_bytes"]][row["name"]].append(row["seconds"])
     return {size: {name: fmean(each) for name, each in phases.items()} for size, phases in seconds.items()}
 
 
-def simulated(data_bytes: int, rates: dict[str, float]) -> dict[str, float]:
+def simulated(data_bytes: int, machine: Machine, rates: dict[str, float]) -> dict[str, float]:
     """Return the seconds of each phase on one node whose tasks read and write at such rates."""
     run = OwnRun(
-        name="", nodes=1, rate=None, data_bytes=data_bytes, model="indy", measured_s=0.0, equations_s=0.0, ideal_s=0.0
+        nodes=1,
+        rate=None,
+        data_bytes=data_bytes,
+        model="indy",
+        machine=machine,
+        network_bytes_per_s=NO_LINK_BYTES_PER_S,
     )
-    asked = question(run, disk_bytes_per_s=usual_disk_bytes_per_s(), engine="ray")
+    asked = question(run, engine="ray")
     model = replace(asked.model, engine=with_streams(asked.model.engine, rates))
     inputs = {"catalogs": [asked.catalog], "overheads": asked.overheads}
     best = require_best(recommend(asked.request, model=model, **inputs))
@@ -57,11 +69,11 @@ def with_streams(engine: Engine, rates: dict[str, float]) -> Engine:
 
 
 def main() -> None:
-    took = measured()
+    took, machine = measured(), Machine(**next(trials())["machine"])
     slow, fast = dict.fromkeys(PHASES, SLOWEST), dict.fromkeys(PHASES, FASTEST)
     for _ in range(HALVINGS):
         middle = {name: (slow[name] * fast[name]) ** 0.5 for name in PHASES}
-        answers = {size: simulated(size, middle) for size in took}
+        answers = {size: simulated(size, machine, middle) for size in took}
         for name in PHASES:
             too_slow = geometric_mean([answers[size][name] / took[size][name] for size in took]) > 1
             (slow if too_slow else fast)[name] = middle[name]

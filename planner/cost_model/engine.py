@@ -43,7 +43,8 @@ class TaskSizes:
     A node has `store_share` of its memory for blocks, and `sort_share` for sorting. On more than
     `nodes_per_coordinator` nodes coordinators of so many each order the tasks instead of the driver, if it is not 0;
     a task then costs `coordinated_cost` times as much. The other figures are those of the engine's own sizing: how much
-    of either a slice or a partition may take.
+    of either a slice or a partition may take. If memory allows, a slice has `piece_bytes_min` for each partition of a
+    node, and keeps a link busy for `slice_link_s`, where half or a quarter of the slices are enough for that.
     """
 
     store_share: float
@@ -63,25 +64,43 @@ class TaskSizes:
     partitions_per_node: float
     nodes_per_coordinator: float = 0.0
     coordinated_cost: float = 1.0
-    measures_links: bool = True
-    """Slices are longer over fast links, whose rate the engine measures before."""
+    slice_bytes_min: float = 1.0
+    piece_bytes_min: float = 0.0
+    slice_link_s: float = 0.0
+    partition_bytes_min: float = 1.0
 
     def tasks(self, vcpu: Floats) -> Floats:
         """Return how many tasks a node with so many processors runs at a time."""
         return np.clip(np.floor(vcpu), self.tasks_min, self.tasks_max)
 
-    def slices(self, data_bytes: float, *, memory_bytes: Floats, vcpu: Floats, nodes: Floats) -> Floats:
-        """Return the number of slices, shape (R, N), on nodes with `memory_bytes` (R,) and `vcpu` (R,).
-
-        On few nodes with little memory it may be twice what the engine makes, which then takes longer ones.
+    def slices(
+        self,
+        data_bytes: float,
+        *,
+        memory_bytes: Floats,
+        vcpu: Floats,
+        nodes: Floats,
+        link_bytes_per_s: Floats,
+        partitions: Floats,
+    ) -> Floats:
+        """Return the number of slices, shape (R, N), on nodes with `memory_bytes` (R,), `vcpu` (R,) and links of
+        `link_bytes_per_s` (R, N), 0 where unknown; the output has `partitions` (R, N).
         """
-        tasks = self.tasks(vcpu)
-        under_way = self.slices_per_task * (tasks + 1)
-        in_store = memory_bytes * self.store_share * self.slice_store_share / under_way
-        in_sort = memory_bytes * self.sort_share * self.slice_sort_share / tasks
-        fitting = np.minimum(np.minimum(in_store, in_sort), self.slice_bytes_max)
-        count = np.maximum((data_bytes / fitting)[:, None], (self.slice_turns * under_way)[:, None] * nodes)
-        return np.asarray(count + self.slices_extra * nodes)
+        under_way = self.slices_per_task * (self.tasks(vcpu) + 1)
+        in_sort = memory_bytes * self.sort_share * self.slice_sort_share / self.tasks(vcpu)
+        largest = np.minimum(in_sort, self.slice_bytes_max)
+        wanted = np.maximum(partitions / nodes * self.piece_bytes_min, link_bytes_per_s * self.slice_link_s)
+        enough = data_bytes / np.minimum(np.maximum(wanted, self.slice_bytes_min), largest[:, None])
+        in_store = memory_bytes * self.store_share * self.slice_store_share
+
+        def count(under_way: Floats, turns: float) -> Floats:
+            fewest = data_bytes * np.maximum(under_way / in_store, 1 / largest)
+            most = np.minimum(turns * under_way[:, None] * nodes, data_bytes / self.slice_bytes_min)
+            return np.asarray(np.maximum(fewest[:, None], most))
+
+        many, half = count(under_way, self.slice_turns), count(under_way / 2, self.slice_turns)
+        few = np.where(half <= enough, half, count(under_way / 2, self.slice_turns / 2))
+        return np.asarray(np.where(many <= enough, many, few) + self.slices_extra * nodes)
 
     def parcels(self, nodes: Floats, *, driver_decides: bool) -> Floats:
         """Return how many parcels a slice's blocks go in, shape (N,): in large clusters nearly `parcels_max`.
@@ -109,7 +128,8 @@ class TaskSizes:
         if copied:
             in_store = memory_bytes * self.store_share * self.copied_store_share / (tasks + 1)
             largest = np.minimum(largest, in_store)
-        return np.maximum((data_bytes / largest)[:, None], self.partitions_per_node * nodes)
+        least = np.minimum(self.partitions_per_node * nodes, max(1.0, data_bytes / self.partition_bytes_min))
+        return np.maximum((data_bytes / largest)[:, None], least)
 
 
 @dataclass(frozen=True, kw_only=True)

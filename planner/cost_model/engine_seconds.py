@@ -49,10 +49,19 @@ def task_count(context: JobContext, phase: Phase, rows: slice, nodes: Floats) ->
     if sizes is None or not phase.cpu:
         return None
     memory, vcpu = context.catalog.instances.memory_bytes[type_rows], context.rates.vcpu[type_rows]
-    if "partition" in phase.cpu:
-        return sizes.slices(context.job.map_in, memory_bytes=memory, vcpu=vcpu, nodes=nodes)
-    copied = bool(phase.replicate)
-    return sizes.partitions(context.job.map_out, memory_bytes=memory, vcpu=vcpu, nodes=nodes, copied=copied)
+    copied = any(bool(other.replicate) for other in context.model.phases)
+    partitions = sizes.partitions(context.job.map_out, memory_bytes=memory, vcpu=vcpu, nodes=nodes, copied=copied)
+    if "partition" not in phase.cpu:
+        return partitions
+    links = np.where(nodes > 1, np.nan_to_num(context.rates.network.at(type_rows, nodes)), 0.0)
+    return sizes.slices(
+        context.job.map_in,
+        memory_bytes=memory,
+        vcpu=vcpu,
+        nodes=nodes,
+        link_bytes_per_s=links,
+        partitions=partitions,
+    )
 
 
 def _node_task_s(context: JobContext, phase: Phase, nodes: Floats) -> Floats:

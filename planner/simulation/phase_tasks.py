@@ -175,7 +175,7 @@ def _sizes(context: JobContext, sizing: TaskSizes, nodes: int, *, concurrency: C
 def _link_bytes_per_s(context: JobContext, nodes: int) -> float | None:
     """Return what a link carries, as the sort measures it before it begins; None where it does not."""
     sizing = context.model.engine.sizes
-    if nodes < 2 or sizing is None or not sizing.measures_links:
+    if nodes < 2 or sizing is None or not sizing.slice_link_s:
         return None
     rate = float(context.rates.network.at(context.layouts.type_row[:1], np.array([float(nodes)]))[0, 0])
     return rate if rate > 0 else None

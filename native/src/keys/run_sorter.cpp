@@ -98,8 +98,8 @@ std::size_t RunSorter::sort(std::span<const std::byte> text, std::uint64_t memor
   index_lines(text, memory_bytes, progress);
   if (!order_.is_whole_line()) encode_keys(text.data(), memory_bytes, progress);
   const LineKeys whole_lines(text.data(), places_.starts, places_.extent, {});
-  const LineKeys whole_keys(keys_.data(), key_starts_.as_const(),
-                            std::min<std::uint64_t>(key_bytes_, keys_.size()), {});
+  const LineKeys whole_keys = LineKeys::encoded(keys_.data(), key_starts_.as_const(),
+                                                std::min<std::uint64_t>(key_bytes_, keys_.size()));
   if (order_.is_whole_line()) {
     order_by(by_string_, whole_lines, progress);
   } else if (order_.whole_line_last) {

@@ -8,7 +8,7 @@
 
 #include "check.hpp"
 #include "random_sequence.hpp"
-#include "sortcore/keys/sort_text.hpp"
+#include "sortcore/error.hpp"
 
 namespace {
 using namespace sortcore;
@@ -51,26 +51,57 @@ KeyOrder order_by(std::size_t column, KeyKind kind, bool descending) {
   return order;
 }
 
+std::string sorted_by(RunSorter& sorter, const std::string& text) {
+  sorter.sort(std::as_bytes(std::span(text)), UINT64_MAX, nullptr);
+  std::string sorted(sorter.bytes(), '\0');
+  sorter.gather(0, std::as_writable_bytes(std::span(sorted)));
+  return sorted;
+}
+
 template <typename Key>
 void check_order(std::vector<Row> rows, std::size_t column, KeyKind kind, Key Row::* key) {
+  constexpr unsigned threads = 3;
   const std::string text = joined(rows);
   for (const bool descending : {false, true}) {
     std::ranges::stable_sort(
         rows, [&](const Row& a, const Row& b) { return descending ? b.*key < a.*key : a.*key < b.*key; });
-    const std::string sorted =
-        sorted_text(std::as_bytes(std::span(text)), order_by(column, kind, descending), false);
-    CHECK(sorted == joined(rows));
+    RunSorter sorter(order_by(column, kind, descending), false, threads);
+    CHECK(sorted_by(sorter, text) == joined(rows));
+  }
+}
+
+std::vector<Row> random_rows(RandomSequence& random, std::uint64_t odd_one_in) {
+  std::vector<Row> rows(check::sanitized ? 40'000 : 120'000);
+  for (Row& row : rows) row = random_row(random, odd_one_in);
+  return rows;
+}
+
+std::string failure_of(RunSorter& sorter, const std::string& text) {
+  try {
+    sorted_by(sorter, text);
+    return "";
+  } catch (const Error& error) {
+    return error.what();
   }
 }
 }  // namespace
 
-TEST(rows_with_equal_keys_and_a_few_odd_ones_keep_their_order) {
+THREADED_TEST(rows_with_equal_keys_and_a_few_odd_ones_keep_their_order) {
   RandomSequence random(91);
   for (const std::uint64_t odd_one_in : {2, 50, 1'000, 100'000}) {
-    std::vector<Row> rows;
-    for (int i = 0; i < (check::sanitized ? 20'000 : 60'000); ++i)
-      rows.push_back(random_row(random, odd_one_in));
+    const std::vector<Row> rows = random_rows(random, odd_one_in);
     check_order(rows, 1, KeyKind::number, &Row::number);
     check_order(rows, 2, KeyKind::text, &Row::text);
+  }
+}
+
+// Whether the sample meets a wrong row or not.
+THREADED_TEST(the_first_wrong_row_of_many_is_named) {
+  RandomSequence random(92);
+  std::vector<Row> rows = random_rows(random, 1'000);
+  for (const std::size_t every : {30'000, 5}) {
+    for (std::size_t i = 9'999; i < rows.size(); i += every) rows[i].line = "1,none,text\n";
+    RunSorter sorter(order_by(1, KeyKind::number, false), false, 3);
+    CHECK(failure_of(sorter, joined(rows)).starts_with("row 10000: 'none' is no"));
   }
 }

@@ -140,7 +140,7 @@ void CsvFields::check_quotes() const {
 
 std::span<const std::byte> CsvFields::value(std::uint64_t column) {
   const auto field = raw(column);
-  if (field.empty() || field.front() != format_.quote) return field;
+  if (field.size() < 2 || field.front() != format_.quote) return field;  // 1: the text has changed
   const auto inner = field.subspan(1, field.size() - 2);
   if (std::ranges::find(inner, format_.quote) == inner.end()) return inner;
   unquoted_.clear();

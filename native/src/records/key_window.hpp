@@ -109,13 +109,15 @@ class RecordKeys {
     return std::memcmp(key(a) + depth, key(b) + depth, key_bytes_ - depth);
   }
 
+ protected:
+  const std::byte* key(std::uint64_t index) const noexcept { return first_key_ + records_.offset(index); }
+
  private:
   static constexpr KeyWindow greatest_window{~std::uint64_t{0}, ~std::uint64_t{0}};
   // Than the reference, in the first byte in which they differ.
   bool is_less_at(std::uint64_t index, std::uint64_t at) const noexcept {
     return key(index)[at] < key(reference_)[at];
   }
-  const std::byte* key(std::uint64_t index) const noexcept { return first_key_ + records_.offset(index); }
 
   RecordArray records_;
   const std::byte* first_key_ = nullptr;

@@ -45,6 +45,9 @@ class EncodedLines {
     return 0;
   }
   void prefetch_behind(std::uint64_t /*index*/) const noexcept {}
+  // Ties are rare.
+  void prefetch_place(std::uint64_t /*index*/) const noexcept {}
+  void prefetch_key(std::uint64_t /*index*/) const noexcept {}
   KeyWindow window(std::uint64_t index, bool& is_exception) const;
 
   std::uint64_t common_from(std::uint64_t a, std::uint64_t b, std::uint64_t depth, std::uint64_t most) const;

@@ -51,6 +51,11 @@ class KeyThenLine {
     return bits_.of(words_of(index), is_exception);
   }
   void prefetch_behind(std::uint64_t /*index*/) const noexcept {}
+  // Asks for where a key lies, and then for the key, to break ties.
+  void prefetch_place(std::uint64_t index) const noexcept { __builtin_prefetch(keys_.starts + index); }
+  void prefetch_key(std::uint64_t index) const noexcept {
+    __builtin_prefetch(keys_.base + keys_.starts[index]);
+  }
 
   std::uint64_t common_bytes(std::uint64_t /*a*/, std::uint64_t /*b*/,
                              std::uint64_t /*most*/) const noexcept {

@@ -67,6 +67,9 @@ class LineKeys {
   }
   // Lines are read one after another, which the processor foresees.
   void prefetch_behind(std::uint64_t /*index*/) const noexcept {}
+  // Asks for where a key lies, and then for the key, to break ties.
+  void prefetch_place(std::uint64_t index) const noexcept { __builtin_prefetch(starts_ + index); }
+  void prefetch_key(std::uint64_t index) const noexcept { __builtin_prefetch(base_ + starts_[index]); }
 
   std::uint64_t common_bytes(std::uint64_t a, std::uint64_t b, std::uint64_t most) const noexcept {
     return common_from(a, b, 0, most);

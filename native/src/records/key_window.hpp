@@ -83,6 +83,10 @@ class RecordKeys {
     __builtin_prefetch(key(index) + bytes_ahead);
   }
 
+  // Asks for a key, to break ties.
+  void prefetch_place(std::uint64_t /*index*/) const noexcept {}
+  void prefetch_key(std::uint64_t index) const noexcept { __builtin_prefetch(key(index)); }
+
   // Eight key bytes from `depth` on, zeros beyond the end.
   std::uint64_t chunk(std::uint64_t index, std::uint64_t depth) const noexcept {
     if (depth >= key_bytes_) return 0;

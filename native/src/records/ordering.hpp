@@ -84,6 +84,7 @@ class Ordering {
   void prepare_finishing();
   void sort_bucket(std::size_t bucket, BucketSorter& workspace, std::uint32_t* out) const;
   bool write_if_equal(std::size_t bucket, std::uint32_t* out) const;
+  void ask_ahead(std::span<const Entry> entries, std::size_t& asked, std::size_t at) const;
   void break_all_ties(std::span<const Entry> entries, std::uint32_t* out) const;
   bool entries_tell_all(std::size_t bucket) const noexcept;
 
@@ -263,10 +264,27 @@ bool Ordering<Keys>::write_if_equal(std::size_t bucket, std::uint32_t* out) cons
   return equal;
 }
 
+// Asks for the keys of ties that will be broken soon, and before that for where they lie.
+template <typename Keys>
+void Ordering<Keys>::ask_ahead(std::span<const Entry> entries, std::size_t& asked, std::size_t at) const {
+  constexpr std::size_t keys_ahead = 16, from_place_to_key = 16;
+  const auto equals_next = [&](std::size_t i) {
+    return i + 1 < entries.size() && layout_.key_of(entries[i]) == layout_.key_of(entries[i + 1]);
+  };
+  const auto is_tied = [&](std::size_t i) { return equals_next(i) || (i > 0 && equals_next(i - 1)); };
+  for (const std::size_t end = std::min(entries.size(), at + keys_ahead); asked < end; ++asked) {
+    if (is_tied(asked + from_place_to_key))
+      keys_.prefetch_place(layout_.index_of(entries[asked + from_place_to_key]));
+    if (is_tied(asked)) keys_.prefetch_key(layout_.index_of(entries[asked]));
+  }
+}
+
 template <typename Keys>
 void Ordering<Keys>::break_all_ties(std::span<const Entry> entries, std::uint32_t* out) const {
   TieBreaker ties(keys_);
+  std::size_t asked = 0;
   for (std::size_t begin = 0, end = 1; begin < entries.size(); begin = end++) {
+    ask_ahead(entries, asked, begin);
     const std::uint64_t key = layout_.key_of(entries[begin]);
     while (end < entries.size() && layout_.key_of(entries[end]) == key) ++end;
     if (end - begin > 1) ties.sort(std::span(out + begin, end - begin));

@@ -11,7 +11,7 @@
 #include "register.hpp"
 #include "sortcore/columns/chunked_rows.hpp"
 #include "sortcore/error.hpp"
-#include "sortcore/records/record_sort.hpp"
+#include "sortcore/records/record_order.hpp"
 
 namespace py = pybind11;
 
@@ -106,10 +106,7 @@ void record_order(const py::buffer& records, const py::buffer& out, std::uint32_
   const BytesView from(records, BytesView::Access::read, "records");
   const Numbers to(out, BytesView::Access::write, "out");
   const py::gil_scoped_release unlocked;
-  KeySorter sorter({.record_bytes = record_bytes, .key_offset = 0, .key_bytes = record_bytes}, threads);
-  sorter.sort(from.bytes());
-  if (to.get().size() != sorter.records()) throw Error(ErrorCode::bad_input, "out has another size");
-  std::ranges::copy(sorter.order(), to.get_writable().begin());
+  sortcore::record_order(from.bytes(), record_bytes, threads, to.get_writable());
 }
 
 }  // namespace

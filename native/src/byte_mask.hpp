@@ -6,7 +6,11 @@
 #include <cstdint>
 #include <cstring>
 
-#if defined(__SSE2__)
+#include "processor.hpp"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#elif defined(__SSE2__)
 #include <emmintrin.h>
 #endif
 
@@ -35,6 +39,26 @@ inline std::uint64_t odd_so_far(std::uint64_t bits) noexcept {
   for (unsigned shift = 1; shift < 64; shift *= 2) bits ^= bits << shift;
   return bits;
 }
+
+#if defined(__x86_64__)
+
+// As the two above.
+SORTCORE_AVX2 inline std::uint64_t avx2_mask_of(const std::byte* at, std::byte wanted) noexcept {
+  constexpr std::size_t half = mask_bytes / 2;
+  const __m256i all = _mm256_set1_epi8(static_cast<char>(wanted));
+  const __m256i low = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at));
+  const __m256i high = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at + half));
+  return static_cast<std::uint32_t>(_mm256_movemask_epi8(_mm256_cmpeq_epi8(low, all))) |
+         std::uint64_t{static_cast<std::uint32_t>(_mm256_movemask_epi8(_mm256_cmpeq_epi8(high, all)))}
+             << half;
+}
+SORTCORE_AVX2 inline std::uint64_t avx2_odd_so_far(std::uint64_t bits) noexcept {
+  const __m128i ones = _mm_set1_epi8(-1);  // a product without carries adds up all bits below
+  const __m128i product = _mm_clmulepi64_si128(_mm_cvtsi64_si128(static_cast<long long>(bits)), ones, 0);
+  return static_cast<std::uint64_t>(_mm_cvtsi128_si64(product));
+}
+
+#endif
 
 // Calls `use(block, first byte of it, bytes of it that count)` for 64 bytes at a time, the last with zeros
 // behind, until that returns false.

@@ -39,6 +39,7 @@ def sort_parquet_files(
         raise BadInputError("--format parquet: Parquet is read from its end, so inputs and output are files")
     # Every byte of memory is touched once, and in pages of 2 MB that took longer: see measurements.md.
     os.environ.setdefault("MIMALLOC_ALLOW_THP", "0")  # read when pyarrow is loaded
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy's, which begin by spinning and have nothing to do
     if threads:
         arrow().set_cpu_count(threads)
     job = ParquetJob(

@@ -27,8 +27,8 @@ _MOST_RUN_BYTES: Final = 1 << 36
 """So few that the rows, with what their order takes, can be numbered with 32 bits."""
 _MOST_IN_ONE_BYTES: Final = 1 << 30
 """Of columns that are put in one piece, whose offsets may have 32 bits."""
-_PIECES: Final = 6
-"""That part of the memory is for a piece of every run that is merged; what is made of them takes several times that."""
+_PIECES: Final = 14
+"""That part of the memory is for a piece of every run that is merged. As much again is loaded, sorted and written."""
 _LEAST_PIECE_BYTES: Final = 1 << 18
 _MOST_TAKEN_BYTES: Final = 1 << 23
 """Where nothing is merged: so few that a row group is ready when the one before it is written."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from bisect import bisect_left, bisect_right
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
@@ -24,6 +25,7 @@ class Runs:
         self._directories = list(directories)
         self._at_once = MOST_MERGED
         self.piece_bytes = 0
+        self._loaded_bytes = 0
         self._progress = progress
         self._turn = 0
         self._waiting: list[Callable[[], Tables]] = []
@@ -36,6 +38,7 @@ class Runs:
         """Share memory out over so many runs, or as many as are merged at once; if more come, they take rounds."""
         self._at_once = min(max(runs, 2), MOST_MERGED)
         self.piece_bytes = max(memory_bytes // self._at_once, 1)
+        self._loaded_bytes = memory_bytes + memory_bytes // 4
 
     def add(self, tables: Tables) -> None:
         """Write sorted tables, of which the next is made meanwhile."""
@@ -84,9 +87,12 @@ class Runs:
     def _cut(self, runs: Sequence[Callable[[], Tables]]) -> Iterator[list[Any]]:
         """Yield the rows of all runs that come before all others."""
         cursors = [_Cursor(run(), self._keys) for run in runs]
-        while cursors := [cursor for cursor in cursors if cursor.load()]:
+        while True:
             self._progress_must_go_on()
-            yield _next_rows(cursors)
+            cursors = [cursor for cursor in cursors if cursor.load()]
+            if not cursors:
+                return
+            yield _next_rows(cursors, self._loaded_bytes)
 
     def _progress_must_go_on(self) -> None:
         if self._progress.is_cancelled:
@@ -104,25 +110,15 @@ def _read(file: Any) -> Tables:
             yield arrow().Table.from_batches([batch])
 
 
-class _Cursor:
-    """Where a run has been read to."""
+class _Piece:
+    """Sorted rows, and from which on they are not taken yet."""
 
-    def __init__(self, tables: Tables, keys: Sequence[ColumnKey]) -> None:
-        self._tables = tables
-        self._keys = keys
-        self._table: Any = None
+    def __init__(self, table: Any, keys: Sequence[ColumnKey]) -> None:
+        self._table = table
         self._row = 0
-
-    def load(self) -> bool:
-        """Make sure that there are rows; return whether there are."""
-        while self._table is None or self._row == self._table.num_rows:
-            self._table = next(self._tables, None)
-            self._row = 0
-            if self._table is None:
-                return False
-            self._parts = key_columns(self._table, self._keys, all_parts=True)
-            self.last_key: Any = row_key(self._parts, self._table.num_rows - 1) if self._table.num_rows else None
-        return True
+        self._parts = key_columns(table, keys, all_parts=True)
+        self.last_key: Any = row_key(self._parts, table.num_rows - 1)
+        self.nbytes = table.nbytes
 
     def take_until(self, bound: Any, *, with_equals: bool) -> Any:
         """Return the rows before a key, or up to it."""
@@ -133,16 +129,83 @@ class _Cursor:
         self._row = end
         return part
 
+    def rest(self) -> Any:
+        """Return all rows that are left."""
+        return self._table.slice(self._row)
 
-def _next_rows(cursors: Sequence[_Cursor]) -> list[Any]:
-    """Return of all runs the rows up to the least of the last keys that are loaded.
+    def is_taken(self) -> bool:
+        return bool(self._row == self._table.num_rows)
 
-    Rows that equal it may follow in its run. So later runs keep theirs until then, and equal rows stay in order.
+
+class _Cursor:
+    """Where a run has been read to, and what is loaded behind that."""
+
+    def __init__(self, tables: Tables, keys: Sequence[ColumnKey]) -> None:
+        self._tables = tables
+        self._keys = keys
+        self._pieces: deque[_Piece] = deque()
+        self.has_more = True
+
+    def load(self) -> bool:
+        """Make sure that there are rows; return whether there are."""
+        if not self._pieces:
+            self.load_more()
+        return bool(self._pieces)
+
+    def load_more(self) -> None:
+        """Load the next piece, if there is one."""
+        table = next((table for table in self._tables if table.num_rows), None)
+        if table is None:
+            self.has_more = False
+        else:
+            self._pieces.append(_Piece(table, self._keys))
+
+    @property
+    def last_key(self) -> Any:
+        """The key of the last row that is loaded."""
+        return self._pieces[-1].last_key
+
+    @property
+    def nbytes(self) -> int:
+        return sum(piece.nbytes for piece in self._pieces)
+
+    def take_until(self, bound: Any, *, with_equals: bool) -> Iterator[Any]:
+        """Yield the rows before a key, or up to it, piece by piece."""
+        while self._pieces:
+            yield self._pieces[0].take_until(bound, with_equals=with_equals)
+            if not self._pieces[0].is_taken():
+                return
+            self._pieces.popleft()
+
+    def take_all(self) -> Iterator[Any]:
+        """Yield all rows that are loaded."""
+        while self._pieces:
+            yield self._pieces.popleft().rest()
+
+
+def _next_rows(cursors: Sequence[_Cursor], loaded_bytes: int) -> list[Any]:
+    """Return of all runs the rows up to the least of the last keys that are loaded, of runs that have more.
+
+    Pieces are loaded until they have so many bytes: each that ends first, as no row behind its end can be taken.
+    Rows that equal the bound may follow in its run. So later runs keep theirs until then, and equal rows stay in order.
     """
-    least = min(range(len(cursors)), key=lambda i: cursors[i].last_key)
-    bound = cursors[least].last_key
-    parts = [cursor.take_until(bound, with_equals=i <= least) for i, cursor in enumerate(cursors)]
+    size = sum(cursor.nbytes for cursor in cursors)
+    while (least := _first_to_end(cursors)) is not None and size < loaded_bytes:
+        before = cursors[least].nbytes
+        cursors[least].load_more()
+        size += cursors[least].nbytes - before
+    if least is None:
+        parts = [part for cursor in cursors for part in cursor.take_all()]
+    else:
+        bound = cursors[least].last_key
+        parts = [part for i, cursor in enumerate(cursors) for part in cursor.take_until(bound, with_equals=i <= least)]
     return [part for part in parts if part.num_rows]
+
+
+def _first_to_end(cursors: Sequence[_Cursor]) -> int | None:
+    """Return which run's loaded rows end first, of those that have more."""
+    going_on = [i for i, cursor in enumerate(cursors) if cursor.has_more]
+    return min(going_on, key=lambda i: cursors[i].last_key, default=None)
 
 
 def ahead(tables: Iterator[Any]) -> Iterator[Any]:

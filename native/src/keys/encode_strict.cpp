@@ -30,8 +30,8 @@ std::string_view trimmed(std::span<const std::byte> key) noexcept {
 }
 
 std::size_t digits_at(std::string_view text) noexcept {
-  const std::size_t end = text.find_first_not_of("0123456789");
-  return end == std::string_view::npos ? text.size() : end;
+  const auto other = std::ranges::find_if_not(text, [](char c) { return is_digit(std::byte(c)); });
+  return static_cast<std::size_t>(other - text.begin());
 }
 
 // Without its plus sign; digits, and of a decimal number perhaps a point.

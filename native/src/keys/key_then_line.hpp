@@ -36,7 +36,6 @@ class KeyThenLine {
   KeyThenLine(const StringPlaces& keys, const StringPlaces& lines) : keys_(keys), lines_(lines) {}
 
   std::uint64_t longest_key_bytes() const noexcept { return LineFormat::to_the_end; }
-  std::uint64_t skipped() const noexcept { return 0; }
   void skip(std::uint64_t /*bytes*/, std::uint64_t /*reference*/) noexcept {}
   void learn(std::span<const std::uint64_t> sample) {
     if (sample.empty()) return;
@@ -46,11 +45,17 @@ class KeyThenLine {
   }
   bool window_tells_all() const noexcept { return false; }
   std::uint64_t window_bits() const noexcept { return 128; }
-  std::uint64_t common_with_reference(std::uint64_t /*index*/) const noexcept { return 0; }
   std::uint64_t tie_depth() const noexcept { return 0; }
 
-  KeyWindow window(std::uint64_t index) const noexcept { return bits_.of(words_of(index)); }
+  KeyWindow window(std::uint64_t index, bool& is_exception) const noexcept {
+    return bits_.of(words_of(index), is_exception);
+  }
   void prefetch_behind(std::uint64_t /*index*/) const noexcept {}
+  // Asks for where a key lies, and then for the key, to break ties.
+  void prefetch_place(std::uint64_t index) const noexcept { __builtin_prefetch(keys_.starts + index); }
+  void prefetch_key(std::uint64_t index) const noexcept {
+    __builtin_prefetch(keys_.base + keys_.starts[index]);
+  }
 
   std::uint64_t common_bytes(std::uint64_t /*a*/, std::uint64_t /*b*/,
                              std::uint64_t /*most*/) const noexcept {

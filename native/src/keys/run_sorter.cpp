@@ -4,72 +4,14 @@
 #include <cstring>
 #include <string_view>
 
+#include "keys/cut_text.hpp"
 #include "keys/encodings.hpp"
-#include "lines/quoted_lines.hpp"
 #include "sortcore/error.hpp"
 #include "sortcore/keys/line_encoder.hpp"
 #include "sortcore/threads.hpp"
 
 namespace sortcore {
 namespace {
-
-constexpr std::size_t run_bytes = 1 << 20;
-
-// As below, for rows of CSV. An odd number of quotes before a stretch puts its beginning within quotes.
-std::vector<TextRun> cut_rows(std::span<const std::byte> text, std::byte quote, unsigned threads) {
-  const std::size_t stretches = (text.size() + run_bytes - 1) / run_bytes;
-  const auto stretch = [&](std::size_t i) {
-    return text.subspan(i * run_bytes, std::min(run_bytes, text.size() - i * run_bytes));
-  };
-  std::vector<std::uint8_t> flips(stretches);
-  for_each_in_parallel(stretches, useful_threads(text.size() / 64, threads),
-                       [&](std::uint64_t i) { flips[i] = flips_quotes(stretch(i), quote); });
-  std::vector<TextRun> runs;
-  std::size_t begin = 0;
-  bool is_within = false;
-  for (std::size_t i = 0; i < stretches; ++i) {
-    is_within ^= flips[i] != 0;
-    const bool is_last = i + 1 == stretches;
-    const std::size_t whole = whole_quoted_lines(stretch(i), quote, is_within);
-    const std::size_t end = is_last ? text.size() : i * run_bytes + whole;
-    if (end == begin || (whole == 0 && !is_last)) continue;
-    runs.push_back({begin, end - begin});
-    begin = end;
-  }
-  if (is_within) throw Error(ErrorCode::bad_record, "the last row has a quoted field that has no end");
-  return runs;
-}
-
-// Behind the last line that ends in the first bytes of `text`, or behind the first line if that is longer.
-std::size_t whole_lines(std::span<const std::byte> text, std::byte line_end) {
-  if (text.size() <= run_bytes) return text.size();
-  const std::string_view characters(reinterpret_cast<const char*>(text.data()), text.size());
-  const char end = static_cast<char>(line_end);
-  std::size_t last = characters.rfind(end, run_bytes - 1);
-  if (last == std::string_view::npos) last = characters.find(end, run_bytes);
-  return last == std::string_view::npos ? text.size() : last + 1;
-}
-
-std::vector<TextRun> cut(std::span<const std::byte> text, std::byte line_end) {
-  std::vector<TextRun> runs;
-  for (std::size_t at = 0; at < text.size(); at += runs.back().bytes)
-    runs.push_back({at, whole_lines(text.subspan(at), line_end)});
-  return runs;
-}
-
-// As above, for records.
-std::vector<TextRun> cut_records(std::span<const std::byte> text, std::uint64_t record_bytes) {
-  const std::uint64_t whole = std::max<std::uint64_t>(run_bytes / record_bytes, 1) * record_bytes;
-  std::vector<TextRun> runs;
-  for (std::size_t at = 0; at < text.size(); at += runs.back().bytes)
-    runs.push_back({at, std::min<std::uint64_t>(whole, text.size() - at)});
-  return runs;
-}
-
-std::vector<TextRun> cut(std::span<const std::byte> text, const KeyOrder& order, unsigned threads) {
-  if (order.csv) return cut_rows(text, order.csv->quote, threads);
-  return order.record_bytes == 0 ? cut(text, order.line_end) : cut_records(text, order.record_bytes);
-}
 
 [[noreturn]] void throw_too_little() {
   throw Error(ErrorCode::too_little_memory, "the memory given does not hold the keys of a megabyte of lines");
@@ -96,16 +38,11 @@ RunSorter::RunSorter(const KeyOrder& order, bool unique, unsigned threads, std::
 std::size_t RunSorter::sort(std::span<const std::byte> text, std::uint64_t memory_bytes,
                             const Progress* progress) {
   index_lines(text, memory_bytes, progress);
-  if (!order_.is_whole_line()) encode_keys(text.data(), memory_bytes, progress);
-  const LineKeys whole_lines(text.data(), places_.starts, places_.extent, {});
-  const LineKeys whole_keys(keys_.data(), key_starts_.as_const(),
-                            std::min<std::uint64_t>(key_bytes_, keys_.size()), {});
   if (order_.is_whole_line()) {
-    order_by(by_string_, whole_lines, progress);
-  } else if (order_.whole_line_last) {
-    order_by(by_both_, KeyThenLine(keys(), texts()), progress);
-  } else {
-    order_by(by_string_, whole_keys, progress);
+    order_by(by_string_, LineKeys(text.data(), places_.starts, places_.extent, {}), progress);
+  } else if (!order_without_keys(progress)) {
+    encode_keys(text.data(), memory_bytes, progress);
+    order_by_keys(progress);
   }
   for (const RecordRun& run : line_runs_) next_row_ += run.records;
   if (backwards_) std::reverse(sorted_, sorted_ + count_);
@@ -114,13 +51,42 @@ std::size_t RunSorter::sort(std::span<const std::byte> text, std::uint64_t memor
   return runs_.empty() ? 0 : runs_.back().first_byte + runs_.back().bytes;
 }
 
+void RunSorter::order_by_keys(const Progress* progress) {
+  if (order_.whole_line_last) return order_by(by_both_, KeyThenLine(keys(), texts()), progress);
+  order_by(by_string_,
+           LineKeys::encoded(keys_.data(), key_starts_.as_const(),
+                             std::min<std::uint64_t>(key_bytes_, keys_.size())),
+           progress);
+}
+
+// Where the bits of entries are all in which keys differ, or nearly, keys need not be kept. Returns whether
+// that is so.
+bool RunSorter::order_without_keys(const Progress* progress) {
+  if (unique_ || order_.whole_line_last || line_runs_.empty()) return false;
+  std::uint64_t lines = 0;
+  for (const RecordRun& run : line_runs_) lines += run.records;
+  EncodedLines keys(order_, texts());
+  try {
+    const KeySample sample(keys, line_runs_, lines, bucket_bits_for(lines));
+    keys.learn(sample.indices());
+    const RecordRun& last = line_runs_.back();
+    const auto layout = EntryLayout::for_records(last.first_record + last.records);
+    if (!keys.entries_tell(sample.indices(), layout.key_bits())) return false;
+    order_by(by_entry_, keys, progress);
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::bad_record) find_wrong_line();
+    throw;
+  }
+  return true;
+}
+
 // Takes half of the lines as long as there are too many.
 void RunSorter::index_lines(std::span<const std::byte> text, std::uint64_t memory_bytes,
                             const Progress* progress) {
   constexpr std::uint64_t many = 1'000'000, key_start_bytes = sizeof(std::uint64_t);
   const std::uint64_t of_line = line_scratch_bytes(many, threads_) / many + key_start_bytes;
   const std::uint64_t most_lines = std::clamp(memory_bytes / of_line, many / 64, max_records_in_memory);
-  runs_ = cut(text, order_, threads_);
+  runs_ = cut_text(text, order_, threads_);
   while (true) {
     try {
       if (order_.record_bytes != 0)
@@ -146,7 +112,7 @@ void RunSorter::encode_keys(const std::byte* text, std::uint64_t memory_bytes, c
     most_bytes +=
         most_encoded_bytes(part.kind, index_.bytes()) + lines * (most_encoded_bytes(part.kind, 0) + 2);
   const std::uint64_t taken = line_scratch_bytes(lines, threads_) + 8 * lines;
-  const std::uint64_t left = std::max<std::uint64_t>(memory_bytes - std::min(memory_bytes, taken), run_bytes);
+  const std::uint64_t left = std::max<std::uint64_t>(memory_bytes - std::min(memory_bytes, taken), cut_bytes);
   keys_.reserve_discarding(std::min(left, most_bytes + Buffer::huge_page_bytes));
   key_starts_.memory.reserve_discarding((lines + line_runs_.size()) * sizeof(std::uint64_t));
   key_bytes_ = 0;
@@ -193,6 +159,22 @@ bool RunSorter::encode_run(const std::byte* text, const RecordRun& run, LineEnco
   return true;
 }
 
+// Throws for the first line that is not as it must be.
+void RunSorter::find_wrong_line() const {
+  LineEncoder encoder(order_);
+  GrowingBytes key;
+  for (const RecordRun& run : line_runs_) {
+    for (std::uint64_t line = run.first_record; line < run.first_record + run.records; ++line) {
+      key.clear();
+      try {
+        encoder.append(texts()[line], key);
+      } catch (const Error& error) {
+        fail_at(line, run, error.what());
+      }
+    }
+  }
+}
+
 void RunSorter::fail_at(std::uint64_t line, const RecordRun& run, const std::string& why) const {
   std::uint64_t row = next_row_ + line - run.first_record;
   for (const RecordRun& other : line_runs_)
@@ -231,12 +213,16 @@ std::uint64_t RunSorter::keep_first_of_equals(std::span<std::uint32_t> lines) co
 }
 
 void RunSorter::add_up_chunks() {
+  constexpr std::uint64_t lines_ahead = 32;
   const std::uint64_t chunks = (count_ + lines_per_chunk - 1) / lines_per_chunk;
   begins_.assign(chunks + 1, 0);
   for_each_in_parallel(chunks, useful_threads(count_, threads_), [&](std::uint64_t chunk) {
     const std::uint64_t end = std::min(count_, (chunk + 1) * lines_per_chunk);
     std::uint64_t bytes = 0;
-    for (std::uint64_t i = chunk * lines_per_chunk; i < end; ++i) bytes += places_.bytes(sorted_[i]);
+    for (std::uint64_t i = chunk * lines_per_chunk; i < end; ++i) {
+      if (i + lines_ahead < end) __builtin_prefetch(places_.starts + sorted_[i + lines_ahead]);
+      bytes += places_.bytes(sorted_[i]);
+    }
     begins_[chunk + 1] = bytes;
   });
   for (std::size_t chunk = 0; chunk < chunks; ++chunk) begins_[chunk + 1] += begins_[chunk];

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "keys/encoded_lines.hpp"
 #include "keys/key_then_line.hpp"
 #include "lines/line_gather.hpp"
 #include "lines/line_index.hpp"
@@ -45,7 +46,10 @@ class RunSorter {
 
   void index_lines(std::span<const std::byte> text, std::uint64_t memory_bytes, const Progress* progress);
   void encode_keys(const std::byte* text, std::uint64_t memory_bytes, const Progress* progress);
+  void order_by_keys(const Progress* progress);
+  bool order_without_keys(const Progress* progress);
   bool encode_run(const std::byte* text, const RecordRun& run, LineEncoder& encoder, GrowingBytes& keys);
+  void find_wrong_line() const;
   [[noreturn]] void fail_at(std::uint64_t line, const RecordRun& run, const std::string& why) const;
   template <typename Keys>
   void order_by(Ordering<Keys>& ordering, const Keys& keys, const Progress* progress);
@@ -77,6 +81,7 @@ class RunSorter {
   LinePlaces places_{};
   Ordering<LineKeys> by_string_;  // whole lines, or keys alone
   Ordering<KeyThenLine> by_both_;
+  Ordering<EncodedLines> by_entry_;  // keys of which entries tell nearly all
   std::uint32_t* sorted_ = nullptr;
   std::uint64_t count_ = 0;
   std::vector<std::uint64_t> begins_;  // of each chunk of lines in the sorted text

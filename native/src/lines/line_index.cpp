@@ -42,7 +42,6 @@ void LineIndex::build(const std::byte* base, std::span<const TextRun> runs, unsi
   adds_newline_.clear();
   for (const TextRun& run : runs) adds_newline_.push_back(lacks_end(base, run, line_end));
   reserve(number_lines(runs), most_lines);
-  mark_ends(runs);
   for_each_in_parallel(pieces_.size(), threads, [&](std::uint64_t i) {
     throw_if_cancelled(progress);
     const Piece& piece = pieces_[i];
@@ -51,6 +50,7 @@ void LineIndex::build(const std::byte* base, std::span<const TextRun> runs, unsi
                 : list_line_starts(text_of(piece), piece.begin, starts, line_end)))
       refuse_change();
   });
+  mark_ends(runs);  // one thread alone, so not before the others have touched the memory
   check_ends(runs);
 }
 

@@ -25,9 +25,14 @@ class LineKeys {
   // Line i lies from starts[i] to starts[i + 1]; bytes from `extent` on must not be read.
   LineKeys(const std::byte* base, const std::uint64_t* starts, std::uint64_t extent, const LineFormat& format)
       : base_(base), starts_(starts), extent_(extent), format_(format) {}
+  // Encoded keys, of which none begins with another. So those that are equal up to zeros are equal.
+  static LineKeys encoded(const std::byte* base, const std::uint64_t* starts, std::uint64_t extent) {
+    LineKeys keys(base, starts, extent, {});
+    keys.may_tell_all_ = true;
+    return keys;
+  }
 
   std::uint64_t longest_key_bytes() const noexcept { return format_.key_bytes; }
-  std::uint64_t skipped() const noexcept { return skipped_; }
   void skip(std::uint64_t bytes, std::uint64_t reference) noexcept {
     skipped_ = bytes;
     common_ = bytes == 0 ? nullptr : key(reference).data();
@@ -42,23 +47,29 @@ class LineKeys {
     }
     bits_ = VaryingBits(words);
   }
-  bool window_tells_all() const noexcept { return false; }
-  std::uint64_t window_bits() const noexcept { return 128; }
-  std::uint64_t common_with_reference(std::uint64_t /*index*/) const noexcept { return skipped_; }
+  bool window_tells_all() const noexcept { return may_tell_all_ && bits_.are_all(); }
+  std::uint64_t window_bits() const noexcept { return bits_.drawn(); }
   std::uint64_t tie_depth() const noexcept { return 0; }
 
-  KeyWindow window(std::uint64_t index) const noexcept {
+  // An exception does not begin as nearly all do, or differs in other bits, or goes on behind the window.
+  KeyWindow window(std::uint64_t index, bool& is_exception) const noexcept {
     const std::span<const std::byte> whole = key(index);
+    is_exception = may_tell_all_ && whole.size() > skipped_ + sizeof(VaryingBits::Words);
     if (skipped_ != 0) {
       const std::size_t compared = std::min<std::size_t>(skipped_, whole.size());
       const int order = std::memcmp(whole.data(), common_, compared);
-      if (order > 0) return {~std::uint64_t{0}, ~std::uint64_t{0}};
-      if (order < 0 || whole.size() < skipped_) return {0, 0};
+      if (order != 0 || whole.size() < skipped_) {
+        is_exception = true;
+        return order > 0 ? KeyWindow{~std::uint64_t{0}, ~std::uint64_t{0}} : KeyWindow{0, 0};
+      }
     }
-    return bits_.of(words_of(whole.subspan(skipped_)));
+    return bits_.of(words_of(whole.subspan(skipped_)), is_exception);
   }
   // Lines are read one after another, which the processor foresees.
   void prefetch_behind(std::uint64_t /*index*/) const noexcept {}
+  // Asks for where a key lies, and then for the key, to break ties.
+  void prefetch_place(std::uint64_t index) const noexcept { __builtin_prefetch(starts_ + index); }
+  void prefetch_key(std::uint64_t index) const noexcept { __builtin_prefetch(base_ + starts_[index]); }
 
   std::uint64_t common_bytes(std::uint64_t a, std::uint64_t b, std::uint64_t most) const noexcept {
     return common_from(a, b, 0, most);
@@ -107,6 +118,7 @@ class LineKeys {
   const std::uint64_t* starts_ = nullptr;
   std::uint64_t extent_ = 0;
   LineFormat format_;
+  bool may_tell_all_ = false;
   std::uint64_t skipped_ = 0;
   const std::byte* common_ = nullptr;
   VaryingBits bits_;

@@ -54,7 +54,8 @@ class KeySample {
   std::vector<std::uint64_t> highs(const Keys& keys) const {
     std::vector<std::uint64_t> result;
     result.reserve(indices_.size());
-    for (const std::uint64_t index : indices_) result.push_back(keys.window(index).high);
+    bool is_exception = false;  // which does not matter
+    for (const std::uint64_t index : indices_) result.push_back(keys.window(index, is_exception).high);
     return result;
   }
 

@@ -47,7 +47,6 @@ class RecordKeys {
 
   // Bytes that nearly all keys have in common, with that of record `reference`, at their beginning. Windows
   // start after them. A key that begins otherwise has the least or the greatest window.
-  std::uint64_t skipped() const noexcept { return skipped_; }
   void skip(std::uint64_t bytes, std::uint64_t reference) noexcept {
     skipped_ = bytes;
     reference_ = reference;
@@ -55,18 +54,21 @@ class RecordKeys {
     low_mask_ = key_bytes_ - bytes <= 8 ? 0 : top_bytes_mask(key_bytes_ - bytes - 8);
   }
   void learn(std::span<const std::uint64_t> /*sample*/) noexcept {}  // windows show key bytes as they are
-  // True when keys that are equal in their windows, and begin as nearly all do, are equal.
+  // True when keys that are equal in their windows, and are no exceptions, are equal.
   bool window_tells_all() const noexcept { return key_bytes_ - skipped_ <= sizeof(KeyWindow); }
   // Bits of a window that keys can differ in.
   std::uint64_t window_bits() const noexcept {
     return 8 * std::min<std::uint64_t>(key_bytes_ - skipped_, 16);
   }
 
-  KeyWindow window(std::uint64_t index) const noexcept {
+  // A key that does not begin as nearly all do is an exception.
+  KeyWindow window(std::uint64_t index, bool& is_exception) const noexcept {
     if (skipped_ != 0) {
-      const std::uint64_t common = common_with_reference(index);
-      if (common < skipped_) [[unlikely]]
+      const std::uint64_t common = common_bytes(reference_, index, skipped_);
+      if (common < skipped_) [[unlikely]] {
+        is_exception = true;
         return is_less_at(index, common) ? KeyWindow{0, 0} : greatest_window;
+      }
     }
     const std::uint64_t offset = records_.offset(index) + skipped_;
     if (offset + sizeof(KeyWindow) > bytes_from_first_key_) [[unlikely]] {
@@ -81,14 +83,14 @@ class RecordKeys {
     __builtin_prefetch(key(index) + bytes_ahead);
   }
 
+  // Asks for a key, to break ties.
+  void prefetch_place(std::uint64_t /*index*/) const noexcept {}
+  void prefetch_key(std::uint64_t index) const noexcept { __builtin_prefetch(key(index)); }
+
   // Eight key bytes from `depth` on, zeros beyond the end.
   std::uint64_t chunk(std::uint64_t index, std::uint64_t depth) const noexcept {
     if (depth >= key_bytes_) return 0;
     return load_big_endian(key(index) + depth, key_bytes_ - depth);
-  }
-  // Of the bytes skipped, how many this key does begin with.
-  std::uint64_t common_with_reference(std::uint64_t index) const noexcept {
-    return common_bytes(reference_, index, skipped_);
   }
   // Leading bytes, at most `most`, that two keys have in common.
   std::uint64_t common_bytes(std::uint64_t a, std::uint64_t b, std::uint64_t most) const noexcept {
@@ -111,13 +113,15 @@ class RecordKeys {
     return std::memcmp(key(a) + depth, key(b) + depth, key_bytes_ - depth);
   }
 
+ protected:
+  const std::byte* key(std::uint64_t index) const noexcept { return first_key_ + records_.offset(index); }
+
  private:
   static constexpr KeyWindow greatest_window{~std::uint64_t{0}, ~std::uint64_t{0}};
   // Than the reference, in the first byte in which they differ.
   bool is_less_at(std::uint64_t index, std::uint64_t at) const noexcept {
     return key(index)[at] < key(reference_)[at];
   }
-  const std::byte* key(std::uint64_t index) const noexcept { return first_key_ + records_.offset(index); }
 
   RecordArray records_;
   const std::byte* first_key_ = nullptr;

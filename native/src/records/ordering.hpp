@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -77,11 +78,13 @@ class Ordering {
   enum State : std::uint8_t { distributed, being_sorted, sorted };
 
   void distribute_on(std::uint64_t records, unsigned threads, const Progress* progress);
-  bool distribute_part(Range part, EntryBlocks::Appender& to, const Progress* progress) const;
-  bool distribute_run(std::uint64_t begin, std::uint64_t end, EntryBlocks::Appender& to) const;
+  void distribute_part(Range part, EntryBlocks::Appender& to, const Progress* progress);
+  void distribute_run(std::uint64_t begin, std::uint64_t end, EntryBlocks::Appender& to);
+  void mark_exceptions(std::uint32_t which, const BucketClassifier::Buckets& buckets) noexcept;
   void prepare_finishing();
   void sort_bucket(std::size_t bucket, BucketSorter& workspace, std::uint32_t* out) const;
   bool write_if_equal(std::size_t bucket, std::uint32_t* out) const;
+  void ask_ahead(std::span<const Entry> entries, std::size_t& asked, std::size_t at) const;
   void break_all_ties(std::span<const Entry> entries, std::uint32_t* out) const;
   bool entries_tell_all(std::size_t bucket) const noexcept;
 
@@ -90,7 +93,8 @@ class Ordering {
   EntryLayout layout_;
   std::optional<BucketClassifier> classifier_;
   EntryBlocks blocks_;
-  bool has_exceptions_ = false;  // keys that do not begin as nearly all do
+  // Of each bucket whether it has keys of which the window is no true picture.
+  std::unique_ptr<std::atomic<bool>[]> has_exceptions_;
   std::vector<std::uint64_t> starts_;
   // Not in huge pages: often only the buckets between two blocks of output are finished here, so that most of
   // it is never touched.
@@ -125,19 +129,15 @@ void Ordering<Keys>::distribute_on(std::uint64_t records, unsigned threads, cons
   std::vector<Range> parts;
   for (unsigned i = 0; i < threads; ++i) parts.push_back(part_of(records, i, threads));
   blocks_.reset(classifier_->buckets(), parts);
-  std::atomic<bool> has_exceptions{false};
-  run_parallel(threads, [&](unsigned index) {
-    if (distribute_part(parts[index], blocks_.appender(index), progress)) has_exceptions = true;
-  });
-  has_exceptions_ = has_exceptions;
+  has_exceptions_ = std::make_unique<std::atomic<bool>[]>(classifier_->buckets());
+  run_parallel(threads,
+               [&](unsigned index) { distribute_part(parts[index], blocks_.appender(index), progress); });
 }
 
-// Returns whether a key does not begin as nearly all do.
 template <typename Keys>
-bool Ordering<Keys>::distribute_part(Range part, EntryBlocks::Appender& to, const Progress* progress) const {
+void Ordering<Keys>::distribute_part(Range part, EntryBlocks::Appender& to, const Progress* progress) {
   constexpr std::uint64_t records_between_polls = 1 << 16;
   std::uint64_t run_begin = 0;
-  bool has_exceptions = false;
   for (const RecordRun& run : runs_) {
     const std::uint64_t begin = std::max(part.begin, run_begin),
                         end = std::min(part.end, run_begin + run.records);
@@ -145,15 +145,14 @@ bool Ordering<Keys>::distribute_part(Range part, EntryBlocks::Appender& to, cons
       throw_if_cancelled(progress);
       const std::uint64_t stop = std::min(end, at + records_between_polls);
       const std::uint64_t to_index = run.first_record - run_begin;
-      has_exceptions |= distribute_run(at + to_index, stop + to_index, to);
+      distribute_run(at + to_index, stop + to_index, to);
     }
     run_begin += run.records;
   }
-  return has_exceptions;
 }
 
 template <typename Keys>
-bool Ordering<Keys>::distribute_run(std::uint64_t begin, std::uint64_t end, EntryBlocks::Appender& to) const {
+void Ordering<Keys>::distribute_run(std::uint64_t begin, std::uint64_t end, EntryBlocks::Appender& to) {
   constexpr std::size_t batch = BucketClassifier::batch;
   const Keys keys = keys_;  // a local copy stays in registers
   const BucketClassifier& classifier = *classifier_;
@@ -161,24 +160,33 @@ bool Ordering<Keys>::distribute_run(std::uint64_t begin, std::uint64_t end, Entr
   BucketClassifier::Highs highs{};
   BucketClassifier::Buckets buckets;
   std::array<std::uint64_t, batch> lows;
-  bool has_exceptions = false;
   for (std::uint64_t first = begin; first < end; first += batch) {
     const std::size_t count = std::min<std::uint64_t>(batch, end - first);
+    std::uint32_t exceptions = 0;
+    static_assert(batch <= 32);
     for (std::size_t i = 0; i < count; ++i) {
-      const KeyWindow window = keys.window(first + i);
+      bool is_exception = false;
+      const KeyWindow window = keys.window(first + i, is_exception);
       keys.prefetch_behind(first + i);
       highs[i] = window.high;
       lows[i] = window.low;
-      if (window.high == 0 || window.high == UINT64_MAX) [[unlikely]]
-        has_exceptions |= keys.common_with_reference(first + i) < keys.skipped();
+      exceptions |= std::uint32_t{is_exception} << i;
     }
     classifier.classify(highs, buckets);
+    if (exceptions != 0) [[unlikely]]
+      mark_exceptions(exceptions, buckets);
     for (std::size_t i = 0; i < count; ++i) {
       const std::uint64_t spread = classifier.spread(buckets[i], {highs[i], lows[i]});
       to.append(buckets[i], (spread & key_mask) | (first + i));
     }
   }
-  return has_exceptions;
+}
+
+template <typename Keys>
+void Ordering<Keys>::mark_exceptions(std::uint32_t which, const BucketClassifier::Buckets& buckets) noexcept {
+  for (; which != 0; which &= which - 1)
+    has_exceptions_[buckets[static_cast<std::size_t>(std::countr_zero(which))]].store(
+        true, std::memory_order_relaxed);
 }
 
 template <typename Keys>
@@ -256,21 +264,37 @@ bool Ordering<Keys>::write_if_equal(std::size_t bucket, std::uint32_t* out) cons
   return equal;
 }
 
+// Asks for the keys of ties that will be broken soon, and before that for where they lie.
+template <typename Keys>
+void Ordering<Keys>::ask_ahead(std::span<const Entry> entries, std::size_t& asked, std::size_t at) const {
+  constexpr std::size_t keys_ahead = 16, from_place_to_key = 16;
+  const auto equals_next = [&](std::size_t i) {
+    return i + 1 < entries.size() && layout_.key_of(entries[i]) == layout_.key_of(entries[i + 1]);
+  };
+  const auto is_tied = [&](std::size_t i) { return equals_next(i) || (i > 0 && equals_next(i - 1)); };
+  for (const std::size_t end = std::min(entries.size(), at + keys_ahead); asked < end; ++asked) {
+    if (is_tied(asked + from_place_to_key))
+      keys_.prefetch_place(layout_.index_of(entries[asked + from_place_to_key]));
+    if (is_tied(asked)) keys_.prefetch_key(layout_.index_of(entries[asked]));
+  }
+}
+
 template <typename Keys>
 void Ordering<Keys>::break_all_ties(std::span<const Entry> entries, std::uint32_t* out) const {
   TieBreaker ties(keys_);
+  std::size_t asked = 0;
   for (std::size_t begin = 0, end = 1; begin < entries.size(); begin = end++) {
+    ask_ahead(entries, asked, begin);
     const std::uint64_t key = layout_.key_of(entries[begin]);
     while (end < entries.size() && layout_.key_of(entries[end]) == key) ++end;
     if (end - begin > 1) ties.sort(std::span(out + begin, end - begin));
   }
 }
 
-// True when the bits of a bucket's entries are all the bits in which its keys can differ. Keys that begin
-// otherwise than nearly all are in the first bucket and the last.
+// True when the bits of a bucket's entries are all the bits in which its keys can differ.
 template <typename Keys>
 bool Ordering<Keys>::entries_tell_all(std::size_t bucket) const noexcept {
-  if (has_exceptions_ && (bucket == 0 || bucket + 1 == buckets())) return false;
+  if (has_exceptions_[bucket].load(std::memory_order_relaxed)) return false;
   const std::uint64_t told = std::uint64_t{classifier_->shift_of(bucket)} + layout_.key_bits();
   return keys_.window_tells_all() && told >= keys_.window_bits();
 }

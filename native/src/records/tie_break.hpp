@@ -79,7 +79,7 @@ class TieBreaker {
     }
   }
 
-  const Keys& keys_;
+  const Keys keys_;  // a copy, as keys may have work space for one thread
   std::vector<Tied> open_;
   std::vector<KeyChunk> chunks_;
 };

@@ -47,6 +47,8 @@ VaryingBits::VaryingBits(std::span<const Words> sample) : draw_(fastest_draw()) 
     }
     word.find_runs();
   }
+  drawn_ = window_bits - room;
+  are_all_ = room > 0;
 }
 
 void VaryingBits::Word::find_runs() {

@@ -28,16 +28,22 @@ class VaryingBits {
   // The same, by instructions that every CPU has.
   VaryingBits portable() const noexcept;
 
+  // How many bits are drawn, and whether no other can differ in keys that are no exceptions.
+  unsigned drawn() const noexcept { return drawn_; }
+  bool are_all() const noexcept { return are_all_; }
+
   // Keys keep their order or get equal windows, also those that differ from nearly all others in a bit that
-  // is left out. Their windows go on with zeros or ones from there, whatever follows.
-  KeyWindow of(const Words& key) const noexcept {
+  // is left out. Their windows go on with zeros or ones from there, whatever follows: they are exceptions.
+  KeyWindow of(const Words& key, bool& is_exception) const noexcept {
     U128 window = 0;
     unsigned room = 128;
     const Words drawn = draw_(words_, key);
     for (std::size_t i = 0; i < words; ++i) {
       const Word& word = words_[i];
-      if (const std::uint64_t odd = (key[i] ^ word.usual) & word.left_out; odd != 0) [[unlikely]]
+      if (const std::uint64_t odd = (key[i] ^ word.usual) & word.left_out; odd != 0) [[unlikely]] {
+        is_exception = true;
         return exception(window, room, word, drawn[i], static_cast<unsigned>(std::countl_zero(odd)), key[i]);
+      }
       window = window << word.bits | drawn[i];
       room -= word.bits;
     }
@@ -74,6 +80,8 @@ class VaryingBits {
                              std::uint64_t key) noexcept;
 
   AllWords words_;
+  unsigned drawn_ = 128;
+  bool are_all_ = false;
   Draw* draw_;
 };
 

@@ -1,0 +1,19 @@
+// A text cut into pieces of whole lines, which threads take one by one.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "sortcore/keys/key_order.hpp"
+#include "sortcore/lines/line_sort.hpp"
+
+namespace sortcore {
+
+inline constexpr std::size_t cut_bytes = std::size_t{1} << 20;
+
+// Pieces of about `cut_bytes`, more where a line is longer. Throws Error(bad_record) for a quoted field of
+// CSV without an end.
+std::vector<TextRun> cut_text(std::span<const std::byte> text, const KeyOrder& order, unsigned threads);
+
+}  // namespace sortcore

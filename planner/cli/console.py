@@ -17,7 +17,7 @@ from planner.cli.end_signals import end_as_ctrl_c
 from planner.cli.given_values import TakesAsGiven
 from planner.cli.help_text import PlainHelp
 from planner.cli.usage import UsageError, with_example
-from planner.errors import InterruptedRunError, PlannerError
+from planner.errors import InterruptedRunError, IoFailureError, PlannerError
 
 _EXAMPLE = "Example: "
 _NAME = 18
@@ -73,12 +73,17 @@ class PlannerCommand(PlainHelp, TakesAsGiven, TyperCommand):
 
 
 def exit_code_of(run: Callable[[], None]) -> int:
-    """Run a command and return its exit code; a PlannerError is said on stderr."""
+    """Run a command and return its exit code; a PlannerError, and what the system says of a file, is said on stderr."""
     try:
         run()
     except PlannerError as error:
         talk(f"error: {error}")
         return error.exit_code
+    except OSError as error:
+        if error.filename is None:
+            raise
+        talk(f"error: {os.fsdecode(error.filename)}: {error.strerror}; name another file, or change what forbids this")
+        return IoFailureError.exit_code
     return 0
 
 

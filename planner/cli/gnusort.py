@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from planner.sorting.keyed import TextOrder
 
 _DISORDER = 1
+_STANDARD_OUTPUT = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
+"""Its names: a file that it goes to is neither replaced nor emptied."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -83,7 +85,7 @@ def _output(options: Options) -> str:
     """Return the output's path, or nothing for standard output."""
     if options.output == "":
         raise GnuSortError("open failed: '': No such file or directory")
-    return options.output or ""
+    return "" if options.output in _STANDARD_OUTPUT else options.output or ""
 
 
 def _require_readable(path: str) -> None:

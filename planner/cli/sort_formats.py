@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from planner.cli.files import require_directories, require_new, require_readable
+from planner.cli.files import STANDARD_OUTPUT, mode_of, require_directories, require_new, require_readable
 from planner.cli.sort_keys import KeyOptions, check_text, sort_by_keys
 from planner.cli.sort_parquet import check_parquet, refuse_options_of_text, sort_parquet_files
 from planner.errors import BadInputError
@@ -29,6 +29,7 @@ def sort_text_or_tables(
     `layout` is that of records and lines; `others` says whether several outputs are given.
     """
     lines = layout["lines"]
+    output = Path("-") if str(output) in STANDARD_OUTPUT and not keys.check else output
     record_bytes = 0 if lines or not _are_records(keys, layout) else layout["record_size"]
     has_span = (lines or record_bytes > 0) and not keys.key
     span = (layout["key_offset"], layout["key_size"]) if has_span else None
@@ -88,7 +89,7 @@ def require_inputs(
         raise BadInputError("OUTPUT -: the result is a file, which appears whole or not at all; name it")
     several = "; with several inputs the last name is the output's, which might be an oversight"
     inputs = [] if is_text else sources
-    new = (path for path in outputs if not any(path.exists() and path.samefile(source) for source in inputs))
+    new = (path for path in outputs if not any(mode_of(path) and path.samefile(source) for source in inputs))
     require_new(new, force=force, hint=several if len(sources) > 1 else "")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -13,6 +14,7 @@ from typer import Exit, Option
 
 from planner.cli import key_options
 from planner.cli.console import show_json, show_text, talk
+from planner.cli.files import mode_of
 from planner.cli.progress import watched
 from planner.cli.text_files import notes_on_columns
 from planner.errors import BadInputError
@@ -65,15 +67,22 @@ class KeyOptions:
         return self.format == "records" or (self.format is None and not text_only)
 
     def concerns_compression(self, sources: Sequence[Path], output: Path, *, by_name: bool = False) -> bool:
-        """Whether an input is compressed or no file, or the output is to be compressed.
+        """Whether an input is compressed or no file, or the output is no file or to be compressed.
 
         With `by_name` only a file that is called so can be compressed.
         """
         from planner.sorting.compression import SUFFIXES, is_compressed
 
-        pipes = any(str(path) == "-" for path in [*sources, output])
-        looked_into = [path for path in sources if not by_name or path.suffix in SUFFIXES or not path.is_file()]
+        pipes = any(str(path) == "-" for path in [*sources, output]) or _is_device(output)
+        files = [path for path in sources if stat.S_ISREG(mode_of(path))]
+        looked_into = [path for path in sources if not by_name or path.suffix in SUFFIXES or path not in files]
         return pipes or output.suffix in SUFFIXES or any(is_compressed(path) for path in looked_into)
+
+
+def _is_device(output: Path) -> bool:
+    """Whether there is a device or a pipe, which is written as it is."""
+    mode = mode_of(output)
+    return stat.S_ISCHR(mode) or stat.S_ISFIFO(mode)
 
 
 def sort_by_keys(

@@ -31,8 +31,8 @@ def sort_parquet_files(
 ) -> None:
     """Sort and say what was done. Raises BadInputError for options that Parquet has no use for."""
     from planner.native import core
+    from planner.sorting.arrow_library import arrow
     from planner.sorting.parquet import ParquetJob, sort_parquet
-    from planner.sorting.table_keys import arrow
 
     refuse_options_of_text(options)
     if any(str(path) == "-" for path in [*sources, output]):

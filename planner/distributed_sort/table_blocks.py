@@ -14,7 +14,8 @@ from typing import Any, Final
 import numpy as np
 
 from planner.arrays import Bytes, Ints
-from planner.sorting.table_keys import ColumnKey, arrow
+from planner.sorting.arrow_library import arrow
+from planner.sorting.table_keys import ColumnKey
 from planner.sorting.table_rows import TableRows
 
 _HEAD: Final = struct.Struct("<QQ")

@@ -21,10 +21,10 @@ from planner.distributed_sort.table_splitting import TableSplitting, split_table
 from planner.distributed_sort.table_summary import TableSummary, shown_keys
 from planner.errors import IoFailureError
 from planner.native import core_errors
+from planner.sorting.arrow_library import arrow
 from planner.sorting.parquet_output import parquet_writer, row_groups
 from planner.sorting.table import sorted_pieces
 from planner.sorting.table_hash import rows_checksum
-from planner.sorting.table_keys import arrow
 from planner.sorting.table_order import bytes_beside_row
 from planner.sorting.table_runs import distinct
 

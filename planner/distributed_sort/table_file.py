@@ -18,7 +18,7 @@ from planner.distributed_sort.node_environment import node_name
 from planner.distributed_sort.partition_reader import copy_here
 from planner.distributed_sort.run_files import failing
 from planner.errors import BadInputError
-from planner.sorting.table_keys import arrow
+from planner.sorting.arrow_library import arrow
 
 _FOOTERS_KEPT: Final = 8
 """Of the files that a process reads: each can take tens of megabytes."""

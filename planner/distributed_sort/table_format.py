@@ -67,6 +67,6 @@ def serialized_schema(schema: Any) -> str:
 
 @lru_cache(maxsize=8)
 def _parsed(schema: str) -> Any:
-    from planner.sorting.table_keys import arrow
+    from planner.sorting.arrow_library import arrow
 
     return arrow("pyarrow.ipc").read_schema(arrow().py_buffer(base64.b64decode(schema)))

@@ -15,7 +15,8 @@ import numpy as np
 
 from planner.arrays import Ints
 from planner.distributed_sort.table_blocks import packed, unpacked
-from planner.sorting.table_keys import ColumnKey, arrow, first_of_equals, key_columns
+from planner.sorting.arrow_library import arrow
+from planner.sorting.table_keys import ColumnKey, first_of_equals, key_columns
 from planner.sorting.table_order import row_order
 from planner.sorting.table_rows import TableRows
 

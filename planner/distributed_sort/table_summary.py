@@ -10,9 +10,10 @@ from typing import Any, Final
 
 from planner.distributed_sort.table_blocks import key_table, packed, schema_on_the_way, unpacked
 from planner.distributed_sort.table_format import TableFormat
+from planner.sorting.arrow_library import arrow
 from planner.sorting.table_disorder import count_disorder
 from planner.sorting.table_hash import rows_checksum
-from planner.sorting.table_keys import ColumnKey, arrow
+from planner.sorting.table_keys import ColumnKey
 
 _MOST_SHOWN: Final = 80
 """Characters of a value in a manifest."""

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from planner.native import core
-from planner.sorting.table_keys import ColumnKey, arrow
+from planner.sorting.arrow_library import arrow
+from planner.sorting.table_keys import ColumnKey
 from planner.sorting.table_rows import MOST_OFFSET, OtherColumn, is_taken_in_place, offset_bytes, value_bytes
 
 MOST_PACKED_BYTES: Final = 1 << 30

@@ -10,12 +10,13 @@ from typing import Any, Final
 
 from planner.errors import BadInputError
 from planner.native import Progress, core, core_errors
+from planner.sorting.arrow_library import arrow
 from planner.sorting.packed_rows import PackedBatch, Packing
 from planner.sorting.parquet_output import SortedFile, row_groups, style_of
 from planner.sorting.parquet_rows import decoded_bytes, largest_group_bytes, read_footer, rows_ahead, rows_of
 from planner.sorting.table import sorted_batches
 from planner.sorting.table_disorder import first_disorder
-from planner.sorting.table_keys import arrow, parse_table_keys
+from planner.sorting.table_keys import parse_table_keys
 from planner.sorting.table_order import bytes_beside_row
 from planner.sorting.table_rows import is_taken_in_place, offset_bytes
 from planner.sorting.table_runs import Runs, Tables, ahead, distinct, limited

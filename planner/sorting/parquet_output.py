@@ -12,8 +12,9 @@ from inspect import signature
 from itertools import chain
 from typing import Any, Final, NamedTuple
 
+from planner.sorting.arrow_library import arrow
 from planner.sorting.parquet_parts import JoinedParts
-from planner.sorting.table_keys import ColumnKey, arrow
+from planner.sorting.table_keys import ColumnKey
 
 MOST_GROUP_ROWS: Final = 1 << 20
 _LEAST_COLUMN_BYTES: Final = 1 << 16

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from planner.errors import BadInputError
 from planner.native import Progress
-from planner.sorting.table_keys import arrow
+from planner.sorting.arrow_library import arrow
 from planner.sorting.table_runs import Tables
 
 BATCH_ROWS: Final = 1 << 14

@@ -7,8 +7,9 @@ from typing import Any
 
 from planner.errors import BadInputError
 from planner.native import core_errors
+from planner.sorting.arrow_library import arrow
 from planner.sorting.packed_rows import PackedBatch, PackedTable, Packing
-from planner.sorting.table_keys import ColumnKey, arrow, key_columns, parse_table_keys
+from planner.sorting.table_keys import ColumnKey, key_columns, parse_table_keys
 from planner.sorting.table_order import row_order
 from planner.sorting.table_rows import MOST_ROWS, TableRows
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from planner.sorting.table_keys import ColumnKey, KeyColumn, arrow, key_columns
+from planner.sorting.arrow_library import arrow
+from planner.sorting.table_keys import ColumnKey, KeyColumn, key_columns
 from planner.sorting.table_runs import Tables
 
 
@@ -22,11 +23,21 @@ def first_disorder(tables: Tables, keys: Sequence[ColumnKey], *, unique: bool) -
         joined = arrow().concat_tables([last, table]) if shared else table
         row = _first_wrong(key_columns(joined, keys, all_parts=True), joined.num_rows, unique=unique)
         if row >= 0:
-            values = [joined.column(key.column)[row].as_py() for key in keys]
+            values = [_value(joined.column(key.column)[row]) for key in keys]
             return before - shared + row + 1, values
         before += table.num_rows
         last = table.slice(table.num_rows - 1)
     return None
+
+
+def _value(scalar: Any) -> Any:
+    """Return a value as Python has it; times beyond Python as they are stored, text that is none as bytes."""
+    try:
+        return scalar.as_py()
+    except UnicodeDecodeError:
+        return scalar.as_buffer().to_pybytes()
+    except (OverflowError, ValueError):
+        return f"{scalar.value} ({scalar.type})"
 
 
 def count_disorder(table: Any, keys: Sequence[ColumnKey]) -> tuple[int, int]:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from planner.sorting.table_keys import arrow
+from planner.sorting.arrow_library import arrow
 
 _WORD_BYTES: Final = 8
 _MOST_PADDED_BYTES: Final = 1 << 26

@@ -12,8 +12,9 @@ from functools import cmp_to_key
 from typing import Any, NamedTuple
 
 from planner.errors import BadInputError, nearest
-from planner.extras import optional
+from planner.sorting.arrow_library import arrow
 from planner.sorting.csv_keys import split_column
+from planner.sorting.table_views import dictionary_without_views
 
 _ORDERED_EXTENSIONS = ("arrow.uuid", "arrow.json")
 """They have the order of the bytes and texts that they are stored as."""
@@ -33,11 +34,6 @@ class KeyColumn(NamedTuple):
 
     values: Any
     descending: bool
-
-
-def arrow(module: str = "pyarrow") -> Any:
-    """Return pyarrow or a module of it. Raises PlannerError that says what installs it."""
-    return optional(module, extra="arrow", purpose="sorting Arrow tables and Parquet")
 
 
 def parse_table_keys(texts: Sequence[str], schema: Any) -> list[ColumnKey]:
@@ -66,6 +62,8 @@ def key_columns(table: Any, keys: Sequence[ColumnKey], *, all_parts: bool = Fals
         values = table.column(key.column)
         if arrow("pyarrow.types").is_run_end_encoded(values.type):
             values = compute.run_end_decode(values)
+        if arrow("pyarrow.types").is_dictionary(values.type):
+            values = dictionary_without_views(values)
         values = values.cast(_comparable_type(table.schema.field(key.column), ""))
         if all_parts or values.null_count:
             parts.append(KeyColumn(values.is_null().cast("uint8"), key.nulls_first))

@@ -13,7 +13,8 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from planner.native import core
-from planner.sorting.table_keys import KeyColumn, arrow
+from planner.sorting.arrow_library import arrow
+from planner.sorting.table_keys import KeyColumn
 
 _MOST_TEXT_BYTES: Final = 15
 _SAMPLED_ROWS: Final = 10_000

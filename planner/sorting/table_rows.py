@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from typing import Any, Final, Protocol
 
 from planner.native import core
-from planner.sorting.table_keys import arrow
+from planner.sorting.arrow_library import arrow
+from planner.sorting.table_views import dictionary_without_views, without_views
 
 MOST_ROWS: Final = 2**32 - 2
 """The sort core numbers rows with 32 bits."""
@@ -152,7 +153,8 @@ class OtherColumn:
 
     def __init__(self, value_type: Any, chunks: Sequence[Any]) -> None:
         self._type = value_type
-        self._whole = _takeable(arrow().chunked_array(chunks, type=value_type))
+        some = [chunk for chunk in chunks if len(chunk)] or [arrow().nulls(0, value_type)]
+        self._whole = _takeable(arrow().chunked_array(some, type=value_type))
 
     def take(self, rows: Any) -> Any:
         taken = self._whole.take(arrow().array(rows))
@@ -170,11 +172,11 @@ def _takeable(column: Any) -> Any:
     """Return a column of which pyarrow takes values: in one piece, with one dictionary, no views."""
     library, types = arrow(), arrow("pyarrow.types")
     if types.is_dictionary(column.type):
-        column = _unified(column)
+        column = _unified(dictionary_without_views(column))
     elif types.is_run_end_encoded(column.type):
         column = arrow("pyarrow.compute").run_end_decode(column)
-    elif types.is_string_view(column.type) or types.is_binary_view(column.type):
-        column = column.cast(library.large_string() if types.is_string_view(column.type) else library.large_binary())
+    elif (plain := without_views(column.type)) != column.type:
+        column = column.cast(plain)
     return column if column.num_chunks == 1 else library.chunked_array([column.combine_chunks()], type=column.type)
 
 

@@ -10,8 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 from planner.native import Progress
+from planner.sorting.arrow_library import arrow
 from planner.sorting.table import rows_at, sorted_table
-from planner.sorting.table_keys import ColumnKey, arrow, first_of_equals, key_columns, row_key
+from planner.sorting.table_keys import ColumnKey, first_of_equals, key_columns, row_key
 
 MOST_MERGED: Final = 32
 Tables = Iterator[Any]

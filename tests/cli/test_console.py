@@ -10,7 +10,7 @@ from spark_events import CODECS, lines, small_job
 from typer.testing import CliRunner
 
 from planner.cli.app import build
-from planner.cli.console import show, table
+from planner.cli.console import exit_code_of, show, table
 from tests.marks import QUICK_SOAK
 
 SHOWN = (
@@ -92,3 +92,10 @@ def test_a_table_has_the_width_of_the_screen_at_most(
     assert max(map(len, lines)) <= columns
     assert sum("Standard_L32aos_v4" in line for line in lines) == 1
     assert any(line.endswith("12345678") for line in lines)
+
+
+def test_what_the_system_says_of_a_file_is_no_traceback(capsys: pytest.CaptureFixture[str]) -> None:
+    name = "x" * 256
+    assert exit_code_of(lambda: Path(name).stat() and None) == 6
+    message = f"error: {name}: File name too long; name another file, or change what forbids this\n"
+    assert capsys.readouterr().err == message

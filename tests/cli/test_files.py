@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -54,10 +57,39 @@ def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     (tmp_path / "there").write_text("1\n")
 
 
+TOO_LONG = pytest.param("x" * 256, id="too-long")
+
+
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize("name", ["absent", "folder"])
 def test_what_cannot_be_read_is_bad_input(reader: str, name: str) -> None:
     refusal(reader.replace("{}", name))
+
+
+@pytest.mark.parametrize("reader", [reader for reader in READERS if reader.startswith(("sort", "validate"))])
+@pytest.mark.parametrize("name", [TOO_LONG, "circle"])
+def test_what_cannot_be_looked_up_is_bad_input(reader: str, name: str) -> None:
+    Path("circle").symlink_to("circle")
+    refusal(reader.replace("{}", name))
+
+
+def test_standard_output_has_many_names_and_nothing_to_replace() -> None:
+    Path("there").write_text("2\n1\n")
+    for name in ("/dev/stdout", "/proc/self/fd/1", "-"):
+        command = f"{sys.executable} -m planner sort --lines there {name} >> both; echo >> both"
+        subprocess.run(["sh", "-c", command], check=True)
+    assert Path("both").read_text() == "1\n2\n\n" * 3
+
+
+@pytest.mark.parametrize("options", ["--lines", "--record-size 2 --key-size 1", "--lines --unique"])
+def test_devices_and_pipes_are_written_as_they_are(options: str) -> None:
+    Path("there").write_text("2\n1\n")
+    os.mkfifo("pipe")
+    with subprocess.Popen(["cat", "pipe"], stdout=subprocess.PIPE) as reader:
+        for output in ("/dev/null", "pipe"):
+            assert CliRunner().invoke(build(), f"sort {options} there {output}".split()).exception is None
+        assert reader.communicate()[0] == b"1\n2\n"
+    assert not Path("/dev/null").is_file()
 
 
 @pytest.mark.parametrize(
@@ -73,7 +105,7 @@ def test_what_cannot_be_read_is_bad_input(reader: str, name: str) -> None:
         "report there --html {}",
     ],
 )
-@pytest.mark.parametrize("name", ["absent/new", "folder"])
+@pytest.mark.parametrize("name", ["absent/new", "folder", TOO_LONG])
 def test_what_has_no_place_to_be_written_is_bad_input(writer: str, name: str) -> None:
     assert refusal(writer.replace("{}", name)).startswith(name)
     assert sorted(path.name for path in Path().iterdir()) == ["folder", "there"]

@@ -14,6 +14,7 @@ import pytest
 from planner.cli.gnusort import main
 from planner.cli.gnusort_options import parse
 from planner.cli.gnusort_words import GnuSortError
+from planner.sorting import keyed  # noqa: F401  # so that a fork without privileges need not load it
 
 GNU_SORT = shutil.which("sort") or ""
 REFUSED = [
@@ -56,14 +57,16 @@ def beside(command: Sequence[str], folder: Path, program: str | None = None) -> 
     return done.returncode, done.stdout, done.stderr
 
 
-def ours(arguments: list[str], folder: Path) -> tuple[int, bytes, bytes]:
-    """Run ours in a fork, which shares what is loaded, with files as its standard streams."""
+def ours(arguments: list[str], folder: Path, *, as_nobody: bool = False) -> tuple[int, bytes, bytes]:
+    """Run ours in a fork, which shares what is loaded, with files as its standard streams; not as root if asked."""
     streams = [os.open(folder / "lines", os.O_RDONLY)]
     streams += [os.open(folder / name, os.O_RDWR | os.O_CREAT | os.O_TRUNC) for name in (".out", ".err")]
     child = os.fork()
     if child == 0:
         for descriptor, stream in enumerate(streams):
             os.dup2(stream, descriptor)
+        if as_nobody and os.getuid() == 0:
+            os.setuid(65534)
         sys.stderr = open(2, "w", closefd=False)  # noqa: SIM115
         code = main(arguments)
         sys.stderr.flush()
@@ -107,6 +110,47 @@ def test_the_output_may_be_the_input_and_keeps_its_mode(folder: Path) -> None:
     assert ours(["-r", "lines", "-o", "lines"], folder)[0] == 0
     assert (folder / "lines").read_bytes() == b"c:10:0\nb:10:x\na:9\nB:-1\n\n"
     assert (folder / "lines").stat().st_mode & 0o777 == 0o640
+
+
+@pytest.fixture
+def closed(folder: Path) -> Path:
+    """Return a folder that takes no new file from those who are not root, with a file that can be written."""
+    (folder / "closed").mkdir()
+    (folder / "closed" / "lines").write_bytes(b"b\na\nc\n")
+    (folder / "closed" / "lines").chmod(0o666)
+    (folder / "closed").chmod(0o555)
+    folder.chmod(0o755)
+    return folder / "closed"
+
+
+@pytest.mark.parametrize("arguments", [["closed/lines"], ["-m", "lines", "closed/lines"]], ids=" ".join)
+def test_an_input_that_cannot_be_replaced_is_written_over_when_all_is_read(
+    arguments: list[str], closed: Path, folder: Path
+) -> None:
+    in_order = ours(arguments, folder)[1]
+    assert ours([*arguments, "-o", "closed/lines"], folder, as_nobody=True) == (0, b"", b"")
+    assert (closed / "lines").read_bytes() == in_order != b""
+
+
+def test_an_output_that_cannot_be_replaced_stays_until_all_is_sorted(closed: Path, folder: Path) -> None:
+    code, _, messages = ours(["lines", ".", "-o", "closed/lines"], folder, as_nobody=True)
+    assert (code, messages) == (2, b"sort: read failed: .: Is a directory\n")
+    assert (closed / "lines").read_bytes() == b"b\na\nc\n"
+
+
+def test_a_directory_that_takes_no_file_is_said_to_be_closed(closed: Path, folder: Path) -> None:
+    assert closed.is_dir()
+    messages = ours(["lines", "-o", "closed/new"], folder, as_nobody=True)[2]
+    assert messages == b"sort: open failed: closed/new: Permission denied\n"
+
+
+@pytest.mark.needs_root(why="mounts a file")
+def test_a_mount_point_is_written_over(folder: Path) -> None:
+    script = "mount --bind twice lines && exec $PYTHON -m planner gnusort -r lines -o lines"
+    environment = os.environ | {"PYTHON": sys.executable}
+    subprocess.run(["unshare", "--mount", "sh", "-c", script], cwd=folder, env=environment, check=True)
+    assert (folder / "twice").read_bytes() == b"2\n1\n1\n"
+    assert (folder / "lines").read_bytes() == b"b:10:x\na:9\n\nB:-1\nc:10:0"
 
 
 def test_an_output_that_is_no_file_is_written_as_it_is(folder: Path) -> None:

@@ -126,3 +126,13 @@ def test_progress_ends_at_the_total(tmp_path: Path, memory_bytes: int | None) ->
     sort_file(sources, tmp_path / "out", lines=True, memory_bytes=memory_bytes, progress=progress)
     assert (tmp_path / "out").read_bytes() == b"a\n" * len(sources) + b"b\n" * len(sources)
     assert progress.bytes_done == progress.bytes_total
+
+
+@pytest.mark.needs_root(why="mounts a file")
+def test_a_mount_point_is_refused_before_anything_is_sorted(source: Path) -> None:
+    for name in ("mounted", "out"):
+        (source.parent / name).touch()
+    script = f"mount --bind mounted out && ! {sys.executable} -m planner sort in out --force"
+    command = ["unshare", "--mount", "sh", "-c", script]
+    done = subprocess.run(command, cwd=source.parent, capture_output=True, text=True, check=True)
+    assert "out is a mount point, which no file can replace; name another output" in done.stderr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from itertools import pairwise
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -102,3 +103,11 @@ def test_types_that_are_stored_as_others() -> None:
         assert ours.column("n").to_pylist() == rows, key
         assert ours.schema.equals(table.schema)
         assert ours.column("runs").to_pylist() == [["x", "b", "x"][row - 1] for row in rows]
+
+
+@pytest.mark.parametrize("value_type", [pa.date32(), pa.decimal128(5, 2), pa.timestamp("us", "UTC"), pa.string_view()])
+def test_dictionaries_without_rows(value_type: Any) -> None:
+    empty = pa.DictionaryArray.from_arrays(pa.array([], pa.int8()), pa.array([], value_type))
+    for column in (empty, pa.chunked_array([], empty.type)):
+        table = pa.table({"a": column, "b": pa.array([], pa.int8())})
+        assert sort_table(table, keys=["a", "b:desc"]).equals(table)

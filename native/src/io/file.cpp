@@ -78,6 +78,12 @@ File File::open_to_read(const std::string& path, Caching wanted) {
   return std::move(*file);
 }
 
+File File::open_to_overwrite(const std::string& path) {
+  std::optional<File> file = open(path, O_WRONLY, Caching::buffered, path);
+  if (!file) throw Error::from_errno("open", path, errno);
+  return std::move(*file);
+}
+
 File File::create(const std::string& path, Caching wanted, const std::string& shown_as, unsigned mode) {
   std::optional<File> file = open(path, O_RDWR | O_CREAT | O_EXCL, wanted, shown_as, mode);
   if (!file) throw Error::from_errno("open", shown_as, errno);

@@ -33,10 +33,23 @@ std::string only_a_file(std::string path) {
   if (!exists && errno == ENAMETOOLONG) throw Error::from_errno("write", path, errno);
   if (exists && !S_ISREG(about.st_mode))
     throw Error(ErrorCode::bad_input, path + " is not a regular file; name another output", path);
+  if (exists && is_mount_point(path))
+    throw Error(ErrorCode::bad_input,
+                path + " is a mount point, which no file can replace; name another output", path);
   return path;
 }
 
 }  // namespace
+
+bool is_mount_point([[maybe_unused]] const std::string& path) {
+#ifdef STATX_ATTR_MOUNT_ROOT
+  struct statx about{};
+  return ::statx(AT_FDCWD, path.c_str(), 0, 0, &about) == 0 &&
+         (about.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
+#else
+  return false;
+#endif
+}
 
 std::string directory_of(const std::string& path) {
   const std::string parent = std::filesystem::path(path).parent_path().string();

@@ -94,7 +94,7 @@ class TextSort {
         memory_bytes_(std::max(request.memory_bytes == 0 ? default_memory_bytes() : request.memory_bytes,
                                least_memory_bytes)),
         threads_(resolve_threads(request.threads)),
-        output_(request.output, request.durability),
+        output_(request.output, request.durability, scratch_directory()),
         runs_(request.order, merge_settings()) {}
 
   TextSortReport run() {
@@ -119,6 +119,10 @@ class TextSort {
   }
 
  private:
+  std::string scratch_directory() const {
+    return request_.temporary_directories.empty() ? "/tmp" : request_.temporary_directories.front();
+  }
+
   MergeSettings merge_settings() const {
     constexpr std::uint64_t least_buffer_bytes = 256 << 10, most_at_once = 256, fewest_at_once = 16;
     MergeSettings settings{request_.temporary_directories,
@@ -129,7 +133,7 @@ class TextSort {
                            threads_,
                            request_.first_row};
     settings.free_descriptors = std::min(free_descriptors(), settings.free_descriptors);
-    if (settings.directories.empty()) settings.directories.emplace_back("/tmp");
+    if (settings.directories.empty()) settings.directories.push_back(scratch_directory());
     if (settings.most_merged == 0)
       settings.most_merged = std::clamp(memory_bytes_ / 2 / least_buffer_bytes, fewest_at_once, most_at_once);
     return settings;

@@ -25,15 +25,17 @@ constexpr unsigned writes_under_way = 4;
               reason);
 }
 
-// A regular file, or what is not there yet.
-bool can_be_replaced(const std::string& path) {
+// Nothing for what is not there yet, or cannot be looked at.
+std::optional<mode_t> mode_of(const std::string& path) {
   struct stat status{};
-  return ::stat(path.c_str(), &status) != 0 ? errno == ENOENT : S_ISREG(status.st_mode);
+  if (::stat(path.c_str(), &status) != 0) return std::nullopt;
+  return status.st_mode;
 }
 
 }  // namespace
 
-TextOutput::TextOutput(const std::string& path, OutputFile::Durability durability)
+TextOutput::TextOutput(const std::string& path, OutputFile::Durability durability,
+                       const std::string& scratch_directory)
     : durability_(durability), name_(path) {
   if (path.empty()) {
     descriptor_ = STDOUT_FILENO;
@@ -41,19 +43,35 @@ TextOutput::TextOutput(const std::string& path, OutputFile::Durability durabilit
     find_place();
     return;
   }
-  if (can_be_replaced(path)) {
-    if (::access(path.c_str(), W_OK) != 0 && errno != ENOENT) fail_to_open(path, errno);
-    try {
-      file_.emplace(path, File::Caching::buffered);
-      descriptor_ = file_->file().descriptor();
-      place_ = 0;
-      return;
-    } catch (const Error& error) {
-      if (error.system_errno() != EACCES && error.system_errno() != EROFS)
-        fail_to_open(path, error.system_errno());
-    }
+  if (!replaces(path)) open_as_it_is(path, scratch_directory);
+}
+
+// In a directory where no file can be made, one that is there can still be written.
+bool TextOutput::replaces(const std::string& path) {
+  const auto mode = mode_of(path);
+  if (!mode && errno != ENOENT) return false;
+  if (mode && (!S_ISREG(*mode) || is_mount_point(path))) return false;
+  if (mode && ::access(path.c_str(), W_OK) != 0) fail_to_open(path, errno);
+  try {
+    file_.emplace(path, File::Caching::buffered);
+  } catch (const Error& error) {
+    const int reason = error.system_errno();
+    if (mode && (reason == EACCES || reason == EROFS)) return false;
+    fail_to_open(path, reason);
   }
-  // In a directory where no file can be made, one that is there can still be written.
+  descriptor_ = file_->file().descriptor();
+  place_ = 0;
+  return true;
+}
+
+void TextOutput::open_as_it_is(const std::string& path, const std::string& scratch_directory) {
+  if (const auto mode = mode_of(path); mode && S_ISREG(*mode)) {
+    if (::access(path.c_str(), W_OK) != 0) fail_to_open(path, errno);
+    overwritten_.emplace(path, scratch_directory);
+    descriptor_ = overwritten_->scratch().descriptor();
+    place_ = 0;
+    return;
+  }
   descriptor_ = ::open(path.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC);
   if (descriptor_ < 0) fail_to_open(path, errno);
   owned_ = true;
@@ -162,6 +180,8 @@ void TextOutput::finish() {
   if (file_) {
     file_->set_size(*place_);
     OutputFile::commit({&*file_, 1}, durability_);
+  } else if (overwritten_) {
+    overwritten_->finish(*place_, durability_);
   } else if (place_ && !owned_) {
     ::lseek(descriptor_, static_cast<off_t>(*place_), SEEK_SET);
   }

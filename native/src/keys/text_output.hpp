@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 
+#include "keys/overwritten_file.hpp"
 #include "keys/run_file.hpp"
 #include "sortcore/io/output_file.hpp"
 #include "sortcore/progress.hpp"
@@ -19,9 +20,10 @@ class TextOutput {
   using Gather = std::function<void(std::uint64_t from, std::span<std::byte> out)>;
 
   // Empty: standard output. A new file of many bytes that are to be on disk in the end goes past the page
-  // cache, whose copy would have to be waited for. Throws Error(io).
-  explicit TextOutput(const std::string& path,
-                      OutputFile::Durability durability = OutputFile::Durability::of_the_system);
+  // cache, whose copy would have to be waited for. `scratch_directory` is for a file that must be written
+  // over. Throws Error(io).
+  TextOutput(const std::string& path, OutputFile::Durability durability,
+             const std::string& scratch_directory);
   // A scratch file, which must outlive this.
   TextOutput(const File& scratch, const std::string& directory);
   // A run that is packed, likewise.
@@ -49,10 +51,13 @@ class TextOutput {
   void write_next(std::span<const std::byte> bytes) const;
   [[noreturn]] void fail(int reason) const;
   void find_place();
+  bool replaces(const std::string& path);
+  void open_as_it_is(const std::string& path, const std::string& scratch_directory);
 
   OutputFile::Durability durability_ = OutputFile::Durability::of_the_system;
   RunFile* run_ = nullptr;
   std::optional<OutputFile> file_;
+  std::optional<OverwrittenFile> overwritten_;
   int descriptor_ = -1;
   bool owned_ = false;
   std::string name_;

@@ -29,6 +29,8 @@ class File {
   // Opens an existing regular file for reading. Throws Error(io); Error(bad_input) for anything but a regular
   // file.
   static File open_to_read(const std::string& path, Caching wanted);
+  // Opens an existing file for writing through the page cache; what it holds stays. Throws Error(io).
+  static File open_to_overwrite(const std::string& path);
   // Creates `path`, which must not exist, for reading and writing; errors name `shown_as` instead.
   static File create(const std::string& path, Caching wanted, const std::string& shown_as, unsigned mode);
   // Creates a file in `directory` that has no name, so that it vanishes with its last user; nothing where the

@@ -13,6 +13,10 @@ namespace sortcore {
 // Of a path without one, the current directory: ".".
 std::string directory_of(const std::string& path);
 
+// Whether something is mounted on a file, as containers do with single files: it can be written, but not
+// replaced.
+bool is_mount_point(const std::string& path);
+
 // Where an output is written: outputs that differ only in how they are spelled have equal places. Symbolic
 // links are followed, also to where nothing is yet.
 struct OutputPlace {

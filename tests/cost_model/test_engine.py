@@ -40,26 +40,38 @@ def best(engine: str, *, nodes: int, model: str = "indy") -> Candidate:
 @pytest.mark.parametrize("copied", [False, True])
 @pytest.mark.parametrize("nodes", [2, 20, 200])
 @pytest.mark.parametrize("vcpu", [2, 8, 64])
-def test_slices_and_partitions_are_as_many_as_the_sort_makes(nodes: int, vcpu: int, *, copied: bool) -> None:
-    data_bytes = 10_000_000_000_000
+@pytest.mark.parametrize("data_bytes", [500_000_000, 20_000_000_000, 10_000_000_000_000])
+@pytest.mark.parametrize("memory_bytes", [1_000_000_000, 256_000_000_000])
+@pytest.mark.parametrize("link_bytes_per_s", [None, 25e6, 500e6, 12e9])
+def test_slices_and_partitions_are_as_many_as_the_sort_makes(
+    nodes: int, vcpu: int, data_bytes: int, memory_bytes: int, link_bytes_per_s: float | None, *, copied: bool
+) -> None:
     sizes, concurrency = load_engine("ray").sizes, Concurrency.of([vcpu])
     assert sizes is not None
     made = choose_sizes(
         data_bytes=data_bytes,
         record_size=100,
         node_count=nodes,
-        memory_bytes=int(MEMORY_BYTES * sizes.sort_share),
-        store_bytes=int(MEMORY_BYTES * sizes.store_share),
+        memory_bytes=int(memory_bytes * sizes.sort_share),
+        store_bytes=int(memory_bytes * sizes.store_share),
         replicated=copied,
         concurrency=concurrency,
+        link_bytes_per_s=link_bytes_per_s,
     )
-    memory, cpus, counts = np.array([MEMORY_BYTES]), np.array([float(vcpu)]), np.array([float(nodes)])
-    slices = sizes.slices(data_bytes, memory_bytes=memory, vcpu=cpus, nodes=counts)[0, 0]
-    partitions = sizes.partitions(data_bytes, memory_bytes=memory, vcpu=cpus, nodes=counts, copied=copied)[0, 0]
+    memory, cpus, counts = np.array([float(memory_bytes)]), np.array([float(vcpu)]), np.array([float(nodes)])
+    partitions = sizes.partitions(data_bytes, memory_bytes=memory, vcpu=cpus, nodes=counts, copied=copied)
+    slices = sizes.slices(
+        data_bytes,
+        memory_bytes=memory,
+        vcpu=cpus,
+        nodes=counts,
+        link_bytes_per_s=np.array([[link_bytes_per_s or 0.0]]),
+        partitions=np.array([[float(made.partitions)]]),
+    )
     long_slices = data_bytes / (made.slice_records * 100)
-    times = (slices - sizes.slices_extra * nodes) / long_slices
-    assert any(times == pytest.approx(factor, rel=0.01) for factor in (1, 2)), "twice where pieces would be too short"
-    assert partitions == pytest.approx(made.partitions, rel=0.05)
+    assert slices[0, 0] - sizes.slices_extra * nodes == pytest.approx(long_slices, rel=0.01)
+    # the sort makes as many for each node, and at least one
+    assert partitions[0, 0] == pytest.approx(made.partitions, rel=0.05, abs=nodes)
 
 
 BY_HAND = """
@@ -299,12 +311,37 @@ def test_slices_by_hand(by_hand: str) -> None:
 
     def slices(data_bytes: float, memory_bytes: float = 64e9, sort_share: float = 0.5) -> float:
         of = replace(sizes, slice_sort_share=sort_share)
-        return float(of.slices(data_bytes, memory_bytes=np.array([memory_bytes]), **nodes)[0, 0])
+        unknown = {"link_bytes_per_s": np.zeros((1, 1)), "partitions": np.full((1, 1), 32.0)}
+        return float(of.slices(data_bytes, memory_bytes=np.array([memory_bytes]), **nodes, **unknown)[0, 0])
 
     assert slices(1.6e12) == pytest.approx(1.6e12 / 768e6 + 16)
     assert slices(1.6e12, sort_share=0.05) == pytest.approx(1.6e12 / 320e6 + 16)
     assert slices(1.6e12, memory_bytes=640e9) == pytest.approx(1600 + 16)
     assert slices(1e9) == 2 * 10 * 4 + 16
+
+
+@pytest.mark.parametrize(
+    ("link_bytes_per_s", "partitions", "count"),
+    [(0.0, 32.0, 80), (60e6, 32.0, 80), (80e6, 32.0, 40), (170e6, 32.0, 20), (1e12, 32.0, 20), (0.0, 800.0, 40)],
+)
+def test_slices_are_longer_over_fast_links_by_hand(
+    by_hand: str, link_bytes_per_s: float, partitions: float, count: int
+) -> None:
+    """1 GB on 4 nodes of 4 processors: 80 slices of 12.5 MB, or 40 of 25 MB, or 20 of 50 MB. 0.2 s of 60 MB/s are
+    12 MB, of 80 MB/s 16 MB, of 170 MB/s 34 MB; 200 partitions of a node with 64 kB each are 12.8 MB.
+    """
+    sizes = load_engine(by_hand).sizes
+    assert sizes is not None
+    sizes = replace(sizes, slice_link_s=0.2, piece_bytes_min=64e3, slice_bytes_min=1e6)
+    slices = sizes.slices(
+        1e9,
+        memory_bytes=np.array([64e9]),
+        vcpu=np.array([4.0]),
+        nodes=np.array([4.0]),
+        link_bytes_per_s=np.array([[link_bytes_per_s]]),
+        partitions=np.array([[partitions]]),
+    )
+    assert slices[0, 0] == count + 16
 
 
 @pytest.mark.parametrize(("copied", "largest_bytes"), [(False, 1.92e9), (True, 0.576e9)])

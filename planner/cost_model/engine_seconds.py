@@ -55,12 +55,7 @@ def task_count(context: JobContext, phase: Phase, rows: slice, nodes: Floats) ->
         return partitions
     links = np.where(nodes > 1, np.nan_to_num(context.rates.network.at(type_rows, nodes)), 0.0)
     return sizes.slices(
-        context.job.map_in,
-        memory_bytes=memory,
-        vcpu=vcpu,
-        nodes=nodes,
-        link_bytes_per_s=links,
-        partitions=partitions,
+        context.job.map_in, memory_bytes=memory, vcpu=vcpu, nodes=nodes, link_bytes_per_s=links, partitions=partitions
     )
 
 

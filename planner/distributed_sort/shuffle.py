@@ -248,6 +248,9 @@ class Shuffle:
         came = frozenset() if stored is LOST else self._record(parcel, stored)
         self._transfer_rates.ended(parcel, came=came, at_s=time.monotonic())
         self._job.moved.crossed_network += sum(block.size_bytes for block in parcel if block.slice.number in came)
+        missed = {block.source for block in parcel if not (block.again or block.slice.number in came)}
+        for source in missed - self._job.nodes.lost:
+            self._job.nodes.ask_address(source)
         for block in parcel:
             if block.slice.number in came:
                 self._ended(block.slice.number, size_bytes=block.size_bytes)
@@ -260,7 +263,6 @@ class Shuffle:
             self._lose(block)
             return
         self._under_way[block.slice.number].is_disturbed = True
-        self._job.nodes.ask_address(block.source)
         self._send_queue.add(block._replace(again=True))
 
     def _lose(self, block: Block) -> None:
@@ -281,9 +283,7 @@ class Shuffle:
         return came
 
     def _ended(self, number: int, *, size_bytes: int, blocks: int = 1) -> None:
-        """Note that blocks of a slice were stored or lost; after its last one, queue the slice again if any of it is
-        missing.
-        """
+        """Note that blocks of a slice were stored or lost; after the last, queue the slice again if any is missing."""
         under_way = self._under_way[number]
         under_way.left -= blocks
         under_way.left_bytes -= size_bytes

@@ -115,7 +115,7 @@ def own() -> Iterator[Foreseen]:
                 group="own, emulated",
                 run=_shape(row["shape"]),
                 engine=engine,
-                measured_s=row["measured_s"],
+                measured_s=round(row["measured_s"], 2),
                 expected_s=row[engine]["expected_s"],
                 p95_s=row[engine]["p95_s"],
             )

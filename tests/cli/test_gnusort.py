@@ -123,16 +123,26 @@ def closed(folder: Path) -> Path:
     return folder / "closed"
 
 
+@pytest.fixture
+def open_scratch(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have temporary files where all may write, and by a short name: folders above may be closed to others."""
+    (folder / "scratch").mkdir()
+    (folder / "scratch").chmod(0o777)
+    monkeypatch.setenv("TMPDIR", "scratch")
+
+
 @pytest.mark.parametrize("arguments", [["closed/lines"], ["-m", "lines", "closed/lines"]], ids=" ".join)
 def test_an_input_that_cannot_be_replaced_is_written_over_when_all_is_read(
-    arguments: list[str], closed: Path, folder: Path
+    arguments: list[str], closed: Path, folder: Path, open_scratch: None
 ) -> None:
     in_order = ours(arguments, folder)[1]
     assert ours([*arguments, "-o", "closed/lines"], folder, as_nobody=True) == (0, b"", b"")
     assert (closed / "lines").read_bytes() == in_order != b""
 
 
-def test_an_output_that_cannot_be_replaced_stays_until_all_is_sorted(closed: Path, folder: Path) -> None:
+def test_an_output_that_cannot_be_replaced_stays_until_all_is_sorted(
+    closed: Path, folder: Path, open_scratch: None
+) -> None:
     code, _, messages = ours(["lines", ".", "-o", "closed/lines"], folder, as_nobody=True)
     assert (code, messages) == (2, b"sort: read failed: .: Is a directory\n")
     assert (closed / "lines").read_bytes() == b"b\na\nc\n"

@@ -64,19 +64,23 @@ function tasksAtOnce(sizes, vcpu) {
   return Math.min(Math.max(Math.floor(vcpu), sizes.tasks_min), sizes.tasks_max);
 }
 
-function slices(sizes, row, nodes, bytes) {
+function slices(sizes, row, nodes, bytes, wanted) {
   const tasks = tasksAtOnce(sizes, row.vcpu), underWay = sizes.slices_per_task * (tasks + 1);
-  const inStore = (row.memory * sizes.store_share * sizes.slice_store_share) / underWay;
-  const inSort = (row.memory * sizes.sort_share * sizes.slice_sort_share) / tasks;
-  const fitting = Math.min(inStore, inSort, sizes.slice_bytes_max);
-  return Math.max(bytes / fitting, sizes.slice_turns * underWay * nodes) + sizes.slices_extra * nodes;
+  const largest = Math.min((row.memory * sizes.sort_share * sizes.slice_sort_share) / tasks, sizes.slice_bytes_max);
+  const enough = bytes / Math.min(Math.max(wanted, sizes.slice_bytes_min), largest);
+  const inStore = row.memory * sizes.store_share * sizes.slice_store_share;
+  const count = (places, turns) =>
+    Math.max(bytes * Math.max(places / inStore, 1 / largest), Math.min(turns * places * nodes, bytes / sizes.slice_bytes_min));
+  const [many, half] = [count(underWay, sizes.slice_turns), count(underWay / 2, sizes.slice_turns)];
+  const few = half <= enough ? half : count(underWay / 2, sizes.slice_turns / 2);
+  return (many <= enough ? many : few) + sizes.slices_extra * nodes;
 }
 
 function partitions(sizes, row, nodes, bytes, copied) {
   const tasks = tasksAtOnce(sizes, row.vcpu);
   let largest = (row.memory * sizes.sort_share * sizes.partition_sort_share) / (tasks - (copied ? 1 : 0));
   if (copied) largest = Math.min(largest, (row.memory * sizes.store_share * sizes.copied_store_share) / (tasks + 1));
-  return Math.max(bytes / largest, sizes.partitions_per_node * nodes);
+  return Math.max(bytes / largest, Math.min(sizes.partitions_per_node * nodes, Math.max(1, bytes / sizes.partition_bytes_min)));
 }
 
 function parcels(sizes, nodes, driverDecides) {
@@ -84,10 +88,13 @@ function parcels(sizes, nodes, driverDecides) {
   return driverDecides ? Math.min(free, sizes.parcels_min) : free;
 }
 
-function tasksOf(grid, row, phase, nodes, data, mapRatio) {
-  const sizes = grid.engine.sizes;
-  if (phase.works.includes("partition")) return slices(sizes, row, nodes, data);
-  return partitions(sizes, row, nodes, data * mapRatio, phase.copied > 0);
+function tasksOf(grid, row, phase, nodes, asked) {
+  const sizes = grid.engine.sizes, copied = grid.phases.some((other) => other.copied > 0);
+  const sorted = partitions(sizes, row, nodes, asked.data * asked.mapRatio, copied);
+  if (!phase.works.includes("partition")) return sorted;
+  const link = nodes > 1 ? linkRate(grid, row, nodes, asked) : 0;
+  const wanted = Math.max((sorted / nodes) * sizes.piece_bytes_min, link * sizes.slice_link_s);
+  return slices(sizes, row, nodes, asked.data, wanted);
 }
 
 function nodeTaskSeconds(grid, phase, nodes) {
@@ -121,7 +128,7 @@ function cpuSeconds(grid, row, phase, nodeS, nodes, asked) {
   const shared = grid.engine.shares_processors;
   const driver = driverTaskSeconds(grid, phase, nodes, !shared) / (shared ? nodes : 1);
   const each = nodeTaskSeconds(grid, phase, nodes) / nodes + driver;
-  return seconds + (tasksOf(grid, row, phase, nodes, asked.data, asked.mapRatio) * each) / (row.vcpu * phase.busy_cpu);
+  return seconds + (tasksOf(grid, row, phase, nodes, asked) * each) / (row.vcpu * phase.busy_cpu);
 }
 
 function oneResource(grid, row, number, name, nodes, asked) {
@@ -136,7 +143,7 @@ function resourceSeconds(grid, row, number, nodes, asked) {
   const phase = grid.phases[number], seconds = {};
   for (const name in row.phases[number]) seconds[name] = oneResource(grid, row, number, name, nodes, asked);
   if (grid.engine && phase.works.length) {
-    const tasks = tasksOf(grid, row, phase, nodes, asked.data, asked.mapRatio);
+    const tasks = tasksOf(grid, row, phase, nodes, asked);
     seconds.driver = tasks * driverTaskSeconds(grid, phase, nodes, true);
   }
   seconds.start_up = phase.start_s + phase.per_node_s * nodes;
@@ -156,7 +163,7 @@ function estimatedPhase(grid, row, number, nodes, asked) {
   let longest = phase.start_s + phase.per_node_s * nodes;
   longest = Math.max(longest, phase.stream_s * asked.data);
   if (grid.engine && phase.works.length) {
-    const tasks = tasksOf(grid, row, phase, nodes, asked.data, asked.mapRatio);
+    const tasks = tasksOf(grid, row, phase, nodes, asked);
     longest = Math.max(longest, tasks * driverTaskSeconds(grid, phase, nodes, true));
   }
   for (const name in uses) {

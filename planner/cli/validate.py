@@ -107,8 +107,20 @@ def _read(files: list[Path], *, lines: bool, layout: dict[str, Any], summary: Pa
     of_lines = {name: value for name, value in layout.items() if name != "record_size"}
     with records_expected(files, advice="add --lines"), watched(["validate"]) as progress:
         if lines:
+            _require_plain(files)
             return validate_line_files(files, **of_lines, progress=progress)
         return validate_files(files, **of_records, summary=summary, progress=progress)
+
+
+def _require_plain(files: list[Path]) -> None:
+    """Raise BadInputError for compressed text, whose bytes are in no order."""
+    from planner.sorting.compression import MAGIC_BYTES, compression_of
+
+    for path in filter(Path.is_file, files):
+        with path.open("rb") as file:
+            form = compression_of(file.read(MAGIC_BYTES))
+        if form:
+            raise BadInputError(f"{path} is compressed ({form}): decompress it, and name the text")
 
 
 def _hex(checksum: str) -> int:

@@ -23,7 +23,9 @@ BLOCK_BYTES: Final = 1 << 20
 _COMPRESSED_BYTES: Final = 1 << 16
 """A compressed block is read in small parts, because it can become very much larger."""
 _POLL_S: Final = 0.2
-_MAGIC: Final = {b"\x1f\x8b": "gz", b"\x28\xb5\x2f\xfd": "zst"}
+_SKIPPABLE: Final = {bytes((0x50 + number, 0x2A, 0x4D, 0x18)): "zst" for number in range(16)}
+"""Frames of zstd that hold no data (RFC 8878, section 3.1.2): tools that compress in parallel begin with one."""
+_MAGIC: Final = {b"\x1f\x8b": "gz", b"\x28\xb5\x2f\xfd": "zst", **_SKIPPABLE}
 MAGIC_BYTES: Final = 4
 SUFFIXES: Final = {".gz": "gz", ".zst": "zst"}
 _ZSTD_PURPOSE: Final = "text compressed with zstd"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,13 @@ def test_lines_are_compared_too(tmp_path: Path) -> None:
     after.write_text("a\nc\n")
     with pytest.raises(ValidationFailedError, match="not the data that went in"):
         call("validate", "--lines", after, "--input", before)
+
+
+def test_compressed_lines_are_no_lines(tmp_path: Path) -> None:
+    sorted_log = tmp_path / "sorted.log.gz"
+    sorted_log.write_bytes(gzip.compress(b"a\nb\n"))
+    with pytest.raises(BadInputError, match=r"is compressed \(gz\): decompress it"):
+        call("validate", "--lines", sorted_log)
 
 
 @pytest.mark.parametrize(

@@ -172,6 +172,13 @@ def test_compressed_text_in_and_out(tmp_path: Path, form: str) -> None:
     assert sorted_text(tmp_path, COMPRESSED[form](b"n\n2\n1\n"), csv=CsvColumns(keys=("n",))) == b"n\n1\n2\n"
 
 
+@pytest.mark.parametrize("number", [0, 15])
+def test_zstd_may_begin_with_frames_that_hold_nothing(tmp_path: Path, number: int) -> None:
+    skipped = bytes((0x50 + number, 0x2A, 0x4D, 0x18)) + (3).to_bytes(4, "little") + b"xyz"
+    text = skipped * 2 + COMPRESSED["zst"](b"n\n2\n1\n")
+    assert sorted_text(tmp_path, text, csv=CsvColumns(keys=("n",))) == b"n\n1\n2\n"
+
+
 @pytest.mark.parametrize("form", COMPRESSED)
 @pytest.mark.parametrize("what", ["damaged", "truncated"])
 def test_damaged_compression_leaves_nothing_half_written(tmp_path: Path, form: str, what: str) -> None:

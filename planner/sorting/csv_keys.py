@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from planner.errors import BadInputError, nearest
 from planner.sorting.keys import Key
 
 BOM: Final = b"\xef\xbb\xbf"
+_UTF_16_BOMS: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _MOST_FIRST_ROW_BYTES: Final = 64 << 20
 _KINDS: Final = {"bytes": "", "int": "I", "num": "N", "float": "F", "fold": "f"}
 _DIRECTIONS: Final = {"asc": "", "desc": "r"}
@@ -45,7 +47,7 @@ def read_first_row(heads: Iterable[bytes], *, name: str, delimiter: bytes) -> Fi
         if len(head) > _MOST_FIRST_ROW_BYTES:
             raise BadInputError(f"{name}: the first row does not end within {_MOST_FIRST_ROW_BYTES >> 20} MiB")
     if not head.removeprefix(BOM):
-        raise BadInputError(f"{name} is empty: there is no first row that says what the columns are")
+        raise BadInputError(f"{name} is empty: there is no first row that says what the columns are; leave it out")
     return FirstRow(head, _values(head, name=name, delimiter=delimiter))
 
 
@@ -61,6 +63,8 @@ def _whole_row(head: bytes) -> bytes | None:
 
 
 def _values(row: bytes, *, name: str, delimiter: bytes) -> tuple[str, ...]:
+    if row.startswith(_UTF_16_BOMS):
+        raise BadInputError(f"{name} is UTF-16: make it UTF-8 first, as iconv does")
     text = row.removeprefix(BOM).removesuffix(b"\n").removesuffix(b"\r")
     end = re.escape(delimiter)
     field = re.compile(rb'(?:"((?:[^"]|"")*)"|([^"\r\n' + end + rb"]*))(" + end + rb"|\Z)")

@@ -134,7 +134,7 @@ def test_marks_ends_and_files_without_a_header(tmp_path: Path) -> None:
     bare = CsvColumns(keys=("1:int",), header=False)
     assert sorted_text(tmp_path, mark + b"2,x\n1,y\n", csv=bare) == mark + b"1,y\n2,x\n"
     assert sorted_text(tmp_path, b"n", csv=csv) == b"n\n"
-    with pytest.raises(BadInputError, match="is empty: .*; leave it out"):
+    with pytest.raises(BadInputError, match=r"is empty: .*; leave it out"):
         sorted_text(tmp_path, b"", csv=csv)
     for encoding in ("utf-16-le", "utf-16-be"):
         with pytest.raises(BadInputError, match="is UTF-16: make it UTF-8 first"):

@@ -8,6 +8,7 @@ on a command line can be read by everybody on the machine.
 from __future__ import annotations
 
 import contextlib
+import os
 import shlex
 import shutil
 import subprocess
@@ -52,6 +53,10 @@ Host *
 """
 
 
+_LONGEST_PLACE: Final = 28
+"""A socket's path has at most 103 bytes (macOS). ssh needs 58 of them for a name, and our folder has 17."""
+
+
 class UnreachableError(IoFailureError):
     """A machine does not answer, or does not let us in."""
 
@@ -77,7 +82,7 @@ class Ssh:
         self._key = key.resolve()
         self._user = user
         self._jump = jump
-        self._sockets = Path(tempfile.mkdtemp(prefix="planner-"))  # a socket's path must be short
+        self._sockets = _socket_directory()
         self._verified = _verified_in(self._known_hosts)
         self._running: set[subprocess.Popen[bytes]] = set()
         self._lock = threading.Lock()
@@ -274,3 +279,9 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 def environment_script(values: Mapping[str, str]) -> str:
     """Return shell lines that set and export variables."""
     return "".join(f"export {name}={shlex.quote(value)}\n" for name, value in values.items())
+
+
+def _socket_directory() -> Path:
+    """Make a folder for sockets whose path is short enough, whatever folder is for temporary files."""
+    is_short = len(os.fsencode(tempfile.gettempdir())) <= _LONGEST_PLACE
+    return Path(tempfile.mkdtemp(prefix="planner-", dir=None if is_short else "/tmp"))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from planner.providers.protocol import Node
 from planner.runs.ssh import Ssh
 
@@ -44,3 +46,15 @@ def test_a_head_without_a_public_address_is_reached_through_the_jump_host(tmp_pa
     assert head["hostname"] == "10.1.0.4"
     assert head["proxycommand"] == "ssh -o BatchMode=yes -W '[%h]:%p' me@bastion"
     assert other["proxyjump"] == "head" and "proxycommand" not in other
+
+
+@pytest.mark.parametrize("length", [20, 200])
+def test_sockets_have_short_paths_whatever_the_folder_for_temporary_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, length: int
+) -> None:
+    """ssh adds 17 characters while it makes a socket, and a path of 104 is too long for some systems."""
+    place = tmp_path / ("x" * length)
+    place.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(place))
+    with Ssh([node("h", head=True, public="203.0.113.9")], directory=tmp_path, key=tmp_path / "key"):
+        assert len(as_read(tmp_path, "head")["controlpath"]) + 17 < 104

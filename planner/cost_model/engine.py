@@ -7,7 +7,6 @@ that do so on many nodes, and the memory that a node needs.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -143,11 +142,6 @@ class Emulated:
     capped_s_per_byte: float = 0.0
     partition_disk_share: float = 1.0
     sort_disk_share: float = 1.0
-    partition_stream_bytes_per_s: float = math.inf
-    sort_stream_bytes_per_s: float = math.inf
-    """What one task reads or writes in a second, however many share the disk: the simulation takes these instead of the
-    shares.
-    """
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,11 +174,6 @@ class Engine:
     shared_sigma: float | None = None
     evidence: str = "measured"
     source: str = ""
-
-    @property
-    def has_streams(self) -> bool:
-        """Whether it is known what one task reads and writes in a second."""
-        return self.shares_processors and math.isfinite(self.emulated.sort_stream_bytes_per_s)
 
     def busy_share(self, resource: str, works: Collection[str]) -> float:
         """Return how much of a resource's rate is reached in a phase that has these kinds of CPU work."""

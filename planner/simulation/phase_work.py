@@ -1,12 +1,11 @@
 """What a node has to do in a phase, from the same rates and coefficients as the closed form.
 
-Where the closed form needs a share of time for which a link or the processors are busy, the simulation lets tasks wait
-for each other, and takes these resources whole.
+Where the closed form needs a share of time for which links, processors or disks are busy, the simulation lets tasks
+wait for each other, and takes these resources whole.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -22,12 +21,12 @@ from planner.simulation.phase_tasks import Tasks, phase_tasks
 class PhaseWork:
     """The work of a median node in a phase.
 
-    `read_s` and `write_s` are seconds of a device by its name; one in `both_ways` reads and writes at once. A single
-    task would need `read_stream_s` and `write_stream_s` for the same; 0 where that is not known. `compute_s`, `move_s`
-    and `block_s` are processor seconds: of the tasks, of bytes that move, and of blocks. Bytes are those exchanged with
-    other nodes, and those through the NIC from and to a store. `spread` is the share of writes that other nodes do.
-    `driver_s` is the driver's work for the whole cluster, and `order_s` what of it is not for parcels. `driver_core_s`
-    is that on the nodes' processors, where they are the same. `fixed_s` takes its time whatever the nodes do.
+    `read_s` and `write_s` are seconds of a device by its name; one in `both_ways` reads and writes at once.
+    `compute_s`, `move_s` and `block_s` are processor seconds: of the tasks, of bytes that move, and of blocks. Bytes
+    are those exchanged with other nodes, and those through the NIC from and to a store. `spread` is the share of writes
+    that other nodes do. `driver_s` is the driver's work for the whole cluster, and `order_s` what of it is not for
+    parcels. `driver_core_s` is that on the nodes' processors, where they are the same. `fixed_s` takes its time
+    whatever the nodes do.
     """
 
     name: str
@@ -44,8 +43,6 @@ class PhaseWork:
     driver_s: float
     order_s: float
     driver_core_s: float
-    read_stream_s: float
-    write_stream_s: float
     requests_s: float
     fixed_s: Mapping[str, float]
     tasks: Tasks | None
@@ -65,9 +62,9 @@ class PhaseWork:
 
 
 def at_full_rate(context: JobContext) -> JobContext:
-    """Return a job whose engine reaches all of what links and processors give: waiting is simulated, not assumed."""
+    """Return a job whose engine reaches all of links, processors and disks: waiting is simulated, not assumed."""
     engine = context.model.engine
-    waited_for = ("network", "cpu", "local_disks") if engine.has_streams else ("network", "cpu")
+    waited_for = ("network", "cpu", "local_disks")
     busy = {name: shares for name, shares in engine.busy.items() if name not in waited_for}
     return replace(context, model=replace(context.model, engine=replace(engine, busy=busy)))
 
@@ -104,8 +101,6 @@ def phase_work(context: JobContext, phase: Phase, nodes: int) -> PhaseWork:
         driver_core_s=driver_core_s,
         requests_s=fixed_s.pop("object_requests", 0.0),
         fixed_s=fixed_s,
-        read_stream_s=_moved(context, phase.read) / nodes / _stream_bytes_per_s(context, phase),
-        write_stream_s=_moved(context, phase.write) / nodes / _stream_bytes_per_s(context, phase),
         tasks=tasks,
     )
 
@@ -160,11 +155,3 @@ def _order_s(context: JobContext, phase: Phase, nodes: int, *, tasks: float) -> 
         return 0.0
     share = float(engine.sizes.ordering(np.array([float(nodes)]), decides=True)[0])
     return tasks * sum(engine.tasks[name].driver_s for name in phase.cpu) * share / context.rates.cpu_factor
-
-
-def _stream_bytes_per_s(context: JobContext, phase: Phase) -> float:
-    """Return what one task of a phase reads or writes in a second."""
-    emulated, streams = context.model.engine.emulated, [math.inf]
-    if context.model.engine.has_streams and phase.cpu:
-        streams += [getattr(emulated, f"{name}_stream_bytes_per_s") for name in phase.cpu]
-    return min(streams)

@@ -151,17 +151,11 @@ def layout(work: PhaseWork, groups: Sequence[NodeGroup], machines: Machines, *, 
 
 
 def _alone(work: PhaseWork, threads: float, group: NodeGroup) -> list[float]:
-    """Return how fast each stage is at most, however few tasks there are: a task has so many threads, and reads and
-    writes as one stream.
-    """
+    """Return how fast each stage is at most, however few tasks there are: a task has so many threads."""
     seconds = dict.fromkeys(range(len(STAGES)), 0.0)
     seconds[COMPUTE] = work.compute_s * group.slow("cpu") / threads
-    disk = max((group.slow(name) for name in (*work.read_s, *work.write_s)), default=1.0)
-    own = work.own_share if work.is_sent_apart else 1 - work.spread
-    seconds |= {READ: work.read_stream_s * disk, WRITE: work.write_stream_s * own * disk}
     if work.is_sent_apart:
-        stored_s = work.write_stream_s * (1 - work.own_share) * disk
-        seconds[STORE] = max(_stored_s(work) * group.slow("cpu"), stored_s)
+        seconds[STORE] = _stored_s(work) * group.slow("cpu")
     return [1 / seconds[stage] if seconds[stage] else math.inf for stage in range(len(STAGES))]
 
 

@@ -59,11 +59,7 @@ def _begin_tasks(work: PhaseWork, tasks: Tasks, clock: Clock, groups: Sequence[N
         send = InParcels(clock=clock, groups=groups, parcels=tasks.parcels, longest=tasks.longest, waves=waves)
     elif work.is_sent_apart:
         send = AsCopies(clock=clock, groups=groups, waves=waves)
-    in_turn = not work.read_stream_s
-    waves += [
-        TaskWaves(clock=clock, group=number, tasks=tasks, send=send, reads_in_turn=in_turn)
-        for number in range(len(groups))
-    ]
+    waves += [TaskWaves(clock=clock, group=number, tasks=tasks, send=send) for number in range(len(groups))]
     for wave in waves:
         wave.begin()
 

@@ -47,25 +47,26 @@ has been stored.
 
 @dataclass(kw_only=True, eq=False)
 class TaskWaves:
-    """Keeps tasks of group number `group` under way on a clock until all are done. Where `reads_in_turn`, one of a
-    node's tasks reads at a time, as fast as the disks are: like tasks that began together would else go on in step.
+    """Keeps tasks of group number `group` under way on a clock until all are done.
+
+    One of a node's tasks reads at a time, and one writes, as fast as the disks are. Tasks that began together, all
+    alike, would else go on in step, and leave the processors idle while they all wait for the disks.
     """
 
     clock: Clock
     group: int
     tasks: Tasks
     send: Send
-    reads_in_turn: bool = True
     done: float = 0.0
     places: Places = field(init=False)
-    _readers: Places = field(init=False)
+    _readers: Places = field(default_factory=lambda: Places(free=1))
+    _writers: Places = field(default_factory=lambda: Places(free=1))
     _queue: deque[float] = field(default_factory=deque)
     _maps: MapsUnderWay = field(default_factory=MapsUnderWay)
     """Of slices; what is held is in slices of the full length, and a joined task counts as one."""
 
     def __post_init__(self) -> None:
         self.places = Places(free=self.tasks.concurrency.tasks)
-        self._readers = Places(free=1 if self.reads_in_turn else self.tasks.concurrency.tasks)
 
     @property
     def is_grouping(self) -> bool:
@@ -113,9 +114,10 @@ class TaskWaves:
         self._start(COMPUTE, share, self._computed)
 
     def _computed(self, share: float) -> None:
-        self._start(WRITE, share, self._written)
+        self._writers.take(lambda: self._start(WRITE, share, self._written))
 
     def _written(self, share: float) -> None:
+        self._writers.leave()
         self.places.leave()
         self._maps.grouping -= 1
         self._maps.grouped += 1

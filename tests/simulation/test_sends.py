@@ -39,8 +39,6 @@ SHUFFLE = PhaseWork(
     read_s={"disks": 1.0},
     write_s={"disks": 1.0},
     both_ways=frozenset(),
-    read_stream_s=0.0,
-    write_stream_s=0.0,
     compute_s=0.0,
     move_s=0.0,
     block_s=0.0,
@@ -80,16 +78,6 @@ def test_all_wait_for_who_has_the_slowest_link() -> None:
 def test_a_node_by_itself_sends_nothing() -> None:
     alone = replace(SHUFFLE, exchanged_bytes=0.0, tasks=replace(slices(40), sent_share=0.0))
     assert seconds(alone, [NodeGroup(nodes=1)]) == pytest.approx(2.0, rel=0.05)  # it reads 1 s and writes 1 s
-
-
-def test_a_task_alone_reads_and_writes_as_one_stream() -> None:
-    """Each slice takes 10 / 40 s to read and 5 / 40 s to write. Of 40 the first is alone, the others go three at a
-    time, in 13 turns, and at the end one more may be left.
-    """
-    streams = replace(
-        SHUFFLE, exchanged_bytes=0.0, read_stream_s=10.0, write_stream_s=5.0, tasks=replace(slices(40), sent_share=0.0)
-    )
-    assert seconds(streams, [NodeGroup(nodes=1)]) == pytest.approx((1 + 13) * 15 / 40, rel=0.08)
 
 
 def copies(count: int) -> Tasks:

@@ -28,8 +28,6 @@ SHUFFLE = PhaseWork(
     driver_s=0.0,
     order_s=0.0,
     driver_core_s=0.0,
-    read_stream_s=0.0,
-    write_stream_s=0.0,
     requests_s=0.0,
     fixed_s={},
     tasks=None,
@@ -61,6 +59,17 @@ def test_the_driver_serves_all_nodes_in_turn() -> None:
     tasks = Tasks(lengths=(0.01,) * 100, longest=0.01, concurrency=Concurrency(tasks=4), threads=2, slices=8)
     driven = replace(SHUFFLE, driver_s=70.0, order_s=70.0, tasks=tasks)
     assert seconds(driven, NodeGroup(nodes=4)) == pytest.approx(70.0, rel=0.02)
+
+
+@pytest.mark.parametrize("nodes", [1, 2, 4])
+def test_tasks_that_began_together_do_not_all_wait_for_the_disks_and_then_all_compute(nodes: int) -> None:
+    """10 s of the processors and 10 s of the disks, of which reading is a tenth: together hardly more than 10 s."""
+    partitions = Tasks(lengths=(1 / 16,) * 16, longest=1 / 16, concurrency=Concurrency(tasks=6), threads=1)
+    sort = replace(
+        SHUFFLE, read_s={"disks": 1.0}, write_s={"disks": 9.0}, compute_s=20.0, exchanged_bytes=0.0, spread=0.0
+    )
+    groups = [NodeGroup(nodes=1) for _ in range(nodes)]
+    assert 10.0 <= seconds(replace(sort, tasks=partitions), *groups) <= 14.0  # in step: 18.3
 
 
 def test_a_bucket_lasts_over_phases() -> None:

@@ -20,6 +20,7 @@ from planner.distributed_sort.coordinator import Coordinator, GroupFacts, JobFac
 from planner.distributed_sort.job import Job
 from planner.distributed_sort.nodes import LOST
 from planner.distributed_sort.partition_reader import nodes_with
+from planner.distributed_sort.pending_tasks import PendingTasks
 from planner.errors import IoFailureError
 from planner.sort_policy.coordinators import groups
 
@@ -51,6 +52,23 @@ def reduce(job: Job) -> bool:
             return phase_two.Reduce(job).run()
         _run_coordinators(job, phase_two.PHASE)
         return not phase_two.unfinished(job)
+
+
+def again(job: Job) -> bool:
+    """Make again what was lost, and say whether all partitions are finished. The driver itself goes on meanwhile with
+    the partitions of which nothing was lost, so links have copies to carry while processors group slices.
+
+    Raises IoFailureError when something cannot be had, read or written.
+    """
+    if _is_coordinated(job):
+        shuffle(job)
+        return reduce(job)
+    tasks = PendingTasks(job.ray, job.nodes)
+    rest = phase_two.Reduce(job, tasks)
+    with job.timed(phase_one.PHASE):
+        phase_one.Shuffle(job, tasks).run(beside=rest.begin_whole)
+    with job.timed(phase_two.PHASE):
+        return rest.run()
 
 
 def _is_coordinated(job: Job) -> bool:

@@ -113,6 +113,12 @@ class Ledger:
         is_stored = np.unpackbits(stored, count=self._slices, bitorder="little")
         return [int(number) for number in np.flatnonzero(is_stored == 0)]
 
+    def whole(self) -> list[int]:
+        """Return the partitions of which every slice is stored."""
+        stored = np.bitwise_or(self._is_stored, self._others[:, None])
+        counts = np.unpackbits(stored, axis=0, count=self._slices, bitorder="little").sum(axis=0)
+        return np.flatnonzero(np.repeat(counts == self._slices, self._lengths())).tolist()
+
     def rows_of(self, slices: Ints) -> LedgerRows:
         """Return what is stored of some slices, and of those beside them, none of it new."""
         rows = np.unique(slices >> 3)

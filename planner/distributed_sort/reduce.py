@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
@@ -25,14 +25,17 @@ PHASE: Final = "sort and reduce"
 
 class Reduce:
     """Keeps a few partitions of every node under way until all are finished or a node is lost. Raises IoFailureError
-    when something cannot be read or written.
+    when something cannot be read or written. `tasks` may be shared with a phase one that makes again what was lost.
     """
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: Job, tasks: PendingTasks | None = None) -> None:
         self._job = job
+        self._is_begun = False
         self.is_over = False
         """Nothing is left to do, or nothing can be done before phase one runs again."""
-        self._tasks = PendingTasks(job.ray, job.nodes)
+        self._tasks = PendingTasks(job.ray, job.nodes) if tasks is None else tasks
+        self._known = set[int]()
+        """The partitions that were queued, each once."""
         self._queues: dict[str, deque[int]] = defaultdict(deque)
         """By node: its partitions that are not begun."""
         self._under_way: dict[int, str] = {}
@@ -45,9 +48,23 @@ class Reduce:
         self._copies_in_flight: Counter[str] = Counter()  # by the node they go to
         self._copies_sent: Counter[str] = Counter()
         self._lost_before = job.nodes.lost
-        for number in unfinished(job):
-            source = source_of(job, number)
-            if not job.members or source in job.members:
+
+    def begin_whole(self) -> None:
+        """While phase one makes again what was lost, begin what there is room for of the partitions of which nothing
+        was, or whose copy alone was.
+        """
+        if not self._is_begun:
+            self._enqueue(self._job.ledger.done.keys() | set(self._job.ledger.whole()))
+            self._is_begun = True
+        if not self._has_lost_nodes:
+            self._submit()
+
+    def _enqueue(self, numbers: Collection[int]) -> None:
+        """Queue those of some partitions that are not finished, each at the node that has it."""
+        for number in unfinished(self._job):
+            source = source_of(self._job, number)
+            if number in numbers and number not in self._known and source in (self._job.members or (source,)):
+                self._known.add(number)
                 self._queues[source].append(number)
 
     def run(self, *, until: Callable[[], bool] = lambda: False) -> bool:
@@ -55,6 +72,7 @@ class Reduce:
         some are not, they need phase one again. Cancels the running tasks if it fails.
         """
         self._report()
+        self._enqueue(range(len(self._job.ledger.owner)))
         try:
             while any(self._queues.values()) or self._under_way:
                 if not self._has_lost_nodes:

@@ -49,11 +49,12 @@ class _UnderWay:
 
 
 class Shuffle:
-    """Keeps a few slices of every node under way until nothing is missing."""
+    """Keeps a few slices of every node under way until nothing is missing. `tasks` may be shared with phase two."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: Job, tasks: PendingTasks | None = None) -> None:
         self._job = job
-        self._tasks = PendingTasks(job.ray, job.nodes)
+        self._tasks = PendingTasks(job.ray, job.nodes) if tasks is None else tasks
+        self._lost = job.nodes.lost
         self._queues: dict[str, deque[int]] = defaultdict(deque)
         self._under_way: dict[int, _UnderWay] = {}  # by slice
         self._attempts: Counter[int] = Counter()
@@ -69,9 +70,9 @@ class Shuffle:
         self._transfer_rates = TransferRates(most_partners=len(job.members or job.nodes.names))
         self._judged: set[str] = set()
 
-    def run(self, *, until: Callable[[], bool] = lambda: False) -> bool:
-        """Go on until nothing is missing, or `until` says so, and say whether nothing is missing. Cancels what is under
-        way if it fails.
+    def run(self, *, until: Callable[[], bool] = lambda: False, beside: Callable[[], None] = lambda: None) -> bool:
+        """Go on until nothing is missing, or `until` says so, and say whether nothing is missing. `beside` may begin
+        other tasks. Cancels what is under way if it fails.
         """
         self._report()
         try:
@@ -80,6 +81,7 @@ class Shuffle:
                 self._is_begun = True
             while self._submit() or self._under_way:
                 self._send()
+                beside()
                 if self._tasks:
                     self._tasks.wait()
                 self._handle_losses()
@@ -101,10 +103,12 @@ class Shuffle:
 
     def _handle_losses(self, *, at_once: bool = False) -> bool:
         """Queue all missing slices again when nodes are lost, and say whether any is; nobody would empty a lost node's
-        queue.
+        queue. Others may have noticed the loss.
         """
-        if not self._job.notice_losses(at_once=at_once):
+        self._job.notice_losses(at_once=at_once)
+        if self._job.nodes.lost == self._lost:
             return False
+        self._lost = self._job.nodes.lost
         self._queues.clear()
         self._enqueue([number for number in self._job.ledger.slices_missing() if number not in self._under_way])
         return True

@@ -12,7 +12,7 @@ from typing import Any, Final
 from planner.distributed_sort import node_tasks
 from planner.distributed_sort.beginning import DECOMPRESS_PHASE, SAMPLE_PHASE, outlived, started
 from planner.distributed_sort.content import Summary, content_of
-from planner.distributed_sort.coordination import reduce, shuffle
+from planner.distributed_sort.coordination import again
 from planner.distributed_sort.dataset import Dataset, Layout
 from planner.distributed_sort.events import Emit
 from planner.distributed_sort.job import Job, SortRequest
@@ -77,10 +77,10 @@ def sort_dataset(
     """
     job, resumed = _prepared(request, ray=ray, journal=Journal(journal), emit=emit)
     try:
-        shuffle(job)
-        while not reduce(job):
+        is_sorted = again(job)
+        while not is_sorted:
             _see_to_damages(job)
-            shuffle(job)
+            is_sorted = again(job)
         dataset, report = _result(job, resumed=resumed)
     except PlannerError:
         _end(job, node_tasks.undo)

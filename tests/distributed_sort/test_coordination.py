@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import random
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -13,7 +15,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from planner.distributed_sort import coordination, node_tasks
-from planner.distributed_sort.coordination import reduce, shuffle
+from planner.distributed_sort.coordination import again, reduce, shuffle
 from planner.distributed_sort.coordinator import Coordinator
 from planner.distributed_sort.dataset import Copy, Dataset, Partition, Recipe
 from planner.distributed_sort.job import Job, SortRequest
@@ -36,13 +38,19 @@ RECORDS, SLICE_RECORDS, PARTITIONS_EACH = 40_000, 10_000, 3
 class InstantRay:
     """Tasks and reports are there at once, or, where it is stuck, never."""
 
-    cancelled = 0
-    is_stuck = False
+    def __init__(self, chance: random.Random | None = None) -> None:
+        self.cancelled = 0
+        self.is_stuck = False
+        self._chance = chance
+        """Draws how many have ended, and which; without it all have."""
 
     def cancel(self, _: Any, *, force: bool) -> None:
         self.cancelled += force
 
     def wait(self, references: list[Any], **_: Any) -> tuple[list[Any], list[Any]]:
+        if self._chance:
+            ended = self._chance.sample(references, self._chance.randint(0, len(references)))
+            return ended, [reference for reference in references if reference not in ended]
         return ([], references) if self.is_stuck else (references, [])
 
     def put(self, value: Any) -> Any:
@@ -79,7 +87,11 @@ class Actor:
 
 
 class InstantNodes:
-    """Nodes whose tasks do nothing and say they did; `doomed` ones are lost after so many reports."""
+    """Nodes whose tasks do nothing and say they did; `doomed` ones are lost after so many reports of coordinators, or
+    tasks that the driver ordered. A sort `is_whole` must allow.
+    """
+
+    is_whole: Callable[[int], bool] = staticmethod(lambda _: True)
 
     def __init__(
         self,
@@ -89,15 +101,18 @@ class InstantNodes:
         ended_after: set[int],
         slow: str = "",
         free_bytes: int = 0,
+        chance: random.Random | None = None,
     ) -> None:
         self.slow, self.facts = slow, {name: Mock(free_bytes=free_bytes) for name in names}
-        self.ray = InstantRay()
+        self.ray = InstantRay(chance)
         self._names, self._doomed_after, self._ended_after = names, doomed_after, ended_after
         self.cpus = dict.fromkeys(names, 1.0)
         self.store_bytes = dict.fromkeys(names, 40_000_000)
         self.concurrency = Concurrency.of([1.0])
         self.lost = self.avoided = frozenset[str]()
         self.tasks = self.reports = 0
+        self.order: list[str] = []
+        """The names of tasks, as they were begun."""
 
     @property
     def names(self) -> list[str]:
@@ -105,7 +120,8 @@ class InstantNodes:
 
     @property
     def doomed(self) -> set[str]:
-        return {name for name, after in self._doomed_after.items() if self.reports > after}
+        done = self.reports + self.tasks
+        return {name for name, after in self._doomed_after.items() if done > after}
 
     def avoid(self, node: str) -> None:
         self.avoided |= {node}
@@ -137,9 +153,11 @@ class InstantNodes:
 
     def run(self, node: str, task: Any, *arguments: Any, returns: int = 1, **_: Any) -> Any:
         self.tasks += 1
+        self.order.append(task.__name__)
         if task is map_slice:
             return Reference(_mapped(node, cast("MapOrder", arguments[0])))
         if task is node_tasks.sort_partition:
+            assert self.is_whole(arguments[0].number), "a partition is sorted when all of it is stored"
             return Reference(_sorted(node, arguments[0]))
         assert task is node_tasks.offer_partition
         return Reference(1)
@@ -158,6 +176,9 @@ class InstantNodes:
         return node, 0
 
     def give_up(self) -> None:
+        return None
+
+    def ask_address(self, _: str) -> None:
         return None
 
 
@@ -183,7 +204,7 @@ def _sorted(node: str, order: SortOrder) -> Sorted:
     return Sorted(partition=partition, read_bytes=1, written_bytes=1, summary=b"s")
 
 
-def job_of(nodes: InstantNodes, folder: Path, *, copies: int = 1) -> Job:
+def job_of(nodes: InstantNodes, folder: Path, *, copies: int = 1, nodes_per_coordinator: int = 2) -> Job:
     owner = [name for name in nodes.names for _ in range(PARTITIONS_EACH)]
     partitions = tuple(
         Partition(records=RECORDS, copies=(Copy(uri="/in", node=name),), recipe=Recipe(start=0)) for name in nodes.names
@@ -192,7 +213,7 @@ def job_of(nodes: InstantNodes, folder: Path, *, copies: int = 1) -> Job:
     cut = list(slices(source, SLICE_RECORDS))
     sizes = Sizes(slice_records=SLICE_RECORDS, slices=8, parcel_bytes=500_000, partitions=len(owner), sort_bytes=10**9)
     return Job(
-        request=SortRequest(source=source, output="out", copies=copies, nodes_per_coordinator=2),
+        request=SortRequest(source=source, output="out", copies=copies, nodes_per_coordinator=nodes_per_coordinator),
         ray=nodes.ray,
         nodes=cast("Nodes", nodes),
         files=JobFiles(job="j", output="out"),
@@ -220,9 +241,8 @@ def test_everything_is_done_in_the_end(
     after = {names[number]: count for number, count in doomed.items() if number < node_count}
     nodes = InstantNodes(names, doomed_after=after, ended_after=ended)
     job = job_of(nodes, tmp_path, copies=copies)
-    shuffle(job)
-    while not reduce(job):
-        shuffle(job)
+    while not again(job):
+        pass
     assert job.ledger.slices_missing() == []
     assert unfinished(job) == []
     assert sorted(job.input_checksums) == list(range(len(job.slices)))
@@ -232,6 +252,46 @@ def test_everything_is_done_in_the_end(
         assert job.moved.input_read == RECORDS * node_count * 100, "each slice is mapped once"
         assert job.moved.output_written == len(job.ledger.owner)
         assert job.coordinated["tasks"] >= len(job.slices) + copies * len(job.ledger.owner)
+
+
+@given(
+    node_count=st.integers(2, 6),
+    doomed=st.dictionaries(st.integers(1, 5), st.integers(0, 150), max_size=3),
+    copies=st.integers(1, 2),
+    seed=st.integers(0, 10**6),
+)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
+def test_the_driver_alone_does_everything_in_the_end(
+    tmp_path: Path, node_count: int, doomed: dict[int, int], copies: int, seed: int
+) -> None:
+    names = [f"node-{number}" for number in range(node_count)]
+    after = {names[number]: count for number, count in doomed.items() if number < node_count}
+    nodes = InstantNodes(names, doomed_after=after, ended_after=set(), chance=random.Random(seed))
+    job = job_of(nodes, tmp_path, copies=copies, nodes_per_coordinator=16)
+    nodes.is_whole = lambda number: number in job.ledger.whole()
+    while not again(job):
+        pass
+    assert unfinished(job) == []
+    assert nodes.lost.isdisjoint(copy.node for partition, _ in job.ledger.done.values() for copy in partition.copies)
+
+
+def test_what_was_not_lost_goes_on_while_the_rest_is_made_again(tmp_path: Path) -> None:
+    """A node is lost when all is sorted but for two partitions. One was its own, so slices are grouped again. Copies
+    that were on it are made meanwhile, and the other partition is sorted.
+    """
+    names = ["a", "b", "c", "d"]
+    nodes = InstantNodes(names, doomed_after={}, ended_after=set(), chance=random.Random(1))
+    job = job_of(nodes, tmp_path, copies=2, nodes_per_coordinator=16)
+    assert again(job)
+    of_a, of_d = job.ledger.owner.index("a"), job.ledger.owner.index("d")
+    del job.ledger.done[of_a], job.ledger.done[of_d]
+    nodes._doomed_after["d"] = 0
+    job.notice_losses(at_once=True)
+    nodes.order.clear()
+    assert again(job)
+    last_map = len(nodes.order) - nodes.order[::-1].index("map_slice")
+    assert {"offer_partition", "sort_partition"} <= set(nodes.order[:last_map])
+    assert unfinished(job) == []
 
 
 def test_coordinators_that_always_end_are_an_error(tmp_path: Path) -> None:

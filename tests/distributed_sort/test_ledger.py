@@ -184,3 +184,16 @@ def test_another_jobs_journal_is_none(tmp_path: Path) -> None:
     assert Journal(journal.path).read("x") is None, "an earlier version wrote it"
     journal.end()
     assert not journal.path.exists()
+
+
+@given(owner=st.lists(st.sampled_from("ab"), min_size=1, max_size=12), count=st.integers(1, 20), seed=st.data())
+def test_whole_partitions_miss_no_slice(owner: list[str], count: int, seed: st.DataObject) -> None:
+    ledger = Ledger(slices=count, owner=owner)
+    for number in range(count):
+        for _, first, end in ledger.missing_ranges(number):
+            if seed.draw(st.integers(0, 5)):
+                ledger.record({number: 1}, first=first, end=end)
+    missing = {
+        at for number in range(count) for _, first, end in ledger.missing_ranges(number) for at in range(first, end)
+    }
+    assert ledger.whole() == sorted(set(range(len(owner))) - missing)

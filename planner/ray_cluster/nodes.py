@@ -11,6 +11,7 @@ from typing import Final
 
 from planner.distributed_sort.node_environment import NODE_DIRECTORY, NODE_MEMORY, NODE_NAME, NODE_SCRATCH, NODE_VOLUME
 from planner.errors import PlannerError
+from planner.sort_policy.health_checks import FAILURES, PERIOD_MS, TIMEOUT_MS, patience
 
 RAY_PORT: Final = 6379
 
@@ -18,20 +19,11 @@ FAILURE_SETTINGS: Final = {
     "RAY_grpc_client_keepalive_time_ms": "5000",
     "RAY_grpc_client_keepalive_timeout_ms": "60000",
     "RAY_health_check_initial_delay_ms": "1000",
-    "RAY_health_check_period_ms": "250",
-    "RAY_health_check_timeout_ms": "1000",
-    "RAY_health_check_failure_threshold": "3",
+    "RAY_health_check_failure_threshold": str(FAILURES),
 }
 """With Ray's defaults a vanished node is noticed after a minute, and tasks that wait for it hang even longer. A
 connection has more time to answer than a node: on a slow link its answer waits behind megabytes of blocks, which are
 lost when the connection is given up.
-"""
-
-_CALM_NODES: Final = 16
-"""Up to so many nodes, FAILURE_SETTINGS hold; assumed. The head of a larger cluster answers and asks more of them."""
-_LONGEST_CHECK: Final = 10.0
-"""A health check of the largest cluster waits so many times as long; assumed. A node that vanishes is given up after
-three of them, half a minute.
 """
 
 TRANSFER_SETTINGS: Final = {"RAY_object_manager_pull_timeout_ms": "60000"}
@@ -83,9 +75,11 @@ class RayCluster:
 
 def failure_settings(nodes: int) -> dict[str, str]:
     """Return FAILURE_SETTINGS with health checks that are rarer, and wait longer, the more nodes there are."""
-    factor = min(_LONGEST_CHECK, max(1.0, nodes / _CALM_NODES))
-    wider = ("RAY_health_check_period_ms", "RAY_health_check_timeout_ms")
-    return FAILURE_SETTINGS | {name: f"{float(FAILURE_SETTINGS[name]) * factor:.0f}" for name in wider}
+    factor = patience(nodes)
+    return FAILURE_SETTINGS | {
+        "RAY_health_check_period_ms": f"{PERIOD_MS * factor:.0f}",
+        "RAY_health_check_timeout_ms": f"{TIMEOUT_MS * factor:.0f}",
+    }
 
 
 @dataclass(frozen=True, kw_only=True)

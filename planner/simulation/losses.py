@@ -3,9 +3,10 @@
 As `planner.distributed_sort` does it: their partitions go to the others. What these had of every slice that was mapped
 is gone. So all slices are read and grouped again, and a small part of each is sent. Input on lost nodes is read from
 another copy, or made again, at the same rate. Until the loss is noticed the others go on with what they have. Finished
-partitions count when there is a second copy. To order a slice again costs the driver as much as the first time, but its
-few records go along in other parcels. Where coordinators order tasks, all of them give up what is under way everywhere,
-and new ones begin.
+partitions count when there is a second copy, which is then copied again. To order a slice again costs the driver as
+much as the first time, but its few records go along in other parcels. The driver alone has slices grouped and
+partitions copied at the same time. Where coordinators order tasks, all of them give up what is under way everywhere,
+and new ones begin, one phase after the other.
 """
 
 from __future__ import annotations
@@ -20,11 +21,8 @@ from planner.simulation.phase_work import PhaseWork
 from planner.simulation.resources import Machines
 from planner.simulation.sort_job import simulate_job
 from planner.sort_policy.coordinators import NODES_PER_COORDINATOR
+from planner.sort_policy.health_checks import noticed_after_s
 from planner.units import parse_count, parse_share
-
-NOTICED_AFTER_S: Final = 4.0
-"""After so long `planner.distributed_sort` gives up what ran on a node; a sort that loses one does not end before."""
-
 
 COORDINATORS_BEGIN_S: Final = 0.6
 """So long a coordinator takes to begin, all at the same time (docs/measurements.md, Sorting on a cluster)."""
@@ -84,8 +82,17 @@ def seconds_with_loss(
             replace(work, read_s=_scaled(work.read_s, whole), write_s=_scaled(work.write_s, whole)) for work in left
         ]
         machines = replace(machines, vcpu=machines.vcpu / whole)
-    again_s = sum(phase.seconds for phase in simulate_job(left, without(groups, loss.nodes), machines))
-    return at_s + max(again_s, NOTICED_AFTER_S) + is_coordinated * COORDINATORS_BEGIN_S
+    seconds = [phase.seconds for phase in simulate_job(left, without(groups, loss.nodes), machines)]
+    noticed_s = noticed_after_s(nodes)
+    if number <= _shuffled(works):
+        after_s = max(sum(seconds), noticed_s)
+    elif is_coordinated:
+        again_s, open_s, restored_s, gone_s = seconds
+        after_s = again_s + restored_s + gone_s + max(open_s, noticed_s)
+    else:
+        again_s, open_s, restored_s, gone_s = seconds
+        after_s = max(noticed_s + max(again_s, restored_s), open_s + restored_s) + gone_s
+    return at_s + after_s + is_coordinated * COORDINATORS_BEGIN_S
 
 
 def _under_way_share(work: PhaseWork) -> float:
@@ -93,9 +100,13 @@ def _under_way_share(work: PhaseWork) -> float:
 
 
 def left_over(works: Sequence[PhaseWork], *, number: int, done: float, lost_share: float) -> list[PhaseWork]:
-    """Return what the nodes that are left have to do, each of them, when a share of phase `number` was done."""
+    """Return what the nodes that are left have to do, each of them, when a share of phase `number` was done.
+
+    These are phases in turn. After the shuffle they are the shuffle again, and partitions: those that are open, those
+    that are finished but lost a copy, and those that are gone, which the shuffle makes again.
+    """
     more = 1 / (1 - lost_share)  # fewer nodes share what there is
-    shuffled = next((place for place, work in enumerate(works) if work.spread == 1.0), 0)
+    shuffled = _shuffled(works)
     if number < shuffled:
         return [times(work, read=more, sent=more) for work in works[number:]]
     if number == shuffled:
@@ -105,8 +116,19 @@ def left_over(works: Sequence[PhaseWork], *, number: int, done: float, lost_shar
     is_copied = works[number].spread > 0
     gone = lost_share * (1 - done if is_copied else 1.0)
     again = replace(times(works[shuffled], read=more, sent=more * gone), driver_s=works[shuffled].order_s)
-    rest = more * (1 - done + done * lost_share)
-    return [again, times(works[number], read=rest, sent=rest)]
+    open_ = (1 - done) * (1 - lost_share) * more
+    restored = 2 * done * lost_share * more if is_copied else 0.0  # either copy was there
+    return [
+        again,
+        times(works[number], read=open_, sent=open_),
+        replace(times(works[number], read=restored, sent=restored), compute_s=0.0),
+        times(works[number], read=gone * more, sent=gone * more),
+    ]
+
+
+def _shuffled(works: Sequence[PhaseWork]) -> int:
+    """Return which phase sends everything to everyone."""
+    return next((place for place, work in enumerate(works) if work.spread == 1.0), 0)
 
 
 def times(work: PhaseWork, *, read: float, sent: float) -> PhaseWork:

@@ -7,20 +7,13 @@ from dataclasses import replace
 import pytest
 
 from planner.errors import BadInputError
-from planner.simulation.losses import (
-    COORDINATORS_BEGIN_S,
-    NOTICED_AFTER_S,
-    Loss,
-    check_loss,
-    left_over,
-    seconds_with_loss,
-    without,
-)
+from planner.simulation.losses import COORDINATORS_BEGIN_S, Loss, check_loss, left_over, seconds_with_loss, without
 from planner.simulation.node_groups import NodeGroup
 from planner.simulation.phase_tasks import Tasks
 from planner.simulation.phase_work import PhaseWork
 from planner.simulation.resources import Machines
 from planner.sort_policy.concurrency import Concurrency
+from planner.sort_policy.health_checks import noticed_after_s
 
 MANY = Tasks(lengths=(0.001,) * 1000, longest=0.001, concurrency=Concurrency(tasks=5), threads=2, slices=8)
 SHUFFLE = PhaseWork(
@@ -70,29 +63,36 @@ def test_half_way_through_the_shuffle_all_is_read_again_but_little_sent() -> Non
 
 
 def test_in_the_second_phase_a_copy_saves_what_is_finished() -> None:
-    """At three quarters one of ten nodes is lost: with one copy all of its tenth is gone, with two a quarter of it."""
-    single, _ = left_over([SHUFFLE, REDUCE], number=1, done=0.75, lost_share=0.1)
-    copied, rest = left_over([SHUFFLE, replace(REDUCE, spread=0.5)], number=1, done=0.75, lost_share=0.1)
+    """At three quarters one of ten nodes is lost: with one copy all of its tenth is gone, with two a quarter of it, and
+    a fifth of what is finished has one copy left. Nine tenths of a quarter are still open.
+    """
+    single, open_, restored, gone = left_over([SHUFFLE, REDUCE], number=1, done=0.75, lost_share=0.1)
     assert single.exchanged_bytes == pytest.approx(900 * 10 / 9 * 0.1)
+    shares = [work.read_s["disks"] / (20 * 10 / 9) for work in (open_, restored, gone)]
+    assert shares == pytest.approx([0.25 * 0.9, 0.0, 0.1])
+    copied, *rest = left_over([SHUFFLE, replace(REDUCE, spread=0.5)], number=1, done=0.75, lost_share=0.1)
     assert copied.exchanged_bytes == pytest.approx(900 * 10 / 9 * 0.025)
-    assert rest.read_s["disks"] == pytest.approx(20 * 10 / 9 * (0.25 + 0.075))
+    shares = [work.read_s["disks"] / (20 * 10 / 9) for work in rest]
+    assert shares == pytest.approx([0.25 * 0.9, 0.75 * 0.2, 0.025])
 
 
 def test_a_late_loss_costs_another_reading_of_everything() -> None:
-    """After 45 of 50 s: 10 / 9 x 10 s to read, 10 / 9 x 20 x (1/4 + 3/40) to reduce."""
+    """After 45 of 50 s, and 3.75 s until it is noticed: 10 / 9 x 10 s to read, 10 / 9 x 20 x 1/10 to reduce. What the
+    others have, 10 / 9 x 20 x 1/4 x 9/10, is done meanwhile.
+    """
     took_s = seconds_with_loss(
         [SHUFFLE, REDUCE], [NodeGroup(nodes=10)], MACHINES, loss=Loss(nodes=1, share=0.9), phases_s=[30.0, 20.0]
     )
-    assert took_s == pytest.approx(45 + 100 / 9 + 200 / 9 * 0.325, rel=0.02)
+    assert took_s == pytest.approx(45 + 3.75 + 100 / 9 + 200 / 9 * 0.1, rel=0.02)
 
 
 def test_emulated_nodes_that_are_left_have_the_whole_machine() -> None:
-    """After 45 of 50 s: the disk that all share reads 10 s again, and 20 x (1/4 + 3/40) to reduce."""
+    """After 45 of 50 s, and 3.75 s: the disk that all share reads 10 s again, and 20 x 1/10 to reduce."""
     shared = replace(MACHINES, shares_processors=True)
     took_s = seconds_with_loss(
         [SHUFFLE, REDUCE], [NodeGroup(nodes=10)], shared, loss=Loss(nodes=1, share=0.9), phases_s=[30.0, 20.0]
     )
-    assert took_s == pytest.approx(45 + 10 + 20 * 0.325, rel=0.02)
+    assert took_s == pytest.approx(45 + 3.75 + 10 + 20 * 0.1, rel=0.02)
 
 
 def test_a_sort_does_not_end_before_its_loss_is_noticed() -> None:
@@ -102,7 +102,19 @@ def test_a_sort_does_not_end_before_its_loss_is_noticed() -> None:
     ]
     loss = Loss(nodes=1, share=0.5)
     took_s = seconds_with_loss(quick, [NodeGroup(nodes=10)], MACHINES, loss=loss, phases_s=[0.01, 0.01])
-    assert took_s == pytest.approx(0.01 + NOTICED_AFTER_S)
+    assert took_s == pytest.approx(0.01 + noticed_after_s(10), rel=0.01)
+
+
+def test_restored_copies_wait_for_the_notice_and_for_nothing_else() -> None:
+    """After 49 of 50 s, with links: 3.75 s, in which what is open is copied. Then a tenth of 19/20 is, twice, and slices
+    are read meanwhile. The tenth of what was open follows. All copies together take 30 s on the links.
+    """
+    copies = replace(REDUCE, read_s={"disks": 1.0}, exchanged_bytes=900.0, spread=0.5)
+    quick = replace(SHUFFLE, read_s={"disks": 1.0})
+    took_s = seconds_with_loss(
+        [quick, copies], [NodeGroup(nodes=10)], MACHINES, loss=Loss(nodes=1, share=0.98), phases_s=[30.0, 20.0]
+    )
+    assert took_s == pytest.approx(49 + 3.75 + 30 * 10 / 9 * (0.19 + 0.005), rel=0.01)
 
 
 def test_lost_nodes_leave_the_largest_groups() -> None:

@@ -33,8 +33,11 @@ def test_the_timelines_reach_from_the_beginning_to_the_end_of_each_phase() -> No
             assert all(before.end_s == after.start_s for before, after in pairwise(spans))
 
 
-def test_losing_a_node_takes_longer_the_later() -> None:
+def test_losing_a_node_takes_longer_the_later_in_a_phase() -> None:
+    """An eighth less of everything is at least 8/7 of what is left. In the second phase links copy while slices are
+    grouped again, so a loss there costs less.
+    """
     answer = planner.recommend("2TB", instance="i4i.4xlarge", nodes=8, model="daytona")
-    early, late = (answer.simulate(draws=1, lose=f"node@{share}%").loss for share in (5, 45))
-    assert early is not None and late is not None
-    assert 1 < early.times < late.times < 2
+    times = [loss.times for share in (5, 30, 60, 95) if (loss := answer.simulate(draws=1, lose=f"node@{share}%").loss)]
+    assert 1.1 < times[0] < times[1] < 1.3
+    assert 1 < times[2] < times[3] < 1.3

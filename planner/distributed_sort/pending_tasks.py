@@ -11,6 +11,10 @@ from planner.errors import IoFailureError
 
 _LONGEST_WAIT_S: Final = 0.5
 """Bounds the wait, so that progress is shown and lost nodes are noticed while no task ends."""
+_WAITED_FOR: Final = 1 / 50
+"""Of many running tasks, so many are waited for at once: Ray looks at all of them each time it is asked."""
+_LONGEST_GATHERING_S: Final = 0.05
+"""Bounds the wait for more than one."""
 _LONGEST_CANCEL_S: Final = 10.0
 """A killed process ends within a second or two; a task of a node that is lost may never be heard of."""
 
@@ -42,6 +46,9 @@ class PendingTasks:
         self._ray = ray
         self._nodes = nodes
         self._tasks: dict[Any, _Task] = {}
+        self._lost_before = frozenset[str]()
+        self._doomed: list[Any] = []
+        """Those that were added although nodes which they need were lost before."""
 
     def __len__(self) -> int:
         return len(self._tasks)
@@ -59,9 +66,11 @@ class PendingTasks:
         """Watch a task, or a call of a service, that runs on `node` and reads from `sources`."""
         needs = frozenset((node, *sources))
         self._tasks[reference] = _Task(on_end=on_end, on_failure=on_failure, node=node, needs=needs, is_call=is_call)
+        if needs & self._lost_before:
+            self._doomed.append(reference)
 
     def wait(self) -> None:
-        """Give up tasks that need lost nodes, wait half a second at most for another to end, and report all that have.
+        """Give up tasks that need lost nodes, wait half a second at most for others to end, and report all that have.
 
         Raises what tasks raised, but for failures that are seen to.
         """
@@ -69,7 +78,9 @@ class PendingTasks:
         running = list(self._tasks)
         if not running:
             return
-        ended, _ = self._ray.wait(running, num_returns=1, timeout=_LONGEST_WAIT_S, fetch_local=False)
+        several = max(1, int(len(running) * _WAITED_FOR))
+        timeout_s = _LONGEST_WAIT_S if several == 1 else _LONGEST_GATHERING_S
+        ended, _ = self._ray.wait(running, num_returns=several, timeout=timeout_s, fetch_local=False)
         if ended:
             ended, _ = self._ray.wait(running, num_returns=len(running), timeout=0, fetch_local=False)
         for reference in ended:
@@ -87,8 +98,12 @@ class PendingTasks:
         After a link was cut, Ray reports the node as gone ten seconds before it reports the tasks there. It then makes
         anew what others wait for, which this job does itself.
         """
-        for reference in [reference for reference, task in self._tasks.items() if lost & task.needs]:
-            task = self._tasks.pop(reference)
+        looked_at = self._doomed if lost == self._lost_before else list(self._tasks)
+        self._lost_before, self._doomed = lost, []
+        for reference in looked_at:
+            if (task := self._tasks.get(reference)) is None or not lost & task.needs:
+                continue
+            del self._tasks[reference]
             if not task.is_call:
                 self._ray.cancel(reference, force=task.node in lost)  # without force a task's process goes on
             task.on_end(LOST)

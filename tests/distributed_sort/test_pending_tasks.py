@@ -59,6 +59,44 @@ def test_what_waits_for_a_lost_node_is_given_up_and_its_own_node_left_in_peace()
     assert (ended, ray.cancelled, len(tasks)) == ([LOST], [("one", False)], 1)
 
 
+def test_what_is_ordered_of_a_node_that_was_lost_before_is_given_up_too() -> None:
+    ray, nodes, ended = Silent(), LostNodes(), list[Any]()
+    tasks = PendingTasks(ray, cast("Nodes", nodes))
+    nodes.lost = frozenset({"b"})
+    tasks.add("one", ended.append, node="a")
+    tasks.wait()
+    tasks.add("two", ended.append, node="b")
+    tasks.add("three", ended.append, node="a", sources=["b"])
+    tasks.wait()
+    assert (ended, len(tasks)) == ([LOST, LOST], 1)
+
+
+def test_of_many_tasks_several_are_waited_for_at_once_and_all_that_ended_are_reported() -> None:
+    class Quick(Silent):
+        """A Ray whose first 30 tasks have ended."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.waited_for = list[int]()
+
+        def wait(self, under_way: list[str], *, num_returns: int, **_: Any) -> tuple[list[str], list[str]]:
+            self.waited_for.append(num_returns)
+            ended = min(30, num_returns)
+            return under_way[:ended], under_way[ended:]
+
+    class Done(LostNodes):
+        def outcome(self, reference: int) -> int:
+            return reference
+
+    ray, ended = Quick(), list[int]()
+    tasks = PendingTasks(ray, cast("Nodes", Done()))
+    for number in range(1000):
+        tasks.add(number, ended.append, node="a")
+    tasks.wait()
+    assert ray.waited_for == [20, 1000]
+    assert ended == list(range(30))
+
+
 def test_cancelling_waits_for_the_processes_so_that_nothing_is_written_afterwards() -> None:
     class Ending(Silent):
         """A Ray whose tasks end while it is waited for."""

@@ -106,8 +106,8 @@ def test_a_sort_does_not_end_before_its_loss_is_noticed() -> None:
 
 
 def test_restored_copies_wait_for_the_notice_and_for_nothing_else() -> None:
-    """After 49 of 50 s, with links: 3.75 s, in which what is open is copied. Then a tenth of 19/20 is, twice, and slices
-    are read meanwhile. The tenth of what was open follows. All copies together take 30 s on the links.
+    """After 49 of 50 s, with links: 3.75 s, in which what is open is copied. Then a tenth of 19/20 is, twice, while
+    slices are read again. The tenth of what was open follows. All copies together take 30 s on the links.
     """
     copies = replace(REDUCE, read_s={"disks": 1.0}, exchanged_bytes=900.0, spread=0.5)
     quick = replace(SHUFFLE, read_s={"disks": 1.0})

@@ -13,8 +13,8 @@ _LONGEST_WAIT_S: Final = 0.5
 """Bounds the wait, so that progress is shown and lost nodes are noticed while no task ends."""
 _WAITED_FOR: Final = 1 / 50
 """Of many running tasks, so many are waited for at once: Ray looks at all of them each time it is asked."""
-_LONGEST_GATHERING_S: Final = 0.05
-"""Bounds the wait for more than one."""
+_GATHERING_S: Final = 50e-6
+"""Bounds the wait for several, times the running tasks: it takes Ray a few microseconds to look at each."""
 _LONGEST_CANCEL_S: Final = 10.0
 """A killed process ends within a second or two; a task of a node that is lost may never be heard of."""
 
@@ -79,7 +79,7 @@ class PendingTasks:
         if not running:
             return
         several = max(1, int(len(running) * _WAITED_FOR))
-        timeout_s = _LONGEST_WAIT_S if several == 1 else _LONGEST_GATHERING_S
+        timeout_s = _LONGEST_WAIT_S if several == 1 else min(_LONGEST_WAIT_S, len(running) * _GATHERING_S)
         ended, _ = self._ray.wait(running, num_returns=several, timeout=timeout_s, fetch_local=False)
         if ended:
             ended, _ = self._ray.wait(running, num_returns=len(running), timeout=0, fetch_local=False)

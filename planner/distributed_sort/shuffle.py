@@ -186,15 +186,16 @@ class Shuffle:
         self._under_way[number] = _UnderWay(
             source=node, segment=order.segment, left=len(missing), left_bytes=slice_.records * job.record_size
         )
-        on_failure = partial(self._not_mapped, number, node)
+        on_failure = partial(self._not_mapped, number, node, order)
         self._tasks.add(mapped, partial(self._mapped, slice_, missing), node=node, on_failure=on_failure)
         return True
 
-    def _not_mapped(self, number: int, node: str, error: IoFailureError) -> None:
+    def _not_mapped(self, number: int, node: str, order: MapOrder, error: IoFailureError) -> None:
         """Have a slice grouped again, best by another node that holds its input. Raises the error of the last try."""
         self._failed_on[number].append(node)
         if len(self._failed_on[number]) == _MOST_FAILURES:
             raise error
+        self._job.not_read(order.slice.partition, node, order.partition, error)
         self._ended(number, blocks=self._under_way[number].left, size_bytes=self._under_way[number].left_bytes)
 
     def _mapped(self, slice_: Slice, ranges: list[tuple[str, int, int]], mapped: Any) -> None:

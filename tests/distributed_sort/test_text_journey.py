@@ -253,19 +253,19 @@ def test_plain_text_that_becomes_bad_is_made_again(
     """Its node lives and goes on; also where coordinators order the tasks."""
     texts = [rows(40_000, seed=seed) for seed in range(4)]
     source = lines_of(packed_files(tmp_path / "in", texts), TABLE)
-    said = list[str]()
+    kinds = list[str]()
 
     def break_texts() -> None:
-        found = [path for path in sort_cluster.directory(1).parent.rglob("input-*") if path.is_file()]
-        assert len(found) == 4
-        for path in found[:2]:
+        plain = [path for path in sort_cluster.directory(1).parent.rglob("input-*") if path.is_file()]
+        assert len(plain) == 4
+        for path in plain[:2]:
             fault(path)
 
     on_fault, name = once(break_texts, phase=phase), f"bad-{phase[:3]}-{group}-{fault.__name__}"
 
     def on_event(event: dict[str, Any]) -> None:
         on_fault(event)
-        said.append(event["event"])
+        kinds.append(event["event"])
 
     output, report = sort_cluster.sort(
         source, tmp_path / "j", output=name, on_event=on_event, nodes_per_coordinator=group
@@ -273,7 +273,7 @@ def test_plain_text_that_becomes_bad_is_made_again(
     assert held(output) == expected(texts, TABLE)
     assert not report["lost_nodes"]
     assert report["moved_bytes"]["input_read"] > sum(map(len, texts))
-    assert "unreadable" in said or phase == "sample"
+    assert "unreadable" in kinds or phase == "sample"
     assert not list(sort_cluster.directory(1).parent.rglob(".planner-sort-*"))
 
 

@@ -92,7 +92,7 @@ def started(
         sample_bytes = 0
     else:
         emit(progress(SAMPLE_PHASE, source, records=0, nodes=len(nodes.names)))
-        splitting, sample_bytes = sampling.splitting_of(request, source, nodes, emit, partitions=sizes.partitions)
+        splitting, sample_bytes = sampling.splitting_of(request, source, nodes, emit, sizes=sizes)
         owner, done = share_out(splitting.weights, _rates(request.rates, nodes.names)), None
     return Start(
         source=source,

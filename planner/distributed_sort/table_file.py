@@ -119,7 +119,20 @@ def _version(uri: str) -> tuple[int, str]:
 def _failing(copy: Copy) -> Iterator[None]:
     """Turn errors of the system and of pyarrow into those that name node and file."""
     try:
-        with failing("read", copy.uri):
+        with failing("read", copy.uri), _telling_damage():
             yield
     except arrow().ArrowInvalid as error:
         raise BadInputError(f"{node_name()}: no Parquet file, or damaged or encrypted: {error}") from error
+
+
+@contextmanager
+def _telling_damage() -> Iterator[None]:
+    """Turn what pyarrow says of a file's content, but raises as an error of the system without a number, into one of
+    content.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno is not None:
+            raise
+        raise arrow().ArrowInvalid(str(error)) from error

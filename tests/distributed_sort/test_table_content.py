@@ -127,6 +127,9 @@ def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
     path.write_bytes(b"PAR1 not so PAR1")
     with pytest.raises(BadInputError, match="no Parquet file, or damaged or encrypted"):
         content.read_slice(partition, whole)
+    path.write_bytes(b"PAR1" + b"not so" * 9 + b"PARE")  # encrypted: for pyarrow an error of the system
+    with pytest.raises(BadInputError, match="no Parquet file, or damaged or encrypted"):
+        content.read_slice(partition, whole)
     path.unlink()
     with pytest.raises(IoFailureError, match=r"cannot read .*in\.parquet: .*No such file"):
         content.read_slice(partition, whole)

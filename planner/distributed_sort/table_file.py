@@ -80,7 +80,8 @@ def opened_copy(copy: Copy) -> Iterator[tuple[Any, Footer]]:
     """Open a copy as `opened` does, and say what its footer is."""
     with _failing(copy):
         size, changed = _version(copy.uri)
-        footer = _footer(copy.uri, size, changed)
+        with _telling_damage():
+            footer = _footer(copy.uri, size, changed)
         with _file(copy.uri, size, footer.metadata) as file:
             yield file, footer
 
@@ -119,7 +120,7 @@ def _version(uri: str) -> tuple[int, str]:
 def _failing(copy: Copy) -> Iterator[None]:
     """Turn errors of the system and of pyarrow into those that name node and file."""
     try:
-        with failing("read", copy.uri), _telling_damage():
+        with failing("read", copy.uri):
             yield
     except arrow().ArrowInvalid as error:
         raise BadInputError(f"{node_name()}: no Parquet file, or damaged or encrypted: {error}") from error
@@ -127,7 +128,7 @@ def _failing(copy: Copy) -> Iterator[None]:
 
 @contextmanager
 def _telling_damage() -> Iterator[None]:
-    """Turn what pyarrow says of a file's content, but raises as an error of the system without a number, into one of
+    """Turn what pyarrow says of a footer, but raises as an error of the system without a number, into an error of
     content.
     """
     try:

@@ -13,6 +13,7 @@ import shutil
 import signal
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,18 @@ os.environ["PLANNER_MEASUREMENTS"] = os.devnull + "/none"
 os.environ["PLANNER_CATALOGS"] = os.devnull + "/none"
 os.environ["PLANNER_SETTINGS"] = os.devnull + "/none"
 os.environ.pop("COLUMNS", None)  # what pytest-xdist sets in its workers is not the user's
+
+
+@pytest.fixture(scope="session")
+def swept() -> None:
+    """Remove the emulated clusters of test runs that were killed. Each run has a state directory of its own, so the
+    next cluster would not find them. Those whose process lives stay.
+    """
+    from planner.emulation.cluster import sweep
+    from planner.errors import PlannerError
+
+    with suppress(PlannerError):  # some are not ours to remove
+        sweep(by_name=True)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

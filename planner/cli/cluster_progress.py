@@ -43,5 +43,7 @@ def _say(event: dict[str, Any]) -> None:
         talk(f"{event['node']} is slow: {event['reason']}")
     elif event["event"] == "damaged":
         talk(f"intermediate files of {event['node']} are made again: {event['reason']}")
+    elif event["event"] == "unreadable":
+        talk(f"input that {event['node']} cannot read is had otherwise: {event['reason']}")
     elif event["event"] == "step":
         talk(event["name"])

@@ -15,6 +15,7 @@ from planner.distributed_sort.job import SortRequest, progress
 from planner.distributed_sort.link_probe import PROBE_BYTES, link_bytes_per_s
 from planner.distributed_sort.node_environment import JobFiles
 from planner.distributed_sort.nodes import Nodes
+from planner.distributed_sort.partition_reader import InputUnreadableError
 from planner.distributed_sort.quote_scan import with_quotes
 from planner.distributed_sort.splittings import AnySplitting
 from planner.errors import BadInputError, IoFailureError
@@ -30,6 +31,7 @@ from planner.sort_policy.sizing import (
 
 DECOMPRESS_PHASE: Final = "decompress"
 SAMPLE_PHASE: Final = "sample"
+_MOST_SUSPICIONS: Final = 2
 _PROBES_PER_NODE: Final = 2
 """Links are measured where a node has more data than so many measurements take."""
 
@@ -50,27 +52,34 @@ class Start:
     done: dict[int, tuple[Partition, bytes]] | None = None
 
 
-def outlived(nodes: Nodes, attempt: Callable[[], Start]) -> Start:
+def outlived(nodes: Nodes, source: Dataset, attempt: Callable[[bool], Start]) -> Start:
     """Return what an attempt returns, of several if nodes are lost meanwhile: plain text of compressed input may be
-    lost with one. Raises what the last attempt raises.
+    lost with one. If such text cannot be read, the next attempt is told to suspect it. Raises what the last one raises.
     """
+    suspicions, most = 0, 0 if all(map(has_plain_copy, source.partitions)) else _MOST_SUSPICIONS
     while True:
         before = nodes.lost
         try:
-            return attempt()
-        except IoFailureError:
+            return attempt(suspicions > 0)
+        except IoFailureError as error:
             if nodes.lost == before:
-                raise
+                if not isinstance(error, InputUnreadableError) or suspicions == most:
+                    raise
+                suspicions += 1
 
 
-def started(request: SortRequest, files: JobFiles, nodes: Nodes, emit: Emit, *, earlier: Any) -> Start:
+def started(
+    request: SortRequest, files: JobFiles, nodes: Nodes, emit: Emit, *, earlier: Any, is_suspicious: bool = False
+) -> Start:
     """Make the input readable in slices, and decide. `earlier` is what the journal of an earlier call has, None without
-    one: then the input is sampled, and partitions are shared out. Raises BadInputError, IoFailureError.
+    one: then the input is sampled, and partitions are shared out. Where it `is_suspicious`, plain text from before is
+    read through before it is used. Raises BadInputError, IoFailureError.
     """
     began, source = time.monotonic(), request.source
     if not all(map(has_plain_copy, source.partitions)):
         emit(progress(DECOMPRESS_PHASE, source, records=0, nodes=len(nodes.names)))
-    source, compressed_bytes = with_plain_copies(source, files, nodes, emit)
+    suspected = dict.fromkeys(range(len(source.partitions)) if is_suspicious else (), "")
+    source, compressed_bytes = with_plain_copies(source, files, nodes, emit, suspected=suspected)
     decompressed_s = time.monotonic() - began if compressed_bytes else 0.0
     source, scanned_bytes = with_quotes(source, nodes, emit)
     sizes = _sizes(request, source, files, nodes)
@@ -83,7 +92,7 @@ def started(request: SortRequest, files: JobFiles, nodes: Nodes, emit: Emit, *, 
         sample_bytes = 0
     else:
         emit(progress(SAMPLE_PHASE, source, records=0, nodes=len(nodes.names)))
-        splitting, sample_bytes = sampling.splitting_of(request, source, nodes, emit, partitions=sizes.partitions)
+        splitting, sample_bytes = sampling.splitting_of(request, source, nodes, emit, sizes=sizes)
         owner, done = share_out(splitting.weights, _rates(request.rates, nodes.names)), None
     return Start(
         source=source,

@@ -1,13 +1,15 @@
 """Compressed text: no slice of it can be read by itself, so one node decompresses each file before the sort.
 
-From then on it is text on that node's disk. If the node is lost, another one decompresses the file again.
+From then on it is text on that node's disk. If the node is lost, or cannot read the text, the file is decompressed
+again, best by another one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 import numpy as np
@@ -19,7 +21,7 @@ from planner.distributed_sort.input_files import beginning_of, size_of
 from planner.distributed_sort.input_tasks import InputTask, outcomes
 from planner.distributed_sort.node_environment import JobFiles, node_name
 from planner.distributed_sort.nodes import Nodes
-from planner.distributed_sort.run_files import failing, write_whole
+from planner.distributed_sort.plain_texts import PlainTexts, size_in_name
 from planner.errors import BadInputError, IoFailureError
 from planner.sorting.compression import decompressed
 
@@ -37,9 +39,18 @@ class Decompressed:
 
 
 def with_plain_copies(
-    source: Dataset, files: JobFiles, nodes: Nodes, emit: Emit, *, needed: Collection[int] | None = None
+    source: Dataset,
+    files: JobFiles,
+    nodes: Nodes,
+    emit: Emit,
+    *,
+    needed: Collection[int] | None = None,
+    suspected: Mapping[int, str] = MappingProxyType({}),
 ) -> tuple[Dataset, int]:
     """Return a dataset of which each partition has a plain copy, or each `needed` one, and the bytes read for that.
+
+    Of `suspected` ones a text could not be read, on the node that is named, or on any: what there is of them is read
+    through before it is used again, and best another node makes it.
 
     Raises BadInputError naming a file that is damaged, IoFailureError when one cannot be had.
     """
@@ -49,7 +60,15 @@ def with_plain_copies(
         if (needed is None or number in needed) and not has_plain_copy(partition.reached_from(nodes.names))
     ]
     numbers.sort(key=lambda number: -source.partitions[number].records)
-    tasks = [InputTask(partition=number, task=decompressed_or_error, arguments=(files, number)) for number in numbers]
+    tasks = [
+        InputTask(
+            partition=number,
+            task=suspected_or_error if number in suspected else decompressed_or_error,
+            arguments=(files, number),
+            avoided=suspected.get(number, ""),
+        )
+        for number in numbers
+    ]
     done: list[Decompressed] = _sound(outcomes(tasks, source, nodes, emit, failed="input could not be decompressed"))
     partitions = list(source.partitions)
     for number, outcome in zip(numbers, done, strict=True):
@@ -79,19 +98,24 @@ def decompressed_or_error(partition: Partition, files: JobFiles, number: int) ->
         return error
 
 
-def decompress(partition: Partition, files: JobFiles, number: int) -> Decompressed:
+def suspected_or_error(partition: Partition, files: JobFiles, number: int) -> Decompressed | BadInputError:
+    """Do the same for a suspected text."""
+    try:
+        return decompress(partition, files, number, is_suspected=True)
+    except BadInputError as error:
+        return error
+
+
+def decompress(partition: Partition, files: JobFiles, number: int, *, is_suspected: bool = False) -> Decompressed:
     """Write a partition's file to one of this node's disks as plain text, unless an earlier attempt has. Raises
     BadInputError where it is damaged, IoFailureError.
     """
     copy = next(copy for copy in partition.copies if copy.compression and copy.node in ("", node_name()))
-    folders = files.plain_folders()
-    path = folders[number % len(folders)] / f"input-{number:06d}"
-    read_bytes = 0
-    if not path.exists():
+    texts, read_bytes = PlainTexts(files.plain_folders(), number), 0
+    if (path := texts.whole(is_read_through=is_suspected)) is None:
         read_bytes = size_of(copy.uri)
-        write_whole(path, plain_text(copy), durable=False)
-    with failing("read", path):
-        plain_bytes = path.stat().st_size
+        path = texts.write(plain_text(copy))
+    plain_bytes = size_in_name(path)
     return Decompressed(partition=with_plain_copy(partition, copy, path, plain_bytes), read_bytes=read_bytes)
 
 

@@ -79,7 +79,7 @@ def _run_coordinators(job: Job, phase: str) -> None:
     """Have coordinators run a phase until it is over, or until one of them or a node is lost. Raises IoFailureError
     when they end too early again and again.
     """
-    before = job.nodes.lost
+    before, suspicions = job.nodes.lost, job.suspicions.total()
     coordinators = _begun(job, phase)
     running = {coordinator.advance.remote(_FIRST_REPORT_S): node for node, coordinator in coordinators.items()}
     try:
@@ -87,7 +87,7 @@ def _run_coordinators(job: Job, phase: str) -> None:
     finally:
         _end(job, coordinators, running)
     job.notice_losses(at_once=True)
-    job.vain_beginnings += not is_over and job.nodes.lost == before
+    job.vain_beginnings += not is_over and job.nodes.lost == before and job.suspicions.total() == suspicions
     if job.vain_beginnings > _MOST_VAIN_BEGINNINGS:
         raise IoFailureError(f"coordinators ended {job.vain_beginnings} times although no node was lost")
 
@@ -181,5 +181,7 @@ def _note(job: Job, report: Report) -> bool:
     job.retries += report.retries
     job.damaged |= report.damaged
     job.coordinated.update(report.effort)
+    if report.unreadable is not None:
+        job.suspect(report.unreadable)
     is_avoided = [job.judge(drop) for drop in report.slow if drop.node not in job.slow_nodes]
     return report.is_stopped or any(is_avoided)

@@ -16,6 +16,7 @@ from planner.distributed_sort.ledger import Journal, Ledger, LedgerRows
 from planner.distributed_sort.node_environment import JobFiles
 from planner.distributed_sort.nodes import Nodes
 from planner.distributed_sort.slicing import slices
+from planner.distributed_sort.unreadable_input import UnreadableCopy
 from planner.sort_policy.coordinators import coordinator_sizes
 from planner.sort_policy.sizing import Sizes
 from planner.statistics.slow_node_screening import Drop
@@ -61,12 +62,13 @@ class Report:
     moved: Moved
     slow: tuple[Drop, ...]
     damaged: dict[str, str]
+    unreadable: UnreadableCopy | None
     retries: int
     effort: Counter[str]
 
 
 class NodesLostError(Exception):
-    """A node was lost; the driver decides who gets its partitions."""
+    """A node was lost, or a copy of the input; the driver decides who gets its partitions, and who reads instead."""
 
 
 class _Unwritten(Journal):
@@ -86,12 +88,19 @@ class GroupJob(Job):
 
     journal: _Unwritten
     slow: list[Drop] = field(default_factory=list)
+    unreadable: UnreadableCopy | None = None
 
     def notice_losses(self, *, at_once: bool = False) -> frozenset[str]:
         """Raise NodesLostError when a node is lost. Only the driver looks all the time: the head answers it alone."""
         if at_once and self.nodes.newly_lost(at_once=True):
             raise NodesLostError
         return frozenset()
+
+    def suspect(self, fault: UnreadableCopy) -> None:
+        """Raise NodesLostError when input is to be had otherwise: only the driver can see to that."""
+        if fault.avoided_in(self.request.source.partitions[fault.partition]) is not None:
+            self.unreadable = fault
+            raise NodesLostError
 
     def judge(self, drop: Drop) -> bool:
         """Note a slow node for the next report."""
@@ -136,6 +145,7 @@ class Coordinator:
             moved=job.moved,
             slow=tuple(job.slow),
             damaged=dict(job.damaged),
+            unreadable=job.unreadable,
             retries=job.retries,
             effort=Counter(effort),
         )

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from planner.distributed_sort.dataset import Dataset, Partition
@@ -22,11 +22,14 @@ _READS_AGAIN_S: Final = (0.0, 1.0)
 
 @dataclass(frozen=True, kw_only=True)
 class InputTask:
-    """A call with a partition of the input, given by its number, and other arguments."""
+    """A call with a partition of the input, given by its number, and other arguments; best not on the node `avoided`,
+    where any can do it.
+    """
 
     partition: int
     task: Callable[..., Any]
     arguments: tuple[Any, ...]
+    avoided: str = ""
 
 
 def outcomes(tasks: Sequence[InputTask], source: Dataset, nodes: Nodes, emit: Emit, *, failed: str) -> list[Any]:
@@ -60,7 +63,9 @@ def _attempted(
     """Do tasks and return what came of them, without those that were lost, and why others failed; none still runs."""
     began, ended, errors = {}, dict[int, Any](), list[IoFailureError]()
     for number, task in tasks.items():
-        reachable, node = _reachable(source.partitions[task.partition], nodes, number, attempt=attempt)
+        spared = [name for name in nodes.names if name != task.avoided] or nodes.names
+        anywhere = spared[(number + attempt) % len(spared)]
+        reachable, node = _reachable(source.partitions[task.partition], nodes, anywhere, attempt=attempt)
         began[number] = node, nodes.run(node, task.task, reachable, *task.arguments)
     for number, (node, reference) in began.items():
         try:
@@ -71,10 +76,17 @@ def _attempted(
     return ended, errors
 
 
-def _reachable(partition: Partition, nodes: Nodes, turn: int, *, attempt: int) -> tuple[Partition, str]:
-    """Return a partition with the copies that the cluster reaches, and a node to read it on. Raises IoFailureError."""
+def _reachable(partition: Partition, nodes: Nodes, anywhere: str, *, attempt: int) -> tuple[Partition, str]:
+    """Return a partition with copies that the cluster reaches, and a node to read it on: each that has one by turns,
+    then `anywhere` what all reach or can make. Raises IoFailureError.
+    """
     reachable = partition.reached_from(nodes.names)
     if not (holders := nodes_with(reachable)):
         absent = ", ".join(sorted(copy.node for copy in partition.copies))
         raise IoFailureError(f"{partition.uri} lies on {absent}, which is not in the cluster")
-    return reachable, holders[attempt % len(holders)] or nodes.names[(turn + attempt) % len(nodes.names)]
+    shared = replace(reachable, copies=tuple(copy for copy in reachable.copies if not copy.node))
+    is_shared = shared.recipe is not None or any(not copy.compression for copy in shared.copies)
+    if is_shared and "" not in holders:
+        holders = [*holders, ""]
+    holder = holders[attempt % len(holders)]
+    return (reachable, holder) if holder else (shared if is_shared else reachable, anywhere)

@@ -16,11 +16,14 @@ from planner.distributed_sort.ledger import Journal, Ledger
 from planner.distributed_sort.node_environment import JobFiles
 from planner.distributed_sort.nodes import LOST, Nodes
 from planner.distributed_sort.partition_reader import Slice
+from planner.distributed_sort.unreadable_input import UnreadableCopy, unreadable_copy
 from planner.errors import IoFailureError
 from planner.sort_policy.coordinators import NODES_PER_COORDINATOR
 from planner.sort_policy.sizing import Sizes
 from planner.statistics.slow_node_screening import Drop
 
+_MOST_SUSPICIONS: Final = 3
+"""So often is a partition of the input had otherwise because a node could not read it."""
 _WORTH_AVOIDING: Final = 1 / 3
 """Of what a slow node shall store: if more is still to come, it takes longer than doing all of it again elsewhere."""
 
@@ -102,6 +105,11 @@ class Job:
     slow_nodes: dict[str, str] = field(default_factory=dict)
     """By node much slower than the others: how slow it is, and whether it was left out."""
     timeline: list[dict[str, Any]] = field(default_factory=list)
+    suspected: dict[int, str] = field(default_factory=dict)
+    """By input partition: the node that could not read its copy last."""
+    suspicions: Counter[int] = field(default_factory=Counter)
+    """How often that was, by input partition."""
+    _unnoticed: frozenset[str] = frozenset()
     began: float = field(default_factory=time.monotonic)
     began_at_s: float = field(default_factory=time.time)
     began_cpu_s: float = field(default_factory=time.process_time)
@@ -118,9 +126,34 @@ class Job:
 
     def notice_losses(self, *, at_once: bool = False) -> frozenset[str]:
         """Take note of lost nodes and return them. Raises IoFailureError naming input that was lost with them."""
-        before = self.nodes.lost
+        before, unnoticed = self.nodes.lost, self._unnoticed
+        self._unnoticed = frozenset()
         self.after_losses(self.nodes.newly_lost(at_once=at_once))
-        return self.nodes.lost - before
+        return unnoticed | (self.nodes.lost - before)
+
+    def not_read(self, number: int, node: str, read: Partition, error: IoFailureError) -> None:
+        """Suspect the copy of an input partition that a task `read` on a node, if that is why it failed."""
+        if fault := unreadable_copy(number, node, read, error):
+            self.suspect(fault)
+
+    def suspect(self, fault: UnreadableCopy) -> None:
+        """Have input that a node could not read otherwise: where all reach it, decompressed again, or made again.
+
+        Raises IoFailureError when that was tried often enough, and what `require_inputs` raises.
+        """
+        partitions, number = self.request.source.partitions, fault.partition
+        if (rest := fault.avoided_in(partitions[number])) is None:
+            return
+        if self.suspicions[number] == _MOST_SUSPICIONS:
+            raise IoFailureError(f"{fault.reason}; read otherwise {_MOST_SUSPICIONS} times")
+        self.suspicions[number] += 1
+        self.suspected[number] = fault.node
+        self.emit({"event": "unreadable", "node": fault.node, "reason": fault.reason})
+        before = self.nodes.lost
+        changed = (*partitions[:number], rest, *partitions[number + 1 :])
+        self.request = replace(self.request, source=replace(self.request.source, partitions=changed))
+        self.after_losses(self.require_inputs())
+        self._unnoticed |= self.nodes.lost - before
 
     def after_losses(self, gone: frozenset[str]) -> None:
         """Forget what was on lost nodes, and see to the input that was there. Raises what `require_inputs` does."""
@@ -177,7 +210,9 @@ class Job:
             ]
             raise IoFailureError(f"lost with {gone}, and there is neither a copy nor a recipe to remake it", lines)
         before = self.nodes.lost
-        source, read_bytes = with_plain_copies(self.request.source, self.files, self.nodes, self.emit, needed=needed)
+        source, read_bytes = with_plain_copies(
+            self.request.source, self.files, self.nodes, self.emit, needed=needed, suspected=self.suspected
+        )
         self.request = replace(self.request, source=source)
         self.moved.input_read += read_bytes
         return self.nodes.lost - before

@@ -13,6 +13,7 @@ import numpy as np
 
 from planner.arrays import Bytes, Ints
 from planner.distributed_sort import buffers, partition_reader, run_files
+from planner.distributed_sort.abandoned_segments import free_abandoned
 from planner.distributed_sort.content import content_of
 from planner.distributed_sort.dataset import Copy, Layout, Partition, Recipe
 from planner.distributed_sort.node_environment import JobFiles, NodeFacts, facts, free_space, node_name
@@ -104,7 +105,10 @@ def store(files: JobFiles, first: int, blocks: Mapping[int, Block]) -> Stored:
 
 
 def inventory(files: JobFiles) -> Inventory:
-    """Return what this node has of a job, and delete what killed tasks left half written, or a crash of the node."""
+    """Return what this node has of a job, and delete what killed tasks left half written, or a crash of the node, and
+    the segments of killed jobs.
+    """
+    free_abandoned(folder.parent for folder in files.segment_folders())
     for partial in run_files.partial_files(files.run_folders()):
         partial.unlink(missing_ok=True)
     runs = list[tuple[int, int, int, int]]()
@@ -181,7 +185,8 @@ def validate(partition: Partition, layout: Layout, threads: int = 1) -> bytes:
 
 
 def clean(files: JobFiles) -> None:
-    """Delete a job's intermediate files on this node."""
+    """Delete a job's intermediate files on this node, and the segments of killed jobs."""
+    free_abandoned(folder.parent for folder in files.segment_folders())
     free_space([*files.run_folders(), *files.segment_folders(), *files.plain_folders()])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +16,10 @@ from planner.distributed_sort.object_store import is_object, read_range, size_of
 from planner.distributed_sort.run_files import failing, read_exactly
 from planner.errors import BadInputError, IoFailureError
 from planner.native import core, core_errors
+
+
+class InputUnreadableError(IoFailureError):
+    """A node could not read a copy of its input; another copy, or the same one made again, may do."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,13 +72,28 @@ def _copies_here(partition: Partition) -> list[Copy]:
     return sorted(reached, key=lambda copy: not copy.node)
 
 
+def without_copies_on(partition: Partition, node: str) -> Partition:
+    """Return a partition without the copies on a node, if it can be had otherwise than from such a copy of another
+    node: made again, decompressed again, or read where all nodes reach it. Else return it as it is.
+    """
+    rest = replace(partition, copies=tuple(copy for copy in partition.copies if not _is_plain_on(copy, node)))
+    others = (copy for copy in rest.copies if not copy.node or copy.compression)
+    return rest if rest.recipe is not None or any(others) else partition
+
+
+def _is_plain_on(copy: Copy, node: str) -> bool:
+    return copy.node == node and not copy.compression
+
+
 @contextmanager
 def naming_file(partition: Partition) -> Iterator[None]:
-    """Add the file to what is wrong with its records."""
+    """Add the file to what is wrong with its records, and tell what cannot be read from other failures."""
     try:
         yield
     except BadInputError as error:
         raise BadInputError(f"{_named(partition)}: {error.message}", error.details) from error
+    except IoFailureError as error:
+        raise InputUnreadableError(error.message, error.details) from error
 
 
 def nodes_with(partition: Partition) -> list[str]:

@@ -51,6 +51,7 @@ def flips(partition: Partition, layout: Layout, first: int, step_bytes: int) -> 
     room = np.empty(min(step_bytes, end - first), np.uint8)
     for begin in range(first, end, step_bytes):
         count = min(step_bytes, end - begin)
-        step = partition_reader.read_records(partition, layout, first=begin, records=count, into=room[:count])
+        with partition_reader.naming_file(partition):
+            step = partition_reader.read_records(partition, layout, first=begin, records=count, into=room[:count])
         odd.append(core.is_within_quotes_behind(step.data, order))
     return bytes(odd)

@@ -20,7 +20,14 @@ from planner.distributed_sort.object_store import is_object
 from planner.distributed_sort.places import place_of
 from planner.distributed_sort.sort import sort_dataset
 from planner.distributed_sort.staging import Moved
-from planner.distributed_sort.validate import Validation, copy_summaries, validated, validation_of, with_sound_copies
+from planner.distributed_sort.validate import (
+    Validation,
+    copy_summaries,
+    validated,
+    validation_of,
+    with_sound_copies,
+    without_changed,
+)
 from planner.errors import IoFailureError, PlannerError
 from planner.sorting.stopwatch import Stopwatch
 
@@ -206,6 +213,7 @@ def _finished(request: RunRequest, nodes: Nodes, steps: _Steps, staged: dict[str
     """Read the output back, and take it to the store."""
     copies = range(request.copies)
     read = steps.timed("validate", lambda: [copy_summaries(nodes, output.dataset, copy=copy) for copy in copies])
+    read = without_changed(read, output.dataset)
     validations = tuple(validation_of(summaries, output.dataset) for summaries in read)
     dataset, first = with_sound_copies(output.dataset, read)
     if request.replaced_within_s and _is_lost(request, output.dataset, nodes):

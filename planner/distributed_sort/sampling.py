@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from typing import Any, Final
 
 from planner.distributed_sort import node_tasks
 from planner.distributed_sort.content import content_of
@@ -12,23 +13,54 @@ from planner.distributed_sort.input_tasks import InputTask, outcomes
 from planner.distributed_sort.job import SortRequest
 from planner.distributed_sort.nodes import Nodes
 from planner.distributed_sort.partitioning import SAMPLE_PER_PARTITION, split
+from planner.distributed_sort.text_content import Text
+from planner.distributed_sort.text_splitting import TextSplitting
 from planner.errors import BadInputError
+from planner.sort_policy.sizing import Sizes
+
+_PLANNED_SHARE: Final = 3 / 4
+"""Of a sort task's memory, for what the sample foresees."""
+_MOST_TIMES: Final = 4.0
+"""So many times the partitions are tried at once."""
+_LEAST_GAIN: Final = 0.9
 
 
-def splitting_of(
-    request: SortRequest, source: Dataset, nodes: Nodes, emit: Emit, *, partitions: int
-) -> tuple[Any, int]:
+def splitting_of(request: SortRequest, source: Dataset, nodes: Nodes, emit: Emit, *, sizes: Sizes) -> tuple[Any, int]:
     """Return splitters chosen from a sample of `source`, the input as it can be read, and the bytes read for it.
 
-    Larger partitions give more of the sample. `request.uniform` reads nothing: keys are then taken as spread evenly.
+    Text of short lines gets more partitions than the `sizes` have. Larger input partitions give more of the sample.
+    `request.uniform` reads nothing: keys are then taken as spread evenly.
     Raises IoFailureError when a partition cannot be had.
     """
     if request.uniform and (source.layout.text or source.layout.table):
         raise BadInputError("text and tables are not evenly spread over all values: sort them without --uniform")
+    partitions = sizes.partitions
     if request.uniform:
         return split(_even_keys(partitions, source.layout), partitions=partitions, layout=source.layout), 0
     sampled = _sampled(source, nodes, emit, key_count=SAMPLE_PER_PARTITION * partitions)
-    return content_of(source.layout).split(sampled, partitions)
+    content = content_of(source.layout)
+    if isinstance(content, Text):
+        most_bytes = sizes.sort_bytes * _PLANNED_SHARE / max(1, source.bytes)
+        return split_to_fit(content, sampled, partitions=partitions, most_bytes=most_bytes)
+    return content.split(sampled, partitions)
+
+
+def split_to_fit(
+    content: Text, sampled: list[list[bytes]], *, partitions: int, most_bytes: float
+) -> tuple[TextSplitting, int]:
+    """Split text as `Text.split` does, into more partitions where one would take more memory than `most_bytes` for each
+    byte of the input, as short lines do, unless that does not help: lines that must stay together are not divided.
+    """
+    best, read_bytes = content.split(sampled, partitions)
+    needed_bytes = content.most_needed(sampled, best)
+    while needed_bytes > most_bytes:
+        partitions = math.ceil(partitions * min(_MOST_TIMES, needed_bytes / most_bytes))
+        other, _ = content.split(sampled, partitions)
+        before_bytes, needed_bytes = needed_bytes, content.most_needed(sampled, other)
+        if needed_bytes > _LEAST_GAIN * before_bytes:
+            break
+        best = other
+    return best, read_bytes
 
 
 def _sampled(source: Dataset, nodes: Nodes, emit: Emit, *, key_count: int) -> list[list[bytes]]:

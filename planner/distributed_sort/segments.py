@@ -15,6 +15,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from planner.distributed_sort.abandoned_segments import held, made_and_held
 from planner.distributed_sort.node_environment import JobFiles
 from planner.distributed_sort.run_files import failing, raw
 
@@ -34,6 +35,7 @@ def write_segment(files: JobFiles, name: str, arrays: Sequence[NDArray[Any]], *,
 def open_segment(files: JobFiles, name: str) -> int:
     """Return a descriptor of a segment that this node has. Raises OSError when there is none."""
     memory, disk = (folder / name for folder in files.segment_folders())
+    held(memory.parent)
     try:
         return os.open(memory, os.O_RDONLY)
     except FileNotFoundError:
@@ -65,7 +67,7 @@ def _written(path: Path, arrays: Sequence[NDArray[Any]]) -> bool:
 
 
 def _write(path: Path, arrays: Sequence[NDArray[Any]]) -> None:
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    made_and_held(path.parent)
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
     try:
         for array in arrays:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
@@ -19,6 +18,7 @@ from planner.distributed_sort.parcels import Block, Parcel
 from planner.distributed_sort.partition_reader import Slice, nodes_with
 from planner.distributed_sort.pending_tasks import PendingTasks
 from planner.distributed_sort.segment_names import SegmentNames
+from planner.distributed_sort.slice_under_way import SliceUnderWay
 from planner.distributed_sort.transfer_rates import TransferRates
 from planner.errors import IoFailureError
 from planner.sort_policy.send_queue import SendQueue
@@ -33,21 +33,6 @@ _CHECK_SHARE: Final = 0.05
 """Of the driver's time, at most, to look for slow nodes: it compares all blocks under way."""
 
 
-@dataclass(kw_only=True)
-class _UnderWay:
-    """A slice: the node that groups it, in which segment, how many of its blocks are not stored yet, and their bytes.
-
-    `is_disturbed` says that some of it was lost on the way, so that its segment may still be read.
-    """
-
-    source: str
-    segment: str
-    left: int
-    left_bytes: int
-    is_grouping: bool = True
-    is_disturbed: bool = False
-
-
 class Shuffle:
     """Keeps a few slices of every node under way until nothing is missing. `tasks` may be shared with phase two."""
 
@@ -56,7 +41,7 @@ class Shuffle:
         self._tasks = PendingTasks(job.ray, job.nodes) if tasks is None else tasks
         self._lost = job.nodes.lost
         self._queues: dict[str, deque[int]] = defaultdict(deque)
-        self._under_way: dict[int, _UnderWay] = {}  # by slice
+        self._under_way: dict[int, SliceUnderWay] = {}  # by slice
         self._attempts: Counter[int] = Counter()
         self._segments = SegmentNames()
         self._failed_on: dict[int, list[str]] = defaultdict(list)  # nodes by slice that they could not group
@@ -187,18 +172,19 @@ class Shuffle:
         )
         is_firm = nodes_with(source) != [""] and source.recipe is None
         mapped = job.nodes.run(node, map_slice, order, job.splitting_reference, firmly=is_firm)
-        self._under_way[number] = _UnderWay(
+        self._under_way[number] = SliceUnderWay(
             source=node, segment=order.segment, left=len(missing), left_bytes=slice_.records * job.record_size
         )
-        on_failure = partial(self._not_mapped, number, node)
+        on_failure = partial(self._not_mapped, number, node, order)
         self._tasks.add(mapped, partial(self._mapped, slice_, missing), node=node, on_failure=on_failure)
         return True
 
-    def _not_mapped(self, number: int, node: str, error: IoFailureError) -> None:
+    def _not_mapped(self, number: int, node: str, order: MapOrder, error: IoFailureError) -> None:
         """Have a slice grouped again, best by another node that holds its input. Raises the error of the last try."""
         self._failed_on[number].append(node)
         if len(self._failed_on[number]) == _MOST_FAILURES:
             raise error
+        self._job.not_read(order.slice.partition, node, order.partition, error)
         self._ended(number, blocks=self._under_way[number].left, size_bytes=self._under_way[number].left_bytes)
 
     def _mapped(self, slice_: Slice, ranges: list[tuple[str, int, int]], mapped: Any) -> None:

@@ -112,7 +112,11 @@ def _prepared(request: SortRequest, *, ray: Any, journal: Journal, emit: Emit) -
     if (earlier := journal.read(files.job)) is None:
         nodes.on_all(node_tasks.clean, files)
     try:
-        start = outlived(nodes, lambda: started(request, files, nodes, emit, earlier=earlier))
+        start = outlived(
+            nodes,
+            request.source,
+            lambda is_suspicious: started(request, files, nodes, emit, earlier=earlier, is_suspicious=is_suspicious),
+        )
     except PlannerError:
         if earlier is None:
             nodes.on_all(node_tasks.clean, files)

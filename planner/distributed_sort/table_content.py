@@ -185,7 +185,7 @@ class Tables:
         """Return the key columns of rows, of which perhaps no others were read."""
         names = self._schema.names
         places = [rows.schema.names.index(names[key.column]) for key in self._keys]
-        if len(rows.schema.names) == len(names):
+        if rows.schema.names == names:
             places = [key.column for key in self._keys]
         keys = [key._replace(column=place) for key, place in zip(self._keys, places, strict=True)]
         table, _ = table_blocks.key_table(rows, keys)

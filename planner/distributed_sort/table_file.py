@@ -80,7 +80,8 @@ def opened_copy(copy: Copy) -> Iterator[tuple[Any, Footer]]:
     """Open a copy as `opened` does, and say what its footer is."""
     with _failing(copy):
         size, changed = _version(copy.uri)
-        footer = _footer(copy.uri, size, changed)
+        with _telling_damage():
+            footer = _footer(copy.uri, size, changed)
         with _file(copy.uri, size, footer.metadata) as file:
             yield file, footer
 
@@ -123,3 +124,16 @@ def _failing(copy: Copy) -> Iterator[None]:
             yield
     except arrow().ArrowInvalid as error:
         raise BadInputError(f"{node_name()}: no Parquet file, or damaged or encrypted: {error}") from error
+
+
+@contextmanager
+def _telling_damage() -> Iterator[None]:
+    """Turn what pyarrow says of a footer, but raises as an error of the system without a number, into an error of
+    content.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno is not None:
+            raise
+        raise arrow().ArrowInvalid(str(error)) from error

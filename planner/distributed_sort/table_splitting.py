@@ -100,19 +100,18 @@ def split_tables(
 
 
 def _boundaries(begins: Ints, rows: int, partitions: int) -> tuple[list[int], list[bool]]:
-    """Return the places of boundaries in a sorted sample, whose equal keys begin at `begins`: a key that is wanted
-    twice has a range of its own.
+    """Return the places of boundaries in a sorted sample, whose equal keys begin at `begins`. One that would fill a
+    partition has a range of its own: it is wanted twice, or, where there are few partitions, once.
     """
-    places, behind = list[int](), list[bool]()
-    for number in range(1, partitions):
-        place = int(begins[np.searchsorted(begins, rows * number // partitions, side="right") - 1])
-        if place not in places[-2:]:
-            places.append(place)
-            behind.append(False)
-        elif not behind[-1]:
-            places.append(place)
-            behind.append(True)
-    return places, behind
+    at = np.searchsorted(begins, np.arange(1, partitions) * rows // partitions, side="right") - 1
+    wanted, times = np.unique(at, return_counts=True)
+    is_divided = (times > 1) | (np.diff([*begins, rows])[wanted] * partitions >= rows)
+    chosen = [
+        (int(begins[key]), is_behind)
+        for key, own in zip(wanted, is_divided, strict=True)
+        for is_behind in (False, True)[: 1 + own]
+    ]
+    return [place for place, _ in chosen], [is_behind for _, is_behind in chosen]
 
 
 def _cuts(begins: Ints, places: Sequence[int], behind: Sequence[bool], rows: int) -> list[int]:

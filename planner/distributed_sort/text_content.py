@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -99,6 +100,14 @@ class Text:
         """See Content."""
         lines = [line for of_partition in samples for line in of_partition]
         return split_text(lines, partitions=partitions, text=self._text), sum(map(len, lines))
+
+    def most_needed(self, samples: list[list[bytes]], splitting: TextSplitting) -> float:
+        """Return the memory that the partition takes to be sorted which takes most, for each byte of the samples."""
+        end = self._text.line_end.encode()
+        lines = np.frombuffer(b"".join(line + end for of_partition in samples for line in of_partition), np.uint8)
+        grouped, offsets = self.group(lines, splitting, 1)
+        needed = [self.needed_bytes(grouped[begin:stop], 1) for begin, stop in pairwise(offsets)]
+        return max(needed) / max(1, len(lines))
 
     def read_slice(self, partition: Partition, slice_: Slice) -> Bytes:
         """See Content: the lines that begin in the slice, the last of them to its end."""

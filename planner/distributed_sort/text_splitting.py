@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -44,14 +45,7 @@ def split_text(sample: Sequence[bytes], *, partitions: int, text: TextFormat) ->
     if not sample:
         return TextSplitting(boundaries=(), pieces=(1,), weights=(1.0,))
     lines = _in_order(sample, text)
-    wanted = [lines[len(lines) * number // partitions] for number in range(1, partitions)]
-    boundaries = list[tuple[bytes, bool]]()
-    for number, line in enumerate(wanted):
-        if line in wanted[:number]:
-            if (line, True) not in boundaries:
-                boundaries.append((line, True))
-        else:
-            boundaries.append((line, False))
+    boundaries = _boundaries(lines, partitions)
     weights = _weights(lines, boundaries, text)
     mean = sum(weights) / partitions
     pieces = [
@@ -64,6 +58,20 @@ def split_text(sample: Sequence[bytes], *, partitions: int, text: TextFormat) ->
         pieces=tuple(pieces),
         weights=tuple(share for share, count in zip(shares, pieces, strict=True) for _ in range(count)),
     )
+
+
+def _boundaries(lines: Sequence[bytes], partitions: int) -> list[tuple[bytes, bool]]:
+    """Return boundaries chosen from sorted lines. One that would fill a partition has a range of its own: it is wanted
+    twice, or, where there are few partitions, once.
+    """
+    wanted = Counter(lines[len(lines) * number // partitions] for number in range(1, partitions))
+    counts, full_bytes = Counter(lines), sum(len(line) + 1 for line in lines) / partitions
+    return [
+        (line, is_behind)
+        for line, times in wanted.items()
+        for is_behind in (False, True)
+        if not is_behind or times > 1 or counts[line] * (len(line) + 1) >= full_bytes
+    ]
 
 
 def _in_order(sample: Sequence[bytes], text: TextFormat) -> list[bytes]:

@@ -79,7 +79,14 @@ def checked(nodes: Nodes, dataset: Dataset) -> list[CopyCheck]:
 
 
 def _check(summaries: Outcomes, dataset: Dataset, *, copy: int) -> CopyCheck:
-    content, problems = content_of(dataset.layout), dict(summaries.failed)
+    problems = summaries.failed | _changed(summaries, dataset, copy=copy)
+    named = (f"copy {copy + 1} of partition {number}: {why}" for number, why in sorted(problems.items()))
+    return CopyCheck(validation=validation_of(summaries, dataset), problems=tuple(named))
+
+
+def _changed(summaries: Outcomes, dataset: Dataset, *, copy: int) -> dict[int, str]:
+    """Return which partitions that were read of a copy are not what the manifest says, and why."""
+    content, problems = content_of(dataset.layout), dict[int, str]()
     for number, summary in summaries.done.items():
         partition = dataset.partitions[number]
         checksum = f"{content.parse_summary(summary).checksum:x}"
@@ -87,8 +94,21 @@ def _check(summaries: Outcomes, dataset: Dataset, *, copy: int) -> CopyCheck:
             where = partition.copies[copy]
             place = f"{where.node}: {where.uri}" if where.node else where.uri
             problems[number] = f"{place} has the checksum {checksum}, the manifest says {partition.checksum}"
-    named = (f"copy {copy + 1} of partition {number}: {why}" for number, why in sorted(problems.items()))
-    return CopyCheck(validation=validation_of(summaries, dataset), problems=tuple(named))
+    return problems
+
+
+def without_changed(by_copy: Sequence[Outcomes], dataset: Dataset) -> list[Outcomes]:
+    """Return what was read of the copies; one that is not what was written is as lost where another copy is."""
+    changed = [_changed(outcomes, dataset, copy=copy) for copy, outcomes in enumerate(by_copy)]
+    sound = {number for own, why in zip(by_copy, changed, strict=True) for number in own.done.keys() - why.keys()}
+    lost = [{number: reason for number, reason in why.items() if number in sound} for why in changed]
+    return [
+        Outcomes(
+            done={number: summary for number, summary in own.done.items() if number not in gone},
+            failed=own.failed | gone,
+        )
+        for own, gone in zip(by_copy, lost, strict=True)
+    ]
 
 
 def with_sound_copies(dataset: Dataset, by_copy: Sequence[Outcomes]) -> tuple[Dataset, Validation]:

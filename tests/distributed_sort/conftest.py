@@ -127,7 +127,8 @@ class SortCluster:
 
 
 @pytest.fixture(scope="session")
-def sort_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SortCluster]:
+def sort_cluster(swept: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SortCluster]:
+    del swept
     directory = tmp_path_factory.mktemp("nodes")
     with pytest.MonkeyPatch.context() as patch, ExitStack() as opened:
         patch.setenv("PLANNER_STATE", str(tmp_path_factory.mktemp("state")))

@@ -60,6 +60,16 @@ def test_a_lost_text_is_made_again_and_must_be_the_same(this_node: Path) -> None
         decompress(lost, FILES, 0)
 
 
+def test_a_text_that_became_bad_is_made_again(this_node: Path) -> None:
+    source = compressed(this_node / "in", gzip.compress(TEXT))
+    bad = Path(decompress(source, FILES, 0).partition.uri)
+    bad.write_bytes(TEXT[:1000])
+    again = decompress(source, FILES, 0, is_suspected=True)
+    assert again.read_bytes and again.partition.records == len(TEXT) - 4
+    assert again.partition.uri != str(bad), "who still reads the old one is known by it"
+    assert decompress(source, FILES, 0, is_suspected=True).partition == again.partition
+
+
 def test_what_is_wrong_with_the_text_is_told_of_the_compressed_file(this_node: Path) -> None:
     partition = decompress(compressed(this_node / "in", gzip.compress(TEXT)), FILES, 0).partition
     with pytest.raises(BadInputError, match=f"^{this_node}/in: row 7"), naming_file(partition):

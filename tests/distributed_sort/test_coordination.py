@@ -24,6 +24,7 @@ from planner.distributed_sort.map_task import MapOrder, Mapped, map_slice
 from planner.distributed_sort.node_environment import JobFiles
 from planner.distributed_sort.node_tasks import Sorted, SortOrder, Stored
 from planner.distributed_sort.nodes import LOST, Nodes
+from planner.distributed_sort.partition_reader import InputUnreadableError
 from planner.distributed_sort.reduce import unfinished
 from planner.distributed_sort.shuffle import PHASE
 from planner.distributed_sort.slicing import slices
@@ -88,7 +89,7 @@ class Actor:
 
 class InstantNodes:
     """Nodes whose tasks do nothing and say they did; `doomed` ones are lost after so many reports of coordinators, or
-    tasks that the driver ordered. A sort `is_whole` must allow.
+    tasks that the driver ordered. The input on `unreadable` ones cannot be read. A sort `is_whole` must allow.
     """
 
     is_whole: Callable[[int], bool] = staticmethod(lambda _: True)
@@ -102,7 +103,9 @@ class InstantNodes:
         slow: str = "",
         free_bytes: int = 0,
         chance: random.Random | None = None,
+        unreadable: frozenset[str] = frozenset(),
     ) -> None:
+        self._unreadable = unreadable
         self.slow, self.facts = slow, {name: Mock(free_bytes=free_bytes) for name in names}
         self.ray = InstantRay(chance)
         self._names, self._doomed_after, self._ended_after = names, doomed_after, ended_after
@@ -155,6 +158,9 @@ class InstantNodes:
         self.tasks += 1
         self.order.append(task.__name__)
         if task is map_slice:
+            own = {copy.node for copy in arguments[0].partition.copies}
+            if node in own & self._unreadable:
+                return Reference(InputUnreadableError(f"{node}: cannot read /in"))
             return Reference(_mapped(node, cast("MapOrder", arguments[0])))
         if task is node_tasks.sort_partition:
             assert self.is_whole(arguments[0].number), "a partition is sorted when all of it is stored"
@@ -170,6 +176,8 @@ class InstantNodes:
         return Reference(Stored(slices=tuple(part.slice for part in arguments[2]), written_bytes=1))
 
     def outcome(self, reference: Reference) -> Any:
+        if isinstance(reference.outcome, Exception):
+            raise reference.outcome
         return reference.outcome
 
     def address(self, node: str) -> tuple[str, int]:
@@ -231,15 +239,19 @@ def job_of(nodes: InstantNodes, folder: Path, *, copies: int = 1, nodes_per_coor
     doomed=st.dictionaries(st.integers(1, 6), st.integers(0, 20), max_size=2),
     ended=st.sets(st.integers(1, 30), max_size=3),
     copies=st.integers(1, 2),
+    unreadable=st.sets(st.integers(0, 6), max_size=3),
 )
-@example(node_count=3, doomed={1: 14}, ended=set(), copies=2)
+@example(node_count=3, doomed={1: 14}, ended=set(), copies=2, unreadable=set())
+@example(node_count=4, doomed={}, ended=set(), copies=1, unreadable={0, 1, 3})
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30, deadline=None)
 def test_everything_is_done_in_the_end(
-    tmp_path: Path, node_count: int, doomed: dict[int, int], ended: set[int], copies: int
+    tmp_path: Path, node_count: int, doomed: dict[int, int], ended: set[int], copies: int, unreadable: set[int]
 ) -> None:
+    """Also what nodes cannot read, which is made again."""
     names = [f"node-{number}" for number in range(node_count)]
     after = {names[number]: count for number, count in doomed.items() if number < node_count}
-    nodes = InstantNodes(names, doomed_after=after, ended_after=ended)
+    bad = frozenset(names[number] for number in unreadable if number < node_count)
+    nodes = InstantNodes(names, doomed_after=after, ended_after=ended, unreadable=bad)
     job = job_of(nodes, tmp_path, copies=copies)
     while not again(job):
         pass
@@ -247,9 +259,11 @@ def test_everything_is_done_in_the_end(
     assert unfinished(job) == []
     assert sorted(job.input_checksums) == list(range(len(job.slices)))
     assert nodes.lost.isdisjoint(copy.node for partition, _ in job.ledger.done.values() for copy in partition.copies)
+    assert set(job.suspected.values()) <= bad
     if not nodes.lost and not ended:
+        assert job.suspicions.total() == len(bad), "each copy is given up once"
         assert job.ledger.stored_records == SLICE_RECORDS // 25 * len(job.slices) * len(job.ledger.owner)
-        assert job.moved.input_read == RECORDS * node_count * 100, "each slice is mapped once"
+        assert bad or job.moved.input_read == RECORDS * node_count * 100, "each slice is mapped once"
         assert job.moved.output_written == len(job.ledger.owner)
         assert job.coordinated["tasks"] >= len(job.slices) + copies * len(job.ledger.owner)
 

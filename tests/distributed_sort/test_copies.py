@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from planner.distributed_sort import copies
 from planner.distributed_sort.copies import Outcomes, tried_by_each_node, tried_on_each_copy
 from planner.distributed_sort.dataset import Copy, Dataset, Partition
 from planner.distributed_sort.nodes import LOST
-from planner.distributed_sort.validate import with_sound_copies
+from planner.distributed_sort.validate import with_sound_copies, without_changed
 from planner.errors import IoFailureError
 from planner.native import core
 from tests.distributed_sort.inline_nodes import InlineNodes
@@ -129,3 +130,18 @@ def test_a_partition_without_a_sound_copy_is_an_error() -> None:
     with pytest.raises(IoFailureError, match="1 of 2 partitions failed while the output was validated") as caught:
         with_sound_copies(two_copies(2), [Outcomes(done={0: summary(b"a" * 100)}, failed={1: "torn"}), Outcomes()])
     assert caught.value.details == ("partition 1: torn",)
+
+
+def test_a_copy_that_is_not_what_was_written_counts_as_lost_where_the_other_is() -> None:
+    """Nothing is left out where both are other than they were: the output is then not what it should be."""
+    low, high, other = (summary(letter * 100) for letter in (b"a", b"b", b"c"))
+    sums = [f"{core.validate_records(letter * 100).checksum:x}" for letter in (b"a", b"b")]
+    whole = two_copies(2)
+    parts = tuple(replace(part, checksum=own) for part, own in zip(whole.partitions, sums, strict=True))
+    dataset = replace(whole, partitions=parts)
+    first, second = without_changed([Outcomes(done={0: other, 1: other}), Outcomes(done={0: low, 1: other})], dataset)
+    assert first.done == {1: other} and "has the checksum" in first.failed[0]
+    assert second.done == {0: low, 1: other} and not second.failed
+    read = [Outcomes(done={0: low, 1: other}), Outcomes(done={0: low, 1: high})]
+    sound, _ = with_sound_copies(dataset, without_changed(read, dataset))
+    assert [[copy.node for copy in part.copies] for part in sound.partitions] == [["node-0", "node-1"], ["node-1"]]

@@ -7,14 +7,17 @@ from typing import Any, cast
 
 import pytest
 
-from planner.distributed_sort.dataset import Copy, Dataset, Partition, Recipe
+from planner.distributed_sort.dataset import Copy, Dataset, Partition, Recipe, TextFormat
 from planner.distributed_sort.job import SortRequest
 from planner.distributed_sort.nodes import LOST, Nodes
-from planner.distributed_sort.sampling import splitting_of
+from planner.distributed_sort.sampling import split_to_fit, splitting_of
+from planner.distributed_sort.text_content import Text
 from planner.errors import IoFailureError
+from planner.sort_policy.sizing import Sizes
 
 RECORD_BYTES = 100
 RECORDS = 4000
+SIZES = Sizes(slice_records=1000, slices=1, parcel_bytes=1, partitions=4, sort_bytes=10**8)
 
 
 class LocalNodes:
@@ -41,7 +44,7 @@ class LocalNodes:
 def splitting(nodes: LocalNodes, *partitions: Partition, uniform: bool = False) -> tuple[Any, int, list[dict]]:
     request = SortRequest(source=Dataset(partitions=partitions), output="out", uniform=uniform)
     events: list[dict[str, Any]] = []
-    result, bytes_read = splitting_of(request, request.source, cast("Nodes", nodes), events.append, partitions=4)
+    result, bytes_read = splitting_of(request, request.source, cast("Nodes", nodes), events.append, sizes=SIZES)
     return result, bytes_read, events
 
 
@@ -80,3 +83,23 @@ def test_a_partition_on_absent_nodes_is_named() -> None:
     absent = Partition(records=5, copies=(Copy(uri="/in/part-0", node="z"), Copy(uri="/in/part-0", node="y")))
     with pytest.raises(IoFailureError, match="/in/part-0 lies on y, z, which is not in the cluster"):
         splitting(LocalNodes("a"), absent)
+
+
+def short_lines(lines: list[bytes], *, unique: bool = False, most_bytes: float) -> tuple[Text, Any]:
+    content = Text(TextFormat(unique=unique))
+    return content, split_to_fit(content, [lines], partitions=4, most_bytes=most_bytes)[0]
+
+
+def test_text_of_short_lines_gets_more_partitions() -> None:
+    """Beside each line there is as much memory, however short it is."""
+    digits = [b"%d" % (number % 10) for number in range(8000)]
+    long = [b"%d" % number * 20 for number in range(8000)]
+    for lines, most_bytes in ((digits, 1.5), (digits + long, 0.4)):
+        content, splitting = short_lines(lines, most_bytes=most_bytes)
+        assert splitting.partitions >= 8
+        assert content.most_needed([lines], splitting) <= most_bytes
+    assert short_lines(long, most_bytes=2.5)[1].partitions == 4
+
+
+def test_lines_that_must_stay_together_get_no_more_partitions() -> None:
+    assert short_lines([b"1"] * 8000, unique=True, most_bytes=1.5)[1].partitions <= 6

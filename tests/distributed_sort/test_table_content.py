@@ -127,6 +127,9 @@ def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
     path.write_bytes(b"PAR1 not so PAR1")
     with pytest.raises(BadInputError, match="no Parquet file, or damaged or encrypted"):
         content.read_slice(partition, whole)
+    path.write_bytes(b"PAR1" + b"not so" * 9 + b"PARE")  # encrypted: for pyarrow an error of the system
+    with pytest.raises(BadInputError, match="no Parquet file, or damaged or encrypted"):
+        content.read_slice(partition, whole)
     path.unlink()
     with pytest.raises(IoFailureError, match=r"cannot read .*in\.parquet: .*No such file"):
         content.read_slice(partition, whole)
@@ -157,3 +160,14 @@ def test_a_page_is_checked_where_it_has_a_checksum(tmp_path: Path) -> None:
         content_of(dataset.layout).read_slice(
             dataset.partitions[0], Slice(number=0, partition=0, first=0, records=10_000)
         )
+
+
+@pytest.mark.parametrize("keys", [["b", "a"], ["b:desc", "a", "c"], ["c", "b", "a"]])
+def test_keys_may_be_all_columns_in_another_order(tmp_path: Path, keys: list[str]) -> None:
+    """Samples of them have the order of the keys."""
+    columns = {"a": [n % 7 for n in range(500)], "b": [f"{n % 11}" for n in range(500)]}
+    table = pa.table(columns | ({"c": [float(n % 5) for n in range(500)]} if "c" in keys else {}))
+    for name in ("0", "1"):
+        pq.write_table(table, tmp_path / name, row_group_size=100)
+    parts, _ = sorted_parts(tables_of([str(tmp_path)], keys), partitions=3, slice_rows=100)
+    assert pa.concat_tables(parts).equals(sort_table(pa.concat_tables([table, table]), keys=keys))

@@ -48,6 +48,16 @@ def test_a_frequent_key_has_pieces_of_its_own() -> None:
     assert max(split_tables([sampled(values)], KEYS, partitions=10, unique=True).pieces) == 1
 
 
+@pytest.mark.parametrize("partitions", [1, 2, 3])
+@pytest.mark.parametrize("others", [0, 30])
+def test_a_frequent_key_is_divided_among_few_partitions(partitions: int, others: int) -> None:
+    """It may be wanted as a boundary only once."""
+    values = [5] * 100 + list(range(100, 100 + others))
+    splitting = split_tables([sampled(values)], KEYS, partitions=partitions, unique=False)
+    _, edges = splitting.order(pa.table({"0": pa.array(values, pa.int64())}), KEYS)
+    assert np.diff(edges).max() <= 1.6 * len(values) / partitions
+
+
 def test_no_sample() -> None:
     splitting = split_tables([sampled([])], KEYS, partitions=4, unique=False)
     order, edges = splitting.order(pa.table({"0": pa.array([2, 1], pa.int64())}), KEYS)

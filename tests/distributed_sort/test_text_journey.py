@@ -229,6 +229,54 @@ def test_a_lost_node_changes_nothing_where_text_is_compressed(
     assert held(output) == expected(texts, TABLE)
 
 
+def emptied(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def made_unreadable(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+@pytest.mark.parametrize(
+    ("phase", "group", "fault"),
+    [
+        ("sample", 16, emptied),
+        ("map and shuffle", 16, Path.unlink),
+        ("map and shuffle", 16, made_unreadable),
+        ("map and shuffle", 2, emptied),
+    ],
+)
+def test_plain_text_that_becomes_bad_is_made_again(
+    sort_cluster: SortCluster, tmp_path: Path, phase: str, group: int, fault: Callable[[Path], None]
+) -> None:
+    """Its node lives and goes on; also where coordinators order the tasks."""
+    texts = [rows(40_000, seed=seed) for seed in range(4)]
+    source = lines_of(packed_files(tmp_path / "in", texts), TABLE)
+    kinds = list[str]()
+
+    def break_texts() -> None:
+        plain = [path for path in sort_cluster.directory(1).parent.rglob("input-*") if path.is_file()]
+        assert len(plain) == 4
+        for path in plain[:2]:
+            fault(path)
+
+    on_fault, name = once(break_texts, phase=phase), f"bad-{phase[:3]}-{group}-{fault.__name__}"
+
+    def on_event(event: dict[str, Any]) -> None:
+        on_fault(event)
+        kinds.append(event["event"])
+
+    output, report = sort_cluster.sort(
+        source, tmp_path / "j", output=name, on_event=on_event, nodes_per_coordinator=group
+    )
+    assert held(output) == expected(texts, TABLE)
+    assert not report["lost_nodes"]
+    assert report["moved_bytes"]["input_read"] > sum(map(len, texts))
+    assert "unreadable" in kinds or phase == "sample"
+    assert not list(sort_cluster.directory(1).parent.rglob(".planner-sort-*"))
+
+
 def test_even_keys_are_for_records(sort_cluster: SortCluster, tmp_path: Path) -> None:
     source = written(sort_cluster, "even", [b"a\n"], TextFormat())
     with pytest.raises(BadInputError, match="without --uniform"):

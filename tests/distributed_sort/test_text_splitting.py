@@ -46,3 +46,17 @@ def test_of_lines_with_equal_keys_one_is_kept_so_that_they_stay_together() -> No
 
 def test_without_lines_there_is_one_partition() -> None:
     assert split_text([], partitions=5, text=TextFormat()).partitions == 1
+
+
+@pytest.mark.parametrize("partitions", [2, 3, 4])
+@pytest.mark.parametrize("count", [5_000, 12_000, 200_000])
+def test_a_frequent_line_is_divided_among_few_partitions(partitions: int, count: int) -> None:
+    """It may be wanted as a boundary only once."""
+    parts = sizes([b"000000", *MANY, *[b"004999"] * count], TextFormat(), partitions=partitions)
+    assert max(parts) < 1.6 * sum(parts) / partitions
+
+
+@pytest.mark.parametrize("partitions", [2, 3, 5])
+def test_nothing_but_one_line_is_divided(partitions: int) -> None:
+    parts = sizes([b"same"] * 10_000, TextFormat(), partitions=partitions)
+    assert max(parts) < 1.1 * sum(parts) / partitions

@@ -52,9 +52,9 @@ def test_a_file_that_cannot_grow_is_as_it_was(tmp_path: Path) -> None:
     assert names_in(tmp_path / "scratch") == []
 
 
-@pytest.mark.parametrize("kind", [errno.EOPNOTSUPP, errno.ENOSPC])
-def test_room_is_asked_for_where_the_system_reserves_none(tmp_path: Path, shim: Path, kind: int) -> None:
-    command = disturbed(shim, call="fallocate", nth=1, fault=str(kind))
+@pytest.mark.parametrize("refusal", [errno.EOPNOTSUPP, errno.ENOSPC])
+def test_room_is_asked_for_where_the_system_reserves_none(tmp_path: Path, shim: Path, refusal: int) -> None:
+    command = disturbed(shim, call="fallocate", nth=1, fault=str(refusal))
     done = sort_over(tmp_path, b"old\n", f"{command} in in -o disk/out")
     assert (done.returncode, "it is as it was" in done.stderr) == (2, True)
     assert (tmp_path / "after").read_bytes() == b"old\n"
@@ -76,17 +76,17 @@ def test_sorted_data_stays_where_it_is_if_it_cannot_be_written(tmp_path: Path, s
         command = command.replace("env ", "env FAULT_UNNAMED=1 ")
     done = sort_over(tmp_path, b"old\n", f"{command} in -o disk/out")
     assert done.returncode == 2
-    (kept,) = names_in(tmp_path / "scratch")
-    assert f"disk/out is damaged, and all the sorted data is in scratch/{kept}" in done.stderr
-    assert (tmp_path / "scratch" / kept).read_bytes() == b"".join(sorted(LINES))
+    (name,) = names_in(tmp_path / "scratch")
+    assert f"disk/out is damaged, and all the sorted data is in scratch/{name}" in done.stderr
+    assert (tmp_path / "scratch" / name).read_bytes() == b"".join(sorted(LINES))
 
 
 def test_sorted_data_outlives_a_kill_while_it_is_written(tmp_path: Path, shim: Path) -> None:
     command = disturbed(shim, call="pwrite", nth=5, fault="kill")
     done = sort_over(tmp_path, b"old\n", f"{command} in -o disk/out")
     assert done.returncode == 128 + signal.SIGKILL
-    (kept,) = names_in(tmp_path / "scratch")
-    assert (tmp_path / "scratch" / kept).read_bytes() == b"".join(sorted(LINES))
+    (name,) = names_in(tmp_path / "scratch")
+    assert (tmp_path / "scratch" / name).read_bytes() == b"".join(sorted(LINES))
 
 
 def test_where_files_need_a_name_nothing_is_left_in_the_end(tmp_path: Path, shim: Path) -> None:

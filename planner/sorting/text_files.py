@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from planner.errors import BadInputError, IoFailureError, PlannerError
+from planner.errors import BadInputError, InterruptedRunError, IoFailureError, PlannerError
 from planner.native import Progress, core, core_errors
 from planner.sorting.compression import SUFFIXES, Pipe, Source, compressor, open_source
 from planner.sorting.csv_keys import FirstRow, parse_column_key, read_first_row
@@ -243,6 +243,8 @@ def _output(job: TextJob, progress: Progress) -> Iterator[str]:
     pipe.raise_failure()
     written.add(library.flush())
     if target is not None:
+        if progress.is_cancelled:
+            raise InterruptedRunError("interrupted; nothing half written was left behind")
         with core_errors():
             target.commit(written.size)
 

@@ -12,6 +12,7 @@
 
 #include "sortcore/buffer.hpp"
 #include "sortcore/error.hpp"
+#include "sortcore/io/partial_files.hpp"
 
 namespace sortcore {
 namespace {
@@ -47,6 +48,7 @@ OverwrittenFile::OverwrittenFile(const std::string& path, const std::string& dir
 
 OverwrittenFile::~OverwrittenFile() {
   if (has_name_) ::unlink(scratch_path_.c_str());
+  forget_partial(scratch_path_);
 }
 
 // What has lost its name gets no other, so where files need one it has it from the beginning.
@@ -56,6 +58,7 @@ File OverwrittenFile::create_scratch(const std::string& directory) {
   std::optional<File> file =
       File::create_unnamed(directory, File::Caching::buffered, shown_as, for_the_owner);
   if (!file) {
+    note_partial(scratch_path_);
     file = File::create(scratch_path_, File::Caching::buffered, shown_as, for_the_owner);
     has_name_ = true;
   }
@@ -94,6 +97,7 @@ void OverwrittenFile::name_scratch(std::uint64_t bytes, OutputFile::Durability d
   scratch_.set_size(bytes);
   if (!has_name_) scratch_.link(scratch_path_);
   has_name_ = true;
+  forget_partial(scratch_path_);  // no signal removes it now
   if (durability == OutputFile::Durability::on_disk) scratch_.sync();
 }
 

@@ -43,18 +43,14 @@ def test_a_signal_to_end_leaves_no_partial_file(number: signal.Signals, tmp_path
     assert (tmp_path / "out").read_bytes() == b"old\n"
 
 
-def ignore_all() -> None:
-    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
-        signal.signal(number, signal.SIG_IGN)
-
-
 def unread_bytes(pipe: int) -> int:
     return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
 
 
 def test_a_signal_that_is_ignored_stays_so() -> None:
     """As under nohup, and for what a shell without job control starts in the background."""
-    process = subprocess.Popen(GNUSORT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, preexec_fn=ignore_all)
+    ignoring = ["sh", "-c", "trap '' TERM HUP INT; exec \"$@\"", "sh", *GNUSORT]
+    process = subprocess.Popen(ignoring, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert process.stdin is not None
     process.stdin.write(b"b\n")
     process.stdin.flush()

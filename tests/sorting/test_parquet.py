@@ -223,3 +223,8 @@ def test_a_full_disk_is_named(place: str, named: str, tmp_path: Path) -> None:
     assert f"IoFailureError: {named.format(tmp_path)}" in done.stderr
     assert "No space left on device" in done.stderr
     assert done.stdout == ""
+
+
+def test_a_table_without_columns_is_said_to_have_none(tmp_path: Path) -> None:
+    with pytest.raises(BadInputError, match="there is no column k: the table has no columns at all"):
+        run(tmp_path, [pa.table({})], ["k"])

@@ -366,6 +366,8 @@ def first_lines(text: Buffer, order: KeyOrder, most: int = ...) -> list[bytes]:
 def find_disorder(
     input: bytes, order: KeyOrder, *, unique: bool = False, first_byte: int = 0, first_row: int = 1
 ) -> tuple[int, bytes] | None: ...
+def remove_partial_files_on(signal: int) -> None:
+    """Make a signal that ends the process remove files that have a name and are not whole."""
 
 @final
 class OutputFile:

@@ -73,8 +73,15 @@ def run_interruptible(work: Callable[[Progress], Result], progress: Progress | N
         except KeyboardInterrupt:
             progress.cancel()
             wait([outcome], timeout=LONGEST_CLEAN_UP_S)
-            raise InterruptedRunError("interrupted; nothing half written was left behind") from None
+            raise InterruptedRunError(_interrupted(outcome)) from None
         return outcome.result()
+
+
+def _interrupted(outcome: Future[Result]) -> str:
+    """Say what an interrupt led to; it can come when the output has its name already."""
+    if outcome.done() and outcome.exception() is None:
+        return "interrupted; all was done by then, and the output is complete"
+    return "interrupted; nothing half written was left behind"
 
 
 def _explain(error: OSError) -> str:

@@ -48,3 +48,13 @@ def test_an_interrupt_cancels_the_work_and_waits_for_its_end() -> None:
     with pytest.raises(InterruptedRunError, match="interrupted"):
         run_interruptible(work)
     assert ended.is_set()
+
+
+def test_an_interrupt_behind_the_end_does_not_say_that_nothing_was_written() -> None:
+    def work(progress: Progress) -> None:
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        while not progress.is_cancelled:
+            time.sleep(0.001)
+
+    with pytest.raises(InterruptedRunError, match="all was done by then, and the output is complete"):
+        run_interruptible(work)

@@ -2,6 +2,7 @@
 
 #include "register.hpp"
 #include "sortcore/io/output_file.hpp"
+#include "sortcore/io/partial_files.hpp"
 
 namespace py = pybind11;
 
@@ -19,6 +20,8 @@ void commit(OutputFile& output, std::uint64_t bytes) {
 }  // namespace
 
 void register_output_file(py::module_& module) {
+  module.def("remove_partial_files_on", &remove_partials_on, py::arg("signal"),
+             "Make a signal that ends the process remove files that have a name and are not whole.");
   py::class_<OutputFile>(module, "OutputFile",
                          "A file that appears under its name with `commit`, or not at all.")
       .def(py::init(&open_output), py::arg("path"))

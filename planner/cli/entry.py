@@ -14,10 +14,19 @@ _OBJECTS_BETWEEN_COLLECTIONS = 50_000
 def main() -> None:
     """Entry point of `planner`. `gnusort` stands in for a program that starts in a hundredth of a second."""
     if sys.argv[1:2] == ["gnusort"]:
+        _end_at_once()
         from planner.cli.gnusort import main as gnusort
 
         sys.exit(gnusort(sys.argv[2:]))
     _begin("main")
+
+
+def _end_at_once() -> None:
+    """Let Ctrl-C end the process without a word, unless somebody handles or ignores it."""
+    import signal
+
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def plan_main() -> None:
@@ -29,7 +38,8 @@ def _begin(command: str) -> None:
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
     try:
         from planner.cli import app
-    except KeyboardInterrupt:
-        print("error: interrupted before anything was begun", file=sys.stderr)
+
+        getattr(app, command)()
+    except KeyboardInterrupt:  # before the command itself, which has its own end, or behind that
+        print("error: interrupted; no command was at work", file=sys.stderr)
         sys.exit(_INTERRUPTED)
-    getattr(app, command)()

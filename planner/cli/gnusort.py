@@ -100,6 +100,12 @@ def _require_readable(path: str) -> None:
 
 
 def _end_as_programs_do() -> None:
-    """Let signals end the process at once: scratch files have no name, and neither has an output before its end."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    """Let signals end the process at once: scratch files have no name, and neither has an output before its end.
+
+    Where files need a name, the core removes them before the process ends. A signal that is ignored stays so.
+    """
+    from planner.native import core
+
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
+        core.remove_partial_files_on(number)

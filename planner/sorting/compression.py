@@ -12,6 +12,7 @@ import stat
 import threading
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from itertools import chain
 from typing import Any, Final
 
@@ -22,7 +23,7 @@ from planner.native import Progress
 BLOCK_BYTES: Final = 1 << 20
 _COMPRESSED_BYTES: Final = 1 << 16
 """A compressed block is read in small parts, because it can become very much larger."""
-_POLL_S: Final = 0.2
+_POLL_MS: Final = 200
 _SKIPPABLE: Final = {bytes((0x50 + number, 0x2A, 0x4D, 0x18)): "zst" for number in range(16)}
 """Frames of zstd that hold no data (RFC 8878, section 3.1.2): tools that compress in parallel begin with one."""
 _MAGIC: Final = {b"\x1f\x8b": "gz", b"\x28\xb5\x2f\xfd": "zst", **_SKIPPABLE}
@@ -32,23 +33,29 @@ _ZSTD_PURPOSE: Final = "text compressed with zstd"
 
 
 class Source:
-    """An input under its `name`: a file that the core reads itself, or `chunks` that go through a pipe."""
+    """An input under its `name`: a file that the core reads itself, or `chunks` that go through a pipe.
 
-    def __init__(self, name: str, chunks: Iterator[bytes] | None) -> None:
+    Chunks of a file begin anew with each call of `from_start`, and no descriptor is open before the first is taken.
+    """
+
+    def __init__(
+        self, name: str, chunks: Iterator[bytes] | None, from_start: Callable[[], Iterator[bytes]] | None = None
+    ) -> None:
         self.name = name
         self.chunks = chunks
+        self._from_start = from_start
 
     def head(self) -> Iterator[bytes]:
-        """Yield the beginning, growing, for as long as it is asked for; chunks that were taken are put back."""
-        taken: list[bytes] = []
-        if self.chunks is None:
-            with open(self.name, "rb") as file:  # noqa: PTH123  # a name of any bytes
-                yield from _growing(iter(lambda: file.read(BLOCK_BYTES), b""), taken)
+        """Yield the beginning, growing, for as long as it is asked for; what was taken of chunks is not lost."""
+        if self._from_start is not None:
+            with closing(self._from_start()) as chunks:  # type: ignore[type-var]  # a generator
+                yield from _growing(chunks, [])
             return
+        taken: list[bytes] = []
         try:
-            yield from _growing(self.chunks, taken)
+            yield from _growing(self.chunks or iter(()), taken)
         finally:
-            self.chunks = chain(taken, self.chunks)
+            self.chunks = chain(taken, self.chunks or ())
 
     def skip(self, size: int) -> None:
         """Drop the first bytes of the chunks."""
@@ -79,15 +86,18 @@ def open_source(path: str, progress: Progress, *, by_name: bool = False) -> Sour
     head = os.read(descriptor, MAGIC_BYTES)
     while 0 < len(head) < MAGIC_BYTES and (more := os.read(descriptor, MAGIC_BYTES - len(head))):
         head += more
-    form = compression_of(head) or None
+    form = compression_of(head)
     if by_name and not path.endswith(tuple(SUFFIXES)):
-        form = None
-    if is_file and form is None:
-        os.close(descriptor)
-        return Source(path, None)
-    name = "standard input" if path == "-" else path
-    raw = _read(descriptor, progress, _COMPRESSED_BYTES if form else BLOCK_BYTES)
-    return Source(name, _named(name, _decoders()[form](chain([head], raw)) if form else chain([head], raw)))
+        form = ""
+    if not is_file:
+        name = "standard input" if path == "-" else path
+        return Source(name, _text(name, chain([head], _read(descriptor, progress, form)), form))
+    os.close(descriptor)
+
+    def from_start() -> Iterator[bytes]:
+        return _text(path, _read_file(path, progress, form), form)
+
+    return Source(path, from_start() if form else None, from_start)
 
 
 def is_compressed(path: str | os.PathLike[str]) -> bool:
@@ -127,11 +137,18 @@ def begins_compressed(beginning: bytes) -> bool:
     return beginning.startswith(tuple(_MAGIC))
 
 
-def _read(descriptor: int, progress: Progress, size: int) -> Iterator[bytes]:
+def _read_file(path: str, progress: Progress, form: str) -> Iterator[bytes]:
+    yield from _read(os.open(path, os.O_RDONLY | os.O_CLOEXEC), progress, form)
+
+
+def _read(descriptor: int, progress: Progress, form: str) -> Iterator[bytes]:
     """Yield what can be read; an end that was asked for reaches a read that waits."""
+    size = _COMPRESSED_BYTES if form else BLOCK_BYTES
+    ready = select.poll()  # `select` refuses descriptors from 1024 on
+    ready.register(descriptor, select.POLLIN)
     try:
         while True:
-            while not select.select([descriptor], [], [], _POLL_S)[0]:
+            while not ready.poll(_POLL_MS):
                 if progress.is_cancelled:
                     return
             if not (chunk := os.read(descriptor, size)):
@@ -142,11 +159,15 @@ def _read(descriptor: int, progress: Progress, size: int) -> Iterator[bytes]:
             os.close(descriptor)
 
 
-def _named(name: str, chunks: Iterator[bytes]) -> Iterator[bytes]:
+def _text(name: str, chunks: Iterable[bytes], form: str) -> Iterator[bytes]:
+    """Yield the text of an input."""
+    if not form:
+        yield from chunks
+        return
     from planner.spark_log.block_formats import BrokenDataError  # its package loads numpy
 
     try:
-        yield from chunks
+        yield from _decoders()[form](chunks)
     except BrokenDataError as error:
         raise BadInputError(f"{name}: {error}; nothing was written") from error
 

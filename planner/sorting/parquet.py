@@ -6,7 +6,8 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from io import BufferedWriter, FileIO
+from typing import TYPE_CHECKING, Any, Final
 
 from planner.errors import BadInputError
 from planner.native import Progress, core, core_errors
@@ -20,6 +21,9 @@ from planner.sorting.table_keys import parse_table_keys
 from planner.sorting.table_order import bytes_beside_row
 from planner.sorting.table_rows import is_taken_in_place, offset_bytes
 from planner.sorting.table_runs import Runs, Tables, ahead, distinct, limited
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 _LIBRARY_BYTES: Final = 224 << 20
 """What Python, pyarrow and the threads of both take, however few rows there are."""
@@ -86,6 +90,20 @@ def find_disorder(path: str, keys: Sequence[str], *, unique: bool, progress: Pro
         parsed = parse_table_keys(keys, source.schema)
         progress.begin_phase(0, bytes_total=decoded_bytes([source]))
         return first_disorder(rows_of(source, progress), parsed, unique=unique)
+
+
+class _NamedOutput(FileIO):
+    """A descriptor that is written to, whose errors name a path."""
+
+    def __init__(self, descriptor: int, path: str) -> None:
+        super().__init__(descriptor, "wb", closefd=False)
+        self._path = path
+
+    def write(self, content: Buffer, /) -> int:
+        try:
+            return super().write(content)
+        except OSError as error:
+            raise OSError(error.errno, f"cannot write {self._path}: {error.strerror}") from error
 
 
 class _Sort:
@@ -167,7 +185,7 @@ class _Sort:
         style = style_of(self._first.metadata, self._first.schema)
         most = self._free_bytes // (_ENCODED * largest_group_bytes(self._inputs))  # so that none must be cut
         threads = min(arrow().cpu_count(), max(most, 1))
-        with open(output.descriptor, "wb", closefd=False) as file:
+        with BufferedWriter(_NamedOutput(output.descriptor, self._job.output)) as file:
             result = SortedFile(file, self._first.schema, style, self._keys)
             groups = row_groups(tables, rows=style.group_rows, size_bytes=self._free_bytes // (_ENCODED * threads))
             for part in result.write(ahead(groups), threads=threads):

@@ -83,14 +83,16 @@ def rows_ahead(
 ) -> Iterator[Any]:
     """Yield what `prepare` makes of the batches of all files in turn, while threads decode and prepare the next ones.
 
-    What is ready takes about `most_bytes`, and a batch of each thread more. Raises KeyboardInterrupt if cancelled.
+    What is ready takes about `most_bytes`, and a batch of each thread more. One thread is always there. Raises
+    KeyboardInterrupt if cancelled.
     """
     groups = [(source, number) for source in inputs for number in range(source.metadata.num_row_groups)]
+    threads = max(threads, 1)
     ready = _Ready(len(groups), most_bytes)
-    with ThreadPoolExecutor(max(threads, 1)) as pool:
-        for _ in range(min(threads, len(groups))):
-            pool.submit(ready.fill, groups, prepare, side_by_side=len(groups) < threads)
+    with ThreadPoolExecutor(threads) as pool:
         try:
+            for _ in range(min(threads, len(groups))):
+                pool.submit(ready.fill, groups, prepare, side_by_side=len(groups) < threads)
             for prepared in ready.batches():
                 _count(prepared, progress)
                 yield prepared

@@ -40,6 +40,8 @@ def parse_table_keys(texts: Sequence[str], schema: Any) -> list[ColumnKey]:
     """Return the keys `COLUMN[:asc|desc][:first|last]` of a schema. Raises BadInputError."""
     if not texts:
         raise BadInputError("say which columns to sort by: --key NAME")
+    if not schema.names:
+        raise BadInputError(f"there is no column {texts[0]}: the table has no columns at all")
     keys = []
     for text in texts:
         column, words = split_column(text, schema.names, columns=len(schema.names))

@@ -7,8 +7,10 @@ from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any, Final
 
+from planner.errors import IoFailureError
 from planner.native import Progress
 from planner.sorting.arrow_library import arrow
 from planner.sorting.table import rows_at, sorted_table
@@ -66,11 +68,14 @@ class Runs:
         writer = None
         for table in tables:
             self._progress_must_go_on()
-            if writer is None:
-                writer = arrow("pyarrow.ipc").new_stream(file, table.schema)
-            writer.write_table(table.combine_chunks(), max_chunksize=self._piece_rows(table))
-        if writer is not None:
-            writer.close()
+            with _writing_in(directory):
+                if writer is None:
+                    writer = arrow("pyarrow.ipc").new_stream(file, table.schema)
+                writer.write_table(table.combine_chunks(), max_chunksize=self._piece_rows(table))
+        with _writing_in(directory):
+            if writer is not None:
+                writer.close()
+            file.flush()
         self.spilled_bytes += file.tell()
         self._waiting.append(lambda: _read(file))
 
@@ -98,6 +103,15 @@ class Runs:
     def _progress_must_go_on(self) -> None:
         if self._progress.is_cancelled:
             raise KeyboardInterrupt
+
+
+@contextmanager
+def _writing_in(directory: str) -> Iterator[None]:
+    """Say where the system refused to write."""
+    try:
+        yield
+    except OSError as error:
+        raise IoFailureError(f"cannot write temporary file in {directory}: {error.strerror or error}") from error
 
 
 def _read(file: Any) -> Tables:

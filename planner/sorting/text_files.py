@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from planner.errors import BadInputError, IoFailureError, PlannerError
+from planner.errors import BadInputError, InterruptedRunError, IoFailureError, PlannerError
 from planner.native import Progress, core, core_errors
 from planner.sorting.compression import SUFFIXES, Pipe, Source, compressor, open_source
 from planner.sorting.csv_keys import FirstRow, parse_column_key, read_first_row
+from planner.sorting.descriptors import allow_pipes
+from planner.sorting.joined_text import grouped, joined
 from planner.sorting.keyed import TextOrder, TextReport, find_disorder, sort_text
 from planner.sorting.keys import Key
 
@@ -115,23 +118,10 @@ def _opened(job: TextJob, progress: Progress) -> Iterator[_Opened]:
     with core_errors():
         sources = [open_source(path, progress, by_name=bool(job.order.record_bytes)) for path in job.inputs]
         opened = _with_csv(job.csv, sources, job.order) if job.csv else _Opened([], {}, job.order)
-        first_bytes = opened.first_bytes or [0] * len(sources)
-    pipes: list[Pipe] = []
-    for source in sources:
-        if source.chunks is None:
-            opened.paths.append(source.name)
-            continue
-        pipe = Pipe(progress)
-        pipes.append(pipe)
-        pipe.feed(source.chunks)
-        opened.paths.append(pipe.path)
-        opened.names[pipe.path] = source.name
+        pipes: list[Pipe] = []
     try:
-        yield _Opened(
-            opened.paths, opened.names, opened.order,
-            [0 if path in opened.names else size for path, size in zip(opened.paths, first_bytes, strict=True)],
-            opened.prologue, opened.first_row,
-        )  # fmt: skip
+        firsts = _paths(job, sources, opened, pipes, progress)
+        yield replace(opened, first_bytes=firsts)
     except PlannerError as error:
         _close(pipes)
         raise _renamed(error, opened.names) from error
@@ -139,6 +129,32 @@ def _opened(job: TextJob, progress: Progress) -> Iterator[_Opened]:
         _close(pipes)
         raise
     _close(pipes)
+
+
+def _paths(
+    job: TextJob, sources: Sequence[Source], opened: _Opened, pipes: list[Pipe], progress: Progress
+) -> list[int]:
+    """Give the inputs paths, and pipes where they need them. Returns the first byte of each path.
+
+    Only what is merged is read side by side. Raises BadInputError if that takes too many descriptors.
+    """
+    if job.merge:
+        allow_pipes(sum(source.chunks is not None for source in sources))
+    sizes = iter(opened.first_bytes or [0] * len(sources))
+    firsts = []
+    for group in ([source] for source in sources) if job.merge else grouped(sources):
+        skipped = [next(sizes) for _ in group]
+        if group[0].chunks is None:
+            opened.paths.append(group[0].name)
+            firsts += skipped
+            continue
+        pipe = Pipe(progress)
+        pipes.append(pipe)
+        pipe.feed(joined(group, opened.order))
+        opened.paths.append(pipe.path)
+        opened.names[pipe.path] = group[0].name if len(group) == 1 else f"{group[0].name} and others"
+        firsts.append(0)
+    return firsts
 
 
 def _close(pipes: Sequence[Pipe]) -> None:
@@ -150,9 +166,8 @@ def _close(pipes: Sequence[Pipe]) -> None:
 
 
 def _renamed(error: PlannerError, names: dict[str, str]) -> PlannerError:
-    message = error.message
-    for path, name in names.items():
-        message = message.replace(path, name)
+    """Return the error with the names of inputs where it has those of pipes."""
+    message = re.sub(r"/dev/fd/\d+", lambda path: names.get(path[0], path[0]), error.message)
     return type(error)(message, error.details)
 
 
@@ -228,6 +243,8 @@ def _output(job: TextJob, progress: Progress) -> Iterator[str]:
     pipe.raise_failure()
     written.add(library.flush())
     if target is not None:
+        if progress.is_cancelled:
+            raise InterruptedRunError("interrupted; nothing half written was left behind")
         with core_errors():
             target.commit(written.size)
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from planner.cli import app, entry
 from planner.cli.app import build
 from tests.marks import quick_soak
 
@@ -81,7 +82,22 @@ def test_ctrl_c_while_modules_load_leaves_a_sentence(tmp_path: Path) -> None:
         [*PLANNER, "models"], check=False, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": path}
     )
     assert (ended.returncode, ended.stdout) == (130, "")
-    assert ended.stderr == "error: interrupted before anything was begun\n"
+    assert ended.stderr == "error: interrupted; no command was at work\n"
+
+
+def test_ctrl_c_beside_the_command_leaves_a_sentence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A command's own modules are loaded behind those that all share, and Python goes on when it has ended."""
+
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(app, "main", interrupted)
+    monkeypatch.setattr(sys, "argv", ["planner", "models"])
+    with pytest.raises(SystemExit) as ended:
+        entry.main()
+    assert (ended.value.code, capsys.readouterr().err) == (130, "error: interrupted; no command was at work\n")
 
 
 @quick_soak

@@ -1,14 +1,17 @@
 /* Makes file calls fail, wait or dawdle on purpose; preloaded into a process that sorts.
  *
+ * FAULT_UNNAMED  if it is there, the file system has no files without a name
  * FAULT_CALL   the call to disturb: pread, pwrite, fallocate, ftruncate, fsync, rename, dlopen (of LZ4 only)
  * FAULT_NTH    the first call to disturb, counted from 1
  * FAULT_KIND   short (half of what was asked), eintr (every second call from then on), slow (a tenth of a second more
- *              from then on), damage (a byte of what is read from a file without a name), stop (the process, until someone continues it, and slow from then on), or an errno's number
+ *              from then on), damage (a byte of what is read from a file without a name), kill (the process), stop (the process, until someone continues it, and slow from then on), or an errno's number
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,6 +37,7 @@ static enum verdict judge(const char* call) {
     errno = EINTR;
     return FAIL;
   }
+  if (strcmp(kind, "kill") == 0) kill(getpid(), SIGKILL);
   if (strcmp(kind, "stop") == 0 && now == nth) {
     kill(getpid(), SIGSTOP);
     return PASS;
@@ -50,11 +54,25 @@ static enum verdict judge(const char* call) {
 
 #define REAL(name) __typeof__(&name) real = (__typeof__(&name))dlsym(RTLD_NEXT, #name)
 
+int open(const char* path, int flags, ...);
 ssize_t pread(int fd, void* to, size_t bytes, off_t offset);
 ssize_t pwrite(int fd, const void* from, size_t bytes, off_t offset);
 int fallocate(int fd, int mode, off_t offset, off_t bytes);
 int ftruncate(int fd, off_t bytes);
 int fsync(int fd);
+
+int open(const char* path, int flags, ...) {
+  REAL(open);
+  va_list more;
+  va_start(more, flags);
+  const mode_t mode = va_arg(more, mode_t);
+  va_end(more);
+  if (getenv("FAULT_UNNAMED") != NULL && (flags & O_TMPFILE) == O_TMPFILE) {
+    errno = EOPNOTSUPP;
+    return -1;
+  }
+  return real(path, flags, mode);
+}
 
 static size_t shortened(size_t bytes) { return bytes > 1 ? bytes / 2 + 1 : bytes; }
 

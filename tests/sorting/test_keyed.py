@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from planner.errors import IoFailureError
+from planner.errors import BadInputError, IoFailureError
 from planner.native import core
 from planner.sorting.keyed import TextOrder, find_disorder, sort_text
 from planner.sorting.keys import parse_key
@@ -218,3 +218,13 @@ def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
     with pytest.raises(IoFailureError, match=f"read failed: {tmp_path}: Is a directory"):
         sort_text([str(tmp_path)], str(tmp_path / "out"), order=TextOrder())
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_line_whose_keys_do_not_fit_is_refused_with_advice(tmp_path: Path) -> None:
+    (tmp_path / "in").write_bytes(b"b\n" + b"x" * 40_000_000 + b"\na\n")
+    with pytest.raises(BadInputError, match="of one line that is longer; give more memory"):
+        sort_text(
+            [str(tmp_path / "in")], str(tmp_path / "out"), order=TextOrder(keys=(parse_key("1"),)), memory_bytes=1,
+            temp_dirs=[str(tmp_path)],
+        )  # fmt: skip
+    assert [path.name for path in tmp_path.iterdir()] == ["in"]

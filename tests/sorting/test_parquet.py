@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import decimal
 import random
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -194,3 +196,35 @@ def test_damage_in_the_middle_leaves_what_was_there(tmp_path: Path) -> None:
         sort_parquet(job, Progress())
     assert (tmp_path / "out").read_bytes() == b"as before"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "out"]
+
+
+@pytest.mark.needs_root(why="mounts a small disk")
+@pytest.mark.parametrize(
+    ("place", "named"),
+    [("out", "cannot write {}/out/sorted"), ("scratch", "cannot write temporary file in {}/scratch")],
+)
+def test_a_full_disk_is_named(place: str, named: str, tmp_path: Path) -> None:
+    for name in ("out", "scratch"):
+        (tmp_path / name).mkdir()
+    pq.write_table(pa.table({"a": [f"{i * 7919 % 50_000:0200}" for i in range(50_000)]}), tmp_path / "in")
+    sort = """if True:
+        import sys
+        from planner.native import Progress
+        from planner.sorting import parquet
+        parquet._MOST_RUN_BYTES = 1 << 21
+        output, scratch = sys.argv[1] + "/out/sorted", sys.argv[1] + "/scratch"
+        job = parquet.ParquetJob(inputs=("in",), output=output, keys=("a",), memory_bytes=1 << 30, temp_dirs=(scratch,))
+        parquet.sort_parquet(job, Progress())
+    """
+    script = f'mount -t tmpfs -o size=100k tmpfs {place} && {sys.executable} -c "$0" "$PWD"; ls -A {place}'
+    done = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", script, sort], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert f"IoFailureError: {named.format(tmp_path)}" in done.stderr
+    assert "No space left on device" in done.stderr
+    assert done.stdout == ""
+
+
+def test_a_table_without_columns_is_said_to_have_none(tmp_path: Path) -> None:
+    with pytest.raises(BadInputError, match="there is no column k: the table has no columns at all"):
+        run(tmp_path, [pa.table({})], ["k"])

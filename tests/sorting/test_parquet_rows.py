@@ -30,7 +30,7 @@ def numbered(folder: Path, *, files: int, rows: int, group_rows: int) -> list[Pa
     return [read_footer(str(folder / f"{i}.parquet")) for i in range(files)]
 
 
-@pytest.mark.parametrize("threads", [1, 2, 5])
+@pytest.mark.parametrize("threads", [0, 1, 2, 5])
 @pytest.mark.parametrize("most_bytes", [0, 300, 1 << 20])
 def test_all_rows_come_in_order(threads: int, most_bytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parquet_rows, "BATCH_ROWS", 7)

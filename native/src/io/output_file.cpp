@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "sortcore/error.hpp"
+#include "sortcore/io/partial_files.hpp"
 
 namespace sortcore {
 namespace {
@@ -89,7 +90,9 @@ OutputFile::OutputFile(OutputFile&& other) noexcept
       replicas_(std::move(other.replicas_)) {}
 
 OutputFile::~OutputFile() {
-  if (!partial_path_.empty()) ::unlink(partial_path_.c_str());
+  if (partial_path_.empty()) return;
+  ::unlink(partial_path_.c_str());
+  forget_partial(partial_path_);
 }
 
 // What replaces a file is nobody else's to read before it has that file's permissions.
@@ -102,6 +105,7 @@ File OutputFile::create(File::Caching wanted) {
   std::optional<File> file = File::create_unnamed(directory, wanted, path_, mode);
   if (!file) {
     const std::string partial_path = directory + "/.sortcore-" + random_name() + ".partial";
+    note_partial(partial_path);
     file = File::create(partial_path, wanted, path_, mode);
     partial_path_ = partial_path;
   }
@@ -146,12 +150,14 @@ void OutputFile::take_name() {
   for (OutputFile& replica : replicas_) replica.take_name();
   if (partial_path_.empty()) {
     const std::string partial_path = directory_of(place_.path) + "/.sortcore-" + random_name() + ".partial";
+    note_partial(partial_path);
     file_.link(partial_path);
     partial_path_ = partial_path;
   }
   file_.close();
   if (std::rename(partial_path_.c_str(), place_.path.c_str()) != 0)
     throw Error::from_errno("rename to", path_, errno);
+  forget_partial(partial_path_);
   partial_path_.clear();
 }
 

@@ -10,19 +10,31 @@
 namespace sortcore {
 
 // What it holds may be among the inputs. So it stays until all is sorted, in a scratch file, and is written
-// over then.
+// over then. While that lasts the scratch file has a name, so that no failure or kill loses the sorted data.
 class OverwrittenFile {
  public:
   // Throws Error(io) with the system's reason if `path` cannot be written, or `directory` takes no scratch
   // file.
   OverwrittenFile(const std::string& path, const std::string& directory);
+  ~OverwrittenFile();
+  OverwrittenFile(const OverwrittenFile&) = delete;
+  OverwrittenFile& operator=(const OverwrittenFile&) = delete;
 
   File& scratch() noexcept { return scratch_; }
-  // Copies so many bytes from the scratch file.
+  // Copies so many bytes from the scratch file. Throws Error(io): the file is as it was where there is no
+  // room for them, else the error names the scratch file, which stays.
   void finish(std::uint64_t bytes, OutputFile::Durability durability);
 
  private:
-  File target_, scratch_;
+  File create_scratch(const std::string& directory);
+  void reserve(std::uint64_t bytes);
+  void name_scratch(std::uint64_t bytes, OutputFile::Durability durability);
+  void write_over(std::uint64_t bytes, OutputFile::Durability durability);
+
+  File target_;
+  std::string scratch_path_;
+  bool has_name_ = false;  // the scratch file
+  File scratch_;
 };
 
 }  // namespace sortcore

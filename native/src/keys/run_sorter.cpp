@@ -14,7 +14,10 @@ namespace sortcore {
 namespace {
 
 [[noreturn]] void throw_too_little() {
-  throw Error(ErrorCode::too_little_memory, "the memory given does not hold the keys of a megabyte of lines");
+  throw Error(
+      ErrorCode::too_little_memory,
+      "the memory given does not hold the keys of a megabyte of lines, or of one line that is longer; "
+      "give more memory");
 }
 
 KeyOrder opposite(KeyOrder order) {

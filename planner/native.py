@@ -20,6 +20,8 @@ try:
     import planner._sortcore as core
     from planner._sortcore import Progress, Splitters
 except ImportError as missing:
+    if isinstance(missing.__cause__, KeyboardInterrupt):  # which came while the extension was loaded
+        raise missing.__cause__ from None
     raise PlannerError(
         "the compiled sort core (planner._sortcore) is missing: this installation plans, and does not sort",
         [

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -58,3 +60,18 @@ def test_an_interrupt_behind_the_end_does_not_say_that_nothing_was_written() -> 
 
     with pytest.raises(InterruptedRunError, match="all was done by then, and the output is complete"):
         run_interruptible(work)
+
+
+def test_an_interrupt_while_the_core_is_loaded_is_no_missing_core() -> None:
+    script = """if True:
+        import builtins
+        load = builtins.__import__
+        def interrupted(name, *arguments, **options):
+            if name == "planner._sortcore":
+                raise ImportError("initialization failed") from KeyboardInterrupt()
+            return load(name, *arguments, **options)
+        builtins.__import__ = interrupted
+        import planner.native
+    """
+    ended = subprocess.run([sys.executable, "-c", script], check=False, capture_output=True, text=True)
+    assert ended.stderr.splitlines()[-1] == "KeyboardInterrupt"

@@ -1,7 +1,7 @@
 """Processes killed and links cut at random moments of a cluster sort: does it finish, is it right, how much longer?
 
 A Daytona sort on emulated nodes is disturbed `--kills` times, in turn by kill -9 of all worker processes of a node, by
-kill -9 of its raylet, and by cutting its link; node and moment are drawn. Before each it is timed undisturbed, after a
+kill -9 of its raylet, and by cutting its link, or by other `--faults`; node and moment are drawn. Before each it is timed undisturbed, after a
 sort that warms up what was started anew. Records on a lost node are made anew from their recipe; text and Parquet lie
 where all nodes reach them. As root, with `pip install 'sortplanner[ray,arrow]' duckdb zstandard`:
 
@@ -34,6 +34,7 @@ from planner.errors import PlannerError
 from planner.ray_cluster.driver_session import Session
 
 FAULTS = ("workers", "raylet", "link")
+OTHER_FAULTS = ("service",)
 MOST_TIMES = 1.6
 HANG_TIMES = 6
 STORE_BYTES = 200_000_000
@@ -49,9 +50,17 @@ def kill(cluster: EmulatedRay, node: int, fault: str) -> None:
             program = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[0].decode(errors="replace")
         except OSError:
             continue
-        is_worker = program.startswith("ray::") and not program.endswith("Agent")
-        if is_worker if fault == "workers" else program.endswith("/raylet"):
+        if is_hit(program, fault):
             os.kill(pid, signal.SIGKILL)
+
+
+def is_hit(program: str, fault: str) -> bool:
+    """Say whether a fault ends a process that runs this."""
+    if fault == "raylet":
+        return program.endswith("/raylet")
+    if fault == "service":
+        return program.startswith("ray::NodeService")
+    return program.startswith("ray::") and not program.endswith("Agent")
 
 
 def sort(session: Session, source: Dataset, journal: Path) -> tuple[Dataset, float, Any]:
@@ -86,7 +95,7 @@ def kills(options: argparse.Namespace) -> list[Kill]:
     series = []
     for number in range(options.first + options.kills):
         share, node = chance.random(), 1 + chance.randrange(options.nodes)
-        series.append(Kill(number=number, fault=FAULTS[number % len(FAULTS)], node=node, share=share))
+        series.append(Kill(number=number, fault=options.faults[number % len(options.faults)], node=node, share=share))
     return series[options.first :]
 
 
@@ -124,6 +133,7 @@ def main() -> None:
     parser.add_argument("--rate", default="400Mbit")
     parser.add_argument("--first", type=int, default=0, help="number of the first kill, to go on with a series")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--faults", nargs="+", choices=FAULTS + OTHER_FAULTS, default=FAULTS)
     options = parser.parse_args()
     signal.signal(signal.SIGALRM, hung)
     shaping = parse_shaping(rate=options.rate)
@@ -143,7 +153,7 @@ def main() -> None:
             endings.append((harm.fault, ending))
             moment = f"{harm.share * normal[-1]:.1f} of {normal[-1]:.1f} s"
             print(f"{harm.number + 1}: {harm.fault} of node-{harm.node} at {moment}: {ending}", flush=True)
-            if harm.fault != "workers":
+            if harm.fault in ("raylet", "link"):
                 cluster.nodes.end(harm.node)
                 cluster.start_worker(harm.node, store_bytes=STORE_BYTES)
     for line in summed_up(endings, normal):
@@ -154,7 +164,7 @@ def summed_up(endings: list[tuple[str, str]], normal: list[float]) -> Iterator[s
     """Yield how many ended right, how far undisturbed times differ, and how long it took after each fault."""
     right = sum(", right," in ending for _, ending in endings)
     yield f"{right} of {len(endings)} ended right; undisturbed {min(normal):.1f}-{max(normal):.1f} s"
-    for fault in FAULTS:
+    for fault in dict.fromkeys(name for name, _ in endings):
         if times := [float(ending.split()[0]) for name, ending in endings if name == fault and " times" in ending]:
             yield f"{fault} ({len(times)}): {median(times):.2f} ({min(times):.2f}-{max(times):.2f}) times undisturbed"
 

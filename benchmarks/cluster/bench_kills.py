@@ -1,9 +1,10 @@
 """Processes killed and links cut at random moments of a cluster sort: does it finish, is it right, how much longer?
 
 A Daytona sort on emulated nodes is disturbed `--kills` times, in turn by kill -9 of all worker processes of a node, by
-kill -9 of its raylet, and by cutting its link, or by other `--faults`; node and moment are drawn. Before each it is timed undisturbed, after a
-sort that warms up what was started anew. Records on a lost node are made anew from their recipe; text and Parquet lie
-where all nodes reach them. As root, with `pip install 'sortplanner[ray,arrow]' duckdb zstandard`:
+kill -9 of its raylet, and by cutting its link, or by other `--faults`; node and moment are drawn. Before each it is
+timed undisturbed, after a sort that warms up what was started anew. Records on a lost node are made anew from their
+recipe; text and Parquet lie where all nodes reach them. As root, with `pip install 'sortplanner[ray,arrow]' duckdb
+zstandard`:
 
     python benchmarks/cluster/bench_kills.py --kills 20
     python benchmarks/cluster/bench_kills.py --kills 6 --format parquet --records 1000000

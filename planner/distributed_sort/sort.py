@@ -12,7 +12,6 @@ from typing import Any, Final
 from planner.distributed_sort import node_tasks
 from planner.distributed_sort.beginning import DECOMPRESS_PHASE, SAMPLE_PHASE, outlived, started
 from planner.distributed_sort.content import Summary, content_of
-from planner.distributed_sort.coordination import again
 from planner.distributed_sort.dataset import Dataset, Layout
 from planner.distributed_sort.events import Emit
 from planner.distributed_sort.job import Job, SortRequest
@@ -21,6 +20,7 @@ from planner.distributed_sort.node_environment import JobFiles, available_bytes
 from planner.distributed_sort.node_tasks import Inventory
 from planner.distributed_sort.nodes import LOST, Nodes
 from planner.distributed_sort.object_store import is_object
+from planner.distributed_sort.rounds import until_finished
 from planner.distributed_sort.slicing import slices
 from planner.errors import BadInputError, IoFailureError, PlannerError
 from planner.sort_policy.placement import fits_in_cache
@@ -77,10 +77,7 @@ def sort_dataset(
     """
     job, resumed = _prepared(request, ray=ray, journal=Journal(journal), emit=emit)
     try:
-        is_sorted = again(job)
-        while not is_sorted:
-            _see_to_damages(job)
-            is_sorted = again(job)
+        until_finished(job, between=_see_to_damages)
         dataset, report = _result(job, resumed=resumed)
     except PlannerError:
         _end(job, node_tasks.undo)

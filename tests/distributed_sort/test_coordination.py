@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import random
 from collections.abc import Callable
 from dataclasses import replace
@@ -26,6 +27,7 @@ from planner.distributed_sort.node_tasks import Sorted, SortOrder, Stored
 from planner.distributed_sort.nodes import LOST, Nodes
 from planner.distributed_sort.partition_reader import InputUnreadableError
 from planner.distributed_sort.reduce import unfinished
+from planner.distributed_sort.rounds import until_finished
 from planner.distributed_sort.shuffle import PHASE
 from planner.distributed_sort.slicing import slices
 from planner.errors import IoFailureError
@@ -114,6 +116,8 @@ class InstantNodes:
         self.concurrency = Concurrency.of([1.0])
         self.lost = self.avoided = frozenset[str]()
         self.tasks = self.reports = 0
+        self.copies_fail_until = 0.0
+        """So many tasks are ordered before copies arrive."""
         self.order: list[str] = []
         """The names of tasks, as they were begun."""
 
@@ -171,6 +175,8 @@ class InstantNodes:
     def call(self, node: str, method: str, *arguments: Any) -> Reference:
         self.tasks += 1
         if method == "copy":
+            if self.tasks < self.copies_fail_until:
+                return Reference(LOST)
             return Reference(_sorted(node, arguments[0]))
         assert method == "store"
         return Reference(Stored(slices=tuple(part.slice for part in arguments[2]), written_bytes=1))
@@ -306,6 +312,24 @@ def test_what_was_not_lost_goes_on_while_the_rest_is_made_again(tmp_path: Path) 
     last_map = len(nodes.order) - nodes.order[::-1].index("map_slice")
     assert {"offer_partition", "sort_partition"} <= set(nodes.order[:last_map])
     assert unfinished(job) == []
+
+
+def test_copies_that_fail_for_a_while_are_tried_again_after_pauses(tmp_path: Path) -> None:
+    nodes, pauses = InstantNodes(["a", "b"], doomed_after={}, ended_after=set()), list[float]()
+    job = job_of(nodes, tmp_path, copies=2)
+    nodes.copies_fail_until = 150
+    until_finished(job, pause=pauses.append)
+    assert unfinished(job) == []
+    assert pauses[:4] == [1.0, 2.0, 3.0, 4.0]
+
+
+def test_a_sort_that_gets_no_further_ends_with_an_error(tmp_path: Path) -> None:
+    """A node answers, but its service does not begin anew."""
+    nodes, pauses = InstantNodes(["a", "b"], doomed_after={}, ended_after=set()), list[float]()
+    nodes.copies_fail_until = math.inf
+    with pytest.raises(IoFailureError, match="no further in 20 tries although no node was lost"):
+        until_finished(job_of(nodes, tmp_path, copies=2), pause=pauses.append)
+    assert 60 < sum(pauses) < 120
 
 
 def test_coordinators_that_always_end_are_an_error(tmp_path: Path) -> None:

@@ -34,8 +34,9 @@ class Reduce:
         self.is_over = False
         """Nothing is left to do, or nothing can be done before phase one runs again."""
         self._tasks = PendingTasks(job.ray, job.nodes) if tasks is None else tasks
-        self._known = set[int]()
-        """The partitions that were queued, each once."""
+        self._unqueued = [
+            number for number in unfinished(job) if not job.members or source_of(job, number) in job.members
+        ]
         self._queues: dict[str, deque[int]] = defaultdict(deque)
         """By node: its partitions that are not begun."""
         self._under_way: dict[int, str] = {}
@@ -60,12 +61,11 @@ class Reduce:
             self._submit()
 
     def _enqueue(self, numbers: Collection[int]) -> None:
-        """Queue those of some partitions that are not finished, each at the node that has it."""
-        for number in unfinished(self._job):
-            source = source_of(self._job, number)
-            if number in numbers and number not in self._known and source in (self._job.members or (source,)):
-                self._known.add(number)
-                self._queues[source].append(number)
+        """Queue those of some partitions that were not queued yet, each at the node that has it."""
+        for number in self._unqueued:
+            if number in numbers:
+                self._queues[source_of(self._job, number)].append(number)
+        self._unqueued = [number for number in self._unqueued if number not in numbers]
 
     def run(self, *, until: Callable[[], bool] = lambda: False) -> bool:
         """Go on until it is over, or `until` says so, and say whether all partitions are finished; if it is over and

@@ -85,14 +85,11 @@ def seconds_with_loss(
     seconds = [phase.seconds for phase in simulate_job(left, without(groups, loss.nodes), machines)]
     noticed_s = noticed_after_s(nodes)
     if number <= _shuffled(works):
-        after_s = max(sum(seconds), noticed_s)
-    elif is_coordinated:
-        again_s, open_s, restored_s, gone_s = seconds
-        after_s = again_s + restored_s + gone_s + max(open_s, noticed_s)
-    else:
-        again_s, open_s, restored_s, gone_s = seconds
-        after_s = max(noticed_s + max(again_s, restored_s), open_s + restored_s) + gone_s
-    return at_s + after_s + is_coordinated * COORDINATORS_BEGIN_S
+        return at_s + max(sum(seconds), noticed_s) + is_coordinated * COORDINATORS_BEGIN_S
+    again_s, open_s, restored_s, gone_s = seconds
+    if is_coordinated:
+        return at_s + again_s + restored_s + gone_s + max(open_s, noticed_s) + COORDINATORS_BEGIN_S
+    return at_s + max(noticed_s + max(again_s, restored_s), open_s + restored_s) + gone_s
 
 
 def _under_way_share(work: PhaseWork) -> float:

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from planner.distributed_sort import sampling
-from planner.distributed_sort.compressed_input import has_plain_copy, with_plain_copies
+from planner.distributed_sort.compressed_input import has_plain_copy
 from planner.distributed_sort.dataset import Dataset, Partition
 from planner.distributed_sort.events import Emit
 from planner.distributed_sort.job import SortRequest, progress
 from planner.distributed_sort.link_probe import PROBE_BYTES, link_bytes_per_s
 from planner.distributed_sort.node_environment import JobFiles
 from planner.distributed_sort.nodes import Nodes
-from planner.distributed_sort.partition_reader import InputUnreadableError
-from planner.distributed_sort.quote_scan import with_quotes
+from planner.distributed_sort.quote_scan import find_quotes
+from planner.distributed_sort.readable_input import ReadableInput
 from planner.distributed_sort.splittings import AnySplitting
-from planner.errors import BadInputError, IoFailureError
+from planner.errors import BadInputError
 from planner.sort_policy.placement import share_out
 from planner.sort_policy.sizing import (
     LEAST_PARTITION_BYTES,
@@ -31,7 +31,6 @@ from planner.sort_policy.sizing import (
 
 DECOMPRESS_PHASE: Final = "decompress"
 SAMPLE_PHASE: Final = "sample"
-_MOST_SUSPICIONS: Final = 2
 _PROBES_PER_NODE: Final = 2
 """Links are measured where a node has more data than so many measurements take."""
 
@@ -52,55 +51,36 @@ class Start:
     done: dict[int, tuple[Partition, bytes]] | None = None
 
 
-def outlived(nodes: Nodes, source: Dataset, attempt: Callable[[bool], Start]) -> Start:
-    """Return what an attempt returns, of several if nodes are lost meanwhile: plain text of compressed input may be
-    lost with one. If such text cannot be read, the next attempt is told to suspect it. Raises what the last one raises.
-    """
-    suspicions, most = 0, 0 if all(map(has_plain_copy, source.partitions)) else _MOST_SUSPICIONS
-    while True:
-        before = nodes.lost
-        try:
-            return attempt(suspicions > 0)
-        except IoFailureError as error:
-            if nodes.lost == before:
-                if not isinstance(error, InputUnreadableError) or suspicions == most:
-                    raise
-                suspicions += 1
-
-
-def started(
-    request: SortRequest, files: JobFiles, nodes: Nodes, emit: Emit, *, earlier: Any, is_suspicious: bool = False
-) -> Start:
+def started(request: SortRequest, files: JobFiles, nodes: Nodes, emit: Emit, *, earlier: Any) -> Start:
     """Make the input readable in slices, and decide. `earlier` is what the journal of an earlier call has, None without
-    one: then the input is sampled, and partitions are shared out. Where it `is_suspicious`, plain text from before is
-    read through before it is used. Raises BadInputError, IoFailureError.
+    one: then the input is sampled, and partitions are shared out. What is lost with a node meanwhile is done again.
+    Raises BadInputError, IoFailureError.
     """
-    began, source = time.monotonic(), request.source
-    if not all(map(has_plain_copy, source.partitions)):
-        emit(progress(DECOMPRESS_PHASE, source, records=0, nodes=len(nodes.names)))
-    suspected = dict.fromkeys(range(len(source.partitions)) if is_suspicious else (), "")
-    source, compressed_bytes = with_plain_copies(source, files, nodes, emit, suspected=suspected)
-    decompressed_s = time.monotonic() - began if compressed_bytes else 0.0
-    source, scanned_bytes = with_quotes(source, nodes, emit)
-    sizes = _sizes(request, source, files, nodes)
+    began, readable = time.monotonic(), ReadableInput(request.source, files=files, nodes=nodes, emit=emit)
+    if not all(map(has_plain_copy, request.source.partitions)):
+        emit(progress(DECOMPRESS_PHASE, request.source, records=0, nodes=len(nodes.names)))
+    readable.make_plain()
+    decompressed_s = time.monotonic() - began if readable.read_bytes else 0.0
+    scanned_bytes = find_quotes(readable)
+    sizes = _sizes(request, readable.source, files, nodes)
     if earlier is not None:
         slice_records, splitting, owner, done = earlier
         store_bytes = min(nodes.store_bytes.values())
         sizes = sizes.going_on(
-            slice_records=slice_records, record_size=source.layout.record_size, store_bytes=store_bytes
+            slice_records=slice_records, record_size=request.source.layout.record_size, store_bytes=store_bytes
         )
         sample_bytes = 0
     else:
-        emit(progress(SAMPLE_PHASE, source, records=0, nodes=len(nodes.names)))
-        splitting, sample_bytes = sampling.splitting_of(request, source, nodes, emit, sizes=sizes)
+        emit(progress(SAMPLE_PHASE, readable.source, records=0, nodes=len(nodes.names)))
+        splitting, sample_bytes = sampling.splitting_of(readable, sizes=sizes, is_uniform=request.uniform)
         owner, done = share_out(splitting.weights, _rates(request.rates, nodes.names)), None
     return Start(
-        source=source,
+        source=readable.source,
         sizes=sizes,
         splitting=splitting,
         owner=owner,
         sample_bytes=sample_bytes + scanned_bytes,
-        compressed_bytes=compressed_bytes,
+        compressed_bytes=readable.read_bytes,
         decompressed_s=decompressed_s,
         done=done,
     )

@@ -5,7 +5,7 @@ to read it.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -13,11 +13,15 @@ from planner.distributed_sort.dataset import Dataset, Partition
 from planner.distributed_sort.events import Emit
 from planner.distributed_sort.nodes import LOST, Nodes
 from planner.distributed_sort.partition_reader import nodes_with
+from planner.distributed_sort.unreadable_input import UnreadableCopy, unreadable_copy
 from planner.errors import IoFailureError
 
 _MOST_ATTEMPTS: Final = 10
 _READS_AGAIN_S: Final = (0.0, 1.0)
 """How long to wait before what could not be read is read again, from the next copy."""
+
+Restore = Callable[[Dataset, Collection[int], Sequence[UnreadableCopy]], Dataset]
+"""Returns a dataset in which partitions, given by number, can be read although nodes were lost and copies are bad."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,24 +36,34 @@ class InputTask:
     avoided: str = ""
 
 
-def outcomes(tasks: Sequence[InputTask], source: Dataset, nodes: Nodes, emit: Emit, *, failed: str) -> list[Any]:
-    """Return the outcomes of tasks in their order. What is lost with a node, or cannot be read, is done elsewhere.
+def _as_it_is(source: Dataset, numbers: Collection[int], faults: Sequence[UnreadableCopy]) -> Dataset:
+    del numbers, faults
+    return source
+
+
+def outcomes(
+    tasks: Sequence[InputTask], source: Dataset, nodes: Nodes, emit: Emit, *, failed: str, restored: Restore = _as_it_is
+) -> list[Any]:
+    """Return the outcomes of tasks in their order. What is lost with a node, or cannot be read, is done elsewhere, from
+    partitions that are `restored`.
 
     Raises what a task raised in vain, and IoFailureError, which begins with `failed`, when a partition cannot be had.
     """
     missing, done, pauses_s = dict(enumerate(tasks)), dict[int, Any](), iter(_READS_AGAIN_S)
     for attempt in range(_MOST_ATTEMPTS):
-        ended, errors = _attempted(missing, source, nodes, attempt=attempt)
+        ended, failures = _attempted(missing, source, nodes, attempt=attempt)
         done |= ended
         missing = {number: task for number, task in missing.items() if number not in done}
-        if errors:
-            if (pause_s := next(pauses_s, None)) is None:
-                raise errors[0]
-            time.sleep(pause_s)
         if not missing:
             return [done[number] for number in range(len(tasks))]
         if gone := nodes.newly_lost(at_once=True):
             emit({"event": "lost", "nodes": sorted(gone), "left": nodes.names})
+        elif failures:
+            if (pause_s := next(pauses_s, None)) is None:
+                raise failures[0].error
+            time.sleep(pause_s)
+        faults = [failure.fault for failure in failures if failure.fault is not None]
+        source = restored(source, {task.partition for task in missing.values()}, faults)
     lost = {task.partition: source.partitions[task.partition] for task in missing.values()}
     raise IoFailureError(
         f"{failed} in {_MOST_ATTEMPTS} attempts",
@@ -57,23 +71,30 @@ def outcomes(tasks: Sequence[InputTask], source: Dataset, nodes: Nodes, emit: Em
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Failure:
+    error: IoFailureError
+    fault: UnreadableCopy | None
+
+
 def _attempted(
     tasks: Mapping[int, InputTask], source: Dataset, nodes: Nodes, *, attempt: int
-) -> tuple[dict[int, Any], list[IoFailureError]]:
+) -> tuple[dict[int, Any], list[_Failure]]:
     """Do tasks and return what came of them, without those that were lost, and why others failed; none still runs."""
-    began, ended, errors = {}, dict[int, Any](), list[IoFailureError]()
+    began, ended, failures = {}, dict[int, Any](), list[_Failure]()
     for number, task in tasks.items():
         spared = [name for name in nodes.names if name != task.avoided] or nodes.names
         anywhere = spared[(number + attempt) % len(spared)]
         reachable, node = _reachable(source.partitions[task.partition], nodes, anywhere, attempt=attempt)
-        began[number] = node, nodes.run(node, task.task, reachable, *task.arguments)
-    for number, (node, reference) in began.items():
+        began[number] = reachable, node, nodes.run(node, task.task, reachable, *task.arguments)
+    for number, (reachable, node, reference) in began.items():
         try:
             if (outcome := nodes.awaited(reference, nodes=(node,))) is not LOST:
                 ended[number] = outcome
         except IoFailureError as error:
-            errors.append(error)
-    return ended, errors
+            fault = unreadable_copy(tasks[number].partition, node, reachable, error)
+            failures.append(_Failure(error=error, fault=fault))
+    return ended, failures
 
 
 def _reachable(partition: Partition, nodes: Nodes, anywhere: str, *, attempt: int) -> tuple[Partition, str]:

@@ -8,38 +8,39 @@ from typing import Final
 import numpy as np
 
 from planner.distributed_sort import partition_reader
-from planner.distributed_sort.dataset import Dataset, Layout, Partition
-from planner.distributed_sort.events import Emit
-from planner.distributed_sort.input_tasks import InputTask, outcomes
-from planner.distributed_sort.nodes import Nodes
+from planner.distributed_sort.dataset import Layout, Partition
+from planner.distributed_sort.input_tasks import InputTask
 from planner.distributed_sort.quote_grid import grid_of, step_bytes_of
+from planner.distributed_sort.readable_input import ReadableInput
 from planner.native import core
 
 _STEPS_PER_TASK: Final = 256
 
 
-def with_quotes(source: Dataset, nodes: Nodes, emit: Emit) -> tuple[Dataset, int]:
-    """Return a dataset whose partitions know where quotes are, if it is CSV, and the bytes read for that.
+def find_quotes(readable: ReadableInput) -> int:
+    """Have partitions know where quotes are, if they are CSV, and return the bytes read for that.
 
     Raises IoFailureError when a partition cannot be had.
     """
+    source = readable.source
     if source.layout.text is None or source.layout.text.csv is None:
-        return source, 0
+        return 0
     step = step_bytes_of(source.bytes)
     tasks = [
         InputTask(partition=number, task=flips, arguments=(source.layout, first, step))
         for number, partition in enumerate(source.partitions)
         for first in range(0, partition.records, step * _STEPS_PER_TASK)
     ]
-    counted = outcomes(tasks, source, nodes, emit, failed="the quotes of CSV could not be counted")
+    counted = readable.outcomes(tasks, failed="the quotes of CSV could not be counted")
     of_partition: list[list[bytes]] = [[] for _ in source.partitions]
     for task, odd in zip(tasks, counted, strict=True):
         of_partition[task.partition].append(odd)
     partitions = (
         replace(partition, quotes=grid_of(odd, step))
-        for partition, odd in zip(source.partitions, of_partition, strict=True)
+        for partition, odd in zip(readable.source.partitions, of_partition, strict=True)
     )
-    return replace(source, partitions=tuple(partitions)), source.bytes
+    readable.source = replace(readable.source, partitions=tuple(partitions))
+    return source.bytes
 
 
 def flips(partition: Partition, layout: Layout, first: int, step_bytes: int) -> bytes:

@@ -7,12 +7,10 @@ from typing import Any, Final
 
 from planner.distributed_sort import node_tasks
 from planner.distributed_sort.content import content_of
-from planner.distributed_sort.dataset import Dataset, Layout
-from planner.distributed_sort.events import Emit
-from planner.distributed_sort.input_tasks import InputTask, outcomes
-from planner.distributed_sort.job import SortRequest
-from planner.distributed_sort.nodes import Nodes
+from planner.distributed_sort.dataset import Layout
+from planner.distributed_sort.input_tasks import InputTask
 from planner.distributed_sort.partitioning import SAMPLE_PER_PARTITION, split
+from planner.distributed_sort.readable_input import ReadableInput
 from planner.distributed_sort.text_content import Text
 from planner.distributed_sort.text_splitting import TextSplitting
 from planner.errors import BadInputError
@@ -25,19 +23,20 @@ _MOST_TIMES: Final = 4.0
 _LEAST_GAIN: Final = 0.9
 
 
-def splitting_of(request: SortRequest, source: Dataset, nodes: Nodes, emit: Emit, *, sizes: Sizes) -> tuple[Any, int]:
-    """Return splitters chosen from a sample of `source`, the input as it can be read, and the bytes read for it.
+def splitting_of(readable: ReadableInput, *, sizes: Sizes, is_uniform: bool) -> tuple[Any, int]:
+    """Return splitters chosen from a sample of the input, and the bytes read for it.
 
     Text of short lines gets more partitions than the `sizes` have. Larger input partitions give more of the sample.
-    `request.uniform` reads nothing: keys are then taken as spread evenly.
+    Where it `is_uniform`, nothing is read: keys are then taken as spread evenly.
     Raises IoFailureError when a partition cannot be had.
     """
-    if request.uniform and (source.layout.text or source.layout.table):
+    source = readable.source
+    if is_uniform and (source.layout.text or source.layout.table):
         raise BadInputError("text and tables are not evenly spread over all values: sort them without --uniform")
     partitions = sizes.partitions
-    if request.uniform:
+    if is_uniform:
         return split(_even_keys(partitions, source.layout), partitions=partitions, layout=source.layout), 0
-    sampled = _sampled(source, nodes, emit, key_count=SAMPLE_PER_PARTITION * partitions)
+    sampled = _sampled(readable, key_count=SAMPLE_PER_PARTITION * partitions)
     content = content_of(source.layout)
     if isinstance(content, Text):
         most_bytes = sizes.sort_bytes * _PLANNED_SHARE / max(1, source.bytes)
@@ -63,8 +62,9 @@ def split_to_fit(
     return best, read_bytes
 
 
-def _sampled(source: Dataset, nodes: Nodes, emit: Emit, *, key_count: int) -> list[list[bytes]]:
+def _sampled(readable: ReadableInput, *, key_count: int) -> list[list[bytes]]:
     """Return about `key_count` keys by partition. Raises IoFailureError when a partition cannot be had."""
+    source = readable.source
     tasks = [
         InputTask(
             partition=number,
@@ -74,7 +74,7 @@ def _sampled(source: Dataset, nodes: Nodes, emit: Emit, *, key_count: int) -> li
         for number, partition in enumerate(source.partitions)
         if partition.records
     ]
-    return outcomes(tasks, source, nodes, emit, failed="keys could not be sampled")
+    return readable.outcomes(tasks, failed="keys could not be sampled")
 
 
 def _even_keys(partitions: int, layout: Layout) -> bytes:

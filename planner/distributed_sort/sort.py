@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from planner.distributed_sort import node_tasks
-from planner.distributed_sort.beginning import DECOMPRESS_PHASE, SAMPLE_PHASE, outlived, started
+from planner.distributed_sort.beginning import DECOMPRESS_PHASE, SAMPLE_PHASE, started
 from planner.distributed_sort.content import Summary, content_of
 from planner.distributed_sort.dataset import Dataset, Layout
 from planner.distributed_sort.events import Emit
@@ -109,11 +109,7 @@ def _prepared(request: SortRequest, *, ray: Any, journal: Journal, emit: Emit) -
     if (earlier := journal.read(files.job)) is None:
         nodes.on_all(node_tasks.clean, files)
     try:
-        start = outlived(
-            nodes,
-            request.source,
-            lambda is_suspicious: started(request, files, nodes, emit, earlier=earlier, is_suspicious=is_suspicious),
-        )
+        start = started(request, files, nodes, emit, earlier=earlier)
     except PlannerError:
         if earlier is None:
             nodes.on_all(node_tasks.clean, files)

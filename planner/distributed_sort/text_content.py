@@ -18,6 +18,8 @@ from planner.errors import BadInputError
 from planner.native import core, core_errors
 
 _WINDOW_BYTES: Final = 16_000
+_WINDOW_LINES: Final = 4
+"""So many are taken of a window: more would be more alike, fewer would have nearly all of the input read."""
 _STEP_BYTES: Final = 64_000
 """A line that goes on behind its slice is read in such steps."""
 _BESIDE_LINE_BYTES: Final = 32
@@ -84,16 +86,23 @@ class Text:
 
     def sample(self, partition: Partition, keys: int) -> list[bytes]:
         """See Content: the first lines that begin in each window."""
-        width = min(_WINDOW_BYTES, partition.records)
-        windows = max(1, min(keys, -(-partition.records // width)))
-        lines = list[bytes]()
+        most = max(1, min(keys, -(-partition.records // _WINDOW_BYTES)))
+        windows = min(most, -(-keys // _WINDOW_LINES))
+        lines = self._first_lines(partition, windows, keys)
+        if 2 * len(lines) < keys and windows < most:  # they are long
+            lines = self._first_lines(partition, min(most, windows * keys // max(1, len(lines))), keys)
+        if lines and self._text.csv is not None:  # a wrong row is best told of where it was read
+            with core_errors():
+                core.summarize_text(b"\n".join([*lines, b""]), self._order)
+        return lines
+
+    def _first_lines(self, partition: Partition, windows: int, keys: int) -> list[bytes]:
+        """Return up to `keys` lines, as many of each window: the first that begin in it."""
+        width, lines = min(_WINDOW_BYTES, partition.records), list[bytes]()
         for number in range(windows):
             first = (partition.records - width) * number // max(1, windows - 1)
             begun = self._lines_begun(partition, first, width)
             lines += core.first_lines(begun.data, self._order, -(-keys // windows))
-        if lines and self._text.csv is not None:  # a wrong row is best told of where it was read
-            with core_errors():
-                core.summarize_text(b"\n".join([*lines, b""]), self._order)
         return lines
 
     def split(self, samples: list[list[bytes]], partitions: int) -> tuple[TextSplitting, int]:

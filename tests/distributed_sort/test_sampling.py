@@ -8,8 +8,9 @@ from typing import Any, cast
 import pytest
 
 from planner.distributed_sort.dataset import Copy, Dataset, Partition, Recipe, TextFormat
-from planner.distributed_sort.job import SortRequest
+from planner.distributed_sort.node_environment import JobFiles
 from planner.distributed_sort.nodes import LOST, Nodes
+from planner.distributed_sort.readable_input import ReadableInput
 from planner.distributed_sort.sampling import split_to_fit, splitting_of
 from planner.distributed_sort.text_content import Text
 from planner.errors import IoFailureError
@@ -42,9 +43,12 @@ class LocalNodes:
 
 
 def splitting(nodes: LocalNodes, *partitions: Partition, uniform: bool = False) -> tuple[Any, int, list[dict]]:
-    request = SortRequest(source=Dataset(partitions=partitions), output="out", uniform=uniform)
     events: list[dict[str, Any]] = []
-    result, bytes_read = splitting_of(request, request.source, cast("Nodes", nodes), events.append, sizes=SIZES)
+    readable = ReadableInput(
+        Dataset(partitions=partitions), files=JobFiles(job="j", output="out"), nodes=cast("Nodes", nodes),
+        emit=events.append,
+    )  # fmt: skip
+    result, bytes_read = splitting_of(readable, sizes=SIZES, is_uniform=uniform)
     return result, bytes_read, events
 
 

@@ -157,3 +157,13 @@ def test_newlines_within_quotes_need_no_memory_of_rows() -> None:
     content = Text(TextFormat(keys=(Key(first_field=0),), csv=CsvFormat(delimiter=",", columns=2)))
     needed = content.needed_bytes(np.frombuffer(rows, np.uint8), 1)
     assert needed == 3 * len(rows) + 50_002 * 32
+
+
+@pytest.mark.parametrize("line_bytes", [10, 1_000, 30_000])
+def test_a_sample_has_as_many_lines_as_it_can_however_long_they_are(line_bytes: int, tmp_path: Path) -> None:
+    count = 12_000_000 // line_bytes
+    lines = b"".join(b"%-*d\n" % (line_bytes - 1, number) for number in range(count))
+    numbers = [int(line) for line in Text(TextFormat()).sample(partition_of(lines, tmp_path), 1000)]
+    assert min(count, 1000) * 0.5 <= len(numbers) <= 2000
+    middle = sorted(numbers)[len(numbers) // 2]
+    assert 0.45 * count < middle < 0.55 * count

@@ -19,7 +19,11 @@ from planner.native import core, core_errors
 
 _WINDOW_BYTES: Final = 16_000
 _WINDOW_LINES: Final = 4
-"""So many are taken of a window: more would be more alike, fewer would have nearly all of the input read."""
+_MOST_WINDOW_LINES: Final = 64
+"""Lines of a window may be alike, so that few are taken of each; more, where windows would be more than a share of the
+file.
+"""
+_SAMPLED_SHARE: Final = 0.05
 _STEP_BYTES: Final = 64_000
 """A line that goes on behind its slice is read in such steps."""
 _BESIDE_LINE_BYTES: Final = 32
@@ -87,7 +91,8 @@ class Text:
     def sample(self, partition: Partition, keys: int) -> list[bytes]:
         """See Content: the first lines that begin in each window."""
         most = max(1, min(keys, -(-partition.records // _WINDOW_BYTES)))
-        windows = min(most, -(-keys // _WINDOW_LINES))
+        share = round(_SAMPLED_SHARE * partition.records) // _WINDOW_BYTES
+        windows = max(1, min(most, keys // _WINDOW_LINES, max(share, keys // _MOST_WINDOW_LINES)))
         lines = self._first_lines(partition, windows, keys)
         if 2 * len(lines) < keys and windows < most:  # they are long
             lines = self._first_lines(partition, min(most, windows * keys // max(1, len(lines))), keys)
@@ -98,11 +103,15 @@ class Text:
 
     def _first_lines(self, partition: Partition, windows: int, keys: int) -> list[bytes]:
         """Return up to `keys` lines, as many of each window: the first that begin in it."""
-        width, lines = min(_WINDOW_BYTES, partition.records), list[bytes]()
+        width, lines, wanted = min(_WINDOW_BYTES, partition.records), list[bytes](), -(-keys // windows)
         for number in range(windows):
             first = (partition.records - width) * number // max(1, windows - 1)
-            begun = self._lines_begun(partition, first, width)
-            lines += core.first_lines(begun.data, self._order, -(-keys // windows))
+            begun, is_within = self._from_line_begin(partition, first, width)
+            found = core.first_lines(begun.data, self._order, wanted + 1)
+            if len(found) <= wanted:  # the last one may go on behind the window
+                begun = self._to_line_end(partition, first + width, begun, is_within=is_within)
+                found = core.first_lines(begun.data, self._order, wanted)
+            lines += found[:wanted]
         return lines
 
     def split(self, samples: list[list[bytes]], partitions: int) -> tuple[TextSplitting, int]:
@@ -201,20 +210,26 @@ class Text:
 
     def _lines_begun(self, partition: Partition, first: int, count: int) -> Bytes:
         """Return the lines that begin within some bytes of a partition, each with its end."""
+        begun, is_within = self._from_line_begin(partition, first, count)
+        return self._to_line_end(partition, first + count, begun, is_within=is_within)
+
+    def _from_line_begin(self, partition: Partition, first: int, count: int) -> tuple[Bytes, bool]:
+        """Return some bytes of a partition from the first line on that begins there, and whether quotes are open behind
+        them.
+        """
         before = min(first, 1)  # a line begins behind the end of another
         stretch = self._read(partition, first - before, count + before)
         if first:
             is_within = self._is_within(partition, first - before)
             begin, _ = core.find_line_end(stretch.data, self._order, is_within)
             stretch = stretch[len(stretch) if begin is None else begin :]
-        if not len(stretch):
-            return stretch
-        is_within = core.is_within_quotes_behind(stretch.data, self._order)
-        if stretch[-1] == self._end and not is_within:
-            return stretch
-        return np.concatenate(
-            [stretch, *self._rest(partition, first + count, is_within=is_within, last=int(stretch[-1]))]
-        )
+        return stretch, bool(len(stretch)) and core.is_within_quotes_behind(stretch.data, self._order)
+
+    def _to_line_end(self, partition: Partition, behind: int, lines: Bytes, *, is_within: bool) -> Bytes:
+        """Return lines that are read up to a byte `behind`, with the rest of the last of them."""
+        if not len(lines) or (lines[-1] == self._end and not is_within):
+            return lines
+        return np.concatenate([lines, *self._rest(partition, behind, is_within=is_within, last=int(lines[-1]))])
 
     def _rest(self, partition: Partition, at: int, *, is_within: bool, last: int) -> list[Bytes]:
         """Return what a line has from `at` on, behind a byte `last`, with its end. Raises BadInputError for a row that

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
-from planner.distributed_sort.block_fetch import Part
+from planner.distributed_sort.block_fetch import PackedParts
 from planner.distributed_sort.coordination import reduce, shuffle
 from planner.distributed_sort.dataset import Copy, Dataset, Layout, Partition, Recipe
 from planner.distributed_sort.job import Emit, Job, SortRequest
@@ -60,8 +60,8 @@ def made_up_map(node: str, order: MapOrder, _: Any) -> Mapped:
     )
 
 
-def made_up_store(_files: Any, _first: int, parts: list[Part]) -> Stored:
-    return Stored(slices=tuple(part.slice for part in parts), written_bytes=0)
+def made_up_store(_files: Any, _first: int, parts: PackedParts) -> Stored:
+    return Stored(slices=tuple(part.slice for part in parts.unpacked()), written_bytes=0)
 
 
 def made_up_sort(node: str, order: SortOrder) -> Sorted:
@@ -78,7 +78,7 @@ def made_up(task: Any) -> Callable[..., Any]:
 class MadeUpService:
     """Answers at once that all has come."""
 
-    def store(self, files: Any, first: int, parts: list[Part]) -> Stored:
+    def store(self, files: Any, first: int, parts: PackedParts) -> Stored:
         return made_up_store(files, first, parts)
 
     def give_up(self, _addresses: Any = None) -> None:

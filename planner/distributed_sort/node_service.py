@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import Final
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from planner.arrays import Bytes
 from planner.distributed_sort import node_tasks
-from planner.distributed_sort.block_fetch import BlockFetcher, Part
+from planner.distributed_sort.block_fetch import BlockFetcher, PackedParts, Part
 from planner.distributed_sort.block_server import Address, BlockServer
 from planner.distributed_sort.node_environment import JobFiles
 from planner.distributed_sort.node_tasks import Block, Sorted, SortOrder, Stored
@@ -47,10 +47,11 @@ class NodeService:
         """Return what the node used, each second so far."""
         return self._sampler.samples()
 
-    def store(self, files: JobFiles, first: int, parts: Sequence[Part]) -> Stored:
+    def store(self, files: JobFiles, first: int, packed: PackedParts) -> Stored:
         """Fetch a parcel, whose blocks are for partitions from `first` on, and write it to one of this node's disks as
         one file. What is not to be had is left out. Raises IoFailureError.
         """
+        parts = packed.unpacked()
         keys = {(part.slice, first) for part in parts}
         try:
             with self._buffers.array(sum(part.size_bytes for part in parts)) as into:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
-from planner.distributed_sort.block_fetch import Part
+from planner.distributed_sort.block_fetch import PackedParts
 from planner.distributed_sort.job import Job
 from planner.distributed_sort.map_task import MapOrder, map_slice
 from planner.distributed_sort.node_service import COUNT_BYTES
@@ -217,17 +217,23 @@ class Shuffle:
         more_to_come = any(slice_.is_grouping for slice_ in self._under_way.values())
         for parcel in self._send_queue.next(more_to_come=more_to_come):
             self._transfer_rates.began(parcel, at_s=time.monotonic())
-            owner, parts = parcel[0].owner, [self._part(block) for block in parcel]
-            stored = self._job.nodes.call(owner, "store", self._job.files, parcel[0].first, parts)
+            owner, first = parcel[0].owner, parcel[0].first
+            stored = self._job.nodes.call(owner, "store", self._job.files, first, self._packed(parcel))
             sources = {block.source for block in parcel}
             self._tasks.add(stored, partial(self._stored, parcel), node=owner, sources=sources, is_call=True)
 
-    def _part(self, block: Block) -> Part:
-        """Return where a block is to be fetched: its counts, and its records."""
-        partitions = block.end - block.first
-        size_bytes = block.size_bytes + partitions * COUNT_BYTES
-        address = self._job.nodes.address(block.source)
-        return Part(block.slice.number, address, block.segment, block.offset, size_bytes, partitions)
+    def _packed(self, parcel: Parcel) -> PackedParts:
+        """Return where the blocks of a parcel are to be fetched: their counts, and their records."""
+        partitions, address = parcel[0].end - parcel[0].first, self._job.nodes.address
+        counts_bytes = partitions * COUNT_BYTES
+        return PackedParts(
+            slices=[block.slice.number for block in parcel],
+            addresses=[address(block.source) for block in parcel],
+            segments=[block.segment for block in parcel],
+            offsets=[block.offset for block in parcel],
+            sizes_bytes=[block.size_bytes + counts_bytes for block in parcel],
+            partitions=partitions,
+        )
 
     def _stored(self, parcel: Parcel, stored: Any) -> None:
         """Note what an owner stored; have what did not come sent once more, or made again."""
@@ -235,17 +241,21 @@ class Shuffle:
         lost = self._job.nodes.lost
         if stored is LOST and lost.isdisjoint(name for block in parcel for name in (block.source, block.owner)):
             self._handle_losses(at_once=True)  # a node whose loss is not known yet, or a process
-        came = frozenset() if stored is LOST else self._record(parcel, stored)
-        self._transfer_rates.ended(parcel, came=came, at_s=time.monotonic())
-        self._job.moved.crossed_network += sum(block.size_bytes for block in parcel if block.slice.number in came)
-        missed = {block.source for block in parcel if not (block.again or block.slice.number in came)}
-        for source in missed - self._job.nodes.lost:
+        numbers = frozenset() if stored is LOST else self._record(parcel, stored)
+        self._transfer_rates.ended(parcel, came=numbers, at_s=time.monotonic())
+        came = parcel if len(numbers) == len(parcel) else [block for block in parcel if block.slice.number in numbers]
+        for block in came:
+            self._ended(block.slice.number, size_bytes=block.size_bytes)
+        self._job.moved.crossed_network += sum(block.size_bytes for block in came)
+        if came is not parcel:
+            self._see_to_missed([block for block in parcel if block.slice.number not in numbers])
+
+    def _see_to_missed(self, missed: list[Block]) -> None:
+        """Have blocks that did not come sent once more, or made again."""
+        for source in {block.source for block in missed if not block.again} - self._job.nodes.lost:
             self._job.nodes.ask_address(source)
-        for block in parcel:
-            if block.slice.number in came:
-                self._ended(block.slice.number, size_bytes=block.size_bytes)
-            else:
-                self._not_come(block)
+        for block in missed:
+            self._not_come(block)
 
     def _not_come(self, block: Block) -> None:
         """Have a block sent once more; one that was, or whose node is lost, is made again."""

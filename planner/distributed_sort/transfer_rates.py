@@ -28,9 +28,13 @@ MUCH_SLOWER: Final = 1 / 4
 """Than this share of the median. Leaving a node out costs its share of all work, too much for a slightly slow one."""
 
 
+_MOST_NOTED: Final = 16
+"""Blocks of a parcel, spread over it: on many nodes it has hundreds, of few sources, and all take equally long."""
+
+
 @dataclass
 class _Transfer:
-    """Blocks of one parcel in flight."""
+    """Some blocks of one parcel in flight."""
 
     blocks: Parcel
     began_at_s: float
@@ -47,12 +51,15 @@ class TransferRates:
         self._most_partners = most_partners
         """Of a node that only receives: those whose blocks are noted here."""
         self._under_way: dict[tuple[int, int], _Transfer] = {}  # by the key of the parcel's first block
+        self._begun = 0
         self._slow_checks: Counter[str] = Counter()
         self._rates: dict[tuple[str, str], deque[float]] = defaultdict(lambda: deque(maxlen=_LATEST_TRANSFERS))
 
     def began(self, parcel: Parcel, *, at_s: float) -> None:
-        """Note that a parcel is in flight. This and `ended` are most of what a block costs, so they do little."""
-        self._under_way[parcel[0].key] = _Transfer(parcel, at_s)
+        """Note that a parcel is in flight."""
+        step = -(-len(parcel) // _MOST_NOTED)
+        self._begun += 1
+        self._under_way[parcel[0].key] = _Transfer(parcel[self._begun % step :: step], at_s)
 
     def excuse(self, have_come: Callable[[Sequence[Block]], Sequence[bool]], *, at_s: float) -> None:
         """Ignore blocks that have arrived but wait for others of their parcel, which takes longer than usual."""

@@ -10,6 +10,7 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import zip_longest
+from operator import attrgetter
 from typing import Final, Generic, Protocol, TypeVar
 
 FEWEST_PARCELS: Final = 3
@@ -20,6 +21,9 @@ links need parcels.
 """
 STORE_SHARE: Final = 2 / 5
 """Of the memory that a node has for blocks, for those in flight to it; as much is for its own slices."""
+
+
+_SIZE_BYTES = attrgetter("size_bytes")
 
 
 class Sendable(Protocol):
@@ -144,6 +148,6 @@ class SendQueue(Generic[AnyBlock]):
     def _count(self, parcel: tuple[AnyBlock, ...], change: int) -> None:
         owner = parcel[0].owner
         self._to[owner] += change
-        self._to_bytes[owner] += change * sum(block.size_bytes for block in parcel)
+        self._to_bytes[owner] += change * sum(map(_SIZE_BYTES, parcel))
         for block in parcel:
             self._from[block.source] += change

@@ -179,7 +179,7 @@ class InstantNodes:
                 return Reference(LOST)
             return Reference(_sorted(node, arguments[0]))
         assert method == "store"
-        return Reference(Stored(slices=tuple(part.slice for part in arguments[2]), written_bytes=1))
+        return Reference(Stored(slices=tuple(arguments[2].slices), written_bytes=1))
 
     def outcome(self, reference: Reference) -> Any:
         if isinstance(reference.outcome, Exception):

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 import pytest
 
-from planner.distributed_sort.block_fetch import Part
+from planner.distributed_sort.block_fetch import PackedParts, Part
 from planner.distributed_sort.dataset import Layout
 from planner.distributed_sort.node_environment import JobFiles
 from planner.distributed_sort.node_service import COUNT_BYTES, NodeService
@@ -36,12 +36,22 @@ def services(this_node: Path) -> Iterator[list[NodeService]]:
         service._server.close()
 
 
+def packed(*parts: Part) -> PackedParts:
+    slices, addresses, segments, offsets, sizes_bytes, (partitions, *_) = map(list, zip(*parts, strict=True))
+    whole = PackedParts(
+        slices=slices, addresses=addresses, segments=segments, offsets=offsets, sizes_bytes=sizes_bytes,
+        partitions=partitions,
+    )  # fmt: skip
+    assert [part._replace(partitions=partitions) for part in parts] == whole.unpacked()
+    return whole
+
+
 def part_from(service: NodeService, number: int, *, segment: str = "s-0") -> Part:
     return Part(number, service.address(), segment, offset=10, size_bytes=SIZE_BYTES, partitions=len(COUNTS))
 
 
 def test_a_parcel_becomes_one_file(services: list[NodeService]) -> None:
-    stored = services[0].store(FILES, 4, [part_from(services[1], 7), part_from(services[0], 9)])
+    stored = services[0].store(FILES, 4, packed(part_from(services[1], 7), part_from(services[0], 9)))
     (run,) = run_files(FILES.run_folders())
     assert stored.slices == (7, 9)
     assert stored.written_bytes == run.path.stat().st_size == 2 * SIZE_BYTES + 2 * COUNT_BYTES
@@ -54,8 +64,8 @@ def test_a_parcel_becomes_one_file(services: list[NodeService]) -> None:
 
 def test_what_is_not_to_be_had_is_left_out(services: list[NodeService]) -> None:
     gone = part_from(services[1], 8, segment="s-9")
-    assert services[0].store(FILES, 0, [gone, part_from(services[1], 9)]).slices == (9,)
-    nothing = services[0].store(FILES, 0, [gone])
+    assert services[0].store(FILES, 0, packed(gone, part_from(services[1], 9))).slices == (9,)
+    nothing = services[0].store(FILES, 0, packed(gone))
     assert (nothing.slices, nothing.written_bytes) == ((), 0)
 
 
@@ -76,7 +86,7 @@ def test_blocks_that_wait_for_others_have_arrived(services: list[NodeService]) -
     slow = Part(8, ("127.0.0.1", 1), "s-0", offset=0, size_bytes=10, partitions=0)
     stored: list[tuple[int, ...]] = []
     storing = threading.Thread(
-        target=lambda: stored.append(services[0].store(FILES, 4, [part_from(services[1], 7), slow]).slices)
+        target=lambda: stored.append(services[0].store(FILES, 4, packed(part_from(services[1], 7), slow)).slices)
     )
     storing.start()
     end_s = time.monotonic() + 60

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from planner.distributed_sort.block_fetch import Part
+from planner.distributed_sort.block_fetch import PackedParts, Part
 from planner.distributed_sort.dataset import Copy, Dataset, Partition, Recipe
 from planner.distributed_sort.job import Job, SortRequest
 from planner.distributed_sort.ledger import Journal, Ledger
@@ -93,9 +93,10 @@ class FakeNodes:
         sizes = self._sizes(node, order)
         return Reference(lambda: self._map(node, order, sizes), source=node, segment=order.segment)
 
-    def call(self, node: str, method: str, _: JobFiles, first: int, parts: list[Part]) -> Reference:
+    def call(self, node: str, method: str, _: JobFiles, first: int, packed: PackedParts) -> Reference:
         del node, first
         assert method == "store"
+        parts = packed.unpacked()
         self.parcels.append(len(parts))
         return Reference(lambda: self._store(parts))
 

@@ -153,3 +153,18 @@ def test_what_was_excused_counts_neither_when_it_ends() -> None:
     transfers.excuse(lambda blocks: [block is waiting[0] for block in blocks], at_s=NOW_S)
     transfers.ended(waiting, came={1000}, at_s=10_000.0)
     assert not any(transfers.slow(NODES, at_s=NOW_S) for _ in range(2 * CHECKS_IN_A_ROW))
+
+
+def test_of_long_parcels_a_few_blocks_are_noted_and_in_time_those_of_all_sources() -> None:
+    names = [f"node-{number}" for number in range(40)]
+    transfers = TransferRates()
+    for number in range(200):
+        owner = names[number % 40]
+        sources = names if owner == "node-7" else [name for name in names if name != "node-7"]
+        slices = [Slice(number=number * 40 + at, partition=0, first=0, records=1) for at in range(len(sources))]
+        parcel = tuple(Block(slice_, name, owner, 0, 1, 1000) for slice_, name in zip(slices, sources, strict=True))
+        transfers.began(parcel, at_s=0.0)
+        came = {slice_.number for slice_ in slices}
+        transfers.ended(parcel, came=came, at_s=10.0 if owner == "node-7" else 1.0)
+    drops = [transfers.slow(names, at_s=0.0) for _ in range(CHECKS_IN_A_ROW)]
+    assert [drop.node for drop in drops[-1]] == ["node-7"]

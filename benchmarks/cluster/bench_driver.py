@@ -25,8 +25,8 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
+from planner.distributed_sort import coordination, reduce, shuffle
 from planner.distributed_sort.block_fetch import PackedParts
-from planner.distributed_sort.coordination import reduce, shuffle
 from planner.distributed_sort.dataset import Copy, Dataset, Layout, Partition, Recipe
 from planner.distributed_sort.job import Emit, Job, SortRequest
 from planner.distributed_sort.ledger import Journal, Ledger
@@ -223,7 +223,7 @@ def job_of(
 def replayed(job: Job, *, whole_bytes: int, profile: bool) -> None:
     """Sort, and say what each phase took of this process, and of coordinators."""
     fewer = with_fewer_partitions(job, share=job.request.source.bytes / whole_bytes)
-    for name, phase, phase_job in (("map and shuffle", shuffle, job), ("sort and reduce", reduce, fewer)):
+    for name, phase, phase_job in ((shuffle.PHASE, shuffled, job), (reduce.PHASE, reduced, fewer)):
         before, watched = job.driver_effort(), cProfile.Profile(time.process_time)
         if profile:
             watched.runcall(phase, phase_job)
@@ -232,6 +232,14 @@ def replayed(job: Job, *, whole_bytes: int, profile: bool) -> None:
         print(f"{len(job.nodes.names)} nodes, {name}: {_told(job, before)}", flush=True)
         if profile:
             pstats.Stats(watched).sort_stats("tottime").print_stats(25)
+
+
+def shuffled(job: Job) -> None:
+    coordination.shuffle(job) if coordination.is_coordinated(job) else shuffle.Shuffle(job).run()
+
+
+def reduced(job: Job) -> None:
+    coordination.reduce(job) if coordination.is_coordinated(job) else reduce.Reduce(job).run()
 
 
 def _told(job: Job, before: dict[str, float]) -> str:

@@ -33,34 +33,31 @@ _MOST_VAIN_BEGINNINGS: Final = 10
 
 
 def shuffle(job: Job) -> None:
-    """Run phase one for all that is missing. Raises IoFailureError when something cannot be had or written."""
+    """Have coordinators run phase one for all that is missing. Raises IoFailureError when something cannot be had or
+    written.
+    """
     with job.timed(phase_one.PHASE):
-        if not _is_coordinated(job):
-            phase_one.Shuffle(job).run()
-            return
         while job.ledger.slices_missing():
             _run_coordinators(job, phase_one.PHASE)
 
 
 def reduce(job: Job) -> bool:
-    """Run phase two and say whether all partitions are finished; if not, some need phase one again.
+    """Have coordinators run phase two and say whether all partitions are finished; if not, some need phase one again.
 
     Raises IoFailureError when something cannot be read or written.
     """
     with job.timed(phase_two.PHASE):
-        if not _is_coordinated(job):
-            return phase_two.Reduce(job).run()
         _run_coordinators(job, phase_two.PHASE)
         return not phase_two.unfinished(job)
 
 
 def again(job: Job) -> bool:
-    """Make again what was lost, and say whether all partitions are finished. The driver itself goes on meanwhile with
-    the partitions of which nothing was lost, so links have copies to carry while processors group slices.
+    """Do what is missing, and say whether all partitions are finished. Without coordinators, those of which nothing was
+    lost are sorted and copied meanwhile, so links have copies to carry while processors group slices again.
 
     Raises IoFailureError when something cannot be had, read or written.
     """
-    if _is_coordinated(job):
+    if is_coordinated(job):
         shuffle(job)
         return reduce(job)
     tasks = PendingTasks(job.ray, job.nodes)
@@ -71,7 +68,8 @@ def again(job: Job) -> bool:
         return rest.run()
 
 
-def _is_coordinated(job: Job) -> bool:
+def is_coordinated(job: Job) -> bool:
+    """Whether a job has so many nodes that its driver owns no tasks."""
     return len(job.nodes.names) > job.request.nodes_per_coordinator
 
 

@@ -117,8 +117,7 @@ class Records:
         else:
             width = SAMPLE_WINDOW_RECORDS
         starts = [(partition.records - width) * number // max(1, windows - 1) for number in range(windows)]
-        read = [partition_reader.read_records(partition, layout, first=start, records=width) for start in starts]
-        together = np.concatenate(read)
+        together = np.concatenate(partition_reader.read_windows(partition, layout, starts=starts, records=width))
         with core_errors():
             count = min(keys, len(together) // layout.record_size)
             return [core.sample_keys(together.data, count=count, **layout.core())]

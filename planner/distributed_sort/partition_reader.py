@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +12,7 @@ import numpy as np
 from planner.arrays import Bytes
 from planner.distributed_sort.dataset import Copy, Layout, Partition
 from planner.distributed_sort.node_environment import node_name
-from planner.distributed_sort.object_store import is_object, read_range, size_of
+from planner.distributed_sort.object_store import is_object, read_range, read_ranges, size_of
 from planner.distributed_sort.run_files import failing, read_exactly
 from planner.errors import BadInputError, IoFailureError
 from planner.native import core, core_errors
@@ -48,6 +48,15 @@ def read_records(partition: Partition, layout: Layout, *, first: int, records: i
             recipe = partition.recipe
             core.generate_records(into.data, start=recipe.start + first, skewed=recipe.skew, threads=1)
     return into
+
+
+def read_windows(partition: Partition, layout: Layout, *, starts: Sequence[int], records: int) -> list[Bytes]:
+    """Return so many records of a partition from each of `starts` on. Raises IoFailureError as `read_records` does."""
+    copies, size = _copies_here(partition), layout.record_size
+    if copies and is_object(copies[0].uri):
+        places = [copies[0].offset + start * size for start in starts]
+        return read_ranges(copies[0].uri, starts=places, length=records * size)
+    return [read_records(partition, layout, first=start, records=records) for start in starts]
 
 
 def read_file(partition: Partition) -> Bytes:

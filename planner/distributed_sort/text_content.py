@@ -18,10 +18,10 @@ from planner.errors import BadInputError
 from planner.native import core, core_errors
 
 _WINDOW_BYTES: Final = 16_000
-_WINDOW_LINES: Final = 4
+_WINDOW_LINES: Final = 16
 _MOST_WINDOW_LINES: Final = 64
-"""Lines of a window may be alike, so that few are taken of each; more, where windows would be more than a share of the
-file.
+"""Lines of a window may be alike, so few are taken of each, and more where windows would be more than a share of the
+file. More windows take long where each is a request.
 """
 _SAMPLED_SHARE: Final = 0.05
 _STEP_BYTES: Final = 64_000
@@ -103,13 +103,15 @@ class Text:
 
     def _first_lines(self, partition: Partition, windows: int, keys: int) -> list[bytes]:
         """Return up to `keys` lines, as many of each window: the first that begin in it."""
-        width, lines, wanted = min(_WINDOW_BYTES, partition.records), list[bytes](), -(-keys // windows)
-        for number in range(windows):
-            first = (partition.records - width) * number // max(1, windows - 1)
-            begun, is_within = self._from_line_begin(partition, first, width)
+        width, lines = min(_WINDOW_BYTES, partition.records), list[bytes]()
+        starts = _window_starts(partition, windows, width)
+        wanted, length = -(-keys // len(starts)), min(width + 1, partition.records)
+        stretches = partition_reader.read_windows(partition, _BYTES, starts=starts, records=length)
+        for start, stretch in zip(starts, stretches, strict=True):
+            begun, is_within = self._from_line_begin(partition, stretch, at=start, is_cut=start > 0)
             some = core.first_lines(begun.data, self._order, wanted + 1)
             if len(some) <= wanted:  # the last one may go on behind the window
-                begun = self._to_line_end(partition, first + width, begun, is_within=is_within)
+                begun = self._to_line_end(partition, start + length, begun, is_within=is_within)
                 some = core.first_lines(begun.data, self._order, wanted)
             lines += some[:wanted]
         return lines
@@ -210,18 +212,17 @@ class Text:
 
     def _lines_begun(self, partition: Partition, first: int, count: int) -> Bytes:
         """Return the lines that begin within some bytes of a partition, each with its end."""
-        begun, is_within = self._from_line_begin(partition, first, count)
-        return self._to_line_end(partition, first + count, begun, is_within=is_within)
-
-    def _from_line_begin(self, partition: Partition, first: int, count: int) -> tuple[Bytes, bool]:
-        """Return some bytes of a partition from the first line on that begins there, and whether quotes are open behind
-        them.
-        """
         before = min(first, 1)  # a line begins behind the end of another
         stretch = self._read(partition, first - before, count + before)
-        if first:
-            is_within = self._is_within(partition, first - before)
-            begin, _ = core.find_line_end(stretch.data, self._order, is_within)
+        begun, is_within = self._from_line_begin(partition, stretch, at=first - before, is_cut=first > 0)
+        return self._to_line_end(partition, first + count, begun, is_within=is_within)
+
+    def _from_line_begin(self, partition: Partition, stretch: Bytes, *, at: int, is_cut: bool) -> tuple[Bytes, bool]:
+        """Return a stretch that begins at byte `at` from the first line on that begins behind another's end in it, if
+        it `is_cut`, and whether quotes are open behind it.
+        """
+        if is_cut:
+            begin, _ = core.find_line_end(stretch.data, self._order, self._is_within(partition, at))
             stretch = stretch[len(stretch) if begin is None else begin :]
         return stretch, bool(len(stretch)) and core.is_within_quotes_behind(stretch.data, self._order)
 
@@ -253,7 +254,16 @@ class Text:
         if partition.quotes is None:
             return False
         point, is_within = partition.quotes.before(at)
+        if point == at:
+            return is_within
         return core.is_within_quotes_behind(self._read(partition, point, at - point).data, self._order, is_within)
 
     def _read(self, partition: Partition, first: int, count: int) -> Bytes:
         return partition_reader.read_records(partition, _BYTES, first=first, records=count)
+
+
+def _window_starts(partition: Partition, windows: int, width: int) -> list[int]:
+    """Return where windows of a partition begin, but for one of them at the byte before; where quotes are known."""
+    last, step = partition.records - width, partition.quotes.step_bytes if partition.quotes else 1
+    starts = (max(0, last * number // max(1, windows - 1) - 1) for number in range(windows))
+    return sorted({start // step * step for start in starts})

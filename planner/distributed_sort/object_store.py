@@ -26,6 +26,10 @@ from planner.extras import optional
 SCHEMES: Final = ("s3://", "gs://", "az://")
 REQUEST_BYTES: Final = 64_000_000
 """What staging moves by one request."""
+_WORTH_READING_BYTES: Final = 256_000
+"""Bytes between two ranges are read with them, if they are no more: a request of its own takes as long. obstore's usual
+megabyte would have all of an object read for its sample.
+"""
 _PART: Final = re.compile(r"part-\d{6,}(\.[a-z]+)?")
 
 
@@ -55,7 +59,8 @@ def read_ranges(uri: str, *, starts: Sequence[int], length: int) -> list[NDArray
     """
     store, path = _store_and_path(uri)
     with _failing("read", uri):
-        ranges = _obstore().get_ranges(store, path, starts=starts, lengths=[length] * len(starts))
+        lengths = [length] * len(starts)
+        ranges = _obstore().get_ranges(store, path, starts=starts, lengths=lengths, coalesce=_WORTH_READING_BYTES)
     return [_whole(uri, np.frombuffer(content, np.uint8), length) for content in ranges]
 
 

@@ -167,3 +167,14 @@ def test_a_sample_has_as_many_lines_as_it_can_however_long_they_are(line_bytes: 
     assert min(count, 1000) * 0.5 <= len(numbers) <= 2000
     middle = sorted(numbers)[len(numbers) // 2]
     assert 0.45 * count < middle < 0.55 * count
+
+
+def test_a_sample_of_csv_has_whole_rows_although_newlines_lie_within_quotes(tmp_path: Path) -> None:
+    rows = [b'%d,"%s"' % (number, b"x\n" * (number % 40)) for number in range(20_000)]
+    text, step = b"".join(row + b"\n" for row in rows), 3_000
+    odd = bytes(text[first : first + step].count(b'"') % 2 for first in range(0, len(text), step))
+    partition = replace(partition_of(text, tmp_path), quotes=grid_of([odd], step))
+    text_format = TextFormat(keys=(Key(first_field=0),), csv=CsvFormat(delimiter=",", columns=2))
+    sample = Text(text_format).sample(partition, 500)
+    assert len(sample) > 250 and set(sample) <= set(rows)
+    assert int(sample[-1].split(b",")[0]) > 19_000

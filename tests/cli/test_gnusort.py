@@ -163,6 +163,15 @@ def test_a_mount_point_is_written_over(folder: Path) -> None:
     assert (folder / "lines").read_bytes() == b"b:10:x\na:9\n\nB:-1\nc:10:0"
 
 
+def test_all_names_of_an_output_have_what_is_sorted(folder: Path) -> None:
+    for sort in (ours, lambda options, at: beside(["sort", *options], at, GNU_SORT)):
+        (folder / "first").write_bytes(b"2\n1\n")
+        (folder / "second").unlink(missing_ok=True)
+        (folder / "second").hardlink_to(folder / "first")
+        assert sort(["first", "-o", "second"], folder) == (0, b"", b"")
+        assert (folder / "first").read_bytes() == (folder / "second").read_bytes() == b"1\n2\n"
+
+
 def test_an_output_that_is_no_file_is_written_as_it_is(folder: Path) -> None:
     assert ours(["lines", "-o", "/dev/stdout"], folder) == beside(["sort", "lines"], folder, GNU_SORT)
     code, _, messages = ours(["lines", "-o", "/dev/full"], folder)

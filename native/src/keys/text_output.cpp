@@ -32,6 +32,12 @@ std::optional<mode_t> mode_of(const std::string& path) {
   return status.st_mode;
 }
 
+// A new file would leave the old content behind under these.
+bool has_other_names(const std::string& path) {
+  struct stat status{};
+  return ::stat(path.c_str(), &status) == 0 && status.st_nlink > 1;
+}
+
 }  // namespace
 
 TextOutput::TextOutput(const std::string& path, OutputFile::Durability durability,
@@ -46,11 +52,12 @@ TextOutput::TextOutput(const std::string& path, OutputFile::Durability durabilit
   if (!replaces(path)) open_as_it_is(path, scratch_directory);
 }
 
-// In a directory where no file can be made, one that is there can still be written.
+// What cannot be replaced by a new file can still be written: in a directory where no file can be made, or
+// where the file has several names.
 bool TextOutput::replaces(const std::string& path) {
   const auto mode = mode_of(path);
   if (!mode && errno != ENOENT) return false;
-  if (mode && (!S_ISREG(*mode) || is_mount_point(path))) return false;
+  if (mode && (!S_ISREG(*mode) || is_mount_point(path) || has_other_names(path))) return false;
   if (mode && ::access(path.c_str(), W_OK) != 0) fail_to_open(path, errno);
   try {
     file_.emplace(path, File::Caching::buffered);

@@ -325,6 +325,7 @@ def sort_text(
     durable: bool = False,
     most_lines: int = ...,
     memory_bytes: int = 0,
+    lines_may_exceed_memory: bool = False,
     temporary_directories: Sequence[bytes] = (),
     threads: int = 0,
     most_merged: int = 0,

@@ -111,8 +111,9 @@ KeyOrder make_order(const std::vector<PartGiven>& parts, const std::optional<std
 py::dict sort_paths(const std::vector<std::string>& inputs, std::string output, const KeyOrder& order,
                     const std::vector<std::uint64_t>& first_bytes, std::string prologue,
                     std::uint64_t first_row, bool unique, bool merge, bool durable, std::uint64_t most_lines,
-                    std::uint64_t memory_bytes, std::vector<std::string> temporary_directories,
-                    unsigned threads, unsigned most_merged, const std::string& spill, Progress* progress) {
+                    std::uint64_t memory_bytes, bool lines_may_exceed_memory,
+                    std::vector<std::string> temporary_directories, unsigned threads, unsigned most_merged,
+                    const std::string& spill, Progress* progress) {
   TextSortRequest request;
   request.inputs = make_sources(inputs, first_bytes);
   request.prologue = std::move(prologue);
@@ -124,6 +125,7 @@ py::dict sort_paths(const std::vector<std::string>& inputs, std::string output, 
   request.most_lines = most_lines;
   if (durable) request.durability = OutputFile::Durability::on_disk;
   request.memory_bytes = memory_bytes;
+  request.lines_may_exceed_memory = lines_may_exceed_memory;
   request.temporary_directories = std::move(temporary_directories);
   request.threads = threads;
   request.most_merged = most_merged;
@@ -215,6 +217,7 @@ void register_sort_text(py::module_& module) {
              py::arg("first_bytes") = std::vector<std::uint64_t>{}, py::arg("prologue") = py::bytes(""),
              py::arg("first_row") = 1, py::arg("unique") = false, py::arg("merge") = false,
              py::arg("durable") = false, py::arg("most_lines") = UINT64_MAX, py::arg("memory_bytes") = 0,
+             py::arg("lines_may_exceed_memory") = false,
              py::arg("temporary_directories") = std::vector<std::string>{}, py::arg("threads") = 0,
              py::arg("most_merged") = 0, py::arg("spill") = "auto", py::arg("progress") = py::none());
   module.def("default_memory_bytes", &default_memory_bytes);

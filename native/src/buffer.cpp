@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <string>
 #include <utility>
 
@@ -68,6 +69,23 @@ void Buffer::reserve_discarding(std::size_t bytes) {
   if (bytes <= bytes_) return;
   release();
   *this = Buffer(bytes);
+}
+
+void Buffer::grow(std::size_t bytes) {
+  if (bytes <= bytes_) return;
+#ifdef MREMAP_MAYMOVE
+  if (data_ != nullptr && bytes <= SIZE_MAX / 2) {
+    const std::size_t larger = mapped_bytes(bytes);
+    void* const pages = mremap(data_, bytes_, larger, MREMAP_MAYMOVE);
+    if (pages == MAP_FAILED) throw_too_little(bytes);
+    data_ = static_cast<std::byte*>(pages);
+    bytes_ = larger;
+    return;
+  }
+#endif
+  Buffer larger(bytes);
+  if (bytes_ != 0) std::memcpy(larger.data_, data_, bytes_);
+  *this = std::move(larger);
 }
 
 void Buffer::prefault(unsigned threads) noexcept {

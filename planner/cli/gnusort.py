@@ -54,6 +54,7 @@ def _run(options: Options) -> int:
             order=order,
             merge=options.merge,
             memory_bytes=options.memory_bytes,
+            lines_may_exceed_memory=True,
             temp_dirs=options.temp_dirs or [os.environ.get("TMPDIR") or "/tmp"],
             threads=options.threads,
             most_merged=options.batch_size,

@@ -70,6 +70,7 @@ def sort_text(
     durable: bool = False,
     most_lines: int | None = None,
     memory_bytes: int = 0,
+    lines_may_exceed_memory: bool = False,
     temp_dirs: Sequence[str] = (),
     threads: int = 0,
     most_merged: int = 0,
@@ -85,6 +86,7 @@ def sort_text(
     already; of the result the first `most_lines` are written. With `durable` an output file is on disk before it gets
     its name. Inputs are read from their `first_bytes` on, and the output begins with the `prologue`; errors number rows
     of CSV from `first_row` on. `memory_bytes` 0 is four fifths of what is available; fewer than 8 MiB count as 8 MiB.
+    A line that does not fit into it, with what sorting it takes, is refused unless `lines_may_exceed_memory`.
 
     Raises IoFailureError with the step, the path and the system's reason; BadInputError for too little memory, and for
     a wrong row of CSV.
@@ -99,6 +101,7 @@ def sort_text(
             durable=durable,
             most_lines=2**64 - 1 if most_lines is None else most_lines,
             memory_bytes=memory_bytes,
+            lines_may_exceed_memory=lines_may_exceed_memory,
             temporary_directories=[os.fsencode(path) for path in temp_dirs],
             threads=threads,
             most_merged=most_merged,

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from io import BufferedWriter, FileIO
 from typing import TYPE_CHECKING, Any, Final
 
 from planner.errors import BadInputError
 from planner.native import Progress, core, core_errors
-from planner.sorting.arrow_library import arrow
+from planner.sorting.arrow_library import arrow, arrow_errors
 from planner.sorting.packed_rows import PackedBatch, Packing
 from planner.sorting.parquet_output import SortedFile, row_groups, style_of
 from planner.sorting.parquet_rows import decoded_bytes, largest_group_bytes, read_footer, rows_ahead, rows_of
@@ -76,7 +76,7 @@ def sort_parquet(job: ParquetJob, progress: Progress) -> ParquetReport:
     """
     if job.memory_bytes < _LEAST_BYTES:
         raise BadInputError("sorting Parquet needs --memory of at least 320MiB, most of which pyarrow takes")
-    with core_errors():
+    with core_errors(), arrow_errors(f"cannot sort {job.inputs[0]} into {job.output}: pyarrow says"):
         return _Sort(job, progress).run()
 
 
@@ -85,7 +85,7 @@ def find_disorder(path: str, keys: Sequence[str], *, unique: bool, progress: Pro
 
     With `unique` rows with equal keys are out of order, too. Raises BadInputError.
     """
-    with core_errors():
+    with core_errors(), arrow_errors(f"cannot check {path}: pyarrow says"):
         source = read_footer(path)
         parsed = parse_table_keys(keys, source.schema)
         progress.begin_phase(0, bytes_total=decoded_bytes([source]))
@@ -110,7 +110,7 @@ class _Sort:
     def __init__(self, job: ParquetJob, progress: Progress) -> None:
         self._job = job
         self._progress = progress
-        self._inputs = [read_footer(path) for path in job.inputs]
+        self._inputs = [replace(read_footer(path), memory_bytes=job.memory_bytes) for path in job.inputs]
         self._first = self._inputs[0]
         for source in self._inputs:
             if not source.schema.equals(self._first.schema):

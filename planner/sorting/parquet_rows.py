@@ -12,10 +12,16 @@ from typing import Any, Final
 
 from planner.errors import BadInputError
 from planner.native import Progress
-from planner.sorting.arrow_library import arrow
+from planner.sorting.arrow_library import arrow, arrow_errors
 from planner.sorting.table_runs import Tables
 
 BATCH_ROWS: Final = 1 << 14
+_BATCH_BYTES: Final = 1 << 23
+"""Of rows that are so long on average that fewer than `BATCH_ROWS` are decoded at a time."""
+_ROW_COPIES: Final = 10
+"""How often a long row is in memory at most, as measured: pages, what pyarrow decodes, packed, taken and encoded."""
+_BESIDE_ROW_BYTES: Final = 150_000_000
+"""What Python and pyarrow take before."""
 
 
 @dataclass(frozen=True)
@@ -25,11 +31,58 @@ class ParquetInput:
     path: str
     metadata: Any
     schema: Any
+    memory_bytes: int | None = None
+    """What a row must fit into, with what sorting it takes."""
 
     def batches(self, groups: Sequence[int] | None = None, *, use_threads: bool = True) -> Iterator[Any]:
-        """Yield the rows of all row groups, or of some."""
-        with _opened(self.path, self.metadata) as file:
-            yield from file.iter_batches(BATCH_ROWS, row_groups=groups, use_threads=use_threads)
+        """Yield the rows of all row groups, or of some. Raises BadInputError that names the file."""
+        damaged = f"{self.path} is damaged or encrypted, or pyarrow cannot read it"
+        with _opened(self.path, self.metadata) as file, arrow_errors(damaged):
+            first_row = self._rows_before(groups)
+            for batch in file.iter_batches(self._batch_rows(), row_groups=groups, use_threads=use_threads):
+                self._require_rows_fit(batch, first_row)
+                first_row += batch.num_rows
+                yield batch
+
+    def _rows_before(self, groups: Sequence[int] | None) -> int:
+        """Return the number of the first row, from 1, of groups that follow one another."""
+        return 1 + sum(int(self.metadata.row_group(i).num_rows) for i in range(groups[0] if groups else 0))
+
+    def _batch_rows(self) -> int:
+        most_bytes = max((_bytes_per_row(self.metadata.row_group(i)) for i in range(self.metadata.num_row_groups)),
+                         default=0)  # fmt: skip
+        return max(min(BATCH_ROWS, int(_BATCH_BYTES // max(most_bytes, 1))), 1)
+
+    def _require_rows_fit(self, batch: Any, first_row: int) -> None:
+        if self.memory_bytes is None:
+            return
+        most_bytes = max(self.memory_bytes - _BESIDE_ROW_BYTES, 0) // _ROW_COPIES
+        if batch.nbytes <= most_bytes:
+            return
+        row, size = _longest_row(batch)
+        if size > most_bytes:
+            needed_mb = (size * _ROW_COPIES + _BESIDE_ROW_BYTES) // 1_000_000 + 1
+            raise BadInputError(
+                f"{self.path}: row {first_row + row} has {size} bytes, which with what sorting it takes do not fit into"
+                f" {self.memory_bytes} bytes of memory; give --memory of at least {needed_mb}MB"
+            )
+
+
+def _bytes_per_row(group: Any) -> float:
+    """Return how many bytes the rows of a row group take on average."""
+    return float(group.total_byte_size / max(group.num_rows, 1))
+
+
+def _longest_row(batch: Any) -> tuple[int, int]:
+    """Return the place and the bytes of a row that is longer than all others together, or of one that is long."""
+    first = 0
+    while batch.num_rows > 1:
+        half = batch.num_rows // 2
+        left, right = batch.slice(0, half), batch.slice(half)
+        if left.nbytes < right.nbytes:
+            first += half
+        batch = left if left.nbytes >= right.nbytes else right
+    return first, batch.nbytes
 
 
 def read_footer(path: str) -> ParquetInput:
@@ -40,13 +93,9 @@ def read_footer(path: str) -> ParquetInput:
 
 @contextmanager
 def _opened(path: str, metadata: Any) -> Iterator[Any]:
-    library, parquet = arrow(), arrow("pyarrow.parquet")
-    try:
+    parquet = arrow("pyarrow.parquet")
+    with arrow_errors(f"{path} is no Parquet file, or is damaged or encrypted"):
         file = parquet.ParquetFile(path, metadata=metadata, pre_buffer=False, buffer_size=1 << 20)
-    except (library.ArrowInvalid, OSError) as error:
-        if getattr(error, "errno", None):  # the system's, which names the file
-            raise
-        raise BadInputError(f"{path} is no Parquet file, or is damaged or encrypted: {error}") from error
     with file:
         yield file
 

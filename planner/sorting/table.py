@@ -7,7 +7,7 @@ from typing import Any
 
 from planner.errors import BadInputError
 from planner.native import core_errors
-from planner.sorting.arrow_library import arrow
+from planner.sorting.arrow_library import arrow, arrow_errors
 from planner.sorting.packed_rows import PackedBatch, PackedTable, Packing
 from planner.sorting.table_keys import ColumnKey, key_columns, parse_table_keys
 from planner.sorting.table_order import row_order
@@ -23,11 +23,11 @@ def sort_table(table: Any, *, keys: Sequence[str] | str) -> Any:
     >>> sort_table({"a": [2, None, 1]}, keys="a:desc").column("a").to_pylist()
     [2, 1, None]
 
-    Raises BadInputError for a key that is no column or has no order.
+    Raises BadInputError for a key that is no column or has no order, and for what pyarrow cannot take rows of.
     """
     whole = table if isinstance(table, arrow().Table) else arrow().table(table)
     parsed = parse_table_keys([keys] if isinstance(keys, str) else keys, whole.schema)
-    with core_errors():
+    with core_errors(), arrow_errors("cannot sort the table: pyarrow says"):
         return sorted_table(whole, parsed)
 
 

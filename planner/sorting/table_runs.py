@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, Final
 
-from planner.errors import IoFailureError
+from planner.errors import BadInputError, IoFailureError
 from planner.native import Progress
 from planner.sorting.arrow_library import arrow
 from planner.sorting.table import rows_at, sorted_table
@@ -88,6 +88,8 @@ class Runs:
     def _merged(self, runs: Sequence[Callable[[], Tables]]) -> Tables:
         """Sort rows while a thread reads those that come next."""
         for parts in ahead(self._cut(runs)):
+            if not parts:
+                raise BadInputError("--merge: an input is not sorted by these keys; --check says where")
             yield parts[0] if len(parts) == 1 else sorted_table(arrow().concat_tables(parts), self._keys)
 
     def _cut(self, runs: Sequence[Callable[[], Tables]]) -> Iterator[list[Any]]:

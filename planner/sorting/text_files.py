@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
@@ -153,7 +153,7 @@ def _paths(
         pipe.feed(joined(group, opened.order))
         opened.paths.append(pipe.path)
         opened.names[pipe.path] = group[0].name if len(group) == 1 else f"{group[0].name} and others"
-        firsts.append(0)
+        firsts.append(skipped[0])  # which errors count
     return firsts
 
 
@@ -203,9 +203,14 @@ def common_rows(csv: CsvColumns, rows: Mapping[str, FirstRow]) -> CommonRows:
             raise BadInputError(f"{name}: {_difference(row, first)} {first_name}; headers must be equal")
     return CommonRows(
         keys=tuple(parse_column_key(text, names, columns=len(first.values)) for text in csv.keys),
-        format=(csv.delimiter, QUOTE, len(first.values), first.ends_with_crlf),
+        format=(csv.delimiter, QUOTE, len(first.values), _ends_with_crlf(rows.values())),
         prologue=_ended(first.content) if csv.header else first.mark,
     )
+
+
+def _ends_with_crlf(rows: Iterable[FirstRow]) -> bool:
+    """Whether rows end with CRLF, as the first says that has an end: the only row of a file may lack its own."""
+    return next((row.ends_with_crlf for row in rows if row.content.endswith(b"\n")), False)
 
 
 def _difference(row: FirstRow, first: FirstRow) -> str:

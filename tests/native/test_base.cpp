@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <atomic>
 #include <stdexcept>
 
@@ -56,6 +57,18 @@ THREADED_TEST(buffers_are_zeroed_kept_and_moved) {
   moved.reserve_discarding(10'000'000);
   CHECK(moved.size() >= 10'000'000);
   CHECK_THROWS(too_little_memory, Buffer(std::size_t{1} << 60));
+}
+
+TEST(buffers_grow_and_keep_what_they_have) {
+  Buffer buffer;
+  for (const std::size_t bytes : {1'000, 100'000, 3'000'000, 50'000'000, 2'000}) {
+    const std::size_t before = buffer.size();
+    buffer.grow(bytes);
+    CHECK(buffer.size() >= std::max(bytes, before));
+    for (std::size_t place = 0; place < before; place += 999) CHECK(buffer.data()[place] == std::byte{7});
+    std::ranges::fill(buffer.first(buffer.size()), std::byte{7});
+  }
+  CHECK_THROWS(too_little_memory, buffer.grow(std::size_t{1} << 60));
 }
 
 TEST(progress_tells_and_is_told) {

@@ -207,3 +207,12 @@ def test_rows_out_of_order_are_found(tmp_path: Path) -> None:
     (tmp_path / "in").write_bytes(gzip.compress(b'n,x\n2,"a\nb"\n10,c\n9,d\n'))
     job = TextJob(inputs=(str(tmp_path / "in"),), csv=CsvColumns(keys=("n:int",)))
     assert check_text_file(job, Progress()) == (4, b"9,d")
+
+
+def test_the_only_row_of_a_file_gets_the_end_that_rows_of_others_have(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"2,x")
+    (tmp_path / "b").write_bytes(b"3,y\r\n1,z\r\n")
+    job = TextJob(inputs=(str(tmp_path / "a"), str(tmp_path / "b")), output=str(tmp_path / "out"),
+                  csv=CsvColumns(keys=("1:int",), header=False))  # fmt: skip
+    sort_text_files(job, Progress())
+    assert (tmp_path / "out").read_bytes() == b"1,z\r\n2,x\r\n3,y\r\n"

@@ -27,6 +27,10 @@ class Buffer {
   // Makes room for at least `bytes`. What was there is lost if the buffer has to grow, kept otherwise.
   void reserve_discarding(std::size_t bytes);
 
+  // Makes room for at least `bytes` and keeps what is there. The system moves pages, so nothing is there
+  // twice.
+  void grow(std::size_t bytes);
+
   // Touches every page now, with `threads` threads, so that nobody waits for the kernel later.
   void prefault(unsigned threads) noexcept;
 

@@ -19,6 +19,8 @@ class CsvFields {
   void split(std::span<const std::byte> row);
   // The value of a field, without quotes; until the next call.
   std::span<const std::byte> value(std::uint64_t column);
+  // Of a field as it is in the row.
+  std::size_t stored_bytes(std::uint64_t column) const noexcept { return raw(column).size(); }
 
  private:
   std::span<const std::byte> raw(std::uint64_t column) const noexcept;

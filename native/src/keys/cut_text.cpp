@@ -64,6 +64,14 @@ std::vector<TextRun> cut_records(std::span<const std::byte> text, std::uint64_t 
 
 }  // namespace
 
+std::size_t whole_lines_end(std::span<const std::byte> text, const KeyOrder& order) {
+  if (const auto quote = order.quote()) return whole_quoted_lines(text, *quote, flips_quotes(text, *quote));
+  if (order.record_bytes != 0) return text.size() - text.size() % order.record_bytes;
+  const std::string_view characters(reinterpret_cast<const char*>(text.data()), text.size());
+  const std::size_t last = characters.rfind(static_cast<char>(order.line_end));
+  return last == std::string_view::npos ? 0 : last + 1;
+}
+
 std::vector<TextRun> cut_text(std::span<const std::byte> text, const KeyOrder& order, unsigned threads) {
   if (order.csv) return cut_rows(text, order.csv->quote, threads);
   return order.record_bytes == 0 ? cut_lines(text, order.line_end) : cut_records(text, order.record_bytes);

@@ -94,6 +94,16 @@ void LineEncoder::append(std::span<const std::byte> line, GrowingBytes& to) {
   }
 }
 
+std::uint64_t LineEncoder::about_key_bytes(std::span<const std::byte> line) {
+  std::uint64_t bytes = 0;
+  if (fields_) fields_->split(line);
+  for (const auto& [key, translation] : parts_) {
+    if (key.kind != KeyKind::text && key.kind != KeyKind::version) continue;
+    bytes += fields_ ? fields_->stored_bytes(key.first_field) : extract_key(line, key, separator_).size();
+  }
+  return bytes;
+}
+
 void LineEncoder::append_key(std::span<const std::byte> key, const Part& part, GrowingBytes& to) {
   if (part.translation) key = translated(key, *part.translation);
   if (part.key.is_little_endian) key = turned_round(key);

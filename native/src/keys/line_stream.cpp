@@ -10,7 +10,7 @@
 namespace sortcore {
 
 LineStream::LineStream(TextInput input, const KeyOrder& order, std::size_t buffer_bytes,
-                       std::uint64_t first_row)
+                       std::uint64_t first_row, UnforeseenLines* unforeseen)
     : input_(std::move(input)),
       csv_(order.csv),
       row_(first_row),
@@ -19,6 +19,8 @@ LineStream::LineStream(TextInput input, const KeyOrder& order, std::size_t buffe
       record_bytes_(order.record_bytes),
       end_bytes_(order.end_bytes()),
       encoder_(order),
+      unforeseen_(unforeseen),
+      read_bytes_(input_.first_byte()),
       buffer_(buffer_bytes) {}
 
 bool LineStream::next() {
@@ -79,19 +81,49 @@ void LineStream::fail(const std::string& why) const {
 bool LineStream::read_on() {
   const std::size_t left = end_ - begin_;
   if (left + 2 >= buffer_.size()) {
-    Buffer larger(2 * buffer_.size());
-    std::memcpy(larger.data(), buffer_.data() + begin_, left);
-    buffer_ = std::move(larger);
-  } else if (left != 0) {
-    std::memmove(buffer_.data(), buffer_.data() + begin_, left);
+    if (unforeseen_ != nullptr) take_memory();
+    buffer_.grow(buffer_.size() + buffer_.size() / 4);
   }
+  if (left != 0 && begin_ != 0) std::memmove(buffer_.data(), buffer_.data() + begin_, left);
   begin_ = 0;
   end_ = left;
   const std::size_t wanted = buffer_.size() - 2 - end_;
   const std::size_t bytes = input_.read(buffer_.data() + end_, wanted);
   at_end_ = bytes < wanted;
   end_ += bytes;
+  read_bytes_ += bytes;
   return bytes != 0;
+}
+
+// Before the buffer grows: as if all of it was one line, whose keys are no longer than it.
+void LineStream::take_memory() {
+  const auto bytes_for = [this](std::uint64_t bytes) {
+    return unforeseen_->limits.merge_bytes(unforeseen_->limits.unread(0, bytes));
+  };
+  const std::uint64_t wanted = bytes_for(buffer_.size()) - taken_bytes_;
+  if (wanted > unforeseen_->left_bytes) {
+    const std::uint64_t offset = read_bytes_ - (end_ - begin_), bytes = rest_of_line();
+    const std::uint64_t others = unforeseen_->limits.most_unforeseen_bytes() - unforeseen_->left_bytes;
+    unforeseen_->limits.refuse(input_.path(), {offset, bytes, 0},
+                               unforeseen_->limits.needed_for_unforeseen(others + bytes_for(bytes)));
+  }
+  unforeseen_->left_bytes -= wanted;
+  taken_bytes_ += wanted;
+}
+
+// Reads on to the end of the line that is all of the buffer, and keeps nothing of it.
+std::uint64_t LineStream::rest_of_line() {
+  if (record_bytes_ != 0) return record_bytes_;
+  std::uint64_t bytes = end_ - begin_;
+  begin_ = 0;
+  const std::byte* behind = nullptr;
+  while (behind == nullptr) {
+    end_ = input_.read(buffer_.data(), buffer_.size());
+    if (end_ == 0) return bytes;
+    behind = find_end(0);
+    bytes += behind == nullptr ? end_ : static_cast<std::uint64_t>(behind - buffer_.data());
+  }
+  return bytes;
 }
 
 }  // namespace sortcore

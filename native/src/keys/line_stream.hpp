@@ -8,15 +8,24 @@
 #include <string>
 
 #include "keys/text_inputs.hpp"
+#include "keys/text_memory.hpp"
 #include "sortcore/buffer.hpp"
 #include "sortcore/keys/line_encoder.hpp"
 
 namespace sortcore {
 
+// Memory for the long lines of inputs of which nothing is known, all together.
+struct UnforeseenLines {
+  const LineLimits& limits;
+  std::uint64_t left_bytes;
+};
+
 class LineStream {
  public:
   // Takes `buffer_bytes` of memory, and more if a line is longer.
-  LineStream(TextInput input, const KeyOrder& order, std::size_t buffer_bytes, std::uint64_t first_row = 1);
+  // With `unforeseen` that takes from it, and throws Error(too_little_memory) where nothing is left.
+  LineStream(TextInput input, const KeyOrder& order, std::size_t buffer_bytes, std::uint64_t first_row = 1,
+             UnforeseenLines* unforeseen = nullptr);
 
   // Goes to the next line; false behind the last. What was there before is gone. Throws Error(bad_record)
   // with the path and the number of a row of CSV that is not as it must be.
@@ -35,6 +44,8 @@ class LineStream {
   const std::byte* find_end(std::size_t from);
   void end_last_line();
   void encode();
+  void take_memory();
+  std::uint64_t rest_of_line();
   [[noreturn]] void fail(const std::string& why) const;
 
   TextInput input_;
@@ -46,6 +57,9 @@ class LineStream {
   std::uint64_t record_bytes_;
   std::uint64_t end_bytes_;
   LineEncoder encoder_;
+  UnforeseenLines* unforeseen_;
+  std::uint64_t taken_bytes_ = 0;  // of what is for long lines
+  std::uint64_t read_bytes_;       // up to the end of what is in the buffer
   Buffer buffer_;
   std::size_t begin_ = 0;  // of what was not yet returned
   std::size_t end_ = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <mutex>
 #include <string_view>
 
 #include "keys/cut_text.hpp"
@@ -14,10 +15,8 @@ namespace sortcore {
 namespace {
 
 [[noreturn]] void throw_too_little() {
-  throw Error(
-      ErrorCode::too_little_memory,
-      "the memory given does not hold the keys of a megabyte of lines, or of one line that is longer; "
-      "give more memory");
+  throw Error(ErrorCode::too_little_memory,
+              "the memory given does not hold the places and keys of a megabyte of lines; give more memory");
 }
 
 KeyOrder opposite(KeyOrder order) {
@@ -28,13 +27,14 @@ KeyOrder opposite(KeyOrder order) {
 }  // namespace
 
 RunSorter::RunSorter(const KeyOrder& order, bool unique, unsigned threads, std::uint64_t most_lines,
-                     std::uint64_t first_row)
+                     std::uint64_t first_row, bool may_exceed)
     : order_(order),
       unique_(unique),
       backwards_(order.reversed && (order.is_whole_line() || order.whole_line_last)),
       threads_(threads),
       most_lines_(most_lines),
-      next_row_(first_row) {
+      next_row_(first_row),
+      may_exceed_(may_exceed) {
   if (backwards_) order_ = opposite(std::move(order_));
 }
 
@@ -43,7 +43,7 @@ std::size_t RunSorter::sort(std::span<const std::byte> text, std::uint64_t memor
   index_lines(text, memory_bytes, progress);
   if (order_.is_whole_line()) {
     order_by(by_string_, LineKeys(text.data(), places_.starts, places_.extent, {}), progress);
-  } else if (!order_without_keys(progress)) {
+  } else if (has_long_run() || !order_without_keys(progress)) {
     encode_keys(text.data(), memory_bytes, progress);
     order_by_keys(progress);
   }
@@ -52,6 +52,11 @@ std::size_t RunSorter::sort(std::span<const std::byte> text, std::uint64_t memor
   count_ = std::min(count_, most_lines_);
   add_up_chunks();
   return runs_.empty() ? 0 : runs_.back().first_byte + runs_.back().bytes;
+}
+
+// Whether a line is longer than a piece: its keys must not be made before it is known that they have room.
+bool RunSorter::has_long_run() const {
+  return std::ranges::any_of(runs_, [](const TextRun& run) { return run.bytes > 2 * cut_bytes; });
 }
 
 void RunSorter::order_by_keys(const Progress* progress) {
@@ -83,12 +88,12 @@ bool RunSorter::order_without_keys(const Progress* progress) {
   return true;
 }
 
-// Takes half of the lines as long as there are too many.
+// Takes half of the lines as long as there are too many; a piece is taken whole.
 void RunSorter::index_lines(std::span<const std::byte> text, std::uint64_t memory_bytes,
                             const Progress* progress) {
   constexpr std::uint64_t many = 1'000'000, key_start_bytes = sizeof(std::uint64_t);
   const std::uint64_t of_line = line_scratch_bytes(many, threads_) / many + key_start_bytes;
-  const std::uint64_t most_lines = std::clamp(memory_bytes / of_line, many / 64, max_records_in_memory);
+  std::uint64_t most_lines = std::clamp(memory_bytes / of_line, many / 64, max_records_in_memory);
   runs_ = cut_text(text, order_, threads_);
   while (true) {
     try {
@@ -98,27 +103,49 @@ void RunSorter::index_lines(std::span<const std::byte> text, std::uint64_t memor
         index_.build(text.data(), runs_, threads_, most_lines, progress, order_.line_end, order_.quote());
       break;
     } catch (const Error& error) {
-      if (error.code() != ErrorCode::too_little_memory || runs_.size() <= 1) throw;
-      runs_.resize(runs_.size() / 2);
+      if (error.code() != ErrorCode::too_little_memory || most_lines == max_records_in_memory) throw;
+      if (runs_.size() > 1)
+        runs_.resize(runs_.size() / 2);
+      else if (may_exceed_)
+        most_lines = max_records_in_memory;
+      else
+        throw_too_little();
     }
   }
   line_runs_.assign(index_.lines().begin(), index_.lines().end());
   places_ = {text.data(), index_.starts(), index_.extent(), order_.line_end, order_.end_bytes()};
 }
 
-// Each run of lines is encoded apart, and its keys then find their place; runs behind the first that finds
-// none wait for their turn.
+// Where not even the keys of the first piece have room, they are refused, or take what they need.
 void RunSorter::encode_keys(const std::byte* text, std::uint64_t memory_bytes, const Progress* progress) {
-  std::uint64_t lines = 0, most_bytes = 0;
+  std::uint64_t lines = 0, most_bytes = 0, longest = 0;
   for (const RecordRun& run : line_runs_) lines += run.records;
+  for (const TextRun& run : runs_) longest = std::max(longest, run.bytes);
   for (const KeyPart& part : order_.parts)
     most_bytes +=
         most_encoded_bytes(part.kind, index_.bytes()) + lines * (most_encoded_bytes(part.kind, 0) + 2);
   const std::uint64_t taken = line_scratch_bytes(lines, threads_) + 8 * lines;
   const std::uint64_t left = std::max<std::uint64_t>(memory_bytes - std::min(memory_bytes, taken), cut_bytes);
-  keys_.reserve_discarding(std::min(left, most_bytes + Buffer::huge_page_bytes));
+  const std::uint64_t copies = longest > cut_bytes ? LineLimits::key_copies * index_.bytes() : 0;
+  keys_.reserve_discarding(std::min(left, most_bytes + copies + Buffer::huge_page_bytes));
   key_starts_.memory.reserve_discarding((lines + line_runs_.size()) * sizeof(std::uint64_t));
+  if (line_runs_.empty()) return;
+  encode_runs(text, progress);
+  if (!line_runs_.empty()) return;
+  if (!may_exceed_) refuse_first_run();
+  runs_.assign(1, first_run_);
+  line_runs_.assign(1, index_.lines().front());
+  keys_.reserve_discarding(first_key_bytes_);
+  encode_runs(text, progress);
+}
+
+// Each run of lines is encoded apart, and its keys then find their place; runs behind the first that finds
+// none are left off, and wait for their turn.
+void RunSorter::encode_runs(const std::byte* text, const Progress* progress) {
+  first_run_ = runs_.front();
   key_bytes_ = 0;
+  std::uint64_t lines = 0;
+  for (const RecordRun& run : line_runs_) lines += run.records;
   std::atomic<std::size_t> first_left{line_runs_.size()}, next{0};
   run_parallel(useful_threads(lines, threads_), [&](unsigned) {
     LineEncoder encoder(order_);
@@ -131,7 +158,6 @@ void RunSorter::encode_keys(const std::byte* text, std::uint64_t memory_bytes, c
       }
     }
   });
-  if (first_left == 0 && !line_runs_.empty()) throw_too_little();
   line_runs_.resize(first_left);
   runs_.resize(first_left);
 }
@@ -146,6 +172,7 @@ bool RunSorter::encode_run(const std::byte* text, const RecordRun& run, LineEnco
   for (std::uint64_t line = run.first_record; line < end; ++line) {
     starts[line] = keys.size();
     try {
+      if (!has_room_to_encode(lines[line], encoder)) return false;
       encoder.append(lines[line], keys);
     } catch (const Error& error) {
       fail_at(line, run, error.what());
@@ -156,10 +183,41 @@ bool RunSorter::encode_run(const std::byte* text, const RecordRun& run, LineEnco
   }
   starts[end] = keys.size();
   const std::uint64_t place = key_bytes_.fetch_add(keys.size());
-  if (place + keys.size() > keys_.size()) return false;
+  if (place + keys.size() > keys_.size()) {
+    if (run.first_record == 0) first_key_bytes_ = keys.size();
+    return false;
+  }
   std::memcpy(keys_.data() + place, keys.bytes().data(), keys.size());
   for (std::uint64_t line = run.first_record; line <= end; ++line) starts[line] += place;
   return true;
+}
+
+// What is made of a long line on the way to its keys counts as if it were kept.
+bool RunSorter::has_room_to_encode(std::span<const std::byte> line, LineEncoder& encoder) {
+  if (line.size() <= cut_bytes || may_exceed_) return true;
+  const std::uint64_t bytes = (LineLimits::key_copies - 1) * encoder.about_key_bytes(line);
+  return key_bytes_.fetch_add(bytes) + bytes <= keys_.size();
+}
+
+void RunSorter::refuse_first_run() const {
+  const RecordRun& run = index_.lines().front();
+  LineEncoder encoder(order_);
+  for (std::uint64_t line = run.first_record; line < run.first_record + run.records; ++line)
+    if (texts()[line].size() > cut_bytes)
+      throw KeysTooLong{{places_.starts[line], texts()[line].size(), encoder.about_key_bytes(texts()[line])}};
+  throw_too_little();
+}
+
+// Of those that a stream of a merge may have no room for in its buffer.
+LongLine RunSorter::heaviest_line() const {
+  LineEncoder encoder(order_);
+  LongLine heaviest;
+  for (const std::uint32_t line : long_lines_) {
+    const auto text = texts()[line];
+    const LongLine found{places_.starts[line], text.size(), encoder.about_key_bytes(text)};
+    if (found.bytes + found.key_bytes > heaviest.bytes + heaviest.key_bytes) heaviest = found;
+  }
+  return heaviest;
 }
 
 // Throws for the first line that is not as it must be.
@@ -217,6 +275,8 @@ std::uint64_t RunSorter::keep_first_of_equals(std::span<std::uint32_t> lines) co
 
 void RunSorter::add_up_chunks() {
   constexpr std::uint64_t lines_ahead = 32;
+  std::mutex mutex;
+  long_lines_.clear();
   const std::uint64_t chunks = (count_ + lines_per_chunk - 1) / lines_per_chunk;
   begins_.assign(chunks + 1, 0);
   for_each_in_parallel(chunks, useful_threads(count_, threads_), [&](std::uint64_t chunk) {
@@ -224,7 +284,11 @@ void RunSorter::add_up_chunks() {
     std::uint64_t bytes = 0;
     for (std::uint64_t i = chunk * lines_per_chunk; i < end; ++i) {
       if (i + lines_ahead < end) __builtin_prefetch(places_.starts + sorted_[i + lines_ahead]);
-      bytes += places_.bytes(sorted_[i]);
+      const std::uint64_t of_line = places_.bytes(sorted_[i]);
+      bytes += of_line;
+      if (of_line < long_line_bytes) continue;
+      const std::lock_guard lock(mutex);
+      long_lines_.push_back(sorted_[i]);
     }
     begins_[chunk + 1] = bytes;
   });

@@ -10,6 +10,7 @@
 
 #include "keys/encoded_lines.hpp"
 #include "keys/key_then_line.hpp"
+#include "keys/text_memory.hpp"
 #include "lines/line_gather.hpp"
 #include "lines/line_index.hpp"
 #include "lines/line_keys.hpp"
@@ -21,18 +22,25 @@
 
 namespace sortcore {
 
+// Thrown for a long line whose keys have no room beside the text, where that is; no memory was taken for
+// them.
+struct KeysTooLong {
+  LongLine line;
+};
+
 // Equal keys keep their order. Of an order that is reversed as a whole the opposite is sorted and read
 // backwards.
 class RunSorter {
  public:
   // With `unique` the first of lines with equal keys is kept; in the end the first `most_lines` of all.
+  // `may_exceed` says whether a long line may have keys that take more memory than there is.
   RunSorter(const KeyOrder& order, bool unique, unsigned threads, std::uint64_t most_lines = UINT64_MAX,
-            std::uint64_t first_row = 1);
+            std::uint64_t first_row = 1, bool may_exceed = false);
 
   // Sorts whole lines from the beginning of `text`, whose last may lack its end: all, or as many as
   // `memory_bytes` are enough for beside the text. Returns their bytes. `text` must stay until the last
-  // `gather`. Throws Error(too_little_memory) where that is less than a megabyte of lines, Error(bad_record)
-  // for a row of CSV by its number, from `first_row` on over all calls.
+  // `gather`. Throws Error(too_little_memory) where that is less than a megabyte of lines, KeysTooLong
+  // for a longer line, Error(bad_record) for a row of CSV by its number, from `first_row` on over all calls.
   std::size_t sort(std::span<const std::byte> text, std::uint64_t memory_bytes, const Progress* progress);
 
   std::uint64_t lines() const noexcept { return count_; }
@@ -40,14 +48,21 @@ class RunSorter {
   std::uint64_t bytes() const noexcept { return begins_.empty() ? 0 : begins_.back(); }
   // Fills `out` with the sorted text from byte `from` on; threads may call at once.
   void gather(std::uint64_t from, std::span<std::byte> out) const;
+  // Of the sorted lines of a quarter of a megabyte and more that which takes most memory when it is merged;
+  // of no bytes if there is none.
+  LongLine heaviest_line() const;
 
  private:
-  static constexpr std::uint64_t lines_per_chunk = 4096;
+  static constexpr std::uint64_t lines_per_chunk = 4096, long_line_bytes = 1 << 18;
 
   void index_lines(std::span<const std::byte> text, std::uint64_t memory_bytes, const Progress* progress);
   void encode_keys(const std::byte* text, std::uint64_t memory_bytes, const Progress* progress);
   void order_by_keys(const Progress* progress);
   bool order_without_keys(const Progress* progress);
+  void encode_runs(const std::byte* text, const Progress* progress);
+  bool has_long_run() const;
+  bool has_room_to_encode(std::span<const std::byte> line, LineEncoder& encoder);
+  [[noreturn]] void refuse_first_run() const;
   bool encode_run(const std::byte* text, const RecordRun& run, LineEncoder& encoder, GrowingBytes& keys);
   void find_wrong_line() const;
   [[noreturn]] void fail_at(std::uint64_t line, const RecordRun& run, const std::string& why) const;
@@ -72,18 +87,22 @@ class RunSorter {
   unsigned threads_;
   std::uint64_t most_lines_;
   std::uint64_t next_row_;
+  bool may_exceed_;
   std::vector<TextRun> runs_;
   LineIndex index_;
   std::vector<RecordRun> line_runs_;
   Buffer keys_;
   Starts key_starts_;
   std::atomic<std::uint64_t> key_bytes_{0};
+  TextRun first_run_{};
+  std::uint64_t first_key_bytes_ = 0;  // of that, if there was no room for them
   LinePlaces places_{};
   Ordering<LineKeys> by_string_;  // whole lines, or keys alone
   Ordering<KeyThenLine> by_both_;
   Ordering<EncodedLines> by_entry_;  // keys of which entries tell nearly all
   std::uint32_t* sorted_ = nullptr;
   std::uint64_t count_ = 0;
+  std::vector<std::uint32_t> long_lines_;
   std::vector<std::uint64_t> begins_;  // of each chunk of lines in the sorted text
 };
 

@@ -1,20 +1,19 @@
 #include "sortcore/keys/sort_text.hpp"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <cstring>
 #include <memory>
-#include <string_view>
 #include <utility>
 
 #include "io/descriptors.hpp"
-#include "keys/ended_lines.hpp"
+#include "keys/cut_text.hpp"
 #include "keys/merge_lines.hpp"
 #include "keys/run_sorter.hpp"
 #include "keys/sorted_runs.hpp"
 #include "keys/text_inputs.hpp"
+#include "keys/text_memory.hpp"
 #include "keys/text_output.hpp"
+#include "lines/quoted_lines.hpp"
 #include "sortcore/error.hpp"
 #include "sortcore/external/external_plan.hpp"
 #include "sortcore/io/input_mapping.hpp"
@@ -36,56 +35,6 @@ KeyOrder settled(KeyOrder order, bool unique) {
   return order;
 }
 
-// What is taken however few lines there are: work space of the threads, blocks to write, rounding to huge
-// pages.
-std::uint64_t fixed_bytes(unsigned threads) {
-  constexpr std::uint64_t block_bytes = std::uint64_t{1} << 20, buffers = 4;
-  return line_scratch_bytes(0, threads) + threads * 4 * block_bytes + buffers * Buffer::huge_page_bytes;
-}
-
-// How many bytes of text fit into memory beside what sorting them takes, as the first lines tell.
-std::uint64_t text_bytes_for(std::span<const std::byte> head, const KeyOrder& order,
-                             std::uint64_t memory_bytes, unsigned threads) {
-  constexpr std::uint64_t spare_share = 10, many = 1'000'000;
-  memory_bytes -= std::min(fixed_bytes(threads), memory_bytes / 2);
-  LineEncoder encoder(order);
-  GrowingBytes keys;
-  std::uint64_t lines = 1;
-  try {
-    for (auto rest = head; !rest.empty(); ++lines) {
-      const auto line = take_ended_line(rest, order);
-      if (!line) break;
-      encoder.append(*line, keys);
-    }
-  } catch (const Error&) {  // the sort will say which row is wrong
-  }
-  const std::uint64_t of_line = line_scratch_bytes(many, threads) / many + 2 * sizeof(std::uint64_t);
-  const std::uint64_t beside = lines * of_line + keys.size();
-  const std::uint64_t whole = std::max<std::uint64_t>(head.size(), 1) + beside + beside / spare_share;
-  const double share = static_cast<double>(head.size()) / static_cast<double>(whole);
-  return std::max<std::uint64_t>(static_cast<std::uint64_t>(share * static_cast<double>(memory_bytes)),
-                                 2 * head_bytes);
-}
-
-// Nothing for what is no regular file: a pipe must not be opened twice.
-std::optional<std::uint64_t> regular_bytes(const std::string& path) {
-  struct stat status{};
-  if (path == "-" || ::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
-  return static_cast<std::uint64_t>(status.st_size);
-}
-
-// With an end for every last line.
-std::optional<std::uint64_t> total_bytes(const std::vector<TextSource>& sources) {
-  constexpr std::uint64_t longest_end = 2;
-  std::uint64_t total = 0;
-  for (const TextSource& source : sources) {
-    const auto bytes = regular_bytes(source.path);
-    if (!bytes) return std::nullopt;
-    total += *bytes - std::min(*bytes, source.first_byte) + longest_end;
-  }
-  return total;
-}
-
 class TextSort {
  public:
   TextSort(const TextSortRequest& request, Progress* progress)
@@ -94,8 +43,10 @@ class TextSort {
         memory_bytes_(std::max(request.memory_bytes == 0 ? default_memory_bytes() : request.memory_bytes,
                                least_memory_bytes)),
         threads_(resolve_threads(request.threads)),
+        limits_(request.order, request.unique, memory_bytes_, threads_),
         output_(request.output, request.durability, scratch_directory()),
-        runs_(request.order, merge_settings()) {}
+        runs_(request.order, limits_, merge_settings()),
+        inputs_(request.inputs, request.order) {}
 
   TextSortReport run() {
     const auto total = total_bytes(request_.inputs).value_or(0);
@@ -108,6 +59,8 @@ class TextSort {
       merge();
     } else {
       sort();
+      sorter_.reset();  // as what was read is gone, too, lines that are merged have all the memory
+      if (report_.runs != 0) merge();
     }
     report_.spilled_bytes = runs_.packing().spilled_bytes;
     report_.packed_bytes = runs_.packing().packed_bytes;
@@ -131,7 +84,8 @@ class TextSort {
                            request_.unique,
                            request_.most_lines,
                            threads_,
-                           request_.first_row};
+                           request_.first_row,
+                           request_.lines_may_exceed_memory};
     settings.free_descriptors = std::min(free_descriptors(), settings.free_descriptors);
     if (settings.directories.empty()) settings.directories.push_back(scratch_directory());
     if (settings.most_merged == 0)
@@ -140,18 +94,18 @@ class TextSort {
   }
 
   void sort() {
-    JoinedInputs inputs(request_.inputs, request_.order);
     sorter_ = std::make_unique<RunSorter>(request_.order, request_.unique, threads_, request_.most_lines,
-                                          request_.first_row);
+                                          request_.first_row, request_.lines_may_exceed_memory);
     Buffer head(head_bytes + 1);
-    const std::size_t have = inputs.read(head.data(), head_bytes, 1);
+    const std::size_t have = inputs_.read(head.data(), head_bytes, 1);
     const auto first = std::as_const(head).first(have);
     const std::uint64_t most_bytes = text_bytes_for(first, request_.order, memory_bytes_, threads_);
-    if (inputs.at_end())
+    text_share_ = static_cast<double>(most_bytes) / static_cast<double>(memory_bytes_);
+    if (inputs_.at_end())
       return write_last(first, memory_bytes_ - std::min<std::uint64_t>(memory_bytes_, have));
     const auto total = total_bytes(request_.inputs);
     if (total && *total <= most_bytes && request_.inputs.size() == 1 && !needs_crlf()) return sort_mapped();
-    sort_read(inputs, first, std::min(most_bytes, total.value_or(most_bytes) + head_bytes));
+    sort_read(first, std::min(most_bytes, total.value_or(most_bytes) + head_bytes));
   }
 
   // A row that lacks an end of two bytes gets it when it is read, not where it is mapped.
@@ -173,38 +127,61 @@ class TextSort {
     mapping.check();
   }
 
-  void sort_read(JoinedInputs& inputs, std::span<const std::byte> head, std::uint64_t most_bytes) {
+  void sort_read(std::span<const std::byte> head, std::uint64_t most_bytes) {
     Buffer text(most_bytes + 1);
     std::memcpy(text.data(), head.data(), head.size());
     std::size_t have = head.size();
     while (true) {
-      const std::size_t more = inputs.read(text.data() + have, most_bytes - have, threads_);
+      const std::size_t more = inputs_.read(text.data() + have, most_bytes - have, threads_);
       add_progress(progress_, more);
       have += more;
-      auto rest = std::as_const(text).first(inputs.at_end() ? have : whole_lines_end(text, have));
-      if (rest.empty()) {  // a line longer than all memory is sorted in what there is
-        Buffer larger(2 * most_bytes + 1);
-        std::memcpy(larger.data(), text.data(), have);
-        text = std::move(larger);
-        most_bytes *= 2;
+      auto rest = std::as_const(text).first(
+          inputs_.at_end() ? have : whole_lines_end(text.first(have), request_.order));
+      if (rest.empty()) {
+        most_bytes = more_than(most_bytes, text, have);
+        text.grow(most_bytes + 1);
         continue;
       }
-      if (write_or_spill(rest, memory_bytes_ - std::min(memory_bytes_, most_bytes), inputs.at_end())) return;
+      if (write_or_spill(rest, memory_bytes_ - std::min(memory_bytes_, most_bytes), inputs_.at_end())) return;
       const auto begin = static_cast<std::size_t>(rest.data() - text.data());
       std::memmove(text.data(), text.data() + begin, have - begin);
       have -= begin;
     }
   }
 
-  std::size_t whole_lines_end(const Buffer& text, std::size_t have) const {
-    if (const auto quote = request_.order.quote()) {
-      const auto all = text.first(have);
-      return whole_quoted_lines(all, *quote, flips_quotes(all, *quote));
+  // Returns how much text may be read where a line is longer than `most_bytes`, if any more may.
+  std::uint64_t more_than(std::uint64_t most_bytes, Buffer& text, std::size_t have) {
+    const std::uint64_t wanted = most_bytes + most_bytes / 2;
+    if (request_.lines_may_exceed_memory) return wanted;
+    if (most_bytes < limits_.most_text_bytes()) return std::min(wanted, limits_.most_text_bytes());
+    const std::uint64_t bytes = line_bytes(text, have);
+    refuse(limits_.unread(0, bytes));
+  }
+
+  // Reads on to the end of the line that is all of `text`. Nothing that was read is kept.
+  std::uint64_t line_bytes(Buffer& text, std::size_t have) {
+    if (request_.order.record_bytes != 0) return request_.order.record_bytes;
+    const auto quote = request_.order.quote();
+    bool is_within = quote && flips_quotes(text.first(have), *quote);
+    std::uint64_t bytes = have;
+    while (!inputs_.at_end()) {
+      const std::byte* const begin = text.data();
+      const std::byte* const end = begin + inputs_.read(text.data(), text.size() - 1, threads_);
+      throw_if_cancelled(progress_);
+      const std::byte* const behind = quote ? find_quoted_end(begin, end, *quote, is_within)
+                                            : std::find(begin, end, request_.order.line_end);
+      if (behind != nullptr && behind != end) return bytes + static_cast<std::uint64_t>(behind - begin);
+      bytes += static_cast<std::uint64_t>(end - begin);
     }
-    if (request_.order.record_bytes != 0) return have - have % request_.order.record_bytes;
-    const std::string_view characters(reinterpret_cast<const char*>(text.data()), have);
-    const std::size_t last = characters.rfind(static_cast<char>(request_.order.line_end));
-    return last == std::string_view::npos ? 0 : last + 1;
+    return bytes;
+  }
+
+  // `line` begins so far behind what was sorted last.
+  [[noreturn]] void refuse(LongLine line) const {
+    const std::uint64_t needed_bytes = limits_.needed_to_sort(line, text_share_);
+    const TextSource place = inputs_.place_of(sorted_bytes_ + line.offset);
+    line.offset = place.first_byte;
+    limits_.refuse(place.path, line, needed_bytes);
   }
 
   // The first lines tell whether LZ4 makes them smaller; records are packed only if that is asked for.
@@ -214,21 +191,30 @@ class TextSort {
     runs_.pack(choose_packing(request_.spill, lz4, packed_share(first, is_sample ? lz4 : nullptr)));
   }
 
-  // Takes off `rest` what it sorts. Returns true when all is written.
+  std::size_t sort_some(std::span<const std::byte> text, std::uint64_t memory_bytes) {
+    try {
+      return sorter_->sort(text, memory_bytes, progress_);
+    } catch (const KeysTooLong& keys) {
+      refuse(keys.line);
+    }
+  }
+
+  // Takes off `rest` what it sorts. Returns true when all is written, or in runs.
   bool write_or_spill(std::span<const std::byte>& rest, std::uint64_t memory_bytes, bool is_end) {
-    const std::size_t sorted = sorter_->sort(rest, memory_bytes, progress_);
+    const std::size_t sorted = sort_some(rest, memory_bytes);
     if (is_end && sorted == rest.size() && report_.runs == 0) {
       write_sorted();
       return true;
     }
     if (report_.runs == 0) choose_packing_of(rest.first(std::min(rest.size(), head_bytes)));
-    runs_.add(*sorter_, progress_);
+    LongLine longest = sorter_->heaviest_line();
+    const TextSource place = inputs_.place_of(sorted_bytes_ + longest.offset);
+    longest.offset = place.first_byte;
+    runs_.add(*sorter_, {place.path, longest}, progress_);
     ++report_.runs;
     rest = rest.subspan(sorted);
-    if (!is_end || !rest.empty()) return false;
-    sorter_.reset();
-    merge();
-    return true;
+    sorted_bytes_ += sorted;
+    return is_end && rest.empty();
   }
 
   void merge() {
@@ -258,8 +244,12 @@ class TextSort {
   Progress* progress_;
   std::uint64_t memory_bytes_;
   unsigned threads_;
+  LineLimits limits_;
   TextOutput output_;
   SortedRuns runs_;
+  JoinedInputs inputs_;
+  std::uint64_t sorted_bytes_ = 0;  // of the joined inputs
+  double text_share_ = 0;           // of the memory
   std::unique_ptr<RunSorter> sorter_;
   TextSortReport report_;
 };
@@ -278,7 +268,7 @@ void find_wrong_row(const TextSortRequest& request) {
 }  // namespace
 
 std::string sorted_text(std::span<const std::byte> text, const KeyOrder& order, bool unique) {
-  RunSorter sorter(settled(order, unique), unique, 1);
+  RunSorter sorter(settled(order, unique), unique, 1, UINT64_MAX, 1, true);
   sorter.sort(text, UINT64_MAX, nullptr);
   std::string sorted(sorter.bytes(), '\0');
   sorter.gather(0, std::as_writable_bytes(std::span(sorted)));

@@ -16,8 +16,9 @@ constexpr std::size_t fewest_merged = 2;
 
 }  // namespace
 
-SortedRuns::SortedRuns(const KeyOrder& order, MergeSettings settings)
+SortedRuns::SortedRuns(const KeyOrder& order, const LineLimits& limits, MergeSettings settings)
     : order_(order),
+      limits_(limits),
       settings_(std::move(settings)),
       packing_(std::make_unique<RunPacking>(PackingChoice{}, settings_.threads)) {
   settings_.free_descriptors = std::max(settings_.free_descriptors, fewest_merged + beside_merged);
@@ -40,8 +41,18 @@ void SortedRuns::pack(const PackingChoice& choice) {
   packing_ = std::make_unique<RunPacking>(choice, settings_.threads);
 }
 
-void SortedRuns::add(const RunSorter& sorted, const Progress* progress) {
+// Two at least must be merged at once, and these may be any two.
+void SortedRuns::require_mergeable(const SpilledLine& longest) {
+  const std::uint64_t bytes = limits_.merge_bytes(longest.line), both = bytes + longest_bytes_;
+  longest_bytes_ = std::max(longest_bytes_, bytes);
+  if (both > limits_.most_merge_bytes())
+    limits_.refuse(longest.path, longest.line, limits_.needed_to_merge(both));
+}
+
+void SortedRuns::add(const RunSorter& sorted, const SpilledLine& longest, const Progress* progress) {
+  if (longest.line.bytes != 0 && !settings_.lines_may_exceed_memory) require_mergeable(longest);
   Input input = new_scratch();
+  input.long_bytes = limits_.merge_bytes(longest.line);
   const auto gather = [&](std::uint64_t from, std::span<std::byte> out) { sorted.gather(from, out); };
   if (input.run) {
     input.run->fill(sorted.bytes(), settings_.threads, gather, progress);
@@ -56,28 +67,40 @@ void SortedRuns::add(const RunSorter& sorted, const Progress* progress) {
 }
 
 std::uint64_t SortedRuns::merge(TextOutput& output, const Progress* progress) {
-  while (inputs_.size() > settings_.most_merged) inputs_ = grouped(std::move(inputs_), progress);
+  while (group_size(inputs_) < inputs_.size()) inputs_ = grouped(std::move(inputs_), progress);
   return merge_some(inputs_, output, progress);
+}
+
+// How many of the first inputs are merged at once: as many as memory has room for with their longest lines,
+// but two.
+std::size_t SortedRuns::group_size(std::span<const Input> inputs) const {
+  const std::size_t most = std::min(settings_.most_merged, inputs.size());
+  std::uint64_t bytes = 0;
+  std::size_t size = 0;
+  for (; size < most; ++size) {
+    bytes += inputs[size].long_bytes;
+    if (size >= fewest_merged && bytes > limits_.most_merge_bytes()) break;
+  }
+  return size;
 }
 
 // Merges neighbours, so that equal lines keep their order. Where results would take too many descriptors they
 // become one before there are more.
 std::vector<SortedRuns::Input> SortedRuns::grouped(std::vector<Input> inputs, const Progress* progress) {
   std::vector<Input> merged;
-  for (std::size_t first = 0; first < inputs.size(); first += settings_.most_merged) {
+  for (std::size_t first = 0, size = 0; first < inputs.size(); first += size) {
+    size = group_size(std::span(inputs).subspan(first));
     if (merged.size() + settings_.most_merged + beside_merged > settings_.free_descriptors) {
       while (merged.size() > 1) merged = grouped(std::move(merged), progress);
     }
-    merged.push_back(merged_group(inputs, first, progress));
+    merged.push_back(merged_group(std::span(inputs).subspan(first, size), progress));
   }
   return merged;
 }
 
-// Of up to `most_merged` inputs.
-SortedRuns::Input SortedRuns::merged_group(std::vector<Input>& inputs, std::size_t first,
-                                           const Progress* progress) {
+SortedRuns::Input SortedRuns::merged_group(std::span<Input> group, const Progress* progress) {
   Input input = new_scratch();
-  const auto group = std::span(inputs).subspan(first, std::min(settings_.most_merged, inputs.size() - first));
+  for (const Input& part : group) input.long_bytes = std::max(input.long_bytes, part.long_bytes);
   if (input.run) {
     TextOutput output(*input.run);
     merge_some(group, output, progress);
@@ -95,14 +118,20 @@ TextInput SortedRuns::opened(Input& input) {
 
 std::uint64_t SortedRuns::merge_some(std::span<Input> inputs, TextOutput& output, const Progress* progress) {
   constexpr std::uint64_t least_bytes = 64 << 10, most_bytes = 4 << 20;
-  const std::uint64_t for_each = settings_.memory_bytes / 2 / std::max<std::size_t>(inputs.size(), 1);
+  std::uint64_t long_bytes = 0;
+  for (const Input& input : inputs) long_bytes += input.long_bytes;
+  const std::uint64_t left = settings_.memory_bytes - std::min(long_bytes, limits_.most_merge_bytes());
+  const std::uint64_t for_each = left / 2 / std::max<std::size_t>(inputs.size(), 1);
   const std::uint64_t to_unpack = packing_->choice().packing == Packing::never
                                       ? 0
                                       : std::min<std::uint64_t>(for_each, RunFile::reading_bytes);
   const std::uint64_t buffer_bytes = std::clamp(for_each - to_unpack, least_bytes, most_bytes);
   std::vector<LineStream> streams;
+  UnforeseenLines unforeseen{limits_, limits_.most_unforeseen_bytes()};
   for (Input& input : inputs) {
-    streams.emplace_back(opened(input), order_, buffer_bytes, settings_.first_row);
+    const bool is_limited = !input.run && input.scratch.empty() && !settings_.lines_may_exceed_memory;
+    streams.emplace_back(opened(input), order_, buffer_bytes, settings_.first_row,
+                         is_limited ? &unforeseen : nullptr);
     input.scratch.clear();  // its space is free as soon as it has been read
   }
   return merge_lines(streams, order_, {settings_.unique, settings_.most_lines}, output, progress);

@@ -10,10 +10,18 @@
 #include "keys/line_stream.hpp"
 #include "keys/run_file.hpp"
 #include "keys/run_sorter.hpp"
+#include "keys/text_memory.hpp"
 #include "keys/text_output.hpp"
 #include "sortcore/io/file.hpp"
 
 namespace sortcore {
+
+// The line of a run that takes most memory when it is merged, in the input that had it; of no bytes if none
+// is long.
+struct SpilledLine {
+  std::string path;
+  LongLine line;
+};
 
 struct MergeSettings {
   std::vector<std::string> directories;  // take turns
@@ -23,6 +31,7 @@ struct MergeSettings {
   std::uint64_t most_lines = UINT64_MAX;
   unsigned threads = 1;
   std::uint64_t first_row = 1;  // of sorted inputs
+  bool lines_may_exceed_memory = false;
   std::size_t free_descriptors = 512;
 };
 
@@ -30,9 +39,10 @@ struct MergeSettings {
 class SortedRuns {
  public:
   // Merges no more at once than there are descriptors for.
-  SortedRuns(const KeyOrder& order, MergeSettings settings);
+  SortedRuns(const KeyOrder& order, const LineLimits& limits, MergeSettings settings);
 
-  void add(const RunSorter& sorted, const Progress* progress);
+  // Throws Error(too_little_memory) for a line that cannot be merged with those of runs before.
+  void add(const RunSorter& sorted, const SpilledLine& longest, const Progress* progress);
   void add(const TextSource& sorted_input) { inputs_.push_back({sorted_input, {}, {}}); }
   // Merges them all. Returns the lines written.
   std::uint64_t merge(TextOutput& output, const Progress* progress);
@@ -45,14 +55,19 @@ class SortedRuns {
     TextSource source;
     std::vector<File> scratch;     // one, or none
     std::unique_ptr<RunFile> run;  // instead, where runs may be packed
+    std::uint64_t long_bytes = 0;  // what its longest line takes in a merge
   };
+  void require_mergeable(const SpilledLine& longest);
+  std::size_t group_size(std::span<const Input> inputs) const;
   Input new_scratch();
   std::vector<Input> grouped(std::vector<Input> inputs, const Progress* progress);
-  Input merged_group(std::vector<Input>& inputs, std::size_t first, const Progress* progress);
+  Input merged_group(std::span<Input> group, const Progress* progress);
   static TextInput opened(Input& input);
   std::uint64_t merge_some(std::span<Input> inputs, TextOutput& output, const Progress* progress);
 
   KeyOrder order_;
+  LineLimits limits_;
+  std::uint64_t longest_bytes_ = 0;  // what the longest line so far takes in a merge
   MergeSettings settings_;
   std::unique_ptr<RunPacking> packing_;
   std::vector<Input> inputs_;

@@ -25,11 +25,30 @@ constexpr std::size_t most_per_call = std::size_t{1} << 30;
 
 }  // namespace
 
+std::optional<std::uint64_t> regular_bytes(const std::string& path) {
+  struct stat status{};
+  if (path == "-" || ::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
+  return static_cast<std::uint64_t>(status.st_size);
+}
+
+std::optional<std::uint64_t> total_bytes(const std::vector<TextSource>& sources) {
+  constexpr std::uint64_t longest_end = 2;
+  std::uint64_t total = 0;
+  for (const TextSource& source : sources) {
+    const auto bytes = regular_bytes(source.path);
+    if (!bytes) return std::nullopt;
+    total += *bytes - std::min(*bytes, source.first_byte) + longest_end;
+  }
+  return total;
+}
+
 TextInput::TextInput(const TextSource& source)
     : path_(source.path),
+      first_byte_(source.first_byte),
       descriptor_(path_ == "-" ? STDIN_FILENO : ::open(path_.c_str(), O_RDONLY | O_CLOEXEC)) {
   if (descriptor_ < 0) fail("open failed", path_, errno);
-  if (source.first_byte != 0 && ::lseek(descriptor_, static_cast<off_t>(source.first_byte), SEEK_SET) < 0)
+  if (source.first_byte != 0 && ::lseek(descriptor_, static_cast<off_t>(source.first_byte), SEEK_SET) < 0 &&
+      errno != ESPIPE)
     fail("read failed", path_, errno);
 #ifdef POSIX_FADV_SEQUENTIAL
   ::posix_fadvise(descriptor_, 0, 0, POSIX_FADV_SEQUENTIAL);
@@ -45,6 +64,7 @@ TextInput::TextInput(std::unique_ptr<RunFile> run) : path_(run->path()), run_(st
 
 TextInput::TextInput(TextInput&& other) noexcept
     : path_(std::move(other.path_)),
+      first_byte_(other.first_byte_),
       run_(std::move(other.run_)),
       descriptor_(std::exchange(other.descriptor_, -1)) {}
 
@@ -139,7 +159,10 @@ std::size_t JoinedInputs::read(std::byte* into, std::size_t most, unsigned threa
   std::size_t have = 0;
   const std::size_t spare = csv_ ? 1 : 0;  // for an end of two bytes
   while (have + spare < most && !at_end()) {
-    if (!open_) open_.emplace(sources_[next_++]);
+    if (!open_) {
+      begins_.push_back(joined_bytes_ + have);
+      open_.emplace(sources_[next_++]);
+    }
     const std::size_t wanted = most - have - spare;
     const std::size_t bytes = open_->read(into + have, wanted, threads);
     watch_quotes({into + have, bytes});
@@ -152,7 +175,14 @@ std::size_t JoinedInputs::read(std::byte* into, std::size_t most, unsigned threa
     input_bytes_ = 0;
     open_.reset();
   }
+  joined_bytes_ += have;
   return have;
+}
+
+TextSource JoinedInputs::place_of(std::uint64_t offset) const {
+  const auto behind = std::ranges::upper_bound(begins_, offset);
+  const auto input = static_cast<std::size_t>(behind - begins_.begin()) - 1;
+  return {sources_[input].path, sources_[input].first_byte + offset - begins_[input]};
 }
 
 }  // namespace sortcore

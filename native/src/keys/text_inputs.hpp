@@ -16,6 +16,11 @@
 
 namespace sortcore {
 
+// Nothing for what is no regular file: a pipe must not be opened twice.
+std::optional<std::uint64_t> regular_bytes(const std::string& path);
+// Of all, with an end for every last line.
+std::optional<std::uint64_t> total_bytes(const std::vector<TextSource>& sources);
+
 // A descriptor open for reading; that of standard input is not closed. Errors are Error(io) with the path.
 class TextInput {
  public:
@@ -34,12 +39,15 @@ class TextInput {
   // What is left of a regular file.
   std::optional<std::uint64_t> size_left() const;
   const std::string& path() const noexcept { return path_; }
+  // Where it began to be read.
+  std::uint64_t first_byte() const noexcept { return first_byte_; }
 
  private:
   std::size_t read_some(std::byte* into, std::size_t most);
   void read_at(std::byte* into, std::size_t bytes, std::uint64_t offset) const;
 
   std::string path_;
+  std::uint64_t first_byte_ = 0;
   std::unique_ptr<RunFile> run_;
   int descriptor_ = -1;
 };
@@ -55,6 +63,8 @@ class JoinedInputs {
 
   // Fills `into` unless the inputs end; needs room for one byte more than `most`.
   std::size_t read(std::byte* into, std::size_t most, unsigned threads);
+  // Which input has a byte of the joined text, and where.
+  TextSource place_of(std::uint64_t offset) const;
   bool at_end() const noexcept { return next_ == sources_.size() && !open_; }
 
  private:
@@ -67,6 +77,8 @@ class JoinedInputs {
   std::uint64_t record_bytes_;
   std::uint64_t input_bytes_ = 0;  // read of the input that is open
   bool is_within_quotes_ = false;
+  std::vector<std::uint64_t> begins_;  // of the inputs that were opened, in the joined text
+  std::uint64_t joined_bytes_ = 0;     // read
   std::size_t next_ = 0;
   std::optional<TextInput> open_;
   std::byte last_;

@@ -24,6 +24,9 @@ class LineEncoder {
 
   // `line` comes without its end. Throws Error(bad_record) for a row that is not as its format says.
   void append(std::span<const std::byte> line, GrowingBytes& to);
+  // About how many bytes the keys of a line have, before it is made: numbers and the like have few,
+  // whatever follows them. Throws as `append`.
+  std::uint64_t about_key_bytes(std::span<const std::byte> line);
 
  private:
   // What becomes of a byte before it counts.

@@ -16,7 +16,7 @@ namespace sortcore {
 
 struct TextSource {
   std::string path;              // "-": standard input
-  std::uint64_t first_byte = 0;  // to be sorted; only of a regular file
+  std::uint64_t first_byte = 0;  // to be sorted; of what is no regular file those before it were taken off
 };
 
 struct TextSortRequest {
@@ -30,6 +30,7 @@ struct TextSortRequest {
   bool inputs_are_sorted = false;         // and are merged
   std::uint64_t most_lines = UINT64_MAX;  // written: the first in order
   std::uint64_t memory_bytes = 0;         // 0: four fifths of what is available
+  bool lines_may_exceed_memory = false;   // or are refused where they, and what sorting them takes, do
   std::vector<std::string> temporary_directories;
   unsigned threads = 0;            // 0: all available
   unsigned most_merged = 0;        // runs at once; 0: as many as memory has room for
@@ -53,7 +54,8 @@ struct TextSortReport {
 // line without an end gets one.
 //
 // Throws Error: io ("open failed: PATH: REASON" and the like), bad_record (a row of CSV that is not as it
-// must be, by its number; half a record), too_little_memory, cancelled. `progress` counts what is read, then
+// must be, by its number; half a record), too_little_memory
+// (naming the line that is too long by file and offset), cancelled. `progress` counts what is read, then
 // what is written.
 TextSortReport sort_text(const TextSortRequest& request, Progress* progress = nullptr);
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 from planner.distributed_sort.compressed_input import with_plain_copies
 from planner.distributed_sort.dataset import Dataset, Partition
 from planner.distributed_sort.events import Emit
+from planner.distributed_sort.input_versions import InputVersions
 from planner.distributed_sort.ledger import Journal, Ledger
 from planner.distributed_sort.node_environment import JobFiles
 from planner.distributed_sort.nodes import LOST, Nodes
@@ -111,6 +112,8 @@ class Job:
     """How often that was, by input partition."""
     damaged_inputs: list[UnreadableCopy] = field(default_factory=list)
     """Copies of the input that no node can read."""
+    input_versions: InputVersions = field(default_factory=InputVersions)
+    """Of the files that were read."""
     _unnoticed: frozenset[str] = frozenset()
     began: float = field(default_factory=time.monotonic)
     began_at_s: float = field(default_factory=time.time)

@@ -12,6 +12,7 @@ import numpy as np
 
 from planner.distributed_sort.content import content_of
 from planner.distributed_sort.dataset import Layout, Partition
+from planner.distributed_sort.input_versions import FileVersion, version_here
 from planner.distributed_sort.node_environment import JobFiles, node_name
 from planner.distributed_sort.node_tasks import Block, Stored, store
 from planner.distributed_sort.partition_reader import Slice, naming_file
@@ -44,6 +45,7 @@ class Mapped:
     """What a map task did on `node`: bytes read from a copy of its input, bytes made anew, the seconds of it all, and,
     where it was asked for, the sum of its records' checksums. By first partition, `stored` has the blocks that it wrote
     to the node's disks, `offsets` where the others begin in the segment, `sizes` the bytes of all blocks' records.
+    `versions` are those of the file before and after it was read.
     """
 
     node: str
@@ -54,6 +56,7 @@ class Mapped:
     stored: dict[int, Stored]
     offsets: dict[int, int]
     sizes: dict[int, int]
+    versions: tuple[FileVersion | None, ...] = ()
 
 
 def map_slice(order: MapOrder, splitting: AnySplitting) -> Mapped:
@@ -66,7 +69,9 @@ def map_slice(order: MapOrder, splitting: AnySplitting) -> Mapped:
     size = order.layout.stored_size
     content = content_of(order.layout)
     with naming_file(order.partition):
+        before = version_here(order.partition)
         records = content.read_slice(order.partition, order.slice)
+        versions = before, version_here(order.partition)
         grouped, offsets = content.group(records, splitting, order.threads)
     stored, sent = dict[int, Stored](), dict[int, Block]()
     for owner, first, end in order.ranges:
@@ -89,6 +94,7 @@ def map_slice(order: MapOrder, splitting: AnySplitting) -> Mapped:
         stored=stored,
         offsets=_offsets(sent),
         sizes={first: int(offsets[end] - offsets[first]) * size for _, first, end in order.ranges},
+        versions=versions,
     )
 
 

@@ -195,6 +195,7 @@ class Shuffle:
             under_way.is_disturbed = True
             self._ended(number, blocks=under_way.left, size_bytes=under_way.left_bytes)
             return
+        self._job.input_versions.note(mapped.versions)
         under_way.left_bytes = sum(mapped.sizes.values())
         under_way.is_disturbed = mapped.node != under_way.source  # the segment is on another node
         self._grouped[under_way.source] += 1

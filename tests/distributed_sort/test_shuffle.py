@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from planner.distributed_sort.block_fetch import Part
 from planner.distributed_sort.dataset import Copy, Dataset, Partition, Recipe
+from planner.distributed_sort.input_versions import FileVersion
 from planner.distributed_sort.job import Job, SortRequest
 from planner.distributed_sort.ledger import Journal, Ledger
 from planner.distributed_sort.map_task import MapOrder, Mapped, map_slice
@@ -278,3 +279,17 @@ def test_a_slice_that_nobody_can_read_ends_the_job(tmp_path: Path) -> None:
     with pytest.raises(IoFailureError, match="a bad sector"):
         Shuffle(on_two_nodes(nodes, tmp_path)).run()
     assert nodes.asked == ["node-0", "node-1", "node-0"]
+
+
+class Rewriting(FakeNodes):
+    """The input of each slice was written after that of the one before."""
+
+    def _map(self, node: str, order: MapOrder, sizes: dict[int, int]) -> Mapped:
+        version = FileVersion(uri="/in", node="", size_bytes=9, changed_ns=order.slice.number)
+        return replace(super()._map(node, order, sizes), versions=(version, version))
+
+
+def test_input_that_is_changed_between_slices_ends_the_job(tmp_path: Path) -> None:
+    nodes = Rewriting(["node-0", "node-1"], random.Random(0), losing=0, doomed=[])
+    with pytest.raises(IoFailureError, match="/in was changed while it was sorted"):
+        Shuffle(job_of(nodes, tmp_path)).run()

@@ -13,6 +13,7 @@ import numpy as np
 from planner.distributed_sort.content import content_of
 from planner.distributed_sort.dataset import Layout, Partition
 from planner.distributed_sort.input_versions import FileVersion, version_here
+from planner.distributed_sort.long_rows import require_sortable
 from planner.distributed_sort.node_environment import JobFiles, node_name
 from planner.distributed_sort.node_tasks import Block, Stored, store
 from planner.distributed_sort.partition_reader import Slice, naming_file
@@ -25,7 +26,8 @@ class MapOrder:
     """What a map task shall do: group `slice` of `partition` into a block for each range of partitions, given as
     (owner, first, end); it stores those that the node owns which it runs on, and writes the others to `segment`.
 
-    That leaves `reserve_bytes` free of the node's memory. The segments `dropped` are deleted before.
+    That leaves `reserve_bytes` free of the node's memory. The segments `dropped` are deleted before. A line or row that
+    cannot be sorted in `memory_bytes` is refused; 0 refuses none.
     """
 
     slice: Slice
@@ -38,6 +40,7 @@ class MapOrder:
     reserve_bytes: int = 0
     threads: int = 1
     sums: bool = False
+    memory_bytes: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +65,8 @@ class Mapped:
 def map_slice(order: MapOrder, splitting: AnySplitting) -> Mapped:
     """Do a map task, and return what was done.
 
-    Raises IoFailureError naming node and file, and BadInputError naming file and row of CSV that is not as it must be.
+    Raises IoFailureError naming node and file, and BadInputError naming file and row of CSV that is not as it must be,
+    and of what is too long to be sorted.
     """
     began = time.monotonic()
     drop_segments(order.files, order.dropped)
@@ -72,6 +76,8 @@ def map_slice(order: MapOrder, splitting: AnySplitting) -> Mapped:
         before = version_here(order.partition)
         records = content.read_slice(order.partition, order.slice)
         versions = before, version_here(order.partition)
+        if order.memory_bytes:
+            require_sortable(order.partition, order.layout, order.slice, records, memory_bytes=order.memory_bytes)
         grouped, offsets = content.group(records, splitting, order.threads)
     stored, sent = dict[int, Stored](), dict[int, Block]()
     for owner, first, end in order.ranges:

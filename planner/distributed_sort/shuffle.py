@@ -169,6 +169,7 @@ class Shuffle:
             reserve_bytes=job.nodes.store_bytes[node],
             threads=job.nodes.threads(node),
             sums=job.request.sums_input,
+            memory_bytes=job.sizes.sort_bytes,
         )
         is_firm = nodes_with(source) != [""] and source.recipe is None
         mapped = job.nodes.run(node, map_slice, order, job.splitting_reference, firmly=is_firm)

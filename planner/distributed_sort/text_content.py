@@ -153,6 +153,18 @@ class Text:
         lines = self._ends_outside_quotes(records) if self._text.csv else int(np.count_nonzero(records == self._end))
         return 2 * len(records) + lines * _BESIDE_LINE_BYTES + (len(records) if self._text.keys else 0)
 
+    def begin_of(self, partition: Partition, slice_: Slice) -> int:
+        """Return the place in its partition of the first line that begins in a slice."""
+        begun, _ = self._from_line_begin(partition, slice_.first, slice_.records)
+        return slice_.first + slice_.records - len(begun)
+
+    def line_ends(self, lines: Bytes) -> Ints:
+        """Return where lines end, behind the byte that ends each."""
+        is_end = lines == self._end
+        if self._text.csv is not None:
+            is_end &= ~np.logical_xor.accumulate(lines == _QUOTE)
+        return np.flatnonzero(is_end) + 1
+
     def _ends_outside_quotes(self, records: Bytes) -> int:
         """Count rows: newlines within quotes end none, and some fields have hundreds."""
         rows, is_within = 0, np.False_

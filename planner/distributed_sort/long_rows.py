@@ -62,9 +62,9 @@ def _first_row(partition: Partition, slice_: Slice) -> int:
 def _require_cells(first: int, rows: Any, *, memory_bytes: int) -> None:
     compute, types = arrow("pyarrow.compute"), arrow("pyarrow.types")
     for name, column in zip(rows.schema.names, rows.columns, strict=True):
-        kind = column.type
-        is_text = types.is_string(kind) or types.is_large_string(kind)
-        if not rows.num_rows or not (is_text or types.is_binary(kind) or types.is_large_binary(kind)):
+        value_type = column.type
+        is_text = types.is_string(value_type) or types.is_large_string(value_type)
+        if not rows.num_rows or not (is_text or types.is_binary(value_type) or types.is_large_binary(value_type)):
             continue
         lengths = compute.fill_null(compute.binary_length(column), 0).to_numpy()
         row = int(lengths.argmax())

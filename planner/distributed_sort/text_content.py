@@ -107,11 +107,11 @@ class Text:
         for number in range(windows):
             first = (partition.records - width) * number // max(1, windows - 1)
             begun, is_within = self._from_line_begin(partition, first, width)
-            found = core.first_lines(begun.data, self._order, wanted + 1)
-            if len(found) <= wanted:  # the last one may go on behind the window
+            lines_here = core.first_lines(begun.data, self._order, wanted + 1)
+            if len(lines_here) <= wanted:  # the last one may go on behind the window
                 begun = self._to_line_end(partition, first + width, begun, is_within=is_within)
-                found = core.first_lines(begun.data, self._order, wanted)
-            lines += found[:wanted]
+                lines_here = core.first_lines(begun.data, self._order, wanted)
+            lines += lines_here[:wanted]
         return lines
 
     def split(self, samples: list[list[bytes]], partitions: int) -> tuple[TextSplitting, int]:

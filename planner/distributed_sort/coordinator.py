@@ -101,8 +101,10 @@ class GroupJob(Job):
         return frozenset()
 
     def suspect(self, fault: UnreadableCopy) -> None:
-        """Raise NodesLostError when input is to be had otherwise: only the driver can see to that."""
-        if fault.avoided_in(self.request.source.partitions[fault.partition]) is not None:
+        """Raise NodesLostError when input is to be had otherwise, or perhaps no longer: only the driver can see to
+        that.
+        """
+        if fault.is_damaged or fault.avoided_in(self.request.source.partitions[fault.partition]) is not None:
             self.unreadable = fault
             raise NodesLostError
 

@@ -13,7 +13,7 @@ from planner.distributed_sort.dataset import Dataset, Partition
 from planner.distributed_sort.events import Emit
 from planner.distributed_sort.nodes import LOST, Nodes
 from planner.distributed_sort.partition_reader import nodes_with
-from planner.distributed_sort.unreadable_input import UnreadableCopy, unreadable_copy
+from planner.distributed_sort.unreadable_input import UnreadableCopy, require_sound, unreadable_copy
 from planner.errors import IoFailureError
 
 _MOST_ATTEMPTS: Final = 10
@@ -47,8 +47,10 @@ def outcomes(
     """Return the outcomes of tasks in their order. What is lost with a node, or cannot be read, is done elsewhere, from
     partitions that are `restored`.
 
-    Raises what a task raised in vain, and IoFailureError, which begins with `failed`, when a partition cannot be had.
+    Raises what a task raised in vain, BadInputError when all copies of a partition are damaged, and IoFailureError,
+    which begins with `failed`, when a partition cannot be had.
     """
+    whole, damages = source, list[UnreadableCopy]()
     missing, done, pauses_s = dict(enumerate(tasks)), dict[int, Any](), iter(_READS_AGAIN_S)
     for attempt in range(_MOST_ATTEMPTS):
         ended, failures = _attempted(missing, source, nodes, attempt=attempt)
@@ -58,11 +60,15 @@ def outcomes(
             return [done[number] for number in range(len(tasks))]
         if gone := nodes.newly_lost(at_once=True):
             emit({"event": "lost", "nodes": sorted(gone), "left": nodes.names})
-        elif failures:
-            if (pause_s := next(pauses_s, None)) is None:
-                raise failures[0].error
-            time.sleep(pause_s)
         faults = [failure.fault for failure in failures if failure.fault is not None]
+        damages += [fault for fault in faults if fault.is_damaged]
+        for number in {fault.partition for fault in damages}:
+            require_sound(number, whole.partitions[number].reached_from(nodes.names), damages)
+        passing = [failure for failure in failures if failure.fault is None or not failure.fault.is_damaged]
+        if passing and not gone:
+            if (pause_s := next(pauses_s, None)) is None:
+                raise passing[0].error
+            time.sleep(pause_s)
         source = restored(source, {task.partition for task in missing.values()}, faults)
     lost = {task.partition: source.partitions[task.partition] for task in missing.values()}
     raise IoFailureError(

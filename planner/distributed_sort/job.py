@@ -12,11 +12,12 @@ from typing import Any, Final
 from planner.distributed_sort.compressed_input import with_plain_copies
 from planner.distributed_sort.dataset import Dataset, Partition
 from planner.distributed_sort.events import Emit
+from planner.distributed_sort.input_versions import InputVersions
 from planner.distributed_sort.ledger import Journal, Ledger
 from planner.distributed_sort.node_environment import JobFiles
 from planner.distributed_sort.nodes import LOST, Nodes
 from planner.distributed_sort.partition_reader import Slice
-from planner.distributed_sort.unreadable_input import UnreadableCopy, unreadable_copy
+from planner.distributed_sort.unreadable_input import UnreadableCopy, require_sound, unreadable_copy
 from planner.errors import IoFailureError
 from planner.sort_policy.coordinators import NODES_PER_COORDINATOR
 from planner.sort_policy.sizing import Sizes
@@ -109,6 +110,10 @@ class Job:
     """By input partition: the node that could not read its copy last."""
     suspicions: Counter[int] = field(default_factory=Counter)
     """How often that was, by input partition."""
+    damaged_inputs: list[UnreadableCopy] = field(default_factory=list)
+    """Copies of the input that no node can read."""
+    input_versions: InputVersions = field(default_factory=InputVersions)
+    """Of the files that were read."""
     _unnoticed: frozenset[str] = frozenset()
     began: float = field(default_factory=time.monotonic)
     began_at_s: float = field(default_factory=time.time)
@@ -139,9 +144,13 @@ class Job:
     def suspect(self, fault: UnreadableCopy) -> None:
         """Have input that a node could not read otherwise: where all reach it, decompressed again, or made again.
 
-        Raises IoFailureError when that was tried often enough, and what `require_inputs` raises.
+        Raises IoFailureError when that was tried often enough, BadInputError when all copies of a partition are
+        damaged, and what `require_inputs` raises.
         """
         partitions, number = self.request.source.partitions, fault.partition
+        if fault.is_damaged:
+            self.damaged_inputs.append(fault)
+            require_sound(number, partitions[number].reached_from(self.nodes.names), self.damaged_inputs)
         if (rest := fault.avoided_in(partitions[number])) is None:
             return
         if self.suspicions[number] == _MOST_SUSPICIONS:

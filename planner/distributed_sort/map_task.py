@@ -12,6 +12,8 @@ import numpy as np
 
 from planner.distributed_sort.content import content_of
 from planner.distributed_sort.dataset import Layout, Partition
+from planner.distributed_sort.input_versions import FileVersion, version_here
+from planner.distributed_sort.long_rows import require_sortable
 from planner.distributed_sort.node_environment import JobFiles, node_name
 from planner.distributed_sort.node_tasks import Block, Stored, store
 from planner.distributed_sort.partition_reader import Slice, naming_file
@@ -24,7 +26,8 @@ class MapOrder:
     """What a map task shall do: group `slice` of `partition` into a block for each range of partitions, given as
     (owner, first, end); it stores those that the node owns which it runs on, and writes the others to `segment`.
 
-    That leaves `reserve_bytes` free of the node's memory. The segments `dropped` are deleted before.
+    That leaves `reserve_bytes` free of the node's memory. The segments `dropped` are deleted before. A line or row that
+    cannot be sorted in `memory_bytes` is refused; 0 refuses none.
     """
 
     slice: Slice
@@ -37,6 +40,7 @@ class MapOrder:
     reserve_bytes: int = 0
     threads: int = 1
     sums: bool = False
+    memory_bytes: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +48,7 @@ class Mapped:
     """What a map task did on `node`: bytes read from a copy of its input, bytes made anew, the seconds of it all, and,
     where it was asked for, the sum of its records' checksums. By first partition, `stored` has the blocks that it wrote
     to the node's disks, `offsets` where the others begin in the segment, `sizes` the bytes of all blocks' records.
+    `versions` are those of the file before and after it was read.
     """
 
     node: str
@@ -54,19 +59,25 @@ class Mapped:
     stored: dict[int, Stored]
     offsets: dict[int, int]
     sizes: dict[int, int]
+    versions: tuple[FileVersion | None, ...] = ()
 
 
 def map_slice(order: MapOrder, splitting: AnySplitting) -> Mapped:
     """Do a map task, and return what was done.
 
-    Raises IoFailureError naming node and file, and BadInputError naming file and row of CSV that is not as it must be.
+    Raises IoFailureError naming node and file, and BadInputError naming file and row of CSV that is not as it must be,
+    and of what is too long to be sorted.
     """
     began = time.monotonic()
     drop_segments(order.files, order.dropped)
     size = order.layout.stored_size
     content = content_of(order.layout)
     with naming_file(order.partition):
+        before = version_here(order.partition)
         records = content.read_slice(order.partition, order.slice)
+        versions = before, version_here(order.partition)
+        if order.memory_bytes:
+            require_sortable(order.partition, order.layout, order.slice, records, memory_bytes=order.memory_bytes)
         grouped, offsets = content.group(records, splitting, order.threads)
     stored, sent = dict[int, Stored](), dict[int, Block]()
     for owner, first, end in order.ranges:
@@ -89,6 +100,7 @@ def map_slice(order: MapOrder, splitting: AnySplitting) -> Mapped:
         stored=stored,
         offsets=_offsets(sent),
         sizes={first: int(offsets[end] - offsets[first]) * size for _, first, end in order.ranges},
+        versions=versions,
     )
 
 

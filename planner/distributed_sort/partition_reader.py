@@ -22,6 +22,14 @@ class InputUnreadableError(IoFailureError):
     """A node could not read a copy of its input; another copy, or the same one made again, may do."""
 
 
+class InputDamagedError(InputUnreadableError):
+    """A copy of the input is damaged, whoever reads it; another copy may be sound."""
+
+
+class DamagedFileError(BadInputError):
+    """What a file holds is not of its format."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Slice:
     """Records `first` to `first + records - 1` of an input partition: what one map task takes."""
@@ -76,9 +84,14 @@ def copy_here(partition: Partition) -> Copy:
     raise IoFailureError(f"{node_name()}: {_named(partition)} cannot be read here, and nothing says how to remake it")
 
 
-def _copies_here(partition: Partition) -> list[Copy]:
-    reached = (copy for copy in partition.copies if copy.node in ("", node_name()) and not copy.compression)
+def copies_at(partition: Partition, node: str) -> list[Copy]:
+    """Return the copies that a node reads, in the order in which it prefers them."""
+    reached = (copy for copy in partition.copies if copy.node in ("", node) and not copy.compression)
     return sorted(reached, key=lambda copy: not copy.node)
+
+
+def _copies_here(partition: Partition) -> list[Copy]:
+    return copies_at(partition, node_name())
 
 
 def without_copies_on(partition: Partition, node: str) -> Partition:
@@ -96,9 +109,13 @@ def _is_plain_on(copy: Copy, node: str) -> bool:
 
 @contextmanager
 def naming_file(partition: Partition) -> Iterator[None]:
-    """Add the file to what is wrong with its records, and tell what cannot be read from other failures."""
+    """Add the file to what is wrong with its records, and tell what cannot be read from other failures. A damaged copy
+    is such a failure, since only who orders the task knows of all copies.
+    """
     try:
         yield
+    except DamagedFileError as error:
+        raise InputDamagedError(f"{copy_here(partition).uri}: {error.message}", error.details) from error
     except BadInputError as error:
         raise BadInputError(f"{_named(partition)}: {error.message}", error.details) from error
     except IoFailureError as error:

@@ -169,6 +169,7 @@ class Shuffle:
             reserve_bytes=job.nodes.store_bytes[node],
             threads=job.nodes.threads(node),
             sums=job.request.sums_input,
+            memory_bytes=job.sizes.sort_bytes,
         )
         is_firm = nodes_with(source) != [""] and source.recipe is None
         mapped = job.nodes.run(node, map_slice, order, job.splitting_reference, firmly=is_firm)
@@ -195,6 +196,7 @@ class Shuffle:
             under_way.is_disturbed = True
             self._ended(number, blocks=under_way.left, size_bytes=under_way.left_bytes)
             return
+        self._job.input_versions.note(mapped.versions)
         under_way.left_bytes = sum(mapped.sizes.values())
         under_way.is_disturbed = mapped.node != under_way.source  # the segment is on another node
         self._grouped[under_way.source] += 1

@@ -15,9 +15,8 @@ import numpy as np
 from planner.distributed_sort import object_store
 from planner.distributed_sort.dataset import Copy, Partition
 from planner.distributed_sort.node_environment import node_name
-from planner.distributed_sort.partition_reader import copy_here
+from planner.distributed_sort.partition_reader import DamagedFileError, copy_here
 from planner.distributed_sort.run_files import failing
-from planner.errors import BadInputError
 from planner.sorting.arrow_library import arrow
 
 _FOOTERS_KEPT: Final = 8
@@ -69,7 +68,7 @@ class Footer:
 @contextmanager
 def opened(partition: Partition) -> Iterator[Any]:
     """Open a partition's copy that this node reaches, as pyarrow's `ParquetFile`. Raises IoFailureError, and
-    BadInputError for what is no Parquet.
+    DamagedFileError for what is no Parquet.
     """
     with opened_copy(copy_here(partition)) as (file, _):
         yield file
@@ -123,7 +122,7 @@ def _failing(copy: Copy) -> Iterator[None]:
         with failing("read", copy.uri):
             yield
     except arrow().ArrowInvalid as error:
-        raise BadInputError(f"{node_name()}: no Parquet file, or damaged or encrypted: {error}") from error
+        raise DamagedFileError(f"{node_name()}: no Parquet file, or damaged or encrypted: {error}") from error
 
 
 @contextmanager

@@ -109,11 +109,11 @@ class Text:
         stretches = partition_reader.read_windows(partition, _BYTES, starts=starts, records=length)
         for start, stretch in zip(starts, stretches, strict=True):
             begun, is_within = self._from_line_begin(partition, stretch, at=start, is_cut=start > 0)
-            some = core.first_lines(begun.data, self._order, wanted + 1)
-            if len(some) <= wanted:  # the last one may go on behind the window
+            lines_here = core.first_lines(begun.data, self._order, wanted + 1)
+            if len(lines_here) <= wanted:  # the last one may go on behind the window
                 begun = self._to_line_end(partition, start + length, begun, is_within=is_within)
-                some = core.first_lines(begun.data, self._order, wanted)
-            lines += some[:wanted]
+                lines_here = core.first_lines(begun.data, self._order, wanted)
+            lines += lines_here[:wanted]
         return lines
 
     def split(self, samples: list[list[bytes]], partitions: int) -> tuple[TextSplitting, int]:
@@ -154,6 +154,23 @@ class Text:
         del threads
         lines = self._ends_outside_quotes(records) if self._text.csv else int(np.count_nonzero(records == self._end))
         return 2 * len(records) + lines * _BESIDE_LINE_BYTES + (len(records) if self._text.keys else 0)
+
+    def begin_of(self, partition: Partition, slice_: Slice) -> int:
+        """Return the place in its partition of the first line that begins in a slice."""
+        begun, _ = self._begun(partition, slice_.first, slice_.records)
+        return slice_.first + slice_.records - len(begun)
+
+    def has_line_end(self, stretch: Bytes) -> bool:
+        """Whether the byte that ends lines is in a stretch, be it within quotes."""
+        steps = (stretch[begin : begin + _STEP_BYTES] for begin in range(0, len(stretch), _STEP_BYTES))
+        return any(bool((step == self._end).any()) for step in steps)
+
+    def line_ends(self, lines: Bytes) -> Ints:
+        """Return where lines end, behind the byte that ends each."""
+        is_end = lines == self._end
+        if self._text.csv is not None:
+            is_end &= ~np.logical_xor.accumulate(lines == _QUOTE)
+        return np.flatnonzero(is_end) + 1
 
     def _ends_outside_quotes(self, records: Bytes) -> int:
         """Count rows: newlines within quotes end none, and some fields have hundreds."""
@@ -212,10 +229,16 @@ class Text:
 
     def _lines_begun(self, partition: Partition, first: int, count: int) -> Bytes:
         """Return the lines that begin within some bytes of a partition, each with its end."""
+        begun, is_within = self._begun(partition, first, count)
+        return self._to_line_end(partition, first + count, begun, is_within=is_within)
+
+    def _begun(self, partition: Partition, first: int, count: int) -> tuple[Bytes, bool]:
+        """Return some bytes of a partition from the first line on that begins there, and whether quotes are open behind
+        them.
+        """
         before = min(first, 1)  # a line begins behind the end of another
         stretch = self._read(partition, first - before, count + before)
-        begun, is_within = self._from_line_begin(partition, stretch, at=first - before, is_cut=first > 0)
-        return self._to_line_end(partition, first + count, begun, is_within=is_within)
+        return self._from_line_begin(partition, stretch, at=first - before, is_cut=first > 0)
 
     def _from_line_begin(self, partition: Partition, stretch: Bytes, *, at: int, is_cut: bool) -> tuple[Bytes, bool]:
         """Return a stretch that begins at byte `at` from the first line on that begins behind another's end in it, if

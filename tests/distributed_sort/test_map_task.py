@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -85,3 +87,23 @@ def test_segments_that_nobody_shall_read_are_deleted(partition: Partition) -> No
     with pytest.raises(FileNotFoundError):
         open_segment(FILES, "s-0")
     os.close(open_segment(FILES, "s-1"))
+
+
+def test_versions_tell_of_a_file_that_changes_while_it_is_read(
+    partition: Partition, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    splitting, read = splitting_of(partition), partition_reader.read_records
+    before, after = map_slice(order_for(partition), splitting).versions
+    assert before == after is not None
+
+    def growing(*arguments: Any, **options: Any) -> Any:
+        records = read(*arguments, **options)
+        with Path(partition.uri).open("ab") as file:
+            file.write(b"more")
+        return records
+
+    monkeypatch.setattr(partition_reader, "read_records", growing)
+    before, after = map_slice(order_for(partition), splitting).versions
+    assert before is not None
+    assert after is not None
+    assert after.size_bytes == before.size_bytes + 4

@@ -14,8 +14,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from planner.distributed_sort import shuffle
 from planner.distributed_sort.block_fetch import PackedParts, Part
 from planner.distributed_sort.dataset import Copy, Dataset, Partition, Recipe
+from planner.distributed_sort.input_versions import FileVersion
 from planner.distributed_sort.job import Job, SortRequest
 from planner.distributed_sort.ledger import Journal, Ledger
 from planner.distributed_sort.map_task import MapOrder, Mapped, map_slice
@@ -279,3 +281,39 @@ def test_a_slice_that_nobody_can_read_ends_the_job(tmp_path: Path) -> None:
     with pytest.raises(IoFailureError, match="a bad sector"):
         Shuffle(on_two_nodes(nodes, tmp_path)).run()
     assert nodes.asked == ["node-0", "node-1", "node-0"]
+
+
+class Rewriting(FakeNodes):
+    """The input of each slice was written after that of the one before."""
+
+    def _map(self, node: str, order: MapOrder, sizes: dict[int, int]) -> Mapped:
+        version = FileVersion(uri="/in", node="", size_bytes=9, changed_ns=order.slice.number)
+        return replace(super()._map(node, order, sizes), versions=(version, version))
+
+
+def test_input_that_is_changed_between_slices_ends_the_job(tmp_path: Path) -> None:
+    nodes = Rewriting(["node-0", "node-1"], random.Random(0), losing=0, doomed=[])
+    with pytest.raises(IoFailureError, match="/in was changed while it was sorted"):
+        Shuffle(job_of(nodes, tmp_path)).run()
+
+
+class SlowService(FakeNodes):
+    """The service of node-1 died, and begins anew only a minute later: it stores nothing before."""
+
+    now_s = 0.0
+
+    def call(self, node: str, method: str, files: JobFiles, first: int, parts: list[Part]) -> Reference:
+        if node == "node-1" and self.now_s < 60:
+            return Reference(lambda: LOST)
+        return super().call(node, method, files, first, parts)
+
+    def sleep(self, seconds: float) -> None:
+        self.now_s += seconds
+
+
+def test_a_service_that_is_slow_to_begin_anew_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    nodes = SlowService(["node-0", "node-1"], random.Random(0), losing=0, doomed=[])
+    monkeypatch.setattr(shuffle, "time", Mock(monotonic=lambda: nodes.now_s, sleep=nodes.sleep))
+    job = job_of(nodes, tmp_path)
+    Shuffle(job).run()
+    assert job.ledger.slices_missing() == []

@@ -16,6 +16,7 @@ from planner.distributed_sort.node_tasks import Stored
 from planner.distributed_sort.nodes import LOST
 from planner.distributed_sort.parcels import Block, Parcel
 from planner.distributed_sort.partition_reader import Slice, nodes_with
+from planner.distributed_sort.paused_slices import PausedSlices
 from planner.distributed_sort.pending_tasks import PendingTasks
 from planner.distributed_sort.segment_names import SegmentNames
 from planner.distributed_sort.slice_under_way import SliceUnderWay
@@ -28,6 +29,7 @@ PHASE: Final = "map and shuffle"
 _MOST_ATTEMPTS: Final = 10
 _MOST_FAILURES: Final = 3
 """Of a slice that cannot be read: each holder of its input is asked in turn, and one that is alone again."""
+_IDLE_S: Final = 0.1
 _PROGRESS_EVERY_S: Final = 0.5
 _CHECK_SHARE: Final = 0.05
 """Of the driver's time, at most, to look for slow nodes: it compares all blocks under way."""
@@ -41,6 +43,7 @@ class Shuffle:
         self._tasks = PendingTasks(job.ray, job.nodes) if tasks is None else tasks
         self._lost = job.nodes.lost
         self._queues: dict[str, deque[int]] = defaultdict(deque)
+        self._paused = PausedSlices()
         self._under_way: dict[int, SliceUnderWay] = {}  # by slice
         self._attempts: Counter[int] = Counter()
         self._segments = SegmentNames()
@@ -64,11 +67,13 @@ class Shuffle:
             if not self._is_begun:
                 self._enqueue(self._job.ledger.slices_missing())
                 self._is_begun = True
-            while self._submit() or self._under_way:
+            while self._submit() or self._under_way or self._paused:
                 self._send()
                 beside()
                 if self._tasks:
                     self._tasks.wait()
+                else:
+                    time.sleep(_IDLE_S)
                 self._handle_losses()
                 if time.monotonic() - self._reported_at_s >= _PROGRESS_EVERY_S:
                     self._check_speeds()
@@ -94,8 +99,7 @@ class Shuffle:
         if self._job.nodes.lost == self._lost:
             return False
         self._lost = self._job.nodes.lost
-        self._queues.clear()
-        self._enqueue([number for number in self._job.ledger.slices_missing() if number not in self._under_way])
+        self._enqueue_all()
         return True
 
     def _check_speeds(self) -> None:
@@ -112,8 +116,12 @@ class Shuffle:
         for drop in self._transfer_rates.slow(unjudged, at_s=at_s):
             self._judged.add(drop.node)
             if job.judge(drop):
-                self._queues.clear()
-                self._enqueue([number for number in job.ledger.slices_missing() if number not in self._under_way])
+                self._enqueue_all()
+
+    def _enqueue_all(self) -> None:
+        self._queues.clear()
+        self._paused.clear()
+        self._enqueue([number for number in self._job.ledger.slices_missing() if number not in self._under_way])
 
     def _enqueue(self, numbers: list[int]) -> None:
         """Queue slices at a node that holds their input; '' is the queue of slices that any node can read."""
@@ -127,6 +135,7 @@ class Shuffle:
 
     def _submit(self) -> bool:
         """Start what there is room for; say whether anything is still queued."""
+        self._enqueue(self._paused.rested())
         for node, room in self._room().items():
             begun = 0
             while begun < room and (queue := self._queues[node] or self._queues[""]):
@@ -294,7 +303,7 @@ class Shuffle:
         del self._under_way[number]
         self._segments.give_back(under_way.source, under_way.segment, is_stored=not under_way.is_disturbed)
         if self._job.ledger.is_missing(number) and not self._handle_losses(at_once=True):
-            self._enqueue([number])
+            self._paused.add(number, attempts=self._attempts[number])
 
     def _report(self) -> None:
         self._reported_at_s = time.monotonic()

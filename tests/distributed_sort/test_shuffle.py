@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from planner.distributed_sort import shuffle
+from planner.distributed_sort import paused_slices, shuffle
 from planner.distributed_sort.block_fetch import PackedParts, Part
 from planner.distributed_sort.dataset import Copy, Dataset, Partition, Recipe
 from planner.distributed_sort.input_versions import FileVersion
@@ -34,6 +34,12 @@ from planner.sort_policy.sizing import Sizes
 RECORDS, SLICE_RECORDS = 40_000, 10_000
 PARTITIONS_EACH = 3
 STORE_BYTES = 40_000_000
+
+
+@pytest.fixture(autouse=True)
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paused_slices, "_LONGEST_PAUSE_S", 0.0)
+
 
 Sizing = Callable[[str, MapOrder], dict[int, int]]
 
@@ -313,7 +319,10 @@ class SlowService(FakeNodes):
 
 def test_a_service_that_is_slow_to_begin_anew_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     nodes = SlowService(["node-0", "node-1"], random.Random(0), losing=0, doomed=[])
-    monkeypatch.setattr(shuffle, "time", Mock(monotonic=lambda: nodes.now_s, sleep=nodes.sleep))
+    clock = Mock(monotonic=lambda: nodes.now_s, sleep=nodes.sleep)
+    monkeypatch.setattr(shuffle, "time", clock)
+    monkeypatch.setattr(paused_slices, "time", clock)
+    monkeypatch.setattr(paused_slices, "_LONGEST_PAUSE_S", 30.0)
     job = job_of(nodes, tmp_path)
     Shuffle(job).run()
     assert job.ledger.slices_missing() == []

@@ -28,6 +28,8 @@ from planner.distributed_sort.block_server import (
 )
 from planner.distributed_sort.node_environment import JobFiles
 
+COUNT_BYTES: Final = 8
+"""Of the number of records for each partition, before them."""
 _AGAIN_FOR_S: Final = 10.0
 """A server that does not answer is asked again for so long: its process may be starting anew. A node that is gone is
 noticed earlier, and given up.

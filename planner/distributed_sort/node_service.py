@@ -14,7 +14,7 @@ import numpy as np
 
 from planner.arrays import Bytes
 from planner.distributed_sort import node_tasks
-from planner.distributed_sort.block_fetch import BlockFetcher, PackedParts, Part
+from planner.distributed_sort.block_fetch import COUNT_BYTES, BlockFetcher, PackedParts, Part
 from planner.distributed_sort.block_server import Address, BlockServer
 from planner.distributed_sort.node_environment import JobFiles
 from planner.distributed_sort.node_tasks import Block, Sorted, SortOrder, Stored
@@ -25,7 +25,6 @@ from planner.sort_policy.send_queue import MOST_PARCELS
 STORING: Final = "storing"
 """The methods that may wait for other nodes: so many run at a time that others never wait for them."""
 MOST_STORING: Final = MOST_PARCELS + 3
-COUNT_BYTES: Final = 8
 _PROBE: Final = "probe-0"
 
 

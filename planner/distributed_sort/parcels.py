@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
+from planner.distributed_sort.block_fetch import COUNT_BYTES, PackedParts
+from planner.distributed_sort.block_server import Address
 from planner.distributed_sort.partition_reader import Slice
 
 
@@ -32,3 +35,17 @@ class Block(NamedTuple):
 
 Parcel = tuple[Block, ...]
 """Blocks of one owner and the same partitions, which one task stores."""
+
+
+def packed(parcel: Parcel, address: Callable[[str], Address]) -> PackedParts:
+    """Return where the blocks of a parcel are to be fetched, counts and records, by the address of each node."""
+    partitions = parcel[0].end - parcel[0].first
+    counts_bytes = partitions * COUNT_BYTES
+    return PackedParts(
+        slices=[block.slice.number for block in parcel],
+        addresses=[address(block.source) for block in parcel],
+        segments=[block.segment for block in parcel],
+        offsets=[block.offset for block in parcel],
+        sizes_bytes=[block.size_bytes + counts_bytes for block in parcel],
+        partitions=partitions,
+    )

@@ -8,13 +8,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
-from planner.distributed_sort.block_fetch import PackedParts
 from planner.distributed_sort.job import Job
 from planner.distributed_sort.map_task import MapOrder, map_slice
-from planner.distributed_sort.node_service import COUNT_BYTES
 from planner.distributed_sort.node_tasks import Stored
 from planner.distributed_sort.nodes import LOST
-from planner.distributed_sort.parcels import Block, Parcel
+from planner.distributed_sort.parcels import Block, Parcel, packed
 from planner.distributed_sort.partition_reader import Slice, nodes_with
 from planner.distributed_sort.paused_slices import PausedSlices
 from planner.distributed_sort.pending_tasks import PendingTasks
@@ -229,22 +227,11 @@ class Shuffle:
         for parcel in self._send_queue.next(more_to_come=more_to_come):
             self._transfer_rates.began(parcel, at_s=time.monotonic())
             owner, first = parcel[0].owner, parcel[0].first
-            stored = self._job.nodes.call(owner, "store", self._job.files, first, self._packed(parcel))
+            stored = self._job.nodes.call(
+                owner, "store", self._job.files, first, packed(parcel, self._job.nodes.address)
+            )
             sources = {block.source for block in parcel}
             self._tasks.add(stored, partial(self._stored, parcel), node=owner, sources=sources, is_call=True)
-
-    def _packed(self, parcel: Parcel) -> PackedParts:
-        """Return where the blocks of a parcel are to be fetched: their counts, and their records."""
-        partitions, address = parcel[0].end - parcel[0].first, self._job.nodes.address
-        counts_bytes = partitions * COUNT_BYTES
-        return PackedParts(
-            slices=[block.slice.number for block in parcel],
-            addresses=[address(block.source) for block in parcel],
-            segments=[block.segment for block in parcel],
-            offsets=[block.offset for block in parcel],
-            sizes_bytes=[block.size_bytes + counts_bytes for block in parcel],
-            partitions=partitions,
-        )
 
     def _stored(self, parcel: Parcel, stored: Any) -> None:
         """Note what an owner stored; have what did not come sent once more, or made again."""

@@ -11,10 +11,10 @@ from typing import Final
 import numpy as np
 import pytest
 
-from planner.distributed_sort.block_fetch import PackedParts, Part
+from planner.distributed_sort.block_fetch import COUNT_BYTES, PackedParts, Part
 from planner.distributed_sort.dataset import Layout
 from planner.distributed_sort.node_environment import JobFiles
-from planner.distributed_sort.node_service import COUNT_BYTES, NodeService
+from planner.distributed_sort.node_service import NodeService
 from planner.distributed_sort.node_tasks import SortOrder
 from planner.distributed_sort.run_files import run_files
 from planner.distributed_sort.segments import write_segment

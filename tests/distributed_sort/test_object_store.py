@@ -23,8 +23,8 @@ CONTENT = bytes(range(200))
 
 @pytest.fixture
 def store(monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = MemoryStore()
-    monkeypatch.setattr(object_store, "_store", lambda _: kept)
+    local = MemoryStore()
+    monkeypatch.setattr(object_store, "_store", lambda _: local)
     object_store.write_object("s3://bucket/in", np.frombuffer(CONTENT, np.uint8))
 
 
@@ -89,12 +89,12 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[CountingServer]:
     with CountingServer(lines) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         address = f"http://127.0.0.1:{server.server_port}"
-        kept = S3Store(
+        local = S3Store(
             "counted",
             config={"access_key_id": "t", "secret_access_key": "t", "region": "r", "endpoint": address},
             client_options={"allow_http": True},
         )
-        monkeypatch.setattr(object_store, "_store", lambda _: kept)
+        monkeypatch.setattr(object_store, "_store", lambda _: local)
         yield server
         server.shutdown()
 

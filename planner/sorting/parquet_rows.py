@@ -59,18 +59,30 @@ class ParquetInput:
         most_bytes = max(self.memory_bytes - _BESIDE_ROW_BYTES, 0) // _ROW_COPIES
         if batch.nbytes <= most_bytes:
             return
+        if (shared := _dictionary_bytes(batch)) > most_bytes:
+            raise self._does_not_fit("the dictionaries of its columns have", shared)
         row, size = _longest_row(batch)
-        if size > most_bytes:
-            needed_mb = (size * _ROW_COPIES + _BESIDE_ROW_BYTES) // 1_000_000 + 1
-            raise BadInputError(
-                f"{self.path}: row {first_row + row} has {size} bytes, which with what sorting it takes do not fit into"
-                f" {self.memory_bytes} bytes of memory; give --memory of at least {needed_mb}MB"
-            )
+        if size - shared > most_bytes:
+            raise self._does_not_fit(f"row {first_row + row} has", size - shared)
+
+    def _does_not_fit(self, what: str, size: int) -> BadInputError:
+        needed_mb = (size * _ROW_COPIES + _BESIDE_ROW_BYTES) // 1_000_000 + 1
+        return BadInputError(
+            f"{self.path}: {what} {size} bytes, which with what sorting takes do not fit into {self.memory_bytes} bytes"
+            f" of memory; give --memory of at least {needed_mb}MB"
+        )
 
 
 def _bytes_per_row(group: Any) -> float:
     """Return how many bytes the rows of a row group take on average."""
     return float(group.total_byte_size / max(group.num_rows, 1))
+
+
+def _dictionary_bytes(batch: Any) -> int:
+    """Return what the dictionaries of columns take, which each of their rows has whole."""
+    types = arrow("pyarrow.types")
+    columns = (column for column in batch.columns if types.is_dictionary(column.type))
+    return sum(int(column.dictionary.nbytes) for column in columns)
 
 
 def _longest_row(batch: Any) -> tuple[int, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import resource
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -108,3 +109,13 @@ def test_more_files_than_descriptors(merge: bool, tmp_path: Path) -> None:
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
     assert pq.read_table(tmp_path / "out").column("n").to_pylist() == list(range(149, -1, -1))
+
+
+def test_a_dictionary_counts_once_and_not_for_each_row(tmp_path: Path) -> None:
+    values = pa.array([f"{number:0100d}" for number in range(2000)])
+    column = pa.DictionaryArray.from_arrays(pa.array([1, 0, 2], pa.int32()), values)
+    pq.write_table(pa.table({"k": [3, 1, 2], "c": column}), tmp_path / "in")
+    fits = replace(read_footer(str(tmp_path / "in")), memory_bytes=153_000_000)
+    assert sum(batch.num_rows for batch in fits.batches()) == 3
+    with pytest.raises(BadInputError, match=r"the dictionaries of its columns have 2\d+ bytes"):
+        list(replace(fits, memory_bytes=150_100_000).batches())

@@ -152,6 +152,25 @@ def versions() -> dict[str, str]:
     return {"planner": version("sortplanner"), "ray": version("ray"), "python": python}
 
 
+def require_same_versions(nodes: Iterable[NodeFacts]) -> None:
+    """Raise IoFailureError, which names them, for nodes whose versions differ from this process's."""
+    differing = [
+        f"{node.name} has {name} {node.versions.get(name)}, the driver {version}"
+        for node in nodes
+        for name, version in versions().items()
+        if node.versions.get(name) != version
+    ]
+    if differing:
+        raise IoFailureError("the nodes do not run the same versions; install the driver's on each", differing)
+
+
+def require_own_names(nodes: Iterable[NodeFacts]) -> None:
+    """Raise IoFailureError when several nodes have one name."""
+    counts = Counter(node.name for node in nodes)
+    if twice := sorted(name for name, count in counts.items() if count > 1):
+        raise IoFailureError(f"several nodes are called {', '.join(twice)}; set {NODE_NAME} on each")
+
+
 def free_space(folders: Iterable[Path]) -> None:
     """Delete folders and all in them; it is well if there are none."""
     for folder in folders:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from planner.distributed_sort import node_tasks
 from planner.distributed_sort.block_server import Address
-from planner.distributed_sort.node_environment import NODE_NAME, NodeFacts, versions
+from planner.distributed_sort.node_environment import NodeFacts, require_own_names, require_same_versions
 from planner.distributed_sort.node_service import MOST_STORING, STORING, NodeService
 from planner.distributed_sort.parcels import Block
 from planner.errors import IoFailureError, PlannerError
@@ -118,8 +118,16 @@ class Nodes:
         hosts = {node["NodeID"]: node["NodeManagerAddress"] for node in self._ray.nodes()}
         self.services = {name: _service(job, self._ids[name], hosts[self._ids[name]]) for name in self.names}
         asked = {name: service.address.remote() for name, service in self.services.items()}
-        addresses = {name: self.awaited(reference, nodes=(name,)) for name, reference in asked.items()}
+        addresses = {name: self._address_of(name, reference) for name, reference in asked.items()}
         self._addresses = {name: address for name, address in addresses.items() if address is not LOST}
+
+    def _address_of(self, name: str, asked: Any) -> Any:
+        """Return what a service answers, or LOST. One whose process died meanwhile begins anew and is asked again."""
+        for _ in range(WORKER_RETRIES):
+            if (address := self.awaited(asked, nodes=(name,))) is not LOST or self._ids[name] not in self._alive():
+                return address
+            asked = self.services[name].address.remote()
+        return LOST
 
     def address(self, node: str) -> Address:
         """Return where a node's blocks are to be had."""
@@ -253,8 +261,8 @@ class Nodes:
             for name in self._ids:
                 self.run(name, node_tasks.describe, self._directory)
         facts_by_id: dict[str, NodeFacts] = self.on_all(node_tasks.describe, self._directory)
-        _check_versions(facts_by_id.values())
-        _check_names([facts.name for facts in facts_by_id.values()])
+        require_same_versions(facts_by_id.values())
+        require_own_names(facts_by_id.values())
         resources = {node["NodeID"]: node["Resources"] for node in offering}
         self.facts = {facts.name: facts for facts in facts_by_id.values()}
         self._ids = {facts.name: node for node, facts in facts_by_id.items()}
@@ -281,19 +289,3 @@ def _service(job: str, node_id: str, host: str) -> Any:
 @cache
 def _token(_job: str) -> bytes:
     return secrets.token_bytes(32)
-
-
-def _check_versions(nodes: Iterable[NodeFacts]) -> None:
-    differing = [
-        f"{node.name} has {name} {node.versions.get(name)}, the driver {version}"
-        for node in nodes
-        for name, version in versions().items()
-        if node.versions.get(name) != version
-    ]
-    if differing:
-        raise IoFailureError("the nodes do not run the same versions; install the driver's on each", differing)
-
-
-def _check_names(names: Sequence[str]) -> None:
-    if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise IoFailureError(f"several nodes are called {', '.join(twice)}; set {NODE_NAME} on each")

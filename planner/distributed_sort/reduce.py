@@ -42,6 +42,8 @@ class Reduce:
         self._under_way: dict[int, str] = {}
         self._done_records = sum(partition.records for partition, _ in job.ledger.done.values())
         self._sorted: dict[int, Sorted] = {}
+        self._tried: dict[int, set[str]] = defaultdict(set)
+        """By partition: the nodes that were to get its copy."""
         self._segments = SegmentNames()
         self._segment_of: dict[int, str] = {}
         """By partition under way: where its records wait to be copied."""
@@ -166,21 +168,27 @@ class Reduce:
         self._leave(number, is_copied=True)
 
     def _copy(self, number: int, sent_bytes: int) -> None:
-        """Have another node fetch and write a partition that lies in a segment of its source."""
-        job, source = self._job, self._under_way[number]
-        others = [name for name in job.nodes.names if name != source]
+        """Have another node fetch and write a partition that lies in a segment of its source; each is tried once."""
+        job, source, tried = self._job, self._under_way[number], self._tried[number]
+        others = [name for name in job.nodes.names if name != source and name not in tried]
         if not others:
-            self._finish(number, self._sorted[number])
+            self._give_up(number) if tried else self._finish(number, self._sorted[number])
             return
         node = copy_target(others, in_flight=self._copies_in_flight, sent=self._copies_sent)
+        tried.add(node)
         self._copies_in_flight[node] += 1
         self._copies_sent[node] += 1
         part = Part(number, job.nodes.address(source), self._segment_of[number], 0, sent_bytes, partitions=0)
         copied = job.nodes.call(node, "copy", self._order(number, node), part)
-        self._tasks.add(copied, partial(self._copied, number, node), node=node, sources=(source,), is_call=True)
+        self._tasks.add(
+            copied, partial(self._copied, number, node, sent_bytes), node=node, sources=(source,), is_call=True
+        )
 
-    def _copied(self, number: int, node: str, copied: Any) -> None:
+    def _copied(self, number: int, node: str, sent_bytes: int, copied: Any) -> None:
         self._copies_in_flight[node] -= 1
+        if copied is LOST and self._under_way[number] not in self._job.nodes.lost:
+            self._copy(number, sent_bytes)  # elsewhere: that node is lost, or its service begins anew
+            return
         if copied is LOST or copied is None:
             self._give_up(number)
             return
@@ -224,10 +232,11 @@ class Reduce:
             self._copy(number, sent_bytes)
 
     def _leave(self, number: int, *, is_copied: bool) -> None:
-        """Note that a partition is under way no longer; what was copied in full is read no more."""
+        """Note that a partition is under way no longer; what was copied in full at the first try is read no more."""
         source, segment = self._under_way.pop(number, ""), self._segment_of.pop(number, "")
+        is_first_try = len(self._tried.pop(number, ())) <= 1
         if segment:
-            self._segments.give_back(source, segment, is_stored=is_copied)
+            self._segments.give_back(source, segment, is_stored=is_copied and is_first_try)
 
     def _report(self) -> None:
         self._job.report_progress(PHASE, records=self._done_records)

@@ -18,7 +18,7 @@ from planner.distributed_sort.job import Job, SortRequest
 from planner.distributed_sort.ledger import Journal, Ledger
 from planner.distributed_sort.node_environment import JobFiles
 from planner.distributed_sort.node_tasks import Sorted, SortOrder
-from planner.distributed_sort.nodes import Nodes
+from planner.distributed_sort.nodes import LOST, Nodes
 from planner.distributed_sort.reduce import Reduce
 from planner.sort_policy.concurrency import Concurrency
 from planner.sort_policy.sizing import Sizes
@@ -123,6 +123,39 @@ def test_copies_go_where_least_is_under_way(tmp_path: Path, node_count: int, sha
     assert nodes.most_behind == 0
     assert nodes.most["sort_partition"] <= CONCURRENCY.sorts(copied=True)
     assert nodes.most["copy"] <= 2 * CONCURRENCY.partitions(copied=True)
+
+
+class NodesWithoutService(FakeNodes):
+    """The service of one node begins anew all the time, while its tasks run."""
+
+    def call(self, node: str, method: str, order: SortOrder, part: Part) -> Any:
+        if node != self.names[-1]:
+            return super().call(node, method, order, part)
+        self.copied[node] += 1
+        return "lost", node, order.number
+
+    def outcome(self, reference: tuple[str, str, int]) -> Any:
+        return LOST if reference[0] == "lost" else super().outcome(reference)
+
+    def ask_address(self, _: str) -> None:
+        """Nothing comes of it."""
+
+
+def test_copies_go_elsewhere_while_a_service_begins_anew(tmp_path: Path) -> None:
+    """What was sorted is not sorted again."""
+    nodes = NodesWithoutService(["a", "b", "c"], random.Random(1))
+    job = job_of(nodes, tmp_path, partitions=9, copies=2)
+    assert Reduce(job).run()
+    assert job.retries == 0
+    assert {node for partition, _ in job.ledger.done.values() for node in [partition.copies[1].node]} == {"a", "b"}
+    assert 1 <= nodes.copied["c"] <= 6, "each partition tries it once at most"
+
+
+def test_a_copy_that_nobody_can_have_is_left_to_the_next_round(tmp_path: Path) -> None:
+    nodes = NodesWithoutService(["a", "c"], random.Random(1))
+    job = job_of(nodes, tmp_path, partitions=4, copies=2)
+    assert not Reduce(job).run()
+    assert set(job.ledger.done) == {2, 3}, "those of c, which a has copies of"
 
 
 def test_without_copies_nothing_is_sent(tmp_path: Path) -> None:

@@ -187,11 +187,13 @@ class Recommendation(Answer):
 
         return self._again(changed(self.plan.request, changes))
 
-    def simulate(self, *, draws: int = 20, seed: int = 0, lose: str | None = None) -> Simulation:
+    def simulate(
+        self, *, draws: int = 20, seed: int = 0, lose: str | None = None, slow: str | None = None
+    ) -> Simulation:
         """Return the recommended cluster's sort, simulated: see `planner.stores.request_inputs.simulated`."""
         from planner.stores.request_inputs import simulated
 
-        return simulated(self.plan, profile=self.profile, draws=draws, seed=seed, lose=lose)
+        return simulated(self.plan, profile=self.profile, draws=draws, seed=seed, lose=lose, slow=slow)
 
     def without_what_ifs(self) -> Recommendation:
         """Return the same question answered without the factors of `what_if`."""

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import Any, Final
+from typing import Final
 
 from planner import recommend
 
@@ -113,17 +113,12 @@ def own() -> Iterator[Foreseen]:
         for row in rows:
             yield Foreseen(
                 group="own, emulated",
-                run=_shape(row["shape"]),
+                run=row["name"],
                 engine=engine,
                 measured_s=round(row["measured_s"], 2),
                 expected_s=row[engine]["expected_s"],
                 p95_s=row[engine]["p95_s"],
             )
-
-
-def _shape(shape: dict[str, Any]) -> str:
-    links, model = shape["rate"] or "no cap", "daytona" if shape["copies"] > 1 else "indy"
-    return f"{shape['nodes']} nodes, {links}, {shape['data_bytes'] / 1e9:.2f} GB, {model}"
 
 
 def left_out(run: Foreseen, runs: Sequence[Foreseen]) -> Foreseen:

@@ -1,10 +1,11 @@
 """Does `--engine ray` foresee sorts of shapes that it was not measured on? Each is predicted before it runs.
 
-Clusters of 2, 4, 6 and 8 emulated nodes sort five times each, with links, sizes and copies drawn by a seed. The
-engine's figures are those of `models/engines/ray.toml`, from clusters of other sizes. Before a cluster is used the
-machine's disk is measured. A run in which other programs took more than `--others` of the processors is done again.
-What was foreseen and measured is kept in `own_runs.jsonl`, which `benchmarks/simulation/bench_emulated.py` reads. As
-root:
+Clusters of 2, 4, 6 and 8 emulated nodes sort five shapes each, with links, sizes and copies drawn by a seed, and two
+more: one behind token buckets, and one with a slow link. The engine's figures are those of `models/engines/ray.toml`,
+from clusters of other sizes. Before a cluster is used the machine's disk is measured. Each shape is sorted once to
+touch memory, as for the engine's figures, and then `--sorts` times, of which the medians count. A run in which other
+programs took more than `--others` of the processors is done again. What was foreseen and measured is appended to a
+file, as `own_runs.jsonl` is, which `benchmarks/simulation/bench_emulated.py` reads. As root:
 
     python benchmarks/cluster/bench_engine_predictions.py --nodes 2,4,6,8 --seed 1 --out own_runs.jsonl
 """
@@ -16,20 +17,22 @@ import json
 import math
 import os
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, median
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from engine_trials import Shape, cluster_of, generated, sorted_once
+import psutil
+from engine_trials import PhaseCost, Shape, cluster_of, generated, sorted_once
+from sort_disk import sort_disk
 
 from planner.cost_model.engine_reader import load_engine
 from planner.emulation.network_trial import measure_links, payload_bytes_per_s
 from planner.emulation.ray import EmulatedRay
 from planner.emulation.run import EmulatedRun, plan_for
-from planner.emulation.shaping import parse_shaping
 from planner.measure.machine import Machine, measure_machine
 from planner.planning.recommendation import require_best
 from planner.ray_cluster.driver_session import Session
@@ -37,7 +40,7 @@ from planner.ray_cluster.driver_session import Session
 RATES: Final = ("", "200Mbit", "300Mbit", "500Mbit", "800Mbit")
 MODELS: Final = {1: "indy", 2: "daytona"}
 ENGINES: Final = ("ray", "ideal")
-LONGEST_S: Final = 30.0
+LONGEST_S: Final = 20.0
 """Runs that are foreseen to take longer get half of the data, or less."""
 SAMPLE_BYTES: Final = 512_000_000
 TRIES: Final = 2
@@ -53,7 +56,23 @@ def drawn(nodes: int, *, runs: int, seed: int) -> list[Shape]:
         copies = random_of.choice(list(MODELS))
         rate = RATES[(number + nodes // 2) % len(RATES)]
         shapes.append(Shape(nodes=nodes, copies=copies, data_bytes=round(data * 1000) * 1_000_000, rate=rate))
-    return shapes
+    return shapes + list(disturbed(nodes, random_of))
+
+
+def disturbed(nodes: int, random_of: random.Random) -> Iterator[Shape]:
+    """Yield a shape behind token buckets of an eighth to a half of a node's data, and one whose last link has a rate
+    of 0.4 to 0.7 of the others.
+    """
+    for kind in ("bucket", "slow"):
+        data_bytes = round(random_of.uniform(0.8, 2.0) * 1000) * 1_000_000
+        rate = random_of.choice((200, 300, 400))
+        shape = Shape(nodes=nodes, copies=random_of.choice(list(MODELS)), data_bytes=data_bytes, rate=f"{rate}Mbit")
+        if kind == "bucket":
+            size = data_bytes / nodes * random_of.uniform(0.125, 0.5)
+            yield replace(shape, bucket=f"{size / 1e6:.0f}MB", burst_rate=f"{2 * rate}Mbit")
+        else:
+            slow = f"{rate * random_of.uniform(0.4, 0.7):.0f}Mbit"
+            yield replace(shape, rate=",".join([*[shape.rate] * (nodes - 1), slow]))
 
 
 def predicted(shape: Shape, machine: Machine, *, network_bytes_per_s: float, engine: str) -> dict[str, Any]:
@@ -62,7 +81,7 @@ def predicted(shape: Shape, machine: Machine, *, network_bytes_per_s: float, eng
         data_bytes=shape.data_bytes,
         model=MODELS[shape.copies],
         nodes=shape.nodes,
-        shaping=parse_shaping(rate=shape.rate or None),
+        shaping=shape.shaping(),
         directory=Path(),
     )
     with TemporaryDirectory() as folder:
@@ -72,22 +91,18 @@ def predicted(shape: Shape, machine: Machine, *, network_bytes_per_s: float, eng
     return {"expected_s": best.time_s.expected, "p95_s": best.time_s.p95, "phases": phases}
 
 
-def trials(shapes: list[Shape], *, folder: Path | None, others: float) -> Iterator[dict[str, Any]]:
-    """Predict, then run each shape on one cluster; the first sort only starts processes."""
+def trials(shapes: list[Shape], *, folder: Path | None, sorts: int, others: float) -> Iterator[dict[str, Any]]:
+    """Predict, then run each shape on one cluster; with several rates the slowest link decides, at its own rate."""
     with cluster_of(replace(shapes[0], rate=""), folder) as (cluster, session, journal):
         machine = measure_machine(journal.parent, sample_bytes=SAMPLE_BYTES)
-        links = measure_links(cluster.nodes)
-        warm = replace(shapes[0], data_bytes=300_000_000)
-        sorted_once(cluster, session, generated(session, warm.data_bytes), shape=warm, journal=journal)
+        disk, links = sort_disk(journal.parent), measure_links(cluster.nodes)
         for wanted in shapes:
-            shape = wanted
-            caps = parse_shaping(rate=shape.rate or None).draws(shape.nodes).draw()
-            rate = payload_bytes_per_s(caps[0].bytes_per_s) if caps[0] else links
-            shape, foreseen = short_enough(shape, machine, network_bytes_per_s=rate)
+            rates = [payload_bytes_per_s(cap.bytes_per_s) if cap else links for cap in wanted.caps()]
+            shape, foreseen = short_enough(wanted, machine, network_bytes_per_s=min(rates))
             print(f"{describe(shape)}: predicted {foreseen['ray']['expected_s']:.1f} s", flush=True)
-            cluster.nodes.cap(caps)
-            seen = {"machine": machine.to_dict(), "network_bytes_per_s": rate}
-            yield seen | foreseen | measured(cluster, session, shape, journal=journal, others=others)
+            seen = {"machine": machine.to_dict(), "disk": disk, "network_bytes_per_s": rates}
+            sort = partial(capped_and_sorted, cluster, session, shape=shape, journal=journal, others=others)
+            yield seen | foreseen | measured(sort, shape, generated(session, shape.data_bytes), sorts=sorts)
 
 
 def short_enough(shape: Shape, machine: Machine, *, network_bytes_per_s: float) -> tuple[Shape, dict[str, Any]]:
@@ -101,22 +116,51 @@ def short_enough(shape: Shape, machine: Machine, *, network_bytes_per_s: float) 
         shape = replace(shape, data_bytes=shape.data_bytes // 2)
 
 
-def measured(cluster: EmulatedRay, session: Session, shape: Shape, *, journal: Path, others: float) -> dict[str, Any]:
-    """Sort and return the seconds of the phases, of the last try."""
-    source = generated(session, shape.data_bytes)
+def measured(
+    sort: Callable[[dict[str, Any]], list[PhaseCost]], shape: Shape, source: dict[str, Any], *, sorts: int
+) -> dict[str, Any]:
+    """Sort once, and then several times; return the median seconds of the phases, with all that were counted."""
+    first = sort(source)
+    available_bytes = psutil.virtual_memory().available
+    runs = [sort(source) for _ in range(sorts)]
+    names = [cost.name for cost in first]
+    each = {name: [cost.seconds for costs in runs for cost in costs if cost.name == name] for name in names}
+    return {
+        "name": describe(shape),
+        "shape": asdict(shape),
+        "available_bytes": available_bytes,
+        "measured_s": median(sum(cost.seconds for cost in costs) for costs in runs),
+        "phases_s": {name: median(seconds) for name, seconds in each.items()},
+        "each_s": each,
+        "first_s": {cost.name: cost.seconds for cost in first},
+        "cpu_s": {name: median(busy_s(costs, name) for costs in runs) for name in names},
+    }
+
+
+def busy_s(costs: list[PhaseCost], name: str) -> float:
+    """Return the processor seconds of all nodes and the head in a phase."""
+    return sum(cost.nodes_cpu_s + cost.head_cpu_s for cost in costs if cost.name == name)
+
+
+def capped_and_sorted(
+    cluster: EmulatedRay, session: Session, source: dict[str, Any], *, shape: Shape, journal: Path, others: float
+) -> list[PhaseCost]:
+    """Sort behind links whose buckets are full, again if other programs took much of the processors."""
     for _ in range(TRIES):
+        cluster.nodes.cap(shape.caps())
         costs = sorted_once(cluster, session, source, shape=shape, journal=journal)
-        seconds = sum(cost.seconds for cost in costs)
-        disturbed = costs[0].others_cpu_s / seconds / (os.cpu_count() or 1)
-        if disturbed <= others:
+        taken = costs[0].others_cpu_s / sum(cost.seconds for cost in costs) / (os.cpu_count() or 1)
+        if taken <= others:
             break
-        print(f"  others took {disturbed:.0%} of the processors: again", flush=True)
-    phases = {cost.name: cost.seconds for cost in costs}
-    return {"shape": asdict(shape), "measured_s": seconds, "others": disturbed, "phases_s": phases}
+        print(f"  others took {taken:.0%} of the processors: again", flush=True)
+    return costs
 
 
 def describe(shape: Shape) -> str:
-    links = shape.rate or "no cap"
+    """Return a shape in words."""
+    first, *_, last = [*shape.rate.split(","), shape.rate.split(",")[-1]]
+    links = (first or "no cap") + (f", one {last}" if last != first else "")
+    links += f", at first {shape.burst_rate} for {shape.bucket}" if shape.bucket else ""
     return f"{shape.nodes} nodes, {links}, {shape.data_bytes / 1e9:.2f} GB, {MODELS[shape.copies]}"
 
 
@@ -136,6 +180,7 @@ def main() -> None:
     parser.add_argument("--nodes", default="2,4,6,8")
     parser.add_argument("--runs", type=int, default=5, help="on a cluster of each size")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--sorts", type=int, default=3, help="of each shape, beside the first")
     parser.add_argument("--others", type=float, default=0.05)
     parser.add_argument("--out", type=Path, default=None, help="append what was predicted and measured to this file")
     parser.add_argument("--dir", type=Path, default=None)
@@ -143,7 +188,7 @@ def main() -> None:
     rows = []
     for nodes in map(int, options.nodes.split(",")):
         shapes = drawn(nodes, runs=options.runs, seed=options.seed)
-        for row in trials(shapes, folder=options.dir, others=options.others):
+        for row in trials(shapes, folder=options.dir, sorts=options.sorts, others=options.others):
             rows.append(row)
             if options.out:
                 with options.out.open("a", encoding="utf-8") as file:

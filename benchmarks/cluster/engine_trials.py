@@ -14,7 +14,7 @@ import psutil
 
 from planner.emulation.cluster import HEAD
 from planner.emulation.ray import NODE_STORE_BYTES, EmulatedRay, emulated_ray
-from planner.emulation.shaping import parse_shaping
+from planner.emulation.shaping import Cap, Shaping, parse_shaping
 from planner.emulation.sort_trial import CpuMeter
 from planner.measure.machine import Machine
 from planner.ray_cluster.driver_session import Session
@@ -25,7 +25,8 @@ PHASES: Final = ("sample", "map and shuffle", "sort and reduce")
 
 @dataclass(frozen=True, kw_only=True)
 class Shape:
-    """`nodes` emulated nodes behind links of `rate` ('' for no cap) sort `data_bytes` and write `copies`.
+    """`nodes` emulated nodes behind links of `rate` ('' for no cap, or one for each) sort `data_bytes` and write
+    `copies`. With a `bucket` links begin at `burst_rate`.
 
     Each has an object store of `store_bytes`, and may sort in as much again.
     """
@@ -35,6 +36,16 @@ class Shape:
     data_bytes: int
     rate: str = ""
     store_bytes: int = NODE_STORE_BYTES
+    bucket: str = ""
+    burst_rate: str = ""
+
+    def shaping(self) -> Shaping:
+        """Return where the caps of the links come from."""
+        return parse_shaping(rate=self.rate or None, bucket=self.bucket or None, burst_rate=self.burst_rate or None)
+
+    def caps(self) -> list[Cap | None]:
+        """Return the cap of each node's link."""
+        return self.shaping().draws(self.nodes).draw()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,11 +70,10 @@ class PhaseCost:
 @contextmanager
 def cluster_of(shape: Shape, folder: Path | None) -> Iterator[tuple[EmulatedRay, Session, Path]]:
     """Yield a cluster of a shape, a session on it, and where its journal may lie."""
-    shaping = parse_shaping(rate=shape.rate or None)
     with (
         TemporaryDirectory(dir=folder) as directory,
         emulated_ray(
-            workers=shape.nodes, shaping=shaping, directory=Path(directory), store_bytes=shape.store_bytes
+            workers=shape.nodes, shaping=shape.shaping(), directory=Path(directory), store_bytes=shape.store_bytes
         ) as cluster,
         cluster.session() as session,
     ):

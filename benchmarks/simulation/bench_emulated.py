@@ -10,43 +10,53 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, median
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from planner.cost_model.engine_reader import load_engine
-from planner.emulation.run import EmulatedRun, Question, question_for
-from planner.emulation.shaping import parse_shaping
-from planner.emulation.sort_trial import SAMPLE
-from planner.measure.machine import Machine
-from planner.planning.recommendation import recommend, require_best
-from planner.simulation.result import Simulation
-from planner.simulation.simulate import simulate_plan
-
 CLUSTER: Final = Path(__file__).resolve().parents[1] / "cluster"
+sys.path.insert(0, str(CLUSTER))  # the shapes of the runs
+
+from bench_engine_predictions import MODELS  # noqa: E402
+from engine_trials import Shape  # noqa: E402
+
+from planner.cost_model.engine_reader import load_engine  # noqa: E402
+from planner.cost_model.model import CostModel  # noqa: E402
+from planner.emulation.network_trial import payload_bytes_per_s  # noqa: E402
+from planner.emulation.run import EmulatedRun, Question, question_for  # noqa: E402
+from planner.emulation.sort_trial import SAMPLE  # noqa: E402
+from planner.measure.machine import Machine  # noqa: E402
+from planner.planning.recommendation import recommend, require_best  # noqa: E402
+from planner.simulation.draws import drawn  # noqa: E402
+from planner.simulation.machines import Machines, machines_of  # noqa: E402
+from planner.simulation.node_groups import NodeGroup  # noqa: E402
+from planner.simulation.phase_work import at_full_rate, phase_work  # noqa: E402
+from planner.simulation.simulate import simulation_context  # noqa: E402
+from planner.simulation.sort_job import simulate_job  # noqa: E402
+
 OWN_RUNS: Final = CLUSTER / "own_runs.jsonl"
-TRIALS: Final = CLUSTER / "engine_trials.jsonl"
-MODELS: Final = {1: "indy", 2: "daytona"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class OwnRun:
-    """What was sorted on what: `nodes` that share a machine, with links of `rate`, None for no cap."""
+    """A shape that was sorted, on which disk, and what each node's link carries when its bucket is empty."""
 
-    nodes: int
-    rate: str | None
-    data_bytes: int
-    model: str
+    shape: Shape
     machine: Machine
-    network_bytes_per_s: float
+    links_bytes_per_s: tuple[float, ...]
 
-    @property
-    def name(self) -> str:
-        """Return the run in words."""
-        return f"{self.nodes} nodes, {self.rate or 'no cap'}, {self.data_bytes / 1e9:.2f} GB, {self.model}"
+
+@dataclass(frozen=True, kw_only=True)
+class Foreseen:
+    """The median of each phase's seconds, and of all, with the 95% of all."""
+
+    phases_s: dict[str, float]
+    p50_s: float
+    p95_s: float
 
 
 def own_rows() -> list[dict[str, Any]]:
@@ -55,15 +65,15 @@ def own_rows() -> list[dict[str, Any]]:
 
 
 def run_of(row: dict[str, Any]) -> OwnRun:
-    """Return the run of a row."""
-    shape = row["shape"]
+    """Return the run of a row, with the disk as the sort finds it, and so much memory that each node
+    has what was available when the sort began, beside what the engine takes a node's processes to need.
+    """
+    shape, ray = Shape(**row["shape"]), load_engine("ray")
+    memory_bytes = row["available_bytes"] + shape.nodes * ray.memory_node_bytes
     return OwnRun(
-        nodes=shape["nodes"],
-        rate=shape["rate"] or None,
-        data_bytes=shape["data_bytes"],
-        model=MODELS[shape["copies"]],
-        machine=Machine(**row["machine"]),
-        network_bytes_per_s=row["network_bytes_per_s"],
+        shape=shape,
+        machine=replace(Machine(**row["machine"]), **row["disk"], memory_bytes=round(memory_bytes)),
+        links_bytes_per_s=tuple(row["network_bytes_per_s"]),
     )
 
 
@@ -73,61 +83,100 @@ def usual_machine() -> Machine:
     return machines[len(machines) // 2]
 
 
-def question(run: OwnRun, *, engine: str) -> Question:
-    """Return what was asked before a run."""
+def question(run: OwnRun) -> Question:
+    """Return what is asked of a run, with the link that carries most for all of them."""
+    shape = run.shape
     emulated = EmulatedRun(
-        data_bytes=run.data_bytes,
-        model=run.model,
-        nodes=run.nodes,
-        shaping=parse_shaping(rate=run.rate),
+        data_bytes=shape.data_bytes,
+        model=MODELS[shape.copies],
+        nodes=shape.nodes,
+        shaping=shape.shaping(),
         directory=Path(),
     )
+    rate = max(run.links_bytes_per_s)
     with TemporaryDirectory() as folder:
-        network = run.network_bytes_per_s
-        return question_for(
-            run.machine, emulated, Path(folder), network_bytes_per_s=network, engine=load_engine(engine)
-        )
+        asked = question_for(run.machine, emulated, Path(folder), network_bytes_per_s=rate, engine=load_engine("ray"))
+    return replace(asked, model=_from_memory(asked.model))
 
 
-def simulated(run: OwnRun, *, draws: int) -> Simulation:
-    """Return the simulation of a run."""
-    asked = question(run, engine="ray")
+def _from_memory(model: CostModel) -> CostModel:
+    """Return a model that reads its input from no disk: the sort before left it in the page cache."""
+    phases = [
+        replace(phase, read={group: moved for group, moved in phase.read.items() if group != "data"})
+        for phase in model.phases
+    ]
+    return replace(model, phases=tuple(phases))
+
+
+def simulated(run: OwnRun, *, draws: int) -> Foreseen:
+    """Return what is foreseen of a run by as many draws."""
+    asked = question(run)
     inputs = {"catalogs": [asked.catalog], "overheads": asked.overheads}
     best = require_best(recommend(asked.request, model=asked.model, **inputs))
-    return simulate_plan(asked.request, best, models=[asked.model], **inputs, draws=draws, seed=0)
+    context = at_full_rate(simulation_context(asked.request, best, models=[asked.model], **inputs))
+    machines = with_bucket(machines_of(context, best.nodes), run.shape)
+    works = [phase_work(context, phase, best.nodes, machines) for phase in context.model.phases]
+    each: dict[str, list[float]] = {}
+    for draw in drawn(context, works, machines, best=best, draws=draws, seed=0):
+        for phase in simulate_job(works, with_links(draw.groups, run.links_bytes_per_s), machines):
+            each.setdefault(phase.name, []).append(draw.factor * phase.seconds)
+    totals = sorted(map(sum, zip(*each.values(), strict=True)))
+    return Foreseen(
+        phases_s={name: median(seconds) for name, seconds in each.items()},
+        p50_s=median(totals),
+        p95_s=totals[min(len(totals) - 1, round(0.95 * len(totals)))],
+    )
+
+
+def with_bucket(machines: Machines, shape: Shape) -> Machines:
+    """Return machines whose links have the bucket of a shape."""
+    cap = shape.caps()[0]
+    if cap is None or cap.bucket is None:
+        return machines
+    burst_bytes_per_s, bucket_bytes = map(payload_bytes_per_s, (cap.bucket.burst_bytes_per_s, cap.bucket.size_bytes))
+    return machines.with_bucket(burst_bytes_per_s, bucket_bytes)
+
+
+def with_links(groups: list[NodeGroup], links_bytes_per_s: tuple[float, ...]) -> list[NodeGroup]:
+    """Return nodes, each alone, with the link of each."""
+    fastest = max(links_bytes_per_s)
+    return [
+        replace(group, slowness={**group.slowness, "network": group.slow("network") * fastest / rate})
+        for group, rate in zip(groups, links_bytes_per_s, strict=True)
+    ]
 
 
 def lines(draws: int) -> Iterator[str]:
     """Yield a table of the runs and one of their phases, each with a summary."""
     rows = own_rows()
     answers = [simulated(run_of(row), draws=draws) for row in rows]
-    yield "| run | measured | equations before the run | simulated | its 95% | waits for |"
-    yield "|---|--:|--:|--:|--:|---|"
+    yield "| run | measured | equations before the run | simulated | its 95% |"
+    yield "|---|--:|--:|--:|--:|"
     pairs, held = list[tuple[float, float]](), 0
     for row, answer in zip(rows, answers, strict=True):
         took_s, foreseen_s = row["measured_s"], row["ray"]["expected_s"]
         pairs.append((foreseen_s / took_s - 1, answer.p50_s / took_s - 1))
         held += took_s <= answer.p95_s
-        waits = " then ".join(phase.bottleneck for phase in answer.phases[1:]).replace("_", " ")
         figures = f"{_beside(foreseen_s, took_s)} | {_beside(answer.p50_s, took_s)} | {answer.p95_s:.1f} s"
-        yield f"| {run_of(row).name} | {took_s:.1f} s | {figures} | {waits} |"
+        yield f"| {row['name']} | {took_s:.1f} s | {figures} |"
     yield from ("", f"{_errors(pairs)}; the simulation's 95% held in {held} of {len(rows)}", "")
     yield from phase_lines(rows, answers)
 
 
-def phase_lines(rows: list[dict[str, Any]], answers: list[Simulation]) -> Iterator[str]:
+def phase_lines(rows: list[dict[str, Any]], answers: list[Foreseen]) -> Iterator[str]:
     """Yield a table of each run's phases but for the sample, and a summary of each phase."""
     yield "| run | phase | measured | equations | simulated |"
     yield "|---|---|--:|--:|--:|"
     pairs: dict[str, list[tuple[float, float]]] = {}
     for row, answer in zip(rows, answers, strict=True):
-        for phase in answer.phases:
-            if phase.name == SAMPLE:
+        for name, simulated_s in answer.phases_s.items():
+            if name == SAMPLE:
                 continue
-            took_s = row["phases_s"][phase.name]
-            pairs.setdefault(phase.name, []).append((phase.equation_s / took_s - 1, phase.p50_s / took_s - 1))
-            figures = f"{_beside(phase.equation_s, took_s)} | {_beside(phase.p50_s, took_s)}"
-            yield f"| {run_of(row).name} | {phase.name} | {took_s:.1f} s | {figures} |"
+            took_s, equation_s = row["phases_s"][name], row["ray"]["phases"][name][0]
+            pairs.setdefault(name, []).append((equation_s / took_s - 1, simulated_s / took_s - 1))
+            spread = f"{min(row['each_s'][name]):.1f}-{max(row['each_s'][name]):.1f}"
+            figures = f"{_beside(equation_s, took_s)} | {_beside(simulated_s, took_s)}"
+            yield f"| {row['name']} | {name} | {took_s:.1f} s ({spread}) | {figures} |"
     yield ""
     yield from (f"{name}: {_errors(of)}" for name, of in pairs.items())
 

@@ -1,4 +1,4 @@
-"""What a lost node costs, simulated: beside the emulated kills, and on clusters of 178 and 1,000 nodes.
+"""What lost and slow nodes cost, simulated: beside the emulated kills, and on clusters of 178 and 1,000 nodes.
 
 The kills are those of `benchmarks/cluster/bench_kills.py`: two copies of 1.6 GB on four nodes behind 400 Mbit/s.
 
@@ -13,9 +13,9 @@ from dataclasses import replace
 from statistics import median
 from typing import Final
 
-from bench_emulated import OwnRun, question, usual_machine
+from bench_emulated import OwnRun, Shape, question, usual_machine
 
-from planner import recommend
+from planner import Recommendation, recommend
 from planner.emulation.network_trial import payload_bytes_per_s
 from planner.planning.recommendation import recommend as plan_again
 from planner.planning.recommendation import require_best
@@ -23,20 +23,20 @@ from planner.simulation.losses import Loss
 from planner.simulation.simulate import simulate_plan
 
 KILLS: Final = OwnRun(
-    nodes=4,
-    rate="400Mbit",
-    data_bytes=1_600_000_000,
-    model="daytona",
+    shape=Shape(nodes=4, copies=2, data_bytes=1_600_000_000, rate="400Mbit"),
     machine=usual_machine(),
-    network_bytes_per_s=payload_bytes_per_s(50e6),
+    links_bytes_per_s=(payload_bytes_per_s(50e6),) * 4,
 )
 MOMENTS: Final = (0.1, 0.3, 0.5, 0.7, 0.9)
 LARGE: Final = ((178, "100TB"), (1000, "1PB"))
+RACK: Final = 16
+"""Nodes that are lost together."""
+SLOW: Final = {"links 1.5 times as long": "network:{}@1.5", "links twice": "network:{}@2", "everything twice": "{}@2"}
 
 
 def emulated(draws: int) -> Iterator[str]:
     """Yield what is simulated of the emulated kills."""
-    asked = question(KILLS, engine="ray")
+    asked = question(KILLS)
     inputs = {"catalogs": [asked.catalog], "overheads": replace(asked.overheads, shared_sigma=0.0)}
     best = require_best(plan_again(asked.request, model=asked.model, **inputs))
     times = []
@@ -55,22 +55,37 @@ def row_of(values: Iterator[float] | tuple[float, ...] | list[float], form: str 
 
 
 def large(draws: int) -> Iterator[str]:
-    """Yield what losses cost large clusters, as a table."""
+    """Yield what losses cost large clusters, as a table: a node, a rack of 16, a twentieth of all."""
     yield "| nodes | lost | undisturbed | " + " | ".join(f"at {share:.0%}" for share in MOMENTS) + " |"
     yield "|--:|--:|--:|" + "--:|" * len(MOMENTS)
-    for nodes, data in LARGE:
-        answer = recommend(data, model="daytona", instance="i8g.8xlarge", nodes=nodes, max_nodes=nodes)
-        for lost in (1, nodes // 20):
+    for answer, nodes in clusters():
+        for lost in sorted({1, RACK, nodes // 20}):
             runs = [answer.simulate(draws=draws, lose=f"{lost}@{share:.0%}") for share in MOMENTS]
             times = " | ".join(f"{run.loss.times:.2f}" for run in runs if run.loss)
             yield f"| {nodes:,} | {lost} | {runs[0].p50_s / 60:.0f} min | {times} |"
+
+
+def slow(draws: int) -> Iterator[str]:
+    """Yield what slow nodes cost that stay in large clusters, as a table."""
+    yield "| nodes | slow | " + " | ".join(SLOW) + " |"
+    yield "|--:|---|" + "--:|" * len(SLOW)
+    for answer, nodes in clusters():
+        for who in ("1", "10%"):
+            costs = [answer.simulate(draws=draws, slow=how.format(who)).slow for how in SLOW.values()]
+            yield f"| {nodes:,} | {who} | " + " | ".join(f"{cost.times:.2f}" for cost in costs if cost) + " |"
+
+
+def clusters() -> Iterator[tuple[Recommendation, int]]:
+    """Yield plans of large clusters."""
+    for nodes, data in LARGE:
+        yield recommend(data, model="daytona", instance="i8g.8xlarge", nodes=nodes, max_nodes=nodes), nodes
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--draws", type=int, default=5)
     draws = parser.parse_args().draws
-    print("\n".join([*emulated(draws), "", *large(draws)]))
+    print("\n".join([*emulated(draws), "", *large(draws), "", *slow(draws)]))
 
 
 if __name__ == "__main__":

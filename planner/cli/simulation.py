@@ -31,6 +31,10 @@ class SimulationOptions:
     lose: Annotated[
         str | None, Option(help="With --simulate: lose nodes for good, as node@30% or 5@30% of the time.")
     ] = None
+    slow: Annotated[
+        str | None,
+        Option(help="With --simulate: slow nodes, as 10%@2 for a tenth that takes twice as long, or network:1@3."),
+    ] = None
     timeline: Annotated[
         Path | None, Option(help="With --simulate: also draw what nodes wait for to this SVG file.")
     ] = None
@@ -41,9 +45,10 @@ class SimulationOptions:
         """
         from planner.simulation.losses import Loss
         from planner.simulation.simulate import check_draws
+        from planner.simulation.slow_nodes import Slow
 
         usual = SimulationOptions()
-        names = ("draws", "seed", "lose", "timeline")
+        names = ("draws", "seed", "lose", "slow", "timeline")
         given = [f"--{name}" for name in names if getattr(self, name) != getattr(usual, name)]
         if given and not self.simulate:
             raise BadInputError(f"{', '.join(given)}: only of a simulation; add --simulate")
@@ -52,12 +57,14 @@ class SimulationOptions:
         check_draws(self.draws)
         if self.lose is not None:
             Loss.parse(self.lose)
+        if self.slow is not None:
+            Slow.parse(self.slow)
         if self.timeline is not None and self.timeline.suffix != ".svg":
             raise BadInputError(f"--timeline {self.timeline}: the picture is an SVG file; call it .svg")
 
     def of(self, answered: Recommendation) -> Simulation:
         """Return the simulation that is asked for."""
-        return answered.simulate(draws=self.draws, seed=self.seed, lose=self.lose)
+        return answered.simulate(draws=self.draws, seed=self.seed, lose=self.lose, slow=self.slow)
 
 
 def plan_json(answered: Recommendation, options: SimulationOptions) -> str:

@@ -134,14 +134,30 @@ class TaskSizes:
 @dataclass(frozen=True, kw_only=True)
 class Emulated:
     """What is otherwise on emulated nodes: `sample_s` before the first phase, processor seconds for each byte that goes
-    through a capped link, which the kernel cuts into smaller packets, and by CPU work how much they reach of what one
-    sort gets out of the disk that they share.
+    through a capped link, and by CPU work how much they reach of what one sort gets out of the disk that they share.
+
+    The kernel wakes the receiver of a capped link for few packets, the fewer the slower it is. `capped_s_per_byte` was
+    measured behind a cap of `cap_bytes_per_s`, `slow_capped_s_per_byte` behind one of `slow_cap_bytes_per_s`.
     """
 
     sample_s: float = 0.0
     capped_s_per_byte: float = 0.0
+    cap_bytes_per_s: float = 0.0
+    slow_capped_s_per_byte: float = 0.0
+    slow_cap_bytes_per_s: float = 0.0
     partition_disk_share: float = 1.0
     sort_disk_share: float = 1.0
+
+    def packets_s_per_byte(self, cap_bytes_per_s: float | None) -> float:
+        """Return what a byte costs that goes through a cap, None for none: between what was measured it is linear in
+        the time of a byte, beyond it is as far as was measured.
+        """
+        if cap_bytes_per_s is None:
+            return 0.0
+        if not self.cap_bytes_per_s or not self.slow_cap_bytes_per_s:
+            return self.capped_s_per_byte
+        times_s = [1 / self.cap_bytes_per_s, 1 / self.slow_cap_bytes_per_s]
+        return float(np.interp(1 / cap_bytes_per_s, times_s, [self.capped_s_per_byte, self.slow_capped_s_per_byte]))
 
 
 @dataclass(frozen=True, kw_only=True)

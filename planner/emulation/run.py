@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
+from statistics import median_high
 from typing import Any, Final
 
 from planner.catalog import Catalog, load_catalog
@@ -179,7 +180,7 @@ def question_for(
     )
     model, overheads = on_a_cluster(load_model(run.model)), run_overheads.on_hand()
     if measured:
-        emulated = _on_emulated_nodes(engine, machine, capped=any(run.shaping.draws(run.nodes).draw()))
+        emulated = _on_emulated_nodes(engine, machine, cap_bytes_per_s=_cap_bytes_per_s(run))
         sample = Phase(name=SAMPLE, read={}, write={}, network={}, cpu={}, startup_s=engine.emulated.sample_s)
         model = run_by(replace(model, phases=(sample, *model.phases)), emulated)
     if trial is not None:
@@ -187,11 +188,18 @@ def question_for(
     return Question(request=request, model=model, catalog=load_catalog(catalog), overheads=overheads)
 
 
-def _on_emulated_nodes(engine: Engine, machine: Machine, *, capped: bool) -> Engine:
+def _cap_bytes_per_s(run: EmulatedRun) -> float | None:
+    """Return what most links of a run carry at first, None without caps."""
+    caps = [cap for cap in run.shaping.draws(run.nodes).draw() if cap is not None]
+    rates = [cap.bucket.burst_bytes_per_s if cap.bucket else cap.bytes_per_s for cap in caps]
+    return median_high(rates) if rates else None
+
+
+def _on_emulated_nodes(engine: Engine, machine: Machine, *, cap_bytes_per_s: float | None) -> Engine:
     """Return an engine as it is on emulated nodes: their memory is fixed, and all work on this machine's processors."""
     seen = engine.emulated
     disks = {"partition": seen.partition_disk_share, "sort": seen.sort_disk_share}
-    packets_s = seen.capped_s_per_byte if capped else 0.0
+    packets_s = seen.packets_s_per_byte(cap_bytes_per_s)
     share = NODE_STORE_BYTES / machine.memory_bytes
     sizes = None if engine.sizes is None else replace(engine.sizes, store_share=share, sort_share=share)
     return replace(

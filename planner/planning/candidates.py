@@ -18,6 +18,7 @@ from planner.planning.caveats import caveats, deciding, evidence_of
 from planner.planning.offer import Offer
 from planner.planning.placement import goes_in_one_group
 from planner.planning.quoted import with_quoted
+from planner.planning.simulation_advice import simulation_advice
 from planner.schemas.plan import (
     Candidate,
     DiskSplit,
@@ -80,6 +81,7 @@ def candidate(context: JobContext, *, row: int, nodes: int, offer: Offer, reques
         energy_j=_finite(_energy_j(context, time_s.expected, nodes=nodes)),
         warnings=(
             *caveats(context, phases, evidence, nodes=nodes, spares=spares.count, pricing=offer.pricing),
+            *simulation_advice(context, nodes=nodes),
             *([offer.notes[type_row]] if type_row in offer.notes else []),
         ),
     )

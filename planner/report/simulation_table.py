@@ -37,6 +37,16 @@ def render_simulation(simulation: Simulation) -> Iterator[Any]:
         after = f"{nodes} lost after {loss.share:.0%} of it"
         longer = _range(loss.p50_s, p95_s=loss.p95_s if is_range else None)
         yield Text(f"With {after} it takes {longer}, {loss.times:.2f} times as long.")
+    if (slow := simulation.slow) is not None:
+        nodes = "a node takes" if slow.nodes == 1 else f"{slow.nodes} nodes take"
+        what = f" for {resource_text(slow.resource)}" if slow.resource else ""
+        longer = _range(slow.p50_s, p95_s=slow.p95_s if is_range else None)
+        slower = f"Where {nodes} {slow.factor:g} times as long{what}"
+        yield Text(f"{slower}, it takes {longer}, {slow.times:.2f} times as long.")
+    if (spot := simulation.spot) is not None:
+        longer = _range(spot.p50_s, p95_s=spot.p95_s if is_range else None)
+        taken = f"{spot.taken_back:.2g} of the spot machines are taken back in a run"
+        yield Text(f"{taken}: with that it takes {longer}, on average {spot.times:.3f} times as long.")
     yield Text(f"What breaks first: {resource_text(simulation.breaks_first)}.")
 
 

@@ -15,9 +15,9 @@ from planner.cost_model.duration import planned_spares, screened_by, slowdowns_o
 from planner.cost_model.rate_doubts import DOUBTED
 from planner.cost_model.workload import JobContext
 from planner.schemas.plan import Candidate
+from planner.simulation.machines import Machines, likely_bursts
 from planner.simulation.node_groups import NodeGroup, groups_of
 from planner.simulation.phase_work import PhaseWork
-from planner.simulation.resources import Machines
 
 _LEAST_SIGMA: Final = 1e-12
 """Stands for whole runs that do not scatter."""
@@ -25,9 +25,12 @@ _LEAST_SIGMA: Final = 1e-12
 
 @dataclass(frozen=True, kw_only=True)
 class Draw:
-    """The nodes of one run, and by what factor the whole run takes longer than equations and simulation say."""
+    """The nodes of one run, what each has, and by what factor the whole run takes longer than equations and simulation
+    say.
+    """
 
     groups: Sequence[NodeGroup]
+    machines: Machines
     factor: float
 
 
@@ -39,7 +42,8 @@ def drawn(
     screened = screened_by(context, best.phases) if planned_spares(context, best.phases, nodes).screened else None
     claims = slowdowns_of(context, nodes)
     whole_runs = NormalDist(sigma=max(context.overheads.shared_sigma, _LEAST_SIGMA))
-    for claim_at, run_at in zip(_evenly(draws, rng), _evenly(draws, rng), strict=True):
+    bursts = likely_bursts(context, machines, nodes)
+    for claim_at, run_at, burst_at in zip(*(_evenly(draws, rng) for _ in range(3)), strict=True):
         claim = claims[int(claim_at * len(claims))]
         slowness = {
             name: factors * claim.get(DOUBTED.get(name, ""), 1.0)
@@ -49,7 +53,11 @@ def drawn(
             fastest = np.argsort(slowness[screened], kind="stable")[:nodes]
             slowness = {name: factors[fastest] for name, factors in slowness.items()}
         lateness = _lateness(works, machines, slowness, nodes)
-        yield Draw(groups=groups_of(slowness, lateness=lateness), factor=math.exp(whole_runs.inv_cdf(run_at)))
+        yield Draw(
+            groups=groups_of(slowness, lateness=lateness),
+            machines=bursts[int(burst_at * len(bursts))],
+            factor=math.exp(whole_runs.inv_cdf(run_at)),
+        )
 
 
 def _evenly(draws: int, rng: np.random.Generator) -> list[float]:

@@ -16,10 +16,10 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from planner.errors import BadInputError
+from planner.simulation.machines import Machines
 from planner.simulation.node_groups import NodeGroup
 from planner.simulation.phase_work import PhaseWork
-from planner.simulation.resources import Machines
-from planner.simulation.sort_job import simulate_job
+from planner.simulation.sort_job import SimulatedPhase, simulate_job
 from planner.sort_policy.coordinators import NODES_PER_COORDINATOR
 from planner.sort_policy.health_checks import noticed_after_s
 from planner.units import parse_count, parse_share
@@ -62,9 +62,12 @@ def seconds_with_loss(
     machines: Machines,
     *,
     loss: Loss,
-    phases_s: Sequence[float],
+    phases: Sequence[SimulatedPhase],
 ) -> float:
-    """Return the seconds of a run that takes `phases_s` undisturbed and loses nodes."""
+    """Return the seconds of a run that undisturbed has such `phases` and loses nodes. Links' buckets have then what is
+    left at the end of that phase.
+    """
+    phases_s = [phase.seconds for phase in phases]
     at_s = loss.share * sum(phases_s)
     number, before_s = 0, 0.0
     while at_s >= before_s + phases_s[number] and number < len(works) - 1:
@@ -82,6 +85,7 @@ def seconds_with_loss(
             replace(work, read_s=_scaled(work.read_s, whole), write_s=_scaled(work.write_s, whole)) for work in left
         ]
         machines = replace(machines, vcpu=machines.vcpu / whole)
+    machines = replace(machines, full_share=phases[number].full_share)
     seconds = [phase.seconds for phase in simulate_job(left, without(groups, loss.nodes), machines)]
     noticed_s = noticed_after_s(nodes)
     if number <= _shuffled(works):

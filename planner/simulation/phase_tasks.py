@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-import numpy as np
-
 from planner.cost_model.engine import TaskSizes
 from planner.cost_model.model import Phase
 from planner.cost_model.workload import JobContext
@@ -99,15 +97,19 @@ def joined(lengths: Sequence[float]) -> list[float]:
     return first + last[::-1]
 
 
-def phase_tasks(context: JobContext, phase: Phase, nodes: int) -> Tasks | None:
-    """Return the tasks of a phase on `nodes` nodes of the only layout of `context`; None where there are none."""
+def phase_tasks(context: JobContext, phase: Phase, nodes: int, *, link_bytes_per_s: float) -> Tasks | None:
+    """Return the tasks of a phase on `nodes` nodes of the only layout of `context`, whose links carry so much when the
+    sort begins; None where there are none.
+    """
     sizing = context.model.engine.sizes
     if sizing is None or not phase.cpu:
         return None
     vcpu = float(context.rates.vcpu[context.layouts.type_row[0]])
     concurrency = Concurrency.of([vcpu])
     copied = any(bool(other.replicate) for other in context.model.phases)
-    sizes = _sizes(context, sizing, nodes, concurrency=concurrency, copied=copied)
+    is_probed = nodes > 1 and sizing.slice_link_s > 0
+    probed = link_bytes_per_s if is_probed else None
+    sizes = _sizes(context, sizing, nodes, concurrency=concurrency, copied=copied, link_bytes_per_s=probed)
     node_bytes = context.job.map_in / nodes
     threads = float(concurrency.threads(vcpu))
     if "partition" not in phase.cpu:
@@ -158,7 +160,15 @@ def _memory_bytes(context: JobContext) -> float:
     return float(context.catalog.instances.memory_bytes[context.layouts.type_row[0]])
 
 
-def _sizes(context: JobContext, sizing: TaskSizes, nodes: int, *, concurrency: Concurrency, copied: bool) -> Sizes:
+def _sizes(
+    context: JobContext,
+    sizing: TaskSizes,
+    nodes: int,
+    *,
+    concurrency: Concurrency,
+    copied: bool,
+    link_bytes_per_s: float | None,
+) -> Sizes:
     memory_bytes = _memory_bytes(context)
     return choose_sizes(
         data_bytes=round(context.job.map_in),
@@ -168,14 +178,5 @@ def _sizes(context: JobContext, sizing: TaskSizes, nodes: int, *, concurrency: C
         store_bytes=round(memory_bytes * sizing.store_share),
         replicated=copied,
         concurrency=concurrency,
-        link_bytes_per_s=_link_bytes_per_s(context, nodes),
+        link_bytes_per_s=link_bytes_per_s,
     )
-
-
-def _link_bytes_per_s(context: JobContext, nodes: int) -> float | None:
-    """Return what a link carries, as the sort measures it before it begins; None where it does not."""
-    sizing = context.model.engine.sizes
-    if nodes < 2 or sizing is None or not sizing.slice_link_s:
-        return None
-    rate = float(context.rates.network.at(context.layouts.type_row[:1], np.array([float(nodes)]))[0, 0])
-    return rate if rate > 0 else None

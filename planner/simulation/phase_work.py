@@ -11,10 +11,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from planner.cost_model.disk_layout import OBJECTS
 from planner.cost_model.engine_seconds import driver_task_s
-from planner.cost_model.model import Coefficients, Phase
+from planner.cost_model.model import MEDIA, Coefficients, Phase
 from planner.cost_model.workload import JobContext
+from planner.simulation.machines import Machines
 from planner.simulation.phase_tasks import Tasks, phase_tasks
+from planner.sort_policy.placement import fits_in_cache
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +29,7 @@ class PhaseWork:
     are those exchanged with other nodes, and those through the NIC from and to a store. `spread` is the share of writes
     that other nodes do. `driver_s` is the driver's work for the whole cluster, and `order_s` what of it is not for
     parcels. `driver_core_s` is that on the nodes' processors, where they are the same. `fixed_s` takes its time
-    whatever the nodes do.
+    whatever the nodes do. Work that `is_anyones` is read from where all nodes read: who is done sooner takes more.
     """
 
     name: str
@@ -46,6 +49,7 @@ class PhaseWork:
     requests_s: float
     fixed_s: Mapping[str, float]
     tasks: Tasks | None
+    is_anyones: bool = False
 
     @property
     def is_sent_apart(self) -> bool:
@@ -69,14 +73,15 @@ def at_full_rate(context: JobContext) -> JobContext:
     return replace(context, model=replace(context.model, engine=replace(engine, busy=busy)))
 
 
-def phase_work(context: JobContext, phase: Phase, nodes: int) -> PhaseWork:
-    """Return the work of a phase on `nodes` nodes of the only layout of `context`."""
+def phase_work(context: JobContext, phase: Phase, nodes: int, machines: Machines) -> PhaseWork:
+    """Return the work of a phase on `nodes` nodes, such `machines`, of the only layout of `context`."""
+    phase = _past_the_cache(context, phase, nodes)
     count, row = np.array([float(nodes)]), slice(0, 1)
     works = context.works(phase)
     devices = {name: work for name, work in works.items() if name != "cpu"}
     exchanged, streamed_in, streamed_out = (float(part[0, 0]) for part in context.network_parts(phase, row, count))
     fixed_s = {name: float(seconds[0]) for name, (_, seconds) in context.undivided(phase, count).items()}
-    tasks = phase_tasks(context, phase, nodes)
+    tasks = phase_tasks(context, phase, nodes, link_bytes_per_s=machines.first_bytes_per_s)
     whole = 0.0 if tasks is None else float(len(tasks.lengths) * nodes)
     compute_s, move_s, block_s = _processor_s(context, phase, nodes, tasks=whole)
     driver_s, driver_core_s = _driver_s(context, phase, nodes, tasks=whole)
@@ -102,7 +107,25 @@ def phase_work(context: JobContext, phase: Phase, nodes: int) -> PhaseWork:
         requests_s=fixed_s.pop("object_requests", 0.0),
         fixed_s=fixed_s,
         tasks=tasks,
+        is_anyones=bool(phase.network) and context.model.storage["data"] == MEDIA[OBJECTS],
     )
+
+
+def _past_the_cache(context: JobContext, phase: Phase, nodes: int) -> Phase:
+    """Return a phase without the intermediate data that the nodes' memory keeps from their disks, by the scheduler's
+    own rule.
+    """
+    engine = context.model.engine
+    memory_bytes = float(context.catalog.instances.memory_bytes[context.layouts.type_row[0]])
+    available_bytes = memory_bytes / (nodes if engine.shares_processors else 1) - engine.memory_node_bytes
+    is_cached = fits_in_cache(node_bytes=context.job.map_in / nodes, available_bytes=available_bytes)
+    if engine.sizes is None or not is_cached:
+        return phase
+    read, write = (
+        {group: moved for group, moved in groups.items() if group != "intermediate"}
+        for groups in (phase.read, phase.write)
+    )
+    return replace(phase, read=read, write=write)
 
 
 def _spread(context: JobContext, phase: Phase) -> float:

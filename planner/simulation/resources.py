@@ -16,6 +16,7 @@ import numpy as np
 from planner.arrays import Floats, Ints
 from planner.simulation.events import Clock
 from planner.simulation.links import Capacities
+from planner.simulation.machines import Machines
 from planner.simulation.node_groups import NodeGroup
 from planner.simulation.phase_work import PhaseWork
 
@@ -41,19 +42,6 @@ them does.
 """
 
 
-@dataclass(frozen=True, kw_only=True)
-class Machines:
-    """What a median node has: processors and a link of `link_bytes_per_s`, which with a bucket of `bucket_bytes` at
-    first carries `burst_bytes_per_s`. On emulated nodes `shares_processors` says that all run on those of one machine.
-    """
-
-    vcpu: float
-    link_bytes_per_s: float
-    burst_bytes_per_s: float = 0.0
-    bucket_bytes: float = 0.0
-    shares_processors: bool = False
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Layout:
     """`names` (R,) of resources as the plan has them, and the `usage` (K, R) and `most` (K,) of each kind of flow:
@@ -72,15 +60,14 @@ class Layout:
     """What takes a fixed time: the last kinds of flow, in turn."""
 
     def clock(self, machines: Machines, tokens: Floats | None) -> Clock:
-        """Return a clock at zero; links have the `tokens` (R,) that the last phase left, or full buckets."""
+        """Return a clock at zero; links have the `tokens` (R,) that the last phase left, if there was one."""
         factor = machines.burst_bytes_per_s / machines.link_bytes_per_s if machines.bucket_bytes else 1.0
         capacities = Capacities.of(
             self.steady,
             burst=self.steady * np.where(self.links > 0, factor, 1.0),
             size=self.links * machines.bucket_bytes,
         )
-        if tokens is not None:
-            capacities.tokens = tokens
+        capacities.tokens = capacities.size * machines.full_share if tokens is None else tokens
         return Clock(usage=self.usage, most=self.most, capacities=capacities)
 
 

@@ -35,6 +35,30 @@ class LossCost:
 
 
 @dataclass(frozen=True, kw_only=True)
+class SlowCost:
+    """The same runs with so many `nodes` that take `factor` times as long for a `resource`, '' for everything."""
+
+    nodes: int
+    factor: float
+    resource: str
+    p50_s: float
+    p95_s: float
+    times: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpotCost:
+    """The same runs on spot machines, of which `taken_back` are in an average run; `times` is the mean of how much
+    longer they take.
+    """
+
+    taken_back: float
+    p50_s: float
+    p95_s: float
+    times: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class Simulation:
     """So many `draws` of one cluster's sort, beside what the equations say of the same (`planned`).
 
@@ -53,6 +77,8 @@ class Simulation:
     breaks_first: str
     timelines: Mapping[str, Timeline] = field(default_factory=dict)
     loss: LossCost | None = None
+    slow: SlowCost | None = None
+    spot: SpotCost | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain values; `timeline` has the spans of each group of nodes, by phase."""

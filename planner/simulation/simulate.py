@@ -20,12 +20,14 @@ from planner.planning.candidates import candidate
 from planner.planning.narrowing import narrowed
 from planner.planning.region import Region
 from planner.schemas.plan import Candidate, Request
-from planner.simulation.draws import Draw, drawn, scatter
-from planner.simulation.losses import Loss, check_loss, seconds_with_loss
-from planner.simulation.phase_work import PhaseWork, at_full_rate, phase_work
-from planner.simulation.resources import Machines
-from planner.simulation.result import LossCost, PhaseRange, Simulation
-from planner.simulation.sort_job import SimulatedPhase, simulate_job
+from planner.simulation.disturbances import Run, loss_cost, slow_cost, spot_cost
+from planner.simulation.draws import drawn, scatter
+from planner.simulation.losses import Loss, check_loss
+from planner.simulation.machines import likely_bursts, machines_of
+from planner.simulation.phase_work import at_full_rate, phase_work
+from planner.simulation.result import PhaseRange, Simulation
+from planner.simulation.slow_nodes import Slow
+from planner.simulation.sort_job import simulate_job
 from planner.simulation.timeline import OTHERS
 
 MOST_DRAWS: Final = 1000
@@ -43,13 +45,15 @@ def simulate_plan(
     draws: int,
     seed: int,
     loss: Loss | None = None,
+    slow: Slow | None = None,
 ) -> Simulation:
-    """Return the simulation of a request's recommended cluster, also with a `loss` of nodes. Raises BadInputError for
-    no draws or too many, for a loss that cannot be, and for a plan that the catalogs no longer give.
+    """Return the simulation of a request's recommended cluster, also with a `loss` of nodes, and with `slow` ones.
+    Raises BadInputError for no draws or too many, for a loss or slow nodes that cannot be, and for a plan that the
+    catalogs no longer give.
     """
     check_draws(draws)
     context = simulation_context(request, best, models=models, catalogs=catalogs, overheads=overheads)
-    return simulate(context, best, draws=draws, seed=seed, loss=loss)
+    return simulate(context, best, draws=draws, seed=seed, loss=loss, slow=slow)
 
 
 def check_draws(draws: int) -> None:
@@ -58,19 +62,20 @@ def check_draws(draws: int) -> None:
         raise BadInputError(f"--draws {draws}: from 1 to {MOST_DRAWS} runs can be drawn")
 
 
-def simulate(context: JobContext, best: Candidate, *, draws: int, seed: int, loss: Loss | None = None) -> Simulation:
+def simulate(
+    context: JobContext, best: Candidate, *, draws: int, seed: int, loss: Loss | None = None, slow: Slow | None = None
+) -> Simulation:
     """Return the simulation of a cluster that was planned on the only layout of `context`."""
     full = at_full_rate(context)
-    works = [phase_work(full, phase, best.nodes) for phase in full.model.phases]
+    machines = machines_of(context, best.nodes)
+    probed = likely_bursts(context, machines, best.nodes)[0]
+    works = [phase_work(full, phase, best.nodes, probed) for phase in full.model.phases]
     if loss is not None:
         check_loss(loss, works, nodes=best.nodes)
-    machines = machines_of(context, best.nodes)
-    runs = [
-        (draw, simulate_job(works, draw.groups, machines))
-        for draw in drawn(full, works, machines, best=best, draws=draws, seed=seed)
-    ]
-    totals = [draw.factor * sum(phase.seconds for phase in phases) for draw, phases in runs]
-    middle = runs[int(np.argsort(totals, kind="stable")[(len(totals) - 1) // 2])][1]
+    drawn_runs = drawn(full, works, machines, best=best, draws=draws, seed=seed)
+    runs = [Run(draw=draw, phases=simulate_job(works, draw.groups, draw.machines)) for draw in drawn_runs]
+    totals = [run.seconds for run in runs]
+    middle = runs[int(np.argsort(totals, kind="stable")[(len(totals) - 1) // 2])].phases
     return Simulation(
         cluster=f"{best.nodes} x {best.instance_type}",
         nodes=best.nodes,
@@ -83,53 +88,15 @@ def simulate(context: JobContext, best: Candidate, *, draws: int, seed: int, los
         phases=tuple(_range(best.phases[number].time_s, runs, number) for number in range(len(works))),
         breaks_first=_breaks_first(runs),
         timelines={phase.name: phase.timeline for phase in middle},
-        loss=None if loss is None else _loss_cost(loss, works, machines, runs, totals),
+        loss=None if loss is None else loss_cost(loss, works, runs),
+        slow=None if slow is None else slow_cost(slow, works, runs),
+        spot=None if context.risk is None else spot_cost(context.risk, works, runs, seed=seed),
     )
 
 
-def _loss_cost(
-    loss: Loss,
-    works: Sequence[PhaseWork],
-    machines: Machines,
-    runs: Sequence[tuple[Draw, list[SimulatedPhase]]],
-    totals: Sequence[float],
-) -> LossCost:
-    """Return what a loss costs each of the runs."""
-    with_loss = [
-        draw.factor
-        * seconds_with_loss(works, draw.groups, machines, loss=loss, phases_s=[phase.seconds for phase in phases])
-        for draw, phases in runs
-    ]
-    ratios = [lossy / total for lossy, total in zip(with_loss, totals, strict=True)]
-    p50_s, p95_s = scatter(with_loss, 0.5), scatter(with_loss, 0.95)
-    return LossCost(nodes=loss.nodes, share=loss.share, p50_s=p50_s, p95_s=p95_s, times=scatter(ratios, 0.5))
-
-
-def machines_of(context: JobContext, nodes: int) -> Machines:
-    """Return what a median node of the only layout of `context` has in a cluster of `nodes`.
-
-    Emulated nodes never got all of the machine's processors, however many tasks were ready: what they got while many
-    were is all that there is.
-    """
-    engine = context.model.engine
-    processors_share = engine.busy_share("cpu", ("partition",)) if engine.shares_processors else 1.0
-    rows, network = context.layouts.type_row[:1], context.rates.network
-    bucket = float(network.bucket_bytes[rows[0]])
-    burst = float(network.burst_at(rows)[0])
-    rate = float(network.at(rows, np.array([float(nodes)]))[0, 0])
-    has_bucket = bucket > 0 and burst > rate
-    return Machines(
-        vcpu=float(context.rates.vcpu[rows[0]]) * processors_share,
-        link_bytes_per_s=rate if rate > 0 else 1.0,  # of a single node it may be unknown
-        burst_bytes_per_s=burst if has_bucket else 0.0,
-        bucket_bytes=bucket if has_bucket else 0.0,
-        shares_processors=engine.shares_processors,
-    )
-
-
-def _range(equation_s: float, runs: Sequence[tuple[Draw, list[SimulatedPhase]]], number: int) -> PhaseRange:
-    phases = [phases[number] for _, phases in runs]
-    seconds = [draw.factor * phase.seconds for (draw, _), phase in zip(runs, phases, strict=True)]
+def _range(equation_s: float, runs: Sequence[Run], number: int) -> PhaseRange:
+    phases = [run.phases[number] for run in runs]
+    seconds = [run.draw.factor * phase.seconds for run, phase in zip(runs, phases, strict=True)]
     names = dict.fromkeys(name for phase in phases for name in phase.timeline.waits)
     waits = {name: float(np.mean([phase.timeline.waits.get(name, 0.0) for phase in phases])) for name in names}
     return PhaseRange(
@@ -142,10 +109,10 @@ def _range(equation_s: float, runs: Sequence[tuple[Draw, list[SimulatedPhase]]],
     )
 
 
-def _breaks_first(runs: Sequence[tuple[Draw, list[SimulatedPhase]]]) -> str:
+def _breaks_first(runs: Sequence[Run]) -> str:
     """Return the resource for which all runs together wait longest; waiting for other nodes is not one."""
     waited: dict[str, float] = {}
-    for phase in (phase for _, phases in runs for phase in phases):
+    for phase in (phase for run in runs for phase in run.phases):
         for name, share in phase.timeline.waits.items():
             waited[name] = waited.get(name, 0.0) + share * phase.seconds
     return max((name for name in waited if name != OTHERS), key=lambda name: waited[name], default="nothing")

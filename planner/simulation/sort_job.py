@@ -4,30 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
 from planner.simulation.events import Clock, Stretch
+from planner.simulation.machines import Machines
 from planner.simulation.node_groups import NodeGroup
 from planner.simulation.phase_tasks import Tasks
 from planner.simulation.phase_work import PhaseWork
-from planner.simulation.resources import SEND, STAGES, Layout, Machines, layout
+from planner.simulation.resources import SEND, STAGES, Layout, layout
 from planner.simulation.sends import AsCopies, InParcels, ToAll
 from planner.simulation.task_waves import Send, TaskWaves
 from planner.simulation.timeline import Timeline, timeline_of
+from planner.simulation.turns import CommonWork, Turns, own_turns
+
+_AT_ONCE: Final = (1.0,)
+_IN_PARTS: Final = (1 / 256,) * 256
+"""Of work that is not cut into tasks, where nodes share it out among themselves as they get on."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SimulatedPhase:
-    """A phase of one run: its seconds, and who waited for what meanwhile."""
+    """A phase of one run: its seconds, who waited for what meanwhile, and how full links' buckets are at its end."""
 
     name: str
     seconds: float
     timeline: Timeline
+    full_share: float = 1.0
 
 
 def simulate_job(works: Sequence[PhaseWork], groups: Sequence[NodeGroup], machines: Machines) -> list[SimulatedPhase]:
-    """Return the phases of one run on `groups` of nodes; links begin with full buckets and keep what is left."""
+    """Return the phases of one run on `groups` of nodes; what is left in links' buckets is there in the next phase."""
     devices = sorted({name for work in works for name in (*work.read_s, *work.write_s)})
     phases, tokens = list[SimulatedPhase](), None
     for work in works:
@@ -36,7 +44,8 @@ def simulate_job(works: Sequence[PhaseWork], groups: Sequence[NodeGroup], machin
         stretches = list(run_phase(work, placed, clock, groups))
         tokens = clock.capacities.tokens
         timeline = timeline_of(stretches, placed, groups)
-        phases.append(SimulatedPhase(name=work.name, seconds=clock.now_s, timeline=timeline))
+        full = float(tokens.sum() / clock.capacities.size.sum()) if machines.bucket_bytes else 1.0
+        phases.append(SimulatedPhase(name=work.name, seconds=clock.now_s, timeline=timeline, full_share=full))
     return phases
 
 
@@ -44,12 +53,26 @@ def run_phase(work: PhaseWork, placed: Layout, clock: Clock, groups: Sequence[No
     """Yield the stretches of a phase until all of it is done."""
     for row in np.flatnonzero(placed.group_of < 0).tolist():
         clock.start(row, 1.0, _nothing)
-    for group in range(len(groups)):
-        if work.tasks is None:
-            clock.start(len(STAGES) * group + SEND, 1.0, _nothing)
     if work.tasks is not None:
         _begin_tasks(work, work.tasks, clock, groups)
+    else:
+        for group, turns in enumerate(_turns(work, groups, shares=_AT_ONCE if not work.is_anyones else _IN_PARTS)):
+            _go_on(clock, len(STAGES) * group + SEND, turns)
     yield from clock.run()
+
+
+def _go_on(clock: Clock, flow: int, turns: Turns) -> None:
+    """Do one part after the other until none is left."""
+    if share := turns.next():
+        clock.start(flow, share, lambda: _go_on(clock, flow, turns))
+
+
+def _turns(work: PhaseWork, groups: Sequence[NodeGroup], *, shares: Sequence[float]) -> list[Turns]:
+    """Return the turns of each group: what all nodes reach is done by who is free."""
+    if not work.is_anyones:
+        return [own_turns(shares) for _ in groups]
+    common = CommonWork(shares=shares, nodes=sum(group.nodes for group in groups))
+    return [common.turns(group.nodes) for group in groups]
 
 
 def _begin_tasks(work: PhaseWork, tasks: Tasks, clock: Clock, groups: Sequence[NodeGroup]) -> None:
@@ -59,7 +82,10 @@ def _begin_tasks(work: PhaseWork, tasks: Tasks, clock: Clock, groups: Sequence[N
         send = InParcels(clock=clock, groups=groups, parcels=tasks.parcels, longest=tasks.longest, waves=waves)
     elif work.is_sent_apart:
         send = AsCopies(clock=clock, groups=groups, waves=waves)
-    waves += [TaskWaves(clock=clock, group=number, tasks=tasks, send=send) for number in range(len(groups))]
+    waves += [
+        TaskWaves(clock=clock, group=number, tasks=tasks, send=send, turns=turns)
+        for number, turns in enumerate(_turns(work, groups, shares=tasks.shares))
+    ]
     for wave in waves:
         wave.begin()
 

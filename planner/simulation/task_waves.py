@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from planner.simulation.events import Clock
 from planner.simulation.phase_tasks import Tasks
 from planner.simulation.resources import COMPUTE, ORDER, READ, STAGES, STORE, WRITE
+from planner.simulation.turns import Turns
 from planner.sort_policy.turns import MapsUnderWay, sorts_to_begin
 
 
@@ -57,11 +58,10 @@ class TaskWaves:
     group: int
     tasks: Tasks
     send: Send
-    done: float = 0.0
+    turns: Turns
     places: Places = field(init=False)
     _readers: Places = field(default_factory=lambda: Places(free=1))
     _writers: Places = field(default_factory=lambda: Places(free=1))
-    _queue: deque[float] = field(default_factory=deque)
     _maps: MapsUnderWay = field(default_factory=MapsUnderWay)
     """Of slices; what is held is in slices of the full length, and a joined task counts as one."""
 
@@ -75,7 +75,6 @@ class TaskWaves:
 
     def begin(self) -> None:
         """Start the first tasks."""
-        self._queue.extend(self.tasks.shares)
         self._submit()
 
     def store(self, amount: float, then: Callable[[], None]) -> None:
@@ -88,8 +87,9 @@ class TaskWaves:
         self.places.take(lambda: self.clock.start(len(STAGES) * self.group + STORE, amount, stored))
 
     def _submit(self) -> None:
-        for _ in range(min(self._room(), len(self._queue))):
-            share = self._queue.popleft()
+        for _ in range(self._room()):
+            if not (share := self.turns.next()):
+                break
             self._maps.slices += 1
             self._maps.grouping += 1
             self._maps.held_bytes += self._held(share)
@@ -129,7 +129,6 @@ class TaskWaves:
             if left[0] <= share * 1e-9:
                 self._maps.slices -= 1
                 self._maps.held_bytes = max(0.0, self._maps.held_bytes - left[0] * held)
-                self.done += share
             self._submit()
 
         self.send(self.group, share, sent)

@@ -46,12 +46,15 @@ def inputs_of(request: Request, profile: Profile | None = None) -> tuple[Request
     return request, Inputs(models=list(models), catalogs=catalogs, overheads=overheads)
 
 
-def simulated(plan: Plan, *, profile: str | None, draws: int, seed: int, lose: str | None = None) -> Simulation:
+def simulated(
+    plan: Plan, *, profile: str | None, draws: int, seed: int, lose: str | None = None, slow: str | None = None
+) -> Simulation:
     """Return the simulation of a plan's recommended cluster, drawn `draws` times: tasks and flows instead of equations;
-    `lose` says which nodes are lost when: `node@30%`, `5@30%`.
+    `lose` says which nodes are lost when: `node@30%`, `5@30%`; `slow` how many take how much longer: `10%@2`,
+    `network:1@3`.
 
     Raises InfeasibleError where there is no cluster, BadInputError for a plan that was made with a profile, and for
-    a loss that cannot be.
+    losses or slow nodes that cannot be.
 
     >>> import planner
     >>> simulation = planner.recommend("1TB", instance="i4i.4xlarge", nodes=8).simulate(draws=3)
@@ -61,6 +64,7 @@ def simulated(plan: Plan, *, profile: str | None, draws: int, seed: int, lose: s
     from planner.planning.recommendation import require_best
     from planner.simulation.losses import Loss
     from planner.simulation.simulate import simulate_plan
+    from planner.simulation.slow_nodes import Slow
 
     best = require_best(plan)
     if profile is not None:
@@ -75,4 +79,5 @@ def simulated(plan: Plan, *, profile: str | None, draws: int, seed: int, lose: s
         draws=draws,
         seed=seed,
         loss=None if lose is None else Loss.parse(lose),
+        slow=None if slow is None else Slow.parse(slow),
     )

@@ -11,9 +11,9 @@ import planner
 from planner.cost_model.workload import JobContext
 from planner.schemas.plan import Candidate
 from planner.simulation.draws import drawn, scatter
+from planner.simulation.machines import Machines, machines_of
 from planner.simulation.phase_work import PhaseWork, at_full_rate, phase_work
-from planner.simulation.resources import Machines
-from planner.simulation.simulate import machines_of, simulation_context
+from planner.simulation.simulate import simulation_context
 from planner.stores.request_inputs import inputs_of
 
 
@@ -26,8 +26,9 @@ def job() -> tuple[JobContext, list[PhaseWork], Machines, Candidate]:
             request, answer.best, models=given.models, catalogs=given.catalogs, overheads=given.overheads
         )
     )
-    works = [phase_work(context, phase, 40) for phase in context.model.phases]
-    return context, works, machines_of(context, 40), answer.best
+    machines = machines_of(context, 40)
+    works = [phase_work(context, phase, 40, machines) for phase in context.model.phases]
+    return context, works, machines, answer.best
 
 
 def test_the_slowest_disk_is_as_slow_as_order_statistics_have_it() -> None:

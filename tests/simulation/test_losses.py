@@ -8,10 +8,12 @@ import pytest
 
 from planner.errors import BadInputError
 from planner.simulation.losses import COORDINATORS_BEGIN_S, Loss, check_loss, left_over, seconds_with_loss, without
+from planner.simulation.machines import Machines
 from planner.simulation.node_groups import NodeGroup
 from planner.simulation.phase_tasks import Tasks
 from planner.simulation.phase_work import PhaseWork
-from planner.simulation.resources import Machines
+from planner.simulation.sort_job import SimulatedPhase
+from planner.simulation.timeline import Timeline
 from planner.sort_policy.concurrency import Concurrency
 from planner.sort_policy.health_checks import noticed_after_s
 
@@ -37,6 +39,12 @@ SHUFFLE = PhaseWork(
 )
 REDUCE = replace(SHUFFLE, name="sort and reduce", read_s={"disks": 20.0}, exchanged_bytes=0.0, spread=0.0)
 MACHINES = Machines(vcpu=2.0, link_bytes_per_s=30.0)
+
+
+def lasting(*seconds: float, full_share: float = 1.0) -> list[SimulatedPhase]:
+    """Return undisturbed phases of so many seconds."""
+    timeline = Timeline(waits={}, groups=())
+    return [SimulatedPhase(name="", seconds=each, timeline=timeline, full_share=full_share) for each in seconds]
 
 
 def test_what_is_lost_is_read_as_people_write_it() -> None:
@@ -81,7 +89,7 @@ def test_a_late_loss_costs_another_reading_of_everything() -> None:
     others have, 10 / 9 x 20 x 1/4 x 9/10, is done meanwhile.
     """
     took_s = seconds_with_loss(
-        [SHUFFLE, REDUCE], [NodeGroup(nodes=10)], MACHINES, loss=Loss(nodes=1, share=0.9), phases_s=[30.0, 20.0]
+        [SHUFFLE, REDUCE], [NodeGroup(nodes=10)], MACHINES, loss=Loss(nodes=1, share=0.9), phases=lasting(30.0, 20.0)
     )
     assert took_s == pytest.approx(45 + 3.75 + 100 / 9 + 200 / 9 * 0.1, rel=0.02)
 
@@ -90,7 +98,7 @@ def test_emulated_nodes_that_are_left_have_the_whole_machine() -> None:
     """After 45 of 50 s, and 3.75 s: the disk that all share reads 10 s again, and 20 x 1/10 to reduce."""
     shared = replace(MACHINES, shares_processors=True)
     took_s = seconds_with_loss(
-        [SHUFFLE, REDUCE], [NodeGroup(nodes=10)], shared, loss=Loss(nodes=1, share=0.9), phases_s=[30.0, 20.0]
+        [SHUFFLE, REDUCE], [NodeGroup(nodes=10)], shared, loss=Loss(nodes=1, share=0.9), phases=lasting(30.0, 20.0)
     )
     assert took_s == pytest.approx(45 + 3.75 + 10 + 20 * 0.1, rel=0.02)
 
@@ -101,7 +109,7 @@ def test_a_sort_does_not_end_before_its_loss_is_noticed() -> None:
         for work in (SHUFFLE, REDUCE)
     ]
     loss = Loss(nodes=1, share=0.5)
-    took_s = seconds_with_loss(quick, [NodeGroup(nodes=10)], MACHINES, loss=loss, phases_s=[0.01, 0.01])
+    took_s = seconds_with_loss(quick, [NodeGroup(nodes=10)], MACHINES, loss=loss, phases=lasting(0.01, 0.01))
     assert took_s == pytest.approx(0.01 + noticed_after_s(10), rel=0.01)
 
 
@@ -112,7 +120,7 @@ def test_restored_copies_wait_for_the_notice_and_for_nothing_else() -> None:
     copies = replace(REDUCE, read_s={"disks": 1.0}, exchanged_bytes=900.0, spread=0.5)
     quick = replace(SHUFFLE, read_s={"disks": 1.0})
     took_s = seconds_with_loss(
-        [quick, copies], [NodeGroup(nodes=10)], MACHINES, loss=Loss(nodes=1, share=0.98), phases_s=[30.0, 20.0]
+        [quick, copies], [NodeGroup(nodes=10)], MACHINES, loss=Loss(nodes=1, share=0.98), phases=lasting(30.0, 20.0)
     )
     assert took_s == pytest.approx(49 + 3.75 + 30 * 10 / 9 * (0.19 + 0.005), rel=0.01)
 
@@ -136,7 +144,22 @@ def test_where_coordinators_order_all_of_them_give_up_what_is_under_way() -> Non
     tasks = replace(MANY, lengths=(1 / 40,) * 40, longest=1 / 40)
     works = [replace(SHUFFLE, driver_s=0.0, order_s=0.0, tasks=tasks), replace(REDUCE, driver_s=0.0, order_s=0.0)]
     took_s = seconds_with_loss(
-        works, [NodeGroup(nodes=20)], MACHINES, loss=Loss(nodes=1, share=0.3), phases_s=[30.0, 20.0]
+        works, [NodeGroup(nodes=20)], MACHINES, loss=Loss(nodes=1, share=0.3), phases=lasting(30.0, 20.0)
     )
     sent_s = 30 * 20 / 19 * (0.6 + 0.4 / 20)
     assert took_s == pytest.approx(15 + sent_s + 20 * 20 / 19 + COORDINATORS_BEGIN_S, rel=0.03)
+
+
+def test_what_was_sent_before_a_loss_is_gone_from_the_buckets() -> None:
+    """At 95% of the shuffle all is read and sent again, 900 x 10/9 x (0.05 + 0.095) bytes. That takes 4.8 s at 30 a
+    second, and 1.6 s at 90; in either case the disks read 11 s and there are 2 x 20 s of the next phase.
+    """
+    works = [replace(SHUFFLE, driver_s=0.0, order_s=0.0, read_s={}), replace(REDUCE, driver_s=0.0, order_s=0.0)]
+    bursting = replace(MACHINES, burst_bytes_per_s=90.0, bucket_bytes=9000.0)
+    loss = Loss(nodes=1, share=0.57)
+
+    def took_s(full_share: float) -> float:
+        phases = lasting(30.0, 20.0, full_share=full_share)
+        return seconds_with_loss(works, [NodeGroup(nodes=10)], bursting, loss=loss, phases=phases)
+
+    assert took_s(0.0) - took_s(1.0) == pytest.approx(900 * 10 / 9 * 0.145 * (1 / 30 - 1 / 90), rel=0.1)

@@ -35,10 +35,9 @@ def job(nodes: int, data: str = "2TB", model: str = "daytona") -> JobContext:
 
 def test_slices_and_partitions_are_the_schedulers() -> None:
     """A node of 16 processors and 128 GiB, of which 0.3 is its store and 0.4 for sorting."""
-    context = job(4)
-    shuffle, reduce = (phase_tasks(context, phase, 4) for phase in context.model.phases[-2:])
+    context, rate = job(4), 1.17e9
+    shuffle, reduce = (phase_tasks(context, phase, 4, link_bytes_per_s=rate) for phase in context.model.phases[-2:])
     assert shuffle is not None and reduce is not None
-    rate = float(context.rates.network.at(context.layouts.type_row[:1], [4.0])[0, 0])  # type: ignore[arg-type]
     sizes = choose_sizes(
         data_bytes=2 * 10**12,
         record_size=100,
@@ -59,14 +58,14 @@ def test_slices_and_partitions_are_the_schedulers() -> None:
 
 
 def test_where_coordinators_order_what_is_sent_is_one_flow() -> None:
-    tasks = phase_tasks(job(40), job(40).model.phases[-1], 40)
+    tasks = phase_tasks(job(40), job(40).model.phases[-1], 40, link_bytes_per_s=1e9)
     assert tasks is not None and not tasks.is_sent_apart
 
 
 def test_an_engine_without_tasks_has_none() -> None:
     context = job(8)
     ideal = replace(context, model=replace(context.model, engine=replace(context.model.engine, sizes=None)))
-    assert phase_tasks(ideal, ideal.model.phases[-1], 8) is None
+    assert phase_tasks(ideal, ideal.model.phases[-1], 8, link_bytes_per_s=1e9) is None
 
 
 @given(st.lists(st.floats(0.01, 1.0), min_size=1, max_size=3000))
@@ -83,7 +82,7 @@ def test_a_few_tasks_stay_as_they_are() -> None:
 
 def test_a_part_of_the_work_is_that_of_the_last_tasks() -> None:
     context = job(8)
-    tasks = phase_tasks(context, context.model.phases[-2], 8)
+    tasks = phase_tasks(context, context.model.phases[-2], 8, link_bytes_per_s=1e9)
     assert tasks is not None
     half = tasks.times(0.5)
     assert len(half.lengths) == round(len(tasks.lengths) / 2)
@@ -94,6 +93,6 @@ def test_a_part_of_the_work_is_that_of_the_last_tasks() -> None:
 def test_what_would_be_too_many_blocks_is_one_flow() -> None:
     """16 nodes of 100 tasks or more would send 25,600 blocks."""
     context = job(16, "10TB")
-    tasks = phase_tasks(context, context.model.phases[-2], 16)
+    tasks = phase_tasks(context, context.model.phases[-2], 16, link_bytes_per_s=1e9)
     assert tasks is not None and len(tasks.shares) > 40
     assert not tasks.is_sent_apart

@@ -11,7 +11,7 @@ import planner
 
 def test_without_tasks_the_range_is_that_of_the_order_statistics() -> None:
     """The engine `ideal` has no tasks, so only sampling differs: 200 draws know the median to about 1%."""
-    answer = planner.recommend("20TB", instance="i4i.4xlarge", nodes=40, model="indy", engine="ideal")
+    answer = planner.recommend("20TB", instance="i4i.8xlarge", nodes=40, model="indy", engine="ideal")
     simulation = answer.simulate(draws=200)
     assert simulation.p50_s == pytest.approx(simulation.planned_p50_s, rel=0.03)
     assert simulation.p95_s == pytest.approx(simulation.planned_p95_s, rel=0.06)

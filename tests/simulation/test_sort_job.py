@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from planner.simulation.machines import Machines
 from planner.simulation.node_groups import NodeGroup
 from planner.simulation.phase_tasks import Tasks
 from planner.simulation.phase_work import PhaseWork
-from planner.simulation.resources import Machines
 from planner.simulation.sort_job import simulate_job
 from planner.sort_policy.concurrency import Concurrency
 

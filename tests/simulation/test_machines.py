@@ -1,0 +1,47 @@
+"""What a node's link carries: measured buckets, stated bursts, and neither."""
+
+from __future__ import annotations
+
+import pytest
+
+import planner
+from planner.cost_model.workload import JobContext
+from planner.simulation.machines import Machines, likely_bursts, machines_of
+from planner.simulation.simulate import simulation_context
+from planner.stores.request_inputs import inputs_of
+
+
+def bursts_of(instance: str, **options: object) -> list[Machines]:
+    """Return what the links of ten nodes of a type may be."""
+    answer = planner.recommend("1TB", instance=instance, nodes=10, model="indy", engine="ideal", **options)  # type: ignore[arg-type]
+    request, given = inputs_of(answer.plan.request)
+    assert answer.best is not None
+    context: JobContext = simulation_context(
+        request, answer.best, models=given.models, catalogs=given.catalogs, overheads=given.overheads
+    )
+    return likely_bursts(context, machines_of(context, 10), 10)
+
+
+def test_a_stated_burst_lasts_as_long_as_those_that_were_measured() -> None:
+    """i4i.4xlarge: 9.375 and 25 Gbit/s. On c5 a bucket holds what the baseline brings in 2,137 to 3,541 s."""
+    bursts = bursts_of("i4i.4xlarge")
+    assert {machines.burst_bytes_per_s for machines in bursts} == {3.125e9}
+    seconds = [machines.bucket_bytes / machines.link_bytes_per_s for machines in bursts]
+    assert seconds == sorted(seconds) and len(seconds) == 4
+    assert [seconds[0], seconds[-1]] == pytest.approx([2137, 3541], rel=1e-3)
+
+
+def test_a_link_without_a_burst_has_no_bucket() -> None:
+    (machines,) = bursts_of("i4i.8xlarge")
+    assert machines.bucket_bytes == machines.burst_bytes_per_s == 0.0
+
+
+def test_a_network_that_the_user_knows_does_not_burst() -> None:
+    (machines,) = bursts_of("i4i.4xlarge", assume={"network": "10Gbit/s"})
+    assert (machines.link_bytes_per_s, machines.bucket_bytes) == (1.25e9, 0.0)
+
+
+def test_a_bucket_without_a_burst_is_none() -> None:
+    link = Machines(vcpu=1.0, link_bytes_per_s=10.0)
+    assert link.with_bucket(5.0, 100.0) == link
+    assert link.with_bucket(50.0, 100.0).bucket_bytes == 100.0

@@ -5,11 +5,12 @@ Objects of a store are left out: to ask for their version takes a request for ea
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from planner.distributed_sort.dataset import Partition
+from planner.distributed_sort.dataset import Dataset, Partition
 from planner.distributed_sort.node_environment import node_name
 from planner.distributed_sort.object_store import is_object
 from planner.distributed_sort.partition_reader import copies_at
@@ -45,25 +46,39 @@ def version_here(partition: Partition) -> FileVersion | None:
 
 @dataclass
 class InputVersions:
-    """The first version that was seen of each file."""
+    """The first version that was seen of each file, and how long files of text were when they were listed."""
 
+    listed_bytes: Mapping[tuple[str, str], int] = field(default_factory=dict)
     _first: dict[tuple[str, str], FileVersion] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, source: Dataset) -> InputVersions:
+        """Return what is known of a dataset's files before any is read: partitions of text reach to their end."""
+        listed = Counter[tuple[str, str]]()
+        for partition in source.partitions if source.layout.text is not None else ():
+            for copy in partition.copies:
+                if not copy.compression and not is_object(copy.uri):
+                    place = copy.node, copy.uri
+                    listed[place] = max(listed[place], copy.offset + partition.records)
+        return cls(listed_bytes=listed)
 
     def note(self, versions: Iterable[FileVersion | None]) -> None:
         """Take note of versions that tasks read. Raises IoFailureError, which names the file, when one differs from the
-        version that was seen before.
+        version that was seen before, or is not as long as when it was listed.
         """
         for version in versions:
             if version is None:
                 continue
-            first = self._first.setdefault((version.node, version.uri), version)
-            if version != first:
+            place = version.node, version.uri
+            first = self._first.setdefault(place, version)
+            size_bytes = self.listed_bytes.get(place, first.size_bytes)
+            if version != first or version.size_bytes != size_bytes:
                 where = f"{version.node}: {version.uri}" if version.node else version.uri
                 raise IoFailureError(
                     f"{where} was changed while it was sorted, so rows could be lost or doubled",
                     [
-                        f"{version.size_bytes} bytes instead of {first.size_bytes}"
-                        if version.size_bytes != first.size_bytes
+                        f"{version.size_bytes} bytes instead of {size_bytes}"
+                        if version.size_bytes != size_bytes
                         else "its size is the same, but it was written again",
                         "sort again when nobody writes to it",
                     ],

@@ -112,12 +112,15 @@ class Job:
     """How often that was, by input partition."""
     damaged_inputs: list[UnreadableCopy] = field(default_factory=list)
     """Copies of the input that no node can read."""
-    input_versions: InputVersions = field(default_factory=InputVersions)
+    input_versions: InputVersions = field(init=False)
     """Of the files that were read."""
     _unnoticed: frozenset[str] = frozenset()
     began: float = field(default_factory=time.monotonic)
     began_at_s: float = field(default_factory=time.time)
     began_cpu_s: float = field(default_factory=time.process_time)
+
+    def __post_init__(self) -> None:
+        self.input_versions = InputVersions.of(self.request.source)
 
     @property
     def record_size(self) -> int:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from planner.distributed_sort.dataset import Copy, Partition, Recipe
+from planner.distributed_sort.dataset import Copy, Dataset, Layout, Partition, Recipe, TextFormat
 from planner.distributed_sort.input_versions import FileVersion, InputVersions, version_here
 from planner.distributed_sort.node_environment import NODE_NAME
 from planner.errors import IoFailureError
@@ -20,6 +21,14 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path.write_bytes(b"line\n")
     os.utime(path, ns=(0, 0))
     return path
+
+
+TEXT = Layout(record_size=1, text=TextFormat())
+
+
+def whole(path: Path) -> Partition:
+    """Return the partition of all that is in a file now."""
+    return Partition(records=path.stat().st_size, copies=(Copy(uri=str(path)),))
 
 
 def version_of(path: Path, node: str = "") -> FileVersion:
@@ -59,3 +68,22 @@ def test_what_is_no_file_has_no_version(path: Path) -> None:
     path.unlink()
     with pytest.raises(IoFailureError, match="cannot read"):
         version_of(path)
+
+
+def test_text_that_grew_between_its_listing_and_its_first_read_is_named(path: Path) -> None:
+    """Nobody saw it shorter: only the listing says so."""
+    source = Dataset(partitions=(whole(path),), layout=TEXT)
+    with path.open("ab") as file:
+        file.write(b"more\n")
+    with pytest.raises(IoFailureError, match="was changed while it was sorted") as caught:
+        InputVersions.of(source).note([version_of(path)])
+    assert caught.value.details[0] == "10 bytes instead of 5"
+
+
+def test_text_that_is_as_long_as_listed_is_sorted(path: Path) -> None:
+    InputVersions.of(Dataset(partitions=(whole(path),), layout=TEXT)).note([version_of(path)])
+
+
+def test_records_may_be_a_part_of_a_file(path: Path) -> None:
+    source = Dataset(partitions=(replace(whole(path), records=3),), layout=Layout(record_size=1))
+    InputVersions.of(source).note([version_of(path)])

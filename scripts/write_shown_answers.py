@@ -1,4 +1,4 @@
-"""Write what commands answer into the pages that show it, and draw the picture of the terminal in the README.
+"""Write what commands answer into the pages that show it, and draw the terminal and a simulated sort.
 
 Usage: python scripts/write_shown_answers.py [--check]
 
@@ -31,6 +31,8 @@ CHECKOUT: Final = Path(__file__).resolve().parent.parent
 PAGES: Final = ("README.md", "docs/tutorial.md")
 PICTURE: Final = "docs/plan.svg"
 PICTURED: Final = "plan --data 100TB"
+WAITS: Final = "docs/waits.svg"
+SIMULATED: Final = "plan --data 1TB --model daytona --instance i4i.4xlarge --nodes 8 --simulate --draws 1 --timeline"
 SHOWN: Final = re.compile(r"^```text\n(\$ plan.*?)^```", re.DOTALL | re.MULTILINE)
 _BY_DAY: Final = ("Note: ", "Next: ")
 _SVG: Final = """<svg viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg" role="img">
@@ -91,10 +93,17 @@ def picture() -> str:
     return re.sub(r"[ \t]+$", "", drawn, flags=re.MULTILINE)
 
 
+def waits() -> str:
+    """Return what nodes wait for in a simulated sort as SVG."""
+    answer(f"{SIMULATED} waits.svg")
+    return Path("waits.svg").read_text("utf-8")
+
+
 def main() -> int:
-    """Write the pages and the picture, or check them."""
+    """Write the pages and the pictures, or check them."""
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
-        current = {name: page((CHECKOUT / name).read_text("utf-8")) for name in PAGES} | {PICTURE: picture()}
+        current = {name: page((CHECKOUT / name).read_text("utf-8")) for name in PAGES}
+        current |= {PICTURE: picture(), WAITS: waits()}
     stale = [name for name, text in current.items() if _text(CHECKOUT / name) != text]
     if "--check" in sys.argv:
         print(*(f"{name} is not current: run scripts/write_shown_answers.py" for name in stale), file=sys.stderr)

@@ -20,9 +20,10 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -55,6 +56,13 @@ class Watch:
         """Take note of an event."""
         if event["event"] == "step":
             self.steps.append((time.monotonic() - self.began_s, event["name"]))
+
+    def moment_s(self, names: Sequence[str], *, number: int, share: float, end_s: float) -> float:
+        """Return a moment of one of the named steps by turns, of all without names, after a share of it."""
+        begins = [*self.steps, (end_s, "")]
+        spans = {name: (began_s, next_s) for (began_s, name), (next_s, _) in pairwise(begins)}
+        begin_s, until_s = spans[names[number // len(FAULTS) % len(names)]] if names else (0.0, end_s)
+        return begin_s + share * (until_s - begin_s)
 
     def at(self, seconds: float) -> str:
         """Return the step that was under way."""
@@ -138,9 +146,10 @@ def whole_run(session: Session, job: Job, journal: Path) -> tuple[dict[str, Any]
     return done, time.monotonic() - watch.began_s, watch
 
 
-def disturbed(cluster: EmulatedRay, harm: Kill, *, session: Session, job: Job, journal: Path, normal_s: float) -> str:
-    """Run, do harm meanwhile, and say what came of it."""
-    at_s = harm.share * normal_s
+def disturbed(
+    cluster: EmulatedRay, harm: Kill, *, at_s: float, session: Session, job: Job, journal: Path, normal_s: float
+) -> str:
+    """Run, do harm after some seconds, and say what came of it."""
     timer = threading.Timer(at_s, kill, (cluster, harm.node, harm.fault))
     signal.setitimer(signal.ITIMER_REAL, HANG_TIMES * normal_s + 90)
     timer.start()
@@ -191,6 +200,7 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--store", action="store_true", help="from an object store and to it")
+    parser.add_argument("--during", nargs="*", default=[], help="steps to disturb by turns, as `validate`; else all")
     parser.add_argument("--faults", nargs="+", choices=FAULTS, default=FAULTS)
     options = parser.parse_args()
     os.environ |= KEYS
@@ -205,11 +215,12 @@ def main() -> None:
             began = ", ".join(f"{step} at {at_s:.1f}" for at_s, step in watch.steps)
             print(f"undisturbed {normal_s:.1f} s, right: {job.is_right(result)}; {began}", flush=True)
             for harm in kills(options):
-                endings.append(disturbed(cluster, harm, session=session, job=job, journal=journal, normal_s=normal_s))
-                print(
-                    f"{harm.number + 1}: {harm.fault} of node-{harm.node} at {harm.share:.2f}: {endings[-1]}",
-                    flush=True,
+                at_s = watch.moment_s(options.during, number=harm.number, share=harm.share, end_s=normal_s)
+                ending = disturbed(
+                    cluster, harm, at_s=at_s, session=session, job=job, journal=journal, normal_s=normal_s
                 )
+                endings.append(ending)
+                print(f"{harm.number + 1}: {harm.fault} of node-{harm.node} at {at_s:.2f} s: {ending}", flush=True)
                 if harm.fault in ("raylet", "link"):
                     cluster.nodes.end(harm.node)
                     cluster.start_worker(harm.node, store_bytes=STORE_BYTES)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
+from typing import Final
 
 import numpy as np
 
@@ -15,6 +16,9 @@ from planner.simulation.result import LossCost, SlowCost, SpotCost
 from planner.simulation.slow_nodes import Slow
 from planner.simulation.sort_job import SimulatedPhase, simulate_job
 from planner.statistics.interruptions import Risk
+
+_MOST_LOSSES: Final = 8
+"""That are simulated for a run."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -68,16 +72,18 @@ def _compared(disturbed_s: Sequence[float], runs: Sequence[Run]) -> tuple[float,
 
 def spot_cost(risk: Risk, works: Sequence[PhaseWork], runs: Sequence[Run], *, seed: int) -> SpotCost | None:
     """Return what it costs that nodes are taken back, each at a random moment of its run, as lost nodes do: several of
-    a run cost the sum of what each does. None where it is not known what a lost node costs.
+    a run cost the sum of what each does, of many as much as `_MOST_LOSSES` on average. None where it is not known what
+    a lost node costs.
     """
     if all(work.tasks is None for work in works) or runs[0].nodes < 2:
         return None
     rng, taken, spent = np.random.default_rng(seed), list[int](), list[float]()
     for run in runs:
         count = min(int(rng.poisson(run.nodes * risk.per_node_s * run.seconds)), run.nodes - 1)
-        losses = [Loss(nodes=1, share=float(moment)) for moment in rng.uniform(0, 1, count)]
+        losses = [Loss(nodes=1, share=float(moment)) for moment in rng.uniform(0, 1, min(count, _MOST_LOSSES))]
+        extra_s = fmean(run.seconds_with(loss, works) - run.seconds for loss in losses) if losses else 0.0
         taken.append(count)
-        spent.append(run.seconds + sum(run.seconds_with(loss, works) - run.seconds for loss in losses))
+        spent.append(run.seconds + count * extra_s)
     p50_s, p95_s, _ = _compared(spent, runs)
     mean = fmean(seconds / run.seconds for seconds, run in zip(spent, runs, strict=True))
     return SpotCost(taken_back=fmean(taken), p50_s=p50_s, p95_s=p95_s, times=mean)

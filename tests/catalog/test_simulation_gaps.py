@@ -33,8 +33,10 @@ def rows() -> list[dict[str, str]]:
 @pytest.mark.parametrize("shape", [("indy", "bursting", 12, 5e9), ("daytona", "steady", 4, 50e9)])
 def test_rows_made_again_are_those_of_the_table(shape: tuple[str, str, int, float]) -> None:
     made = script().row(*shape).split(",")
-    (kept,) = [row for row in rows() if list(row.values())[:4] == made[:4]]
-    assert [float(value) for value in made[4:]] == pytest.approx([float(v) for v in list(kept.values())[4:]], abs=2e-3)
+    (shipped,) = [row for row in rows() if list(row.values())[:4] == made[:4]]
+    assert [float(value) for value in made[4:]] == pytest.approx(
+        [float(v) for v in list(shipped.values())[4:]], abs=2e-3
+    )
 
 
 def test_the_nearest_cluster_speaks_for_others() -> None:

@@ -71,6 +71,29 @@ def test_the_timeline_is_drawn_to_a_file(
     assert "8 x i4i.4xlarge: what nodes wait for" in picture.read_text("utf-8")
 
 
+def test_slow_nodes_are_shown_beside_the_rest(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = run([*ASKED, "--slow", "network:1@2"], capsys, monkeypatch)
+    assert "Where a node takes 2 times as long for network, it takes" in text
+    text = run([*ASKED, "--slow", "25%@3"], capsys, monkeypatch)
+    assert "Where 2 nodes take 3 times as long, it takes" in text
+
+
+def test_spot_machines_are_taken_back_now_and_then(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = run([*ASKED, "--pricing", "spot"], capsys, monkeypatch)
+    assert "of the spot machines are taken back in a run: with that it takes" in text
+    assert "spot machines" not in run(ASKED, capsys, monkeypatch)
+
+
+@pytest.mark.parametrize("options", [["--slow", "10%@2"], ["--lose", "node@30%"]])
+def test_what_disturbs_a_simulation_needs_one(options: list[str]) -> None:
+    with pytest.raises(BadInputError, match="add --simulate"):
+        SimulationOptions(**{options[0][2:]: options[1]}).check()
+
+
 def test_a_profile_has_no_tasks_to_simulate() -> None:
     answer = planner.recommend("1TB", instance="i4i.4xlarge", nodes=8)
     with pytest.raises(BadInputError, match="without --profile"):

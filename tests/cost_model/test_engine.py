@@ -12,7 +12,7 @@ import pytest
 import planner
 from planner.catalog import load_catalog
 from planner.cost_model import run_overheads
-from planner.cost_model.engine import IDEAL
+from planner.cost_model.engine import IDEAL, Emulated
 from planner.cost_model.engine_reader import engine_choices, load_engine, parse_engine
 from planner.cost_model.model import run_by
 from planner.cost_model.model_reader import load_model
@@ -371,3 +371,13 @@ def test_of_two_kinds_of_work_the_one_that_reaches_less_counts() -> None:
     assert engine.busy_share("network", ("partition", "sort")) == 0.5
     assert engine.busy_share("network", ("sort", "other")) == 0.8
     assert engine.busy_share("network", ("other",)) == engine.busy_share("cpu", ("sort",)) == 1
+
+
+def test_a_byte_costs_more_behind_a_slower_cap_as_far_as_that_was_measured() -> None:
+    """Half way in the time of a byte, between 1/100 and 1/50, lies 1/66.7."""
+    seen = Emulated(
+        capped_s_per_byte=1e-9, cap_bytes_per_s=100e6, slow_capped_s_per_byte=4e-9, slow_cap_bytes_per_s=50e6
+    )
+    caps = [None, 1e9, 100e6, 100e6 / 1.5, 50e6, 1e6]
+    assert [seen.packets_s_per_byte(cap) * 1e9 for cap in caps] == pytest.approx([0.0, 1.0, 1.0, 2.5, 4.0, 4.0])
+    assert Emulated(capped_s_per_byte=2e-9).packets_s_per_byte(1e6) == 2e-9

@@ -44,7 +44,7 @@ MACHINES = Machines(vcpu=2.0, link_bytes_per_s=30.0)
 def lasting(*seconds: float, full_share: float = 1.0) -> list[SimulatedPhase]:
     """Return undisturbed phases of so many seconds."""
     timeline = Timeline(waits={}, groups=())
-    return [SimulatedPhase(name="", seconds=each, timeline=timeline, full_share=full_share) for each in seconds]
+    return [SimulatedPhase(name="", seconds=took_s, timeline=timeline, full_share=full_share) for took_s in seconds]
 
 
 def test_what_is_lost_is_read_as_people_write_it() -> None:

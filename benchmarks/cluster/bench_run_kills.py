@@ -13,6 +13,7 @@ takes them there again. After a run the output is read by this process: from the
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import signal
 import sys
@@ -42,7 +43,12 @@ from planner.ray_cluster.driver_session import Session
 
 BUCKET: Final = "runs"
 FILES: Final = 6
-KEYS: Final = {"AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "x", "AWS_REGION": "us-east-1"}
+KEYS: Final = {
+    "AWS_ACCESS_KEY_ID": "x",
+    "AWS_SECRET_ACCESS_KEY": "x",
+    "AWS_REGION": "us-east-1",
+    "AWS_ALLOW_HTTP": "true",
+}
 
 
 @dataclass(kw_only=True)
@@ -177,6 +183,7 @@ def clusters(options: argparse.Namespace, folder: Path) -> Iterator[tuple[Emulat
         if not options.store:
             yield start_ray(nodes, store_bytes=STORE_BYTES), None
             return
+        logging.getLogger("werkzeug").setLevel(logging.ERROR)  # each request, else
         server = ThreadedMotoServer(port=0, verbose=False)
         server.start()
         try:

@@ -14,6 +14,7 @@ from planner.errors import IoFailureError, PlannerError
 
 PAUSES_S: Final = (0.0, 2.0, 10.0, 30.0)
 """Before each try; those of a store or a disk that is busy pass by themselves."""
+_MOST_LOSSES_IN_TURN: Final = 5
 DISK_PAUSES_S: Final = (0.0, 1.0, 1.0)
 """The same where nothing but a node's own disk can be the reason."""
 
@@ -104,3 +105,17 @@ def tried_by_each_node(nodes: Nodes, task: Callable[..., Any], *arguments: Any, 
             return outcomes.done[0]
         nodes.newly_lost(at_once=True)
     raise IoFailureError(f"{len(PAUSES_S)} attempts failed while {doing}", [outcomes.failed[0]])
+
+
+def done_by_any(nodes: Nodes, task: Callable[..., Any], *arguments: Any, doing: str) -> Any:
+    """Return what a task that any node can do returns, by another node where one is lost meanwhile.
+
+    Raises what the task raises, and IoFailureError when several nodes were lost with it, or none is left.
+    """
+    for attempt in range(_MOST_LOSSES_IN_TURN):
+        node = nodes.names[attempt % len(nodes.names)]
+        result = nodes.awaited(nodes.run(node, task, *arguments), nodes=(node,))
+        if result is not LOST:
+            return result
+        nodes.newly_lost(at_once=True)
+    raise IoFailureError(f"{_MOST_LOSSES_IN_TURN} times a node was lost while {doing}", [f"last {node}"])

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from planner.distributed_sort import node_tasks, staging
+from planner.distributed_sort.copies import done_by_any
 from planner.distributed_sort.dataset import Dataset, Partition, dataset_of
 from planner.distributed_sort.events import Emit
 from planner.distributed_sort.generate import INPUT, generate
@@ -103,8 +104,8 @@ def run(request: RunRequest, *, ray: Any, journal: Path, emit: Emit) -> RunResul
     steps = _Steps(emit=emit)
     nodes = steps.timed("connect", lambda: Nodes(ray))
     if request.output:
-        tried = nodes.run(nodes.names[0], place_of(request.output).require_writable, request.output)
-        nodes.outcomes([tried], doing="the place of the output was tried")
+        require_writable = place_of(request.output).require_writable
+        done_by_any(nodes, require_writable, request.output, doing="the place of the output was tried")
     for folder in (INPUT, OUTPUT):
         nodes.on_all(node_tasks.undo, JobFiles(job=folder, output=folder, on_volume=request.on_volume))
     staged: dict[str, Moved] = {}
@@ -188,8 +189,8 @@ def _undone(request: RunRequest, output: str) -> Callable[[Nodes], None]:
     def undone(nodes: Nodes) -> None:
         nodes.on_all(node_tasks.undo, JobFiles(job=output, output=output, on_volume=request.on_volume))
         if output == OUTPUT and request.output:
-            deleted = nodes.run(nodes.names[0], place_of(request.output).delete_partitions, request.output)
-            nodes.outcomes([deleted], doing="what had been sent was deleted")
+            delete_partitions = place_of(request.output).delete_partitions
+            done_by_any(nodes, delete_partitions, request.output, doing="what had been sent was deleted")
 
     return undone
 

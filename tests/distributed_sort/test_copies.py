@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from planner.distributed_sort import copies
-from planner.distributed_sort.copies import Outcomes, tried_by_each_node, tried_on_each_copy
+from planner.distributed_sort.copies import Outcomes, done_by_any, tried_by_each_node, tried_on_each_copy
 from planner.distributed_sort.dataset import Copy, Dataset, Partition
 from planner.distributed_sort.nodes import LOST
 from planner.distributed_sort.validate import with_sound_copies, without_changed
@@ -26,6 +26,9 @@ class Machines:
     def __init__(self, names: Sequence[str], *, lost: Sequence[str] = ()) -> None:
         self.names = list(names)
         self.going = set(lost)
+
+    def run(self, node: str, task: Callable[..., Any], *arguments: Any) -> Any:
+        return lambda: f"{node}: {task(*arguments)}"
 
     def awaited(self, reference: Any, *, nodes: Sequence[str]) -> Any:
         return LOST if self.going & set(nodes) else reference()
@@ -145,3 +148,27 @@ def test_a_copy_that_is_not_what_was_written_counts_as_lost_where_the_other_is()
     read = [Outcomes(done={0: low, 1: other}), Outcomes(done={0: low, 1: high})]
     sound, _ = with_sound_copies(dataset, without_changed(read, dataset))
     assert [[copy.node for copy in part.copies] for part in sound.partitions] == [["node-0", "node-1"], ["node-1"]]
+
+
+def test_what_any_node_can_do_is_done_by_another_where_one_is_lost() -> None:
+    """A link that was cut while the place of the output was tried ended the whole run."""
+    nodes = Machines(["a", "b", "c"], lost=["a"])
+    assert done_by_any(nodes, str, 7, doing="something was tried") == "c: 7"  # type: ignore[arg-type]
+
+
+def test_a_node_that_loses_its_process_again_and_again_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    nodes = Machines(["a"], lost=["a"])
+    monkeypatch.setattr(nodes, "newly_lost", lambda *, at_once: at_once)
+    with pytest.raises(IoFailureError, match="5 times a node was lost while something was tried"):
+        done_by_any(nodes, str, 7, doing="something was tried")  # type: ignore[arg-type]
+
+
+def test_what_is_refused_is_not_tried_again() -> None:
+    def refused() -> str:
+        tries.append(1)
+        raise IoFailureError("not writable")
+
+    tries = list[int]()
+    with pytest.raises(IoFailureError, match="not writable"):
+        done_by_any(Machines(["a", "b"]), refused, doing="something was tried")  # type: ignore[arg-type]
+    assert len(tries) == 1

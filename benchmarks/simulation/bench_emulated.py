@@ -134,7 +134,7 @@ def with_bucket(machines: Machines, shape: Shape) -> Machines:
     if cap is None or cap.bucket is None:
         return machines
     burst_bytes_per_s, bucket_bytes = map(payload_bytes_per_s, (cap.bucket.burst_bytes_per_s, cap.bucket.size_bytes))
-    return machines.with_bucket(burst_bytes_per_s, bucket_bytes)
+    return machines.with_bucket(burst_bytes_per_s=burst_bytes_per_s, bucket_bytes=bucket_bytes)
 
 
 def with_links(groups: list[NodeGroup], links_bytes_per_s: tuple[float, ...]) -> list[NodeGroup]:

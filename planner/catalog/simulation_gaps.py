@@ -46,7 +46,7 @@ class Gap:
         return not 1 / self.p95_over_p50 <= self.simulated_over_p50 <= self.p95_over_p50
 
 
-def nearest_gap(model: str, links: str, *, nodes: float, node_bytes: float) -> Gap | None:
+def nearest_gap(*, model: str, links: str, nodes: float, node_bytes: float) -> Gap | None:
     """Return what was found for the cluster most like this one, None for a model that is not in the table."""
     table = _load(catalogs_directory() / f"{GAPS.name}.csv")
     rows = np.flatnonzero((table["model"] == model) & (table["links"] == links))

@@ -16,8 +16,8 @@ def simulation_advice(context: JobContext, *, nodes: int) -> Iterator[str]:
         return
     burst = stated_burst_bytes_per_s(context, nodes)
     gap = nearest_gap(
-        context.model.name,
-        "steady" if burst is None else "bursting",
+        model=context.model.name,
+        links="steady" if burst is None else "bursting",
         nodes=nodes,
         node_bytes=context.job.map_in / nodes,
     )

@@ -29,7 +29,7 @@ class Machines:
         """What a link carries when a job begins."""
         return self.burst_bytes_per_s if self.bucket_bytes * self.full_share > 0 else self.link_bytes_per_s
 
-    def with_bucket(self, burst_bytes_per_s: float, bucket_bytes: float) -> Machines:
+    def with_bucket(self, *, burst_bytes_per_s: float, bucket_bytes: float) -> Machines:
         """Return the same with a token bucket at each link; a rate that is no burst means none."""
         has_bucket = bucket_bytes > 0 and burst_bytes_per_s > self.link_bytes_per_s
         return replace(
@@ -53,14 +53,14 @@ def machines_of(context: JobContext, nodes: int) -> Machines:
         vcpu=float(context.rates.vcpu[rows[0]]) * processors_share,
         link_bytes_per_s=rate if rate > 0 else 1.0,  # of a single node it may be unknown
         shares_processors=engine.shares_processors,
-    ).with_bucket(float(network.burst_at(rows)[0]), float(network.bucket_bytes[rows[0]]))
+    ).with_bucket(burst_bytes_per_s=float(network.burst_at(rows)[0]), bucket_bytes=float(network.bucket_bytes[rows[0]]))
 
 
 def likely_bursts(context: JobContext, machines: Machines, nodes: int) -> list[Machines]:
     """Return machines with each bucket that their links may have, all equally likely; one if nothing is in doubt."""
-    if (burst_bytes_per_s := stated_burst_bytes_per_s(context, nodes)) is None:
+    if (burst := stated_burst_bytes_per_s(context, nodes)) is None:
         return [machines]
     return [
-        machines.with_bucket(burst_bytes_per_s, held_s * machines.link_bytes_per_s)
+        machines.with_bucket(burst_bytes_per_s=burst, bucket_bytes=held_s * machines.link_bytes_per_s)
         for held_s in likely_bucket_s(context)
     ]

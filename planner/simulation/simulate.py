@@ -72,6 +72,8 @@ def simulate(
     works = [phase_work(full, phase, best.nodes, probed) for phase in full.model.phases]
     if loss is not None:
         check_loss(loss, works, nodes=best.nodes)
+    if slow is not None:
+        slow.count(best.nodes)  # as many as there are
     drawn_runs = drawn(full, works, machines, best=best, draws=draws, seed=seed)
     runs = [Run(draw=draw, phases=simulate_job(works, draw.groups, draw.machines)) for draw in drawn_runs]
     totals = [run.seconds for run in runs]

@@ -41,10 +41,10 @@ def test_rows_made_again_are_those_of_the_table(shape: tuple[str, str, int, floa
 
 def test_the_nearest_cluster_speaks_for_others() -> None:
     (twelve,) = [r for r in rows() if list(r.values())[:4] == ["indy", "bursting", "12", "5000000000"]]
-    near = nearest_gap("indy", "bursting", nodes=14, node_bytes=4e9)
+    near = nearest_gap(model="indy", links="bursting", nodes=14, node_bytes=4e9)
     assert near is not None
     assert near.simulated_over_p50 == float(twelve["simulated_over_p50"])
-    assert nearest_gap("framework", "steady", nodes=14, node_bytes=4e9) is None
+    assert nearest_gap(model="framework", links="steady", nodes=14, node_bytes=4e9) is None
 
 
 def test_a_gap_is_beyond_the_range_above_the_95_percent_and_as_far_below_the_median() -> None:

@@ -12,28 +12,17 @@ from planner.simulation.losses import Loss
 from planner.simulation.machines import Machines
 from planner.simulation.node_groups import NodeGroup
 from planner.simulation.phase_tasks import Tasks
-from planner.simulation.phase_work import PhaseWork
 from planner.simulation.sort_job import simulate_job
 from planner.sort_policy.concurrency import Concurrency
 from planner.statistics.interruptions import Risk
+from tests.simulation.idle_phase import IDLE
 
-SHUFFLE = PhaseWork(
+SHUFFLE = replace(
+    IDLE,
     name="map and shuffle",
     read_s={"disks": 100.0},
-    write_s={},
-    both_ways=frozenset(),
-    compute_s=0.0,
-    move_s=0.0,
-    block_s=0.0,
     exchanged_bytes=900.0,
-    in_bytes=0.0,
-    out_bytes=0.0,
     spread=1.0,
-    driver_s=0.0,
-    order_s=0.0,
-    driver_core_s=0.0,
-    requests_s=0.0,
-    fixed_s={},
     tasks=Tasks(lengths=(0.01,) * 100, longest=0.01, concurrency=Concurrency(tasks=5), threads=2, slices=8),
 )
 REDUCE = replace(SHUFFLE, name="sort and reduce", exchanged_bytes=0.0, spread=0.0)

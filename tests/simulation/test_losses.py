@@ -11,30 +11,21 @@ from planner.simulation.losses import COORDINATORS_BEGIN_S, Loss, check_loss, le
 from planner.simulation.machines import Machines
 from planner.simulation.node_groups import NodeGroup
 from planner.simulation.phase_tasks import Tasks
-from planner.simulation.phase_work import PhaseWork
 from planner.simulation.sort_job import SimulatedPhase
 from planner.simulation.timeline import Timeline
 from planner.sort_policy.concurrency import Concurrency
 from planner.sort_policy.health_checks import noticed_after_s
+from tests.simulation.idle_phase import IDLE
 
 MANY = Tasks(lengths=(0.001,) * 1000, longest=0.001, concurrency=Concurrency(tasks=5), threads=2, slices=8)
-SHUFFLE = PhaseWork(
+SHUFFLE = replace(
+    IDLE,
     name="map and shuffle",
     read_s={"disks": 10.0},
-    write_s={},
-    both_ways=frozenset(),
-    compute_s=0.0,
-    move_s=0.0,
-    block_s=0.0,
     exchanged_bytes=900.0,
-    in_bytes=0.0,
-    out_bytes=0.0,
     spread=1.0,
     driver_s=6.0,
     order_s=2.0,
-    driver_core_s=0.0,
-    requests_s=0.0,
-    fixed_s={},
     tasks=MANY,
 )
 REDUCE = replace(SHUFFLE, name="sort and reduce", read_s={"disks": 20.0}, exchanged_bytes=0.0, spread=0.0)

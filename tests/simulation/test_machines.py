@@ -43,5 +43,5 @@ def test_a_network_that_the_user_knows_does_not_burst() -> None:
 
 def test_a_bucket_without_a_burst_is_none() -> None:
     link = Machines(vcpu=1.0, link_bytes_per_s=10.0)
-    assert link.with_bucket(5.0, 100.0) == link
-    assert link.with_bucket(50.0, 100.0).bucket_bytes == 100.0
+    assert link.with_bucket(burst_bytes_per_s=5.0, bucket_bytes=100.0) == link
+    assert link.with_bucket(burst_bytes_per_s=50.0, bucket_bytes=100.0).bucket_bytes == 100.0

@@ -14,6 +14,7 @@ from planner.simulation.phase_tasks import Parcels, Tasks
 from planner.simulation.phase_work import PhaseWork
 from planner.simulation.sort_job import simulate_job
 from planner.sort_policy.concurrency import Concurrency
+from tests.simulation.idle_phase import IDLE
 
 MACHINES = Machines(vcpu=2.0, link_bytes_per_s=30.0)
 FOUR = [NodeGroup(nodes=1)] * 4
@@ -34,23 +35,13 @@ def slices(count: int, *, store: float = 10.0) -> Tasks:
     )
 
 
-SHUFFLE = PhaseWork(
+SHUFFLE = replace(
+    IDLE,
     name="shuffle",
     read_s={"disks": 1.0},
     write_s={"disks": 1.0},
-    both_ways=frozenset(),
-    compute_s=0.0,
-    move_s=0.0,
-    block_s=0.0,
     exchanged_bytes=900.0,
-    in_bytes=0.0,
-    out_bytes=0.0,
     spread=1.0,
-    driver_s=0.0,
-    order_s=0.0,
-    driver_core_s=0.0,
-    requests_s=0.0,
-    fixed_s={},
     tasks=slices(40),
 )
 """Each of four nodes sends 900 bytes at 30 bytes/s: 30 s."""

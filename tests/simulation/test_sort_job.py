@@ -12,25 +12,16 @@ from planner.simulation.phase_tasks import Tasks
 from planner.simulation.phase_work import PhaseWork
 from planner.simulation.sort_job import simulate_job
 from planner.sort_policy.concurrency import Concurrency
+from tests.simulation.idle_phase import IDLE
 
-SHUFFLE = PhaseWork(
+SHUFFLE = replace(
+    IDLE,
     name="shuffle",
     read_s={"disks": 10.0},
     write_s={"disks": 10.0},
-    both_ways=frozenset(),
     compute_s=8.0,
-    move_s=0.0,
-    block_s=0.0,
     exchanged_bytes=900.0,
-    in_bytes=0.0,
-    out_bytes=0.0,
     spread=1.0,
-    driver_s=0.0,
-    order_s=0.0,
-    driver_core_s=0.0,
-    requests_s=0.0,
-    fixed_s={},
-    tasks=None,
 )
 """20 s of the disks, 4 s of two processors, and 900 bytes to the others: 30 s at 30 bytes/s."""
 MACHINES = Machines(vcpu=2.0, link_bytes_per_s=30.0)

@@ -11,9 +11,9 @@ from planner.simulation.simulate import simulation_context
 from planner.stores.request_inputs import inputs_of
 
 
-def context_of(instance: str) -> JobContext:
+def context_of(instance: str, *, cloud: str = "aws") -> JobContext:
     """Return a job on ten nodes of a type."""
-    answer = planner.recommend("1TB", instance=instance, nodes=10, model="indy", engine="ideal")
+    answer = planner.recommend("1TB", instance=instance, nodes=10, model="indy", engine="ideal", catalogs=(cloud,))
     request, given = inputs_of(answer.plan.request)
     assert answer.best is not None
     return simulation_context(
@@ -32,6 +32,6 @@ def test_buckets_hold_as_many_seconds_of_the_baseline_as_on_the_measured_types()
 
 
 def test_where_nothing_was_measured_nothing_is_known() -> None:
-    azure = context_of("Standard_L8s_v3")
+    azure = context_of("Standard_L8as_v3", cloud="azure")
     assert likely_bucket_s(azure) == []
     assert stated_burst_bytes_per_s(azure, 10) is None

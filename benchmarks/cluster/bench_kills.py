@@ -21,6 +21,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -100,23 +101,31 @@ def kills(options: argparse.Namespace) -> list[Kill]:
     return series[options.first :]
 
 
+@contextmanager
+def harmed(cluster: EmulatedRay, harm: Kill, *, at_s: float, longest_s: float) -> Iterator[None]:
+    """Do harm after some seconds of the body. Raises HangError where it takes longer than `longest_s`."""
+    timer = threading.Timer(at_s, kill, (cluster, harm.node, harm.fault))
+    signal.setitimer(signal.ITIMER_REAL, longest_s)
+    timer.start()
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        timer.join()
+
+
 def disturbed(
     cluster: EmulatedRay, harm: Kill, *, session: Session, data: Input, journal: Path, normal_s: float
 ) -> str:
     """Sort, do harm meanwhile, and say what came of it; the times undisturbed come first, or nothing."""
     at_s = harm.share * normal_s
-    timer = threading.Timer(at_s, kill, (cluster, harm.node, harm.fault))
-    signal.setitimer(signal.ITIMER_REAL, HANG_TIMES * normal_s + 60)
-    timer.start()
     try:
-        output, seconds, report = sort(session, data.source, journal)
+        with harmed(cluster, harm, at_s=at_s, longest_s=HANG_TIMES * normal_s + 60):
+            output, seconds, report = sort(session, data.source, journal)
     except PlannerError as error:
         return f"FAILED: {error.message} {error.details}"
     except HangError:
         return "HANGS"
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        timer.join()
     right = "right" if all(data.is_right(output, copy) for copy in range(2)) else "WRONG"
     hit = [stretch["phase"] for stretch in report["timeline"] if stretch["start_s"] <= at_s][-1]
     times = seconds / normal_s

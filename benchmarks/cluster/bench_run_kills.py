@@ -18,7 +18,6 @@ import os
 import signal
 import sys
 import tempfile
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -30,7 +29,7 @@ from typing import Any, Final
 
 import boto3
 import numpy as np
-from bench_kills import FAULTS, HANG_TIMES, STORE_BYTES, HangError, Kill, hung, kill, kills
+from bench_kills import FAULTS, HANG_TIMES, STORE_BYTES, HangError, Kill, harmed, hung, kills
 from moto.server import ThreadedMotoServer
 
 from planner.emulation.cluster import emulated_cluster
@@ -156,18 +155,13 @@ def disturbed(
     cluster: EmulatedRay, harm: Kill, *, at_s: float, session: Session, job: Job, journal: Path, normal_s: float
 ) -> str:
     """Run, do harm after some seconds, and say what came of it."""
-    timer = threading.Timer(at_s, kill, (cluster, harm.node, harm.fault))
-    signal.setitimer(signal.ITIMER_REAL, HANG_TIMES * normal_s + 90)
-    timer.start()
     try:
-        result, seconds, watch = whole_run(session, job, journal)
+        with harmed(cluster, harm, at_s=at_s, longest_s=HANG_TIMES * normal_s + 90):
+            result, seconds, watch = whole_run(session, job, journal)
     except PlannerError as error:
         return f"FAILED: {error.message} {error.details}"
     except HangError:
         return "HANGS"
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        timer.join()
     right = "right" if job.is_right(result) else "WRONG"
     steps = ", ".join(f"{name} {step_s:.1f}" for name, step_s in result["steps_s"].items())
     return f"{seconds / normal_s:.2f} times, {right}, in {watch.at(at_s)}; {steps}"

@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from planner.api import Recommendation, calibrate, recommend
-    from planner.sorting.table import sort_table
+    from planner.api.recommend import Recommendation, calibrate, recommend
+    from planner.sorting.tables.table import sort_table
 
 __all__ = ["Recommendation", "calibrate", "recommend", "sort_table"]
 
@@ -26,11 +26,11 @@ _INSTEAD = {
 def __getattr__(name: str) -> Any:
     """Load the API on first use, so that importing the package costs nothing."""
     if name == "sort_table":
-        from planner.sorting.table import sort_table
+        from planner.sorting.tables.table import sort_table
 
         return sort_table
     if name in __all__:
-        from planner import api
+        from planner.api import recommend as api
 
         return getattr(api, name)
     raise AttributeError(f"module 'planner' has no attribute {name!r}{_INSTEAD.get(name, '')}")

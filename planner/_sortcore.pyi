@@ -332,7 +332,7 @@ def sort_text(
     spill: str = "auto",
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Return the fields of `planner.sorting.keyed.TextReport`."""
+    """Return the fields of `planner.sorting.records.keyed.TextReport`."""
 
 def default_memory_bytes() -> int:
     """Return four fifths of the memory that is available, as sorts take that are given none."""

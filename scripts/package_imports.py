@@ -13,14 +13,11 @@ EXTENSION = "planner._sortcore"
 FLOORS = {
     "interface": ("cli", "report", "api"),
     "effects": (
-        "emulation", "runs", "provisioning", "providers", "ray_cluster", "distributed_sort", "sorting", "measure",
-        "ingest", "spark_log", "task_trace", "refresh", "cloud_calls", "stores", "native", "doctor",
+        "clusters", "clouds", "distributed_sort", "sorting", "compression", "measurement", "spark", "stores", "native",
+        "doctor",
     ),
-    "planning": (
-        "planning", "cost_model", "calibration", "statistics", "spot", "spark_model", "simulation",
-        "sort_policy",
-    ),
-    "data": ("catalog", "tables", "config", "schemas", "spark_application"),
+    "planning": ("planning", "cost_model", "calibration", "statistics", "simulation", "sort_policy"),
+    "data": ("catalog", "config", "schemas"),
     "base": ("arrays", "errors", "units", "extras"),
 }  # fmt: skip
 """The rooms of each floor, top floor first. A room is a folder of `planner/` or a module beside the folders."""

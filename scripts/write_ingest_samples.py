@@ -2,9 +2,9 @@
 
     python scripts/write_ingest_samples.py DIRECTORY
 
-needs fio, iperf3 and ioping, writes to tests/ingest/data/samples, and uses DIRECTORY (on a disk, for direct I/O) for
-data. What the runs measured is of no interest; their form is. Tables that nobody reads (`disk_util`, `latency_us`) are
-left out.
+needs fio, iperf3 and ioping, writes to tests/measurement/ingest/data/samples, and uses DIRECTORY (on a disk, for
+direct I/O) for data. What the runs measured is of no interest; their form is. Tables that nobody reads (`disk_util`,
+`latency_us`) are left out.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 from typing import Any, Final
 
-SAMPLES: Final = Path(__file__).resolve().parents[1] / "tests" / "ingest" / "data" / "samples"
+SAMPLES: Final = Path(__file__).resolve().parents[1] / "tests" / "measurement" / "ingest" / "data" / "samples"
 _UNREAD: Final = ("disk_util", "latency_ns", "latency_us", "latency_ms", "trim", "iodepth_submit", "iodepth_complete")
 _PORTS: Final = (8765, 8766)
 

@@ -12,8 +12,8 @@ from typing import Final
 from planner import recommend
 from planner.catalog import VolumeType, load_catalog
 from planner.cost_model.volume_sizes import SizedVolume, sized
-from planner.planning.price_performance import rank
-from planner.planning.region import offer_of
+from planner.planning.catalog_questions.price_performance import rank
+from planner.planning.request.region import offer_of
 from planner.schemas.plan import Candidate
 
 PAGE: Final = Path(__file__).resolve().parent.parent / "docs" / "lee-fox.md"

@@ -16,7 +16,7 @@ import typer.main
 
 from planner import errors
 from planner.cli.app import build
-from planner.cli.help_text import under_headings
+from planner.cli.shell.help_text import under_headings
 
 TOP = Path(__file__).resolve().parent.parent
 FOLDER = TOP / "docs" / "man"

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from planner.catalog import Catalog, catalog_names, load_catalog
-from planner.tables import Table
+from planner.catalog.tables import Table
 
 PAGE: Final = Path(__file__).resolve().parent.parent / "docs" / "measured-rates.md"
 KINDS: Final = {

@@ -61,7 +61,7 @@ def swept() -> None:
     """Remove the emulated clusters of test runs that were killed. Each run has a state directory of its own, so the
     next cluster would not find them. Those whose process lives stay.
     """
-    from planner.emulation.cluster import sweep
+    from planner.clusters.emulated.cluster import sweep
     from planner.errors import PlannerError
 
     with suppress(PlannerError):  # some are not ours to remove

@@ -19,7 +19,15 @@ except SystemExit as exit:
     assert not exit.code, exit.code
 """
 RUN_PLAN = CALL.format(words=PLAN, entry="plan_main")
-NOT_FOR_A_PLAN = {"pandas", "pydantic", "rich", "altair", "planner.providers", "planner.runs", "planner._sortcore"}
+NOT_FOR_A_PLAN = {
+    "pandas",
+    "pydantic",
+    "rich",
+    "altair",
+    "planner.clouds",
+    "planner.clusters.runs",
+    "planner._sortcore",
+}
 NOT_FOR_HELP = NOT_FOR_A_PLAN | {"numpy", "planner.planning", "planner.catalog"}
 NOT_FOR_A_SORT = {"pandas", "numpy", "pydantic", "rich"}
 OF_CSV = ["--format", "csv", "--key", "b:num", "--threads", "2", "--memory", "1GB", "--force"]

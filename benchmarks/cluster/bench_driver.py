@@ -29,16 +29,16 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
-from planner.distributed_sort import coordination, reduce, shuffle
-from planner.distributed_sort.block_fetch import PackedParts
-from planner.distributed_sort.dataset import Copy, Dataset, Layout, Partition, Recipe
-from planner.distributed_sort.job import Emit, Job, SortRequest
-from planner.distributed_sort.ledger import Journal, Ledger
-from planner.distributed_sort.map_task import MapOrder, Mapped, map_slice
-from planner.distributed_sort.node_environment import JobFiles
-from planner.distributed_sort.node_tasks import Sorted, SortOrder, Stored
-from planner.distributed_sort.nodes import Nodes
-from planner.distributed_sort.slicing import slices
+from planner.distributed_sort.dataset.dataset import Copy, Dataset, Layout, Partition, Recipe
+from planner.distributed_sort.dataset.slicing import slices
+from planner.distributed_sort.exchange.block_fetch import PackedParts
+from planner.distributed_sort.job.job import Emit, Job, SortRequest
+from planner.distributed_sort.job.ledger import Journal, Ledger
+from planner.distributed_sort.job.nodes import Nodes
+from planner.distributed_sort.node_files.node_environment import JobFiles
+from planner.distributed_sort.node_tasks.map_task import MapOrder, Mapped, map_slice
+from planner.distributed_sort.node_tasks.node_tasks import Sorted, SortOrder, Stored
+from planner.distributed_sort.phases import coordination, reduce, shuffle
 from planner.sort_policy.concurrency import Concurrency
 from planner.sort_policy.sizing import choose_sizes
 from planner.units import format_bytes, parse_size

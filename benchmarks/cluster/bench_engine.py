@@ -21,10 +21,10 @@ from typing import Any, Final
 import numpy as np
 from engine_trials import PhaseCost, Shape, cluster_of, generated, sorted_once
 
-from planner.emulation.network_trial import payload_bytes_per_s
-from planner.emulation.ray import NODE_STORE_BYTES
-from planner.emulation.shaping import parse_shaping
-from planner.measure.machine import Machine, measure_machine
+from planner.clusters.emulated.network_trial import payload_bytes_per_s
+from planner.clusters.emulated.ray import NODE_STORE_BYTES
+from planner.clusters.emulated.shaping import parse_shaping
+from planner.measurement.instruments.machine import Machine, measure_machine
 from planner.units import parse_size
 
 PARTITION_S_PER_BYTE: Final = 3.47e-10

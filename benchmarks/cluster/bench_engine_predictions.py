@@ -29,13 +29,13 @@ import psutil
 from engine_trials import PhaseCost, Shape, cluster_of, generated, sorted_once
 from sort_disk import sort_disk
 
+from planner.clusters.emulated.network_trial import measure_links, payload_bytes_per_s
+from planner.clusters.emulated.ray import EmulatedRay
+from planner.clusters.emulated.run import EmulatedRun, plan_for
+from planner.clusters.ray.driver_session import Session
 from planner.cost_model.engine_reader import load_engine
-from planner.emulation.network_trial import measure_links, payload_bytes_per_s
-from planner.emulation.ray import EmulatedRay
-from planner.emulation.run import EmulatedRun, plan_for
-from planner.measure.machine import Machine, measure_machine
+from planner.measurement.instruments.machine import Machine, measure_machine
 from planner.planning.recommendation import require_best
-from planner.ray_cluster.driver_session import Session
 
 RATES: Final = ("", "200Mbit", "300Mbit", "500Mbit", "800Mbit")
 MODELS: Final = {1: "indy", 2: "daytona"}

@@ -29,11 +29,11 @@ from typing import Any
 
 from kill_inputs import MADE, Input
 
-from planner.distributed_sort.dataset import Dataset, dataset_of
-from planner.emulation.ray import EmulatedRay, emulated_ray
-from planner.emulation.shaping import parse_shaping
+from planner.clusters.emulated.ray import EmulatedRay, emulated_ray
+from planner.clusters.emulated.shaping import parse_shaping
+from planner.clusters.ray.driver_session import Session
+from planner.distributed_sort.dataset.dataset import Dataset, dataset_of
 from planner.errors import PlannerError
-from planner.ray_cluster.driver_session import Session
 
 FAULTS = ("workers", "raylet", "link")
 OTHER_FAULTS = ("service",)

@@ -31,12 +31,12 @@ from unittest.mock import patch
 import ray
 from memory_watch import Seen, Watch
 
-from planner.emulation.cluster import HEAD
-from planner.emulation.ray import EmulatedRay, emulated_ray
-from planner.emulation.shaping import parse_shaping
+from planner.clusters.emulated.cluster import HEAD
+from planner.clusters.emulated.ray import EmulatedRay, emulated_ray
+from planner.clusters.emulated.shaping import parse_shaping
+from planner.clusters.ray import nodes
+from planner.clusters.ray.driver_session import Session
 from planner.native import core
-from planner.ray_cluster import nodes
-from planner.ray_cluster.driver_session import Session
 from planner.units import format_bytes, parse_size
 
 HERE = Path(__file__).parent

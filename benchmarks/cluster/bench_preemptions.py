@@ -19,10 +19,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from planner.emulation.ray import EmulatedRay, emulated_ray
-from planner.emulation.shaping import parse_shaping
+from planner.clusters.emulated.ray import EmulatedRay, emulated_ray
+from planner.clusters.emulated.shaping import parse_shaping
+from planner.clusters.ray.driver_session import Session
 from planner.errors import PlannerError
-from planner.ray_cluster.driver_session import Session
 
 STORE_BYTES = 200_000_000
 LOCK = threading.Lock()

@@ -32,13 +32,13 @@ import numpy as np
 from bench_kills import FAULTS, HANG_TIMES, STORE_BYTES, HangError, Kill, harmed, hung, kills
 from moto.server import ThreadedMotoServer
 
-from planner.emulation.cluster import emulated_cluster
-from planner.emulation.ray import EmulatedRay, start_ray
-from planner.emulation.relay import relayed
-from planner.emulation.shaping import parse_shaping
+from planner.clusters.emulated.cluster import emulated_cluster
+from planner.clusters.emulated.ray import EmulatedRay, start_ray
+from planner.clusters.emulated.relay import relayed
+from planner.clusters.emulated.shaping import parse_shaping
+from planner.clusters.ray.driver_session import Session
 from planner.errors import PlannerError
 from planner.native import core
-from planner.ray_cluster.driver_session import Session
 
 BUCKET: Final = "runs"
 FILES: Final = 6

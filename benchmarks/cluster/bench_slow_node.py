@@ -16,9 +16,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from planner.emulation.ray import EmulatedRay, emulated_ray
-from planner.emulation.shaping import Cap, Shaping, parse_shaping
-from planner.ray_cluster.driver_session import Session
+from planner.clusters.emulated.ray import EmulatedRay, emulated_ray
+from planner.clusters.emulated.shaping import Cap, Shaping, parse_shaping
+from planner.clusters.ray.driver_session import Session
 from planner.units import parse_size
 
 SLOWER = 10

@@ -17,9 +17,9 @@ from typing import Any
 
 from memory_watch import Watch, held_bytes
 
-from planner.emulation.ray import emulated_ray
-from planner.emulation.shaping import parse_shaping
-from planner.ray_cluster.driver_session import Session
+from planner.clusters.emulated.ray import emulated_ray
+from planner.clusters.emulated.shaping import parse_shaping
+from planner.clusters.ray.driver_session import Session
 from planner.units import format_bytes, parse_size
 
 

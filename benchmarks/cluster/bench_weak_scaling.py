@@ -18,8 +18,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from planner.emulation.ray import emulated_ray
-from planner.emulation.shaping import parse_shaping
+from planner.clusters.emulated.ray import emulated_ray
+from planner.clusters.emulated.shaping import parse_shaping
 from planner.statistics.scaling_curve import ScalingCurve
 from planner.units import parse_size
 

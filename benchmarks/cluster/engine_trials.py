@@ -12,12 +12,12 @@ from typing import Any, Final
 
 import psutil
 
-from planner.emulation.cluster import HEAD
-from planner.emulation.ray import NODE_STORE_BYTES, EmulatedRay, emulated_ray
-from planner.emulation.shaping import Cap, Shaping, parse_shaping
-from planner.emulation.sort_trial import CpuMeter
-from planner.measure.machine import Machine
-from planner.ray_cluster.driver_session import Session
+from planner.clusters.emulated.cluster import HEAD
+from planner.clusters.emulated.ray import NODE_STORE_BYTES, EmulatedRay, emulated_ray
+from planner.clusters.emulated.shaping import Cap, Shaping, parse_shaping
+from planner.clusters.emulated.sort_trial import CpuMeter
+from planner.clusters.ray.driver_session import Session
+from planner.measurement.instruments.machine import Machine
 
 RECORD_BYTES: Final = 100
 PHASES: Final = ("sample", "map and shuffle", "sort and reduce")

@@ -16,14 +16,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import zstandard
 
-from planner.distributed_sort.content import content_of
-from planner.distributed_sort.dataset import Copy, Dataset, Partition, Recipe, TextFormat
-from planner.distributed_sort.table_dataset import tables_of
-from planner.distributed_sort.text_dataset import lines_of, rows_of
-from planner.emulation.ray import EmulatedRay
+from planner.clusters.emulated.ray import EmulatedRay
+from planner.distributed_sort.content.content import content_of
+from planner.distributed_sort.dataset.dataset import Copy, Dataset, Partition, Recipe, TextFormat
+from planner.distributed_sort.dataset.table_dataset import tables_of
+from planner.distributed_sort.dataset.text_dataset import lines_of, rows_of
 from planner.native import core
-from planner.sorting.keys import parse_key
-from planner.sorting.text_files import CsvColumns
+from planner.sorting.records.keys import parse_key
+from planner.sorting.text.text_files import CsvColumns
 
 _PACKED_FILES: Final = 4
 """Of each node: a compressed file is one split."""

@@ -8,7 +8,7 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 
-from planner.emulation.ray import EmulatedRay
+from planner.clusters.emulated.ray import EmulatedRay
 
 
 @dataclass

@@ -16,8 +16,8 @@ from typing import Final
 
 import numpy as np
 
-from planner.distributed_sort import direct_io
-from planner.distributed_sort.run_files import write_whole
+from planner.distributed_sort.node_files import direct_io
+from planner.distributed_sort.node_files.run_files import write_whole
 
 AT_ONCE: Final = 4
 FILES: Final = 32

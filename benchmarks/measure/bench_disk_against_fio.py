@@ -21,7 +21,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from planner.measure.disk import MODES, WARM_UP_S, Mode, run_disk
+from planner.measurement.instruments.disk import MODES, WARM_UP_S, Mode, run_disk
 
 PAIRS = 5
 ALTERNATIONS = 2

@@ -15,10 +15,10 @@ import sys
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "measure"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "measurement" / "instruments"))
 from network_namespaces import TOKEN, Cluster, cluster
 
-from planner.measure.net import run_net
+from planner.measurement.instruments.net import run_net
 
 PAIRS = 5
 SECONDS = 3

@@ -19,9 +19,9 @@ from statistics import median
 import numpy as np
 from bench_memory import ROOT, build
 
-from planner.sorting.generate import generate_file
-from planner.sorting.local import sort_file
-from planner.sorting.memory import sort_buffer
+from planner.sorting.records.generate import generate_file
+from planner.sorting.records.local import sort_file
+from planner.sorting.records.memory import sort_buffer
 
 
 def seconds_in_memory(program: Path, source: np.ndarray, out: np.ndarray) -> tuple[float, float]:

@@ -28,9 +28,9 @@ from planner.cost_model.model_reader import load_model
 from planner.cost_model.rate_doubts import CERTAIN
 from planner.cost_model.run_overheads import shipped
 from planner.cost_model.workload import JobContext
-from planner.planning.candidate_grid import CandidateGrid, build_grid
-from planner.planning.next_measurement import MANY_INSTANCES, REPEATS, RUN_S
-from planner.planning.region import Region
+from planner.planning.candidates.candidate_grid import CandidateGrid, build_grid
+from planner.planning.catalog_questions.next_measurement import MANY_INSTANCES, REPEATS, RUN_S
+from planner.planning.request.region import Region
 from planner.schemas.plan import Request
 from planner.statistics.scaling_curve import ENOUGH_POINTS, ScalingCurve, unmeasured
 from planner.units import parse_size

@@ -16,7 +16,7 @@ from typing import Final
 from bench_emulated import OwnRun, Shape, question, usual_machine
 
 from planner import Recommendation, recommend
-from planner.emulation.network_trial import payload_bytes_per_s
+from planner.clusters.emulated.network_trial import payload_bytes_per_s
 from planner.planning.recommendation import recommend as plan_again
 from planner.planning.recommendation import require_best
 from planner.simulation.losses import Loss

@@ -14,11 +14,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
+from planner.api.request_inputs import inputs_of
 from planner.cost_model.engine import Engine
 from planner.planning.recommendation import recommend, require_best
 from planner.schemas.plan import Request
 from planner.simulation.simulate import simulate_plan
-from planner.stores.request_inputs import inputs_of
 
 SHAPES: Final = ((1_000, 10**15), (10_000, 10**16))
 TYPE: Final = "i8g.8xlarge"

@@ -78,7 +78,7 @@ def gnu_sort(source: Path, output: Path, memory: str, threads: int) -> Contestan
 
 def measure(contestants: list[Contestant], source: Path, output: Path, runs: int) -> None:
     """Run all in turn, the input in the page cache, and print what they took."""
-    from planner.sorting.validate import validate_files
+    from planner.sorting.records.validate import validate_files
 
     checksum = validate_files([source]).checksum
     seconds: dict[str, list[float]] = {contestant.name: [] for contestant in contestants}
@@ -105,7 +105,7 @@ def show(seconds: dict[str, list[float]]) -> None:
 
 
 def generated(directory: Path, size_bytes: int, *, ascii: bool = False) -> Path:
-    from planner.sorting.generate import generate_file
+    from planner.sorting.records.generate import generate_file
 
     path = directory / ("input.txt" if ascii else "input")
     generate_file(path, records=size_bytes // 100, ascii=ascii)

@@ -75,7 +75,7 @@ def contestants(directory: Path, options: argparse.Namespace) -> list[Contestant
 
 
 def measure(chosen: list[Contestant], source: Path, options: argparse.Namespace) -> None:
-    from planner.sorting.validate import validate_line_files
+    from planner.sorting.records.validate import validate_line_files
 
     checksum = validate_line_files([source]).checksum
     first, other = source.with_name("first"), source.with_name("other")
@@ -128,7 +128,7 @@ def write_random_lines(path: Path, size_bytes: int) -> None:
 
 
 def main() -> None:
-    from planner.sorting.generate import generate_lines_file
+    from planner.sorting.records.generate import generate_lines_file
     from planner.units import parse_size
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)

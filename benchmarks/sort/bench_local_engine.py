@@ -16,8 +16,8 @@ from pathlib import Path
 from statistics import median
 
 from planner.native import Progress
-from planner.sorting.generate import generate_file
-from planner.sorting.local import sort_file
+from planner.sorting.records.generate import generate_file
+from planner.sorting.records.local import sort_file
 from planner.units import parse_size
 
 

@@ -63,7 +63,7 @@ def cool(path: Path) -> None:
 
 def measure(chosen: list[Contestant], source: Path, output: Path, runs: int) -> dict[str, list[float]]:
     """Seconds of each, run by run; the first outputs are validated."""
-    from planner.sorting.validate import validate_files
+    from planner.sorting.records.validate import validate_files
 
     checksum = validate_files([source]).checksum
     seconds: dict[str, list[float]] = {contestant.name: [] for contestant in chosen}

@@ -26,7 +26,7 @@ from contention import Probe
 from spark_nodes import Shape, spark_nodes, usable
 from trial_report import Trial, foreseen, logged_work, report, trials_of
 
-from planner import spark_log
+from planner.spark import log as spark_log
 
 LOGGED: Final = Shape(nodes=2, slots=1, processors=0.5, rate="400Mbit")
 SHAPES: Final = {

@@ -1,4 +1,4 @@
-"""How long `planner.spark_log.read` takes for a large event log, and how much memory.
+"""How long `planner.spark.log.read` takes for a large event log, and how much memory.
 
 Each run is a process of its own. The log is made: stages of 10,000 tasks whose lines are as long as those of Spark 3,
 3.6 kB with their accumulables. The floor is Python's json over the same lines.
@@ -21,7 +21,7 @@ from spark_events import START_MS, application_start, lines, log_start, metrics,
 TASKS_A_STAGE = 10_000
 FLAGS = {"Internal": True, "Count Failed Values": True}
 ACCUMULABLES = [{"ID": i, "Name": f"internal.metrics.figure{i}", "Update": i, "Value": i, **FLAGS} for i in range(20)]
-READ = "import planner.spark_log as s, sys; print(s.read(sys.argv[1]).only().tasks)"
+READ = "import planner.spark.log as s, sys; print(s.read(sys.argv[1]).only().tasks)"
 FLOOR = "import json, sys; print(sum('Event' in json.loads(line) for line in open(sys.argv[1], 'rb')))"
 TIMED = """import resource, time
 start = time.perf_counter()

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from planner.emulation.cluster import HEAD, EmulatedCluster, emulated_cluster
-from planner.emulation.shaping import parse_shaping
-from planner.spark_model.machines import Machine, Nodes
+from planner.clusters.emulated.cluster import HEAD, EmulatedCluster, emulated_cluster
+from planner.clusters.emulated.shaping import parse_shaping
+from planner.spark.model.machines import Machine, Nodes
 
 _GROUPS: Final = Path("/sys/fs/cgroup/cpu")
 _PERIOD_US: Final = 100_000

@@ -12,9 +12,9 @@ from typing import Any
 
 from spark_nodes import Shape
 
-from planner import spark_log
-from planner.spark_model.choices import choose, work_of
-from planner.spark_model.prediction import Work
+from planner.spark import log as spark_log
+from planner.spark.model.choices import choose, work_of
+from planner.spark.model.prediction import Work
 
 _ANY_TIME_S = 1e9
 

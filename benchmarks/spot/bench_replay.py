@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 from policies import Greedy, OnDemand, Planner, Policy, UniformProgress, least_cost
 
-from planner.spot.availability import SpotRates
-from planner.spot.policy import Action, Moment, SpotJob
+from planner.clusters.spot.availability import SpotRates
+from planner.clusters.spot.policy import Action, Moment, SpotJob
 
 HOURS: Final = (1.0, 4.0, 16.0)
 DEADLINES: Final = (1.15, 1.3, 1.6, 2.0)

@@ -7,8 +7,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.spot.availability import Seen, SpotRates
-from planner.spot.policy import Action, Moment, SpotJob, decide
+from planner.clusters.spot.availability import Seen, SpotRates
+from planner.clusters.spot.policy import Action, Moment, SpotJob, decide
 
 
 class Policy(Protocol):

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from planner.arrays import Floats
+from planner.catalog.tables import Column, Schema, read_table
 from planner.config.paths import catalogs_directory
 from planner.errors import BadInputError, nearest
-from planner.tables import Column, Schema, read_table
 
 PERCENTILES: Final = (1, 25, 50, 75, 99)
 

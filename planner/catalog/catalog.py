@@ -18,9 +18,9 @@ from planner.catalog.instances import Instances
 from planner.catalog.manifest import Manifest
 from planner.catalog.network_specs import StatedNetworks, stated_networks
 from planner.catalog.refreshed import refresh_command
+from planner.catalog.tables import Table
 from planner.catalog.volume_limits import FIELDS, VolumeLimits, volume_limits
 from planner.errors import BadInputError
-from planner.tables import Table
 
 T = TypeVar("T")
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from planner.catalog.catalog import Catalog
-from planner.tables import Table
+from planner.catalog.tables import Table
 
 _ABOUT = ("instance_type", "evidence", "source", "as_of")
 

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Final
 
 from planner.catalog.catalog import Catalog
+from planner.catalog.tables import Column, Schema, read_table
 from planner.config.paths import catalogs_directory
 from planner.errors import BadInputError, nearest
-from planner.tables import Column, Schema, read_table
 
 REGIONS: Final = Schema(
     name="regions",

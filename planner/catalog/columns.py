@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from planner.tables import Column
+from planner.catalog.tables import Column
 
 EVIDENCE: Final = ("measured", "derived", "spec", "extrapolated", "recalled", "assumed")
 """What a fact rests on, strongest first: `derived` is computed from stated or measured ones, `recalled` unchecked."""

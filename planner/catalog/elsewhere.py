@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from planner.catalog.schema import OBJECT_STORES, TRANSFERS
+from planner.catalog.tables import Schema, Table, read_table
 from planner.config.paths import catalogs_directory
-from planner.tables import Schema, Table, read_table
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,8 +15,8 @@ import numpy as np
 
 from planner.arrays import Floats
 from planner.catalog.columns import EVIDENCE, choice
+from planner.catalog.tables import Column, Schema, Table, read_table
 from planner.config.paths import catalogs_directory
-from planner.tables import Column, Schema, Table, read_table
 
 COMPARED: Final = ("disk", "network", "volumes")
 """Resources of which claimed rates could be compared with observed ones."""

@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 
 from planner.arrays import Days, Flags, Floats, Texts
+from planner.catalog.tables import Table
 from planner.errors import BadInputError, nearest
-from planner.tables import Table
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -11,7 +11,7 @@ import numpy as np
 from planner.catalog import schema
 from planner.catalog.catalog import Catalog
 from planner.catalog.facts import Fact
-from planner.tables import Table
+from planner.catalog.tables import Table
 
 _ABOUT_THE_FACT = ("evidence", "source", "as_of", "note", "method", "instances", "repeats", "period_days")
 

@@ -14,9 +14,9 @@ from planner.catalog.manifest import FILE_NAME, Manifest, scan_manifest
 from planner.catalog.measurements import SOURCE, measurements_file, with_measurements
 from planner.catalog.options import with_added_disks
 from planner.catalog.refreshed import current_version, laid_over
+from planner.catalog.tables import Problem, Schema, Table, empty_table, scan_table
 from planner.config.paths import catalogs_directory, pick
 from planner.errors import BadInputError, bad_input, nearest
-from planner.tables import Problem, Schema, Table, empty_table, scan_table
 
 
 def catalog_names() -> list[str]:

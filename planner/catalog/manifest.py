@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from planner.catalog.columns import EVIDENCE
 from planner.catalog.facts import Source
-from planner.tables import Problem
+from planner.catalog.tables import Problem
 
 FILE_NAME: Final = "catalog.toml"
 _TEXTS: Final = ("title", "cloud", "currency", "default_region")

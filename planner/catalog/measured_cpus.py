@@ -10,8 +10,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
+from planner.catalog.tables import Column, Schema, read_table
 from planner.config.paths import catalogs_directory
-from planner.tables import Column, Schema, read_table
 
 ZSTD_BYTES_PER_S_PER_GHZ: Final = 65e6
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from planner.catalog import EVIDENCE, MODES, Catalog
-from planner.tables import Table
+from planner.catalog.tables import Table
 
 CRITERIA: Final = (
     "a basic property",

@@ -29,9 +29,9 @@ from planner.catalog.columns import (
     size,
 )
 from planner.catalog.own_storage import SETTING, disk_rows, small_io_rows, volume_rows
+from planner.catalog.tables import Column, Problem, Schema, Table, scan_table
 from planner.config import paths
 from planner.errors import nearest
-from planner.tables import Column, Problem, Schema, Table, scan_table
 
 QUANTITIES: Final = (*MODES, "network", *SMALL_IO, "sort")
 SOURCE: Final = "yours"

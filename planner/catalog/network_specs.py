@@ -14,7 +14,7 @@ import numpy as np
 
 from planner.arrays import Floats, Rows, Texts
 from planner.catalog.columns import EVIDENCE
-from planner.tables import Table
+from planner.catalog.tables import Table
 
 AGREEING: Final = 0.05
 """Sources round: 28.12 and 28.125 Gbit/s are one statement."""

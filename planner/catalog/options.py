@@ -14,7 +14,7 @@ import numpy as np
 
 from planner.arrays import Array
 from planner.catalog.columns import EVIDENCE
-from planner.tables import Table
+from planner.catalog.tables import Table
 
 Pairs = tuple[Array, Array, list[str]]
 """Rows of instances.csv, rows of local_disk_options.csv that fit them, and the names of the combinations."""

@@ -17,8 +17,8 @@ import numpy as np
 
 from planner.catalog.columns import EVIDENCE
 from planner.catalog.manifest import FILE_NAME, Manifest
+from planner.catalog.tables import Table
 from planner.config.paths import catalogs_directory, user_directory
-from planner.tables import Table
 
 REFRESHABLE: Final = ("aws", "azure", "gcp")
 """The clouds, and catalogs, that can be read anew."""

@@ -29,7 +29,7 @@ from planner.catalog.columns import (
     rate,
     size,
 )
-from planner.tables import Column, Schema
+from planner.catalog.tables import Column, Schema
 
 INSTANCES: Final = Schema(
     name="instances",

@@ -13,8 +13,8 @@ from typing import Final
 import numpy as np
 
 from planner.catalog.columns import choice
+from planner.catalog.tables import Column, Schema, Table, read_table
 from planner.config.paths import catalogs_directory
-from planner.tables import Column, Schema, Table, read_table
 
 LINKS: Final = ("steady", "bursting")
 

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from planner.arrays import Floats, Texts
-from planner.tables import Table
+from planner.catalog.tables import Table
 
 FIELDS: Final = ("volume_bytes_per_s", "volume_peak_bytes_per_s", "volume_iops", "volumes_max")
 

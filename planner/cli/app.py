@@ -9,31 +9,31 @@ from typing import Annotated, Final
 
 import typer
 
-from planner.cli.console import PlannerCommand, exit_code_of, show_version
-from planner.cli.help_text import PlannerGroup
-from planner.cli.option_groups import ungrouped
+from planner.cli.shell.console import PlannerCommand, exit_code_of, show_version
+from planner.cli.shell.help_text import PlannerGroup
+from planner.cli.shell.option_groups import ungrouped
 
 _HELP = "Which cluster to rent to sort or shuffle terabytes, for how long and for how much; and the sort itself."
 
 
 _COMMANDS: Final = {
-    "plan": "plan.plan",
-    "compare": "compare.compare",
-    "scale": "scale.scale",
-    "explain-log": "explain_log.explain_log",
-    "models": "models.models",
-    "storage": "storage.storage",
-    "run": "run.run",
-    "doctor": "doctor.doctor",
-    "report": "report.report",
-    "sort": "sort.sort",
-    "gnusort": "gnusort_help.gnusort",
-    "generate": "generate.generate",
-    "validate": "validate.validate",
-    "ingest": "ingest.ingest",
-    "screen": "screen.screen",
-    "calibrate": "calibrate.calibrate",
-    "predict": "calibrate.predict",
+    "plan": "plan.plan.plan",
+    "compare": "plan.compare.compare",
+    "scale": "plan.scale.scale",
+    "explain-log": "plan.explain_log.explain_log",
+    "models": "plan.models.models",
+    "storage": "plan.storage.storage",
+    "run": "rent.run.run",
+    "doctor": "measure.doctor.doctor",
+    "report": "plan.report.report",
+    "sort": "sort.sort.sort",
+    "gnusort": "sort.gnusort_help.gnusort",
+    "generate": "sort.generate.generate",
+    "validate": "sort.validate.validate",
+    "ingest": "measure.ingest.ingest",
+    "screen": "measure.screen.screen",
+    "calibrate": "plan.calibrate.calibrate",
+    "predict": "plan.calibrate.predict",
 }
 """Each command with its module in `planner.cli` and its function: a module is loaded when its command is wanted."""
 
@@ -41,42 +41,42 @@ _GROUPS: Final = {
     "catalog": (
         "Show, check and renew the catalogs: instance types, prices, measurements.",
         {
-            "show": "catalog.catalog_show",
-            "check": "catalog.catalog_check",
-            "refresh": "catalog_refresh.catalog_refresh",
-            "rank": "catalog_rank.catalog_rank",
-            "measurements": "catalog_measurements.catalog_measurements",
-            "usable": "catalog_rank.catalog_usable",
+            "show": "plan.catalog.catalog_show",
+            "check": "plan.catalog.catalog_check",
+            "refresh": "plan.catalog_refresh.catalog_refresh",
+            "rank": "plan.catalog_rank.catalog_rank",
+            "measurements": "plan.catalog_measurements.catalog_measurements",
+            "usable": "plan.catalog_rank.catalog_usable",
         },
     ),
     "cluster": (
         "Rent machines for a plan, see what runs, take it down.",
         {
-            "up": "cluster.cluster_up",
-            "status": "cluster.cluster_status",
-            "run": "cluster_run.cluster_run",
-            "exec": "cluster_exec.cluster_exec",
-            "attach": "cluster_follow.cluster_attach",
-            "wait": "cluster_follow.cluster_wait",
-            "logs": "cluster_follow.cluster_logs",
-            "down": "cluster.cluster_down",
-            "sweep": "cluster.cluster_sweep",
-            "smoke": "cluster_smoke.cluster_smoke",
-            "wheelhouse": "cluster.cluster_wheelhouse",
+            "up": "rent.cluster.cluster_up",
+            "status": "rent.cluster.cluster_status",
+            "run": "rent.cluster_run.cluster_run",
+            "exec": "rent.cluster_exec.cluster_exec",
+            "attach": "rent.cluster_follow.cluster_attach",
+            "wait": "rent.cluster_follow.cluster_wait",
+            "logs": "rent.cluster_follow.cluster_logs",
+            "down": "rent.cluster.cluster_down",
+            "sweep": "rent.cluster.cluster_sweep",
+            "smoke": "rent.cluster_smoke.cluster_smoke",
+            "wheelhouse": "rent.cluster.cluster_wheelhouse",
         },
     ),
     "bench": (
         "Measure this machine's disks and processors, and networks.",
         {
-            "disk": "bench.bench_disk",
-            "net": "bench.bench_net",
-            "sort": "bench.bench_sort",
-            "fleet": "bench_fleet.bench_fleet",
+            "disk": "measure.bench.bench_disk",
+            "net": "measure.bench.bench_net",
+            "sort": "measure.bench.bench_sort",
+            "fleet": "measure.bench_fleet.bench_fleet",
         },
     ),
     "emulate": (
         "Clusters emulated on this machine, their links capped.",
-        {"up": "emulate.emulate_up", "study": "emulate.emulate_study", "sweep": "emulate.emulate_sweep"},
+        {"up": "rent.emulate.emulate_up", "study": "rent.emulate.emulate_study", "sweep": "rent.emulate.emulate_sweep"},
     ),
 }
 
@@ -117,13 +117,14 @@ def _show_version(wanted: bool) -> None:
 
 
 def _add(app: typer.Typer, name: str, function: str) -> None:
-    module, _, function_name = function.partition(".")
+    module, _, function_name = function.rpartition(".")
     command = getattr(import_module(f"planner.cli.{module}"), function_name)
     app.command(name, cls=PlannerCommand)(ungrouped(command, panels=_headings(name)))
 
 
 def _headings(name: str) -> Mapping[str, Sequence[str]]:
-    where = {"plan": "request_options", "run": "run_options", "fleet": "bench_fleet_options"}.get(name)
+    modules = {"plan": "plan.request_options", "run": "rent.run_options", "fleet": "measure.bench_fleet_options"}
+    where = modules.get(name)
     panels: Mapping[str, Sequence[str]] = import_module(f"planner.cli.{where}").PANELS if where else {}
     return panels
 

@@ -15,7 +15,7 @@ def main() -> None:
     """Entry point of `planner`. `gnusort` stands in for a program that starts in a hundredth of a second."""
     if sys.argv[1:2] == ["gnusort"]:
         _end_at_once()
-        from planner.cli.gnusort import main as gnusort
+        from planner.cli.sort.gnusort import main as gnusort
 
         sys.exit(gnusort(sys.argv[2:]))
     _begin("main")

@@ -26,8 +26,8 @@ _OF_PRICE: Final = ("instance", "region", "pricing", "discount", "price_usd_per_
 
 @dataclass(frozen=True, kw_only=True)
 class CloudSettings:
-    """How a cloud is reached (see planner.refresh.Access; blank is what its own tools would use), and what it costs
-    this user: the first of `prices` that fits counts.
+    """How a cloud is reached (see planner.clouds.price_lists.Access; blank is what its own tools would use), and what
+    it costs this user: the first of `prices` that fits counts.
     """
 
     account: str = ""

@@ -2,7 +2,7 @@
 
 A phase lasts as long as its slowest resource (SoCC 2015, equations 1 to 11); the cost is nodes x price x time
 (equation 7). `expected` stretches each resource by the mean slowness of the slowest node, a lower bound that is exact
-where one resource decides; what is shown to a user is computed exactly, by `planner.planning.candidates`.
+where one resource decides; what is shown to a user is computed exactly, by `planner.planning.candidates.candidates`.
 """
 
 from __future__ import annotations

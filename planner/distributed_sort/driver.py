@@ -18,11 +18,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
-from planner.distributed_sort.dataset import dataset_of
+from planner.distributed_sort.dataset.dataset import dataset_of
 from planner.distributed_sort.generate import generated
-from planner.distributed_sort.job import SortRequest
-from planner.distributed_sort.node_environment import end_machine, node_name
-from planner.distributed_sort.nodes import Nodes, import_ray
+from planner.distributed_sort.job.job import SortRequest
+from planner.distributed_sort.job.nodes import Nodes, import_ray
+from planner.distributed_sort.node_files.node_environment import end_machine, node_name
 from planner.distributed_sort.run import RunRequest, finish, run
 from planner.distributed_sort.sort import sort_dataset
 from planner.distributed_sort.validate import checked

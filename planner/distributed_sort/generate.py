@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any, Final
 
-from planner.distributed_sort import node_tasks
-from planner.distributed_sort.copies import tried_on_each_copy
-from planner.distributed_sort.dataset import Copy, Dataset, Partition, Recipe
-from planner.distributed_sort.node_environment import JobFiles
-from planner.distributed_sort.nodes import Nodes
+from planner.distributed_sort.dataset.copies import tried_on_each_copy
+from planner.distributed_sort.dataset.dataset import Copy, Dataset, Partition, Recipe
+from planner.distributed_sort.job.nodes import Nodes
+from planner.distributed_sort.node_files.node_environment import JobFiles
+from planner.distributed_sort.node_tasks import node_tasks
 from planner.distributed_sort.validate import validated
 
 INPUT: Final = "input"

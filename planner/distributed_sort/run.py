@@ -8,17 +8,19 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from planner.distributed_sort import node_tasks, staging
-from planner.distributed_sort.copies import done_by_any
-from planner.distributed_sort.dataset import Dataset, Partition, dataset_of
-from planner.distributed_sort.events import Emit
+from planner.distributed_sort import staging
+from planner.distributed_sort.dataset.copies import done_by_any
+from planner.distributed_sort.dataset.dataset import Dataset, Partition, dataset_of
+from planner.distributed_sort.dataset.object_store import is_object
+from planner.distributed_sort.dataset.places import place_of
 from planner.distributed_sort.generate import INPUT, generate
-from planner.distributed_sort.job import SortRequest
-from planner.distributed_sort.losses import Losses, lost_of
-from planner.distributed_sort.node_environment import JobFiles
-from planner.distributed_sort.nodes import Nodes
-from planner.distributed_sort.object_store import is_object
-from planner.distributed_sort.places import place_of
+from planner.distributed_sort.job.events import Emit
+from planner.distributed_sort.job.job import SortRequest
+from planner.distributed_sort.job.losses import Losses, lost_of
+from planner.distributed_sort.job.nodes import Nodes
+from planner.distributed_sort.job.stopwatch import Stopwatch
+from planner.distributed_sort.node_files.node_environment import JobFiles
+from planner.distributed_sort.node_tasks import node_tasks
 from planner.distributed_sort.sort import sort_dataset
 from planner.distributed_sort.staging import Moved
 from planner.distributed_sort.validate import (
@@ -30,7 +32,6 @@ from planner.distributed_sort.validate import (
     without_changed,
 )
 from planner.errors import IoFailureError, PlannerError
-from planner.sorting.stopwatch import Stopwatch
 
 OUTPUT: Final = "output"
 Result = TypeVar("Result")

@@ -9,19 +9,19 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from planner.distributed_sort import node_tasks
-from planner.distributed_sort.beginning import DECOMPRESS_PHASE, SAMPLE_PHASE, started
-from planner.distributed_sort.content import Summary, content_of
-from planner.distributed_sort.dataset import Dataset, Layout
-from planner.distributed_sort.events import Emit
-from planner.distributed_sort.job import Job, SortRequest
-from planner.distributed_sort.ledger import Journal, Ledger
-from planner.distributed_sort.node_environment import JobFiles, available_bytes
-from planner.distributed_sort.node_tasks import Inventory
-from planner.distributed_sort.nodes import LOST, Nodes
-from planner.distributed_sort.object_store import is_object
-from planner.distributed_sort.rounds import until_finished
-from planner.distributed_sort.slicing import slices
+from planner.distributed_sort.content.content import Summary, content_of
+from planner.distributed_sort.dataset.dataset import Dataset, Layout
+from planner.distributed_sort.dataset.object_store import is_object
+from planner.distributed_sort.dataset.slicing import slices
+from planner.distributed_sort.job.events import Emit
+from planner.distributed_sort.job.job import Job, SortRequest
+from planner.distributed_sort.job.ledger import Journal, Ledger
+from planner.distributed_sort.job.nodes import LOST, Nodes
+from planner.distributed_sort.node_files.node_environment import JobFiles, available_bytes
+from planner.distributed_sort.node_tasks import node_tasks
+from planner.distributed_sort.node_tasks.node_tasks import Inventory
+from planner.distributed_sort.phases.preparation import DECOMPRESS_PHASE, SAMPLE_PHASE, started
+from planner.distributed_sort.phases.rounds import until_finished
 from planner.errors import BadInputError, IoFailureError, PlannerError
 from planner.sort_policy.placement import fits_in_cache
 

@@ -16,17 +16,17 @@ from typing import Any, Final
 import numpy as np
 
 from planner.arrays import Bytes
-from planner.distributed_sort import object_store
-from planner.distributed_sort.compressed_input import COMPRESSED_PIECE_BYTES, plain_text, with_plain_copy
-from planner.distributed_sort.content import content_of
-from planner.distributed_sort.copies import tried_by_each_node, tried_on_each_copy
-from planner.distributed_sort.dataset import Copy, Dataset, Layout, Partition
-from planner.distributed_sort.input_files import MANIFEST_NAME, files_of
-from planner.distributed_sort.node_environment import JobFiles, node_name
-from planner.distributed_sort.nodes import Nodes
-from planner.distributed_sort.object_store import is_object
-from planner.distributed_sort.places import place_of
-from planner.distributed_sort.run_files import failing, write_whole
+from planner.distributed_sort.content.content import content_of
+from planner.distributed_sort.dataset import object_store
+from planner.distributed_sort.dataset.compressed_input import COMPRESSED_PIECE_BYTES, plain_text, with_plain_copy
+from planner.distributed_sort.dataset.copies import tried_by_each_node, tried_on_each_copy
+from planner.distributed_sort.dataset.dataset import Copy, Dataset, Layout, Partition
+from planner.distributed_sort.dataset.input_files import MANIFEST_NAME, files_of
+from planner.distributed_sort.dataset.object_store import is_object
+from planner.distributed_sort.dataset.places import place_of
+from planner.distributed_sort.job.nodes import Nodes
+from planner.distributed_sort.node_files.node_environment import JobFiles, node_name
+from planner.distributed_sort.node_files.run_files import failing, write_whole
 from planner.errors import BadInputError, IoFailureError
 from planner.native import core, core_errors
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from planner.distributed_sort import node_tasks
-from planner.distributed_sort.content import content_of
-from planner.distributed_sort.copies import DISK_PAUSES_S, PAUSES_S, Outcomes, tried_on_each_copy
-from planner.distributed_sort.dataset import Dataset
-from planner.distributed_sort.nodes import Nodes
+from planner.distributed_sort.content.content import content_of
+from planner.distributed_sort.dataset.copies import DISK_PAUSES_S, PAUSES_S, Outcomes, tried_on_each_copy
+from planner.distributed_sort.dataset.dataset import Dataset
+from planner.distributed_sort.job.nodes import Nodes
+from planner.distributed_sort.node_tasks import node_tasks
 from planner.distributed_sort.sort import joined
 
 

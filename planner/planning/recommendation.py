@@ -18,15 +18,15 @@ from planner.catalog import Catalog
 from planner.catalog.cloud_regions import regions_of
 from planner.cost_model.model import CostModel
 from planner.cost_model.run_overheads import RunOverheads
-from planner.planning import nearest, refusal, selection
-from planner.planning.best_clusters import choose
-from planner.planning.candidate_grid import CandidateGrid, build_grid
-from planner.planning.filters import NOT_WANTED, filter_conflicts
-from planner.planning.frontier import frontier_clusters, frontier_of, point_of
-from planner.planning.overturning import overturned_by
-from planner.planning.own_measurements import own_measurements
-from planner.planning.region import Region
-from planner.planning.request_checks import check_request
+from planner.planning.candidates.candidate_grid import CandidateGrid, build_grid
+from planner.planning.ranking import nearest, refusal, selection
+from planner.planning.ranking.best_clusters import choose
+from planner.planning.ranking.frontier import frontier_clusters, frontier_of, point_of
+from planner.planning.request.filters import NOT_WANTED, filter_conflicts
+from planner.planning.request.own_measurements import own_measurements
+from planner.planning.request.region import Region
+from planner.planning.request.request_checks import check_request
+from planner.planning.what_if.break_even import overturned_by
 from planner.schemas.plan import Candidate, CatalogStamp, FrontierPoint, Plan, Rejection, Request
 from planner.units import format_rate
 

@@ -11,7 +11,7 @@ from planner.schemas.plan import Candidate, FrontierPoint, Plan, Rejection
 if TYPE_CHECKING:
     import pandas as pd
 
-    from planner.report.bill_items import Bill
+    from planner.report.terminal.bill_items import Bill
 
 
 @dataclass(frozen=True, repr=False)
@@ -59,7 +59,7 @@ class Answer:
         >>> round(sum(item.usd for item in bill), 2) == bill.total_usd
         True
         """
-        from planner.report.bill_items import bill_of
+        from planner.report.terminal.bill_items import bill_of
 
         return None if self.best is None else bill_of(self.best)
 

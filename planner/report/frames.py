@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from planner.cost_model.volume_counts import VolumeCount
-from planner.planning.network_views import NetworkRow
+from planner.planning.what_if.network_views import NetworkRow
 from planner.schemas.json_values import to_jsonable
 from planner.schemas.plan import Candidate, FrontierPoint, Plan
 from planner.schemas.run_report import RunReport

@@ -15,10 +15,10 @@ from planner.cost_model.model import CostModel
 from planner.cost_model.run_overheads import RunOverheads
 from planner.cost_model.workload import JobContext
 from planner.errors import BadInputError
-from planner.planning.candidate_grid import build_grid
-from planner.planning.candidates import candidate
-from planner.planning.narrowing import narrowed
-from planner.planning.region import Region
+from planner.planning.candidates.candidate_grid import build_grid
+from planner.planning.candidates.candidates import candidate
+from planner.planning.ranking.narrowing import narrowed
+from planner.planning.request.region import Region
 from planner.schemas.plan import Candidate, Request
 from planner.simulation.disturbances import Run, loss_cost, slow_cost, spot_cost
 from planner.simulation.draws import drawn, scatter

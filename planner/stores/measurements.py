@@ -12,10 +12,10 @@ from typing import Any
 
 from planner.catalog import load_catalog
 from planner.catalog.measurements import MEASUREMENTS, measurements_file, misplaced
+from planner.catalog.tables import read_table
+from planner.config.atomic_file import changing, replace_file
 from planner.errors import BadInputError
-from planner.ingest.measurement import Measurement
-from planner.stores.atomic_file import changing, replace_file
-from planner.tables import read_table
+from planner.measurement.ingest.measurement import Measurement
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Final
 from planner import calibration
 from planner.calibration import Profile
 from planner.calibration.history import Records, records
+from planner.catalog.tables.rows import rows_of
 from planner.config import paths
+from planner.config.atomic_file import changing, replace_file
 from planner.errors import BadInputError, nearest
-from planner.stores.atomic_file import changing, replace_file
-from planner.tables.rows import rows_of
 
 if TYPE_CHECKING:
     from planner.catalog import Catalog

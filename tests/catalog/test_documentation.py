@@ -8,7 +8,7 @@ import pytest
 
 from planner.catalog import catalog_names, load_catalog
 from planner.catalog.schema import ALL
-from planner.tables import Column, Schema
+from planner.catalog.tables import Column, Schema
 
 DOCUMENT = (Path(__file__).resolve().parents[2] / "docs" / "catalogs.md").read_text(encoding="utf-8")
 

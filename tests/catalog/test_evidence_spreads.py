@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from planner.catalog.evidence_spreads import COMPARISONS, comparisons, load_spreads, slowdowns_by_claim
-from planner.tables import read_table
+from planner.catalog.tables import read_table
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from planner.api import recommend as recommend_by
+from planner.api.recommend import recommend as recommend_by
 from planner.catalog import load_catalog
 from planner.catalog.measurement_quality import CRITERIA, score_of, scores_behind
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from planner.catalog.schema import ALL
-from planner.tables import Column, Schema, scan_table
+from planner.catalog.tables import Column, Schema, scan_table
 
 GOOD = {"text": "x", "number": "1", "whole": "1", "yes_no": "yes", "day": "2026-01-01"}
 

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from planner.cli.app import build
 from planner.errors import BadInputError, ValidationFailedError
-from planner.sorting.validate import validate_files
+from planner.sorting.records.validate import validate_files
 
 RUNNER = CliRunner()
 

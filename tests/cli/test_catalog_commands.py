@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "refresh"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "clouds" / "price_lists"))
 from ec2_pages import ec2
 from servers import served
 from test_aws import FEW, SHIPPED, listed, paged

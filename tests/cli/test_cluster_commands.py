@@ -11,8 +11,8 @@ from emulated_ec2 import choice, order
 from typer.testing import CliRunner
 
 from planner.cli.app import build
+from planner.clusters.provisioning.run_directory import JOURNAL, RunDirectory
 from planner.errors import ProviderRefusedError
-from planner.provisioning.run_directory import JOURNAL, RunDirectory
 
 UP = [
     "cluster",

@@ -14,33 +14,33 @@ import typer.main
 from spark_events import CODECS, lines, small_job
 from typer.testing import CliRunner
 
-from planner.cli import completion
 from planner.cli.app import build
+from planner.cli.shell import completion
 from tests.marks import QUICK_SOAK
 
-FIO = Path(__file__).resolve().parent.parent / "ingest" / "data" / "fio_read.json"
+FIO = Path(__file__).resolve().parent.parent / "measurement" / "ingest" / "data" / "fio_read.json"
 
 CALLED_ELSEWHERE = {
-    "bench net": "needs agents on other machines: tests/measure/test_net.py",
-    "bench disk": "fills disks: tests/cli/test_bench.py",
-    "bench sort": "takes long: tests/cli/test_bench.py",
-    "gnusort": "takes GNU sort's options: tests/cli/test_gnusort.py",
+    "bench net": "needs agents on other machines: tests/measurement/instruments/test_net.py",
+    "bench disk": "fills disks: tests/cli/measure/test_bench.py",
+    "bench sort": "takes long: tests/cli/measure/test_bench.py",
+    "gnusort": "takes GNU sort's options: tests/cli/sort/test_gnusort.py",
     "run": "sorts a gigabyte: `make run`",
     "catalog refresh": "needs a cloud: tests/refresh",
     "cluster up": "rents machines: tests/provisioning",
     "cluster down": "needs a cluster: tests/provisioning",
     "cluster sweep": "needs a cloud: tests/provisioning",
     "emulate up": "stays until it is interrupted: tests/emulation",
-    "emulate study": "takes minutes: tests/emulation/test_study.py",
+    "emulate study": "takes minutes: tests/clusters/emulated/test_study.py",
     "emulate sweep": "touches what others emulate: tests/emulation",
-    "cluster wheelhouse": "fetches wheels: tests/runs/test_wheelhouse.py",
+    "cluster wheelhouse": "fetches wheels: tests/clusters/remote/test_wheelhouse.py",
     "cluster status": "reads the user's own state: tests/provisioning",
-    "cluster attach": "needs a run: tests/runs/test_attach.py",
-    "cluster smoke": "needs a cloud: tests/provisioning/test_smoke.py",
-    "cluster run": "needs a run: tests/runs/test_reuse.py",
-    "cluster exec": "needs a run: tests/runs/test_remote_command.py",
-    "cluster wait": "needs a run: tests/runs/test_attach.py",
-    "cluster logs": "needs a run: tests/runs/test_attach.py",
+    "cluster attach": "needs a run: tests/clusters/runs/test_attach.py",
+    "cluster smoke": "needs a cloud: tests/clusters/provisioning/test_smoke.py",
+    "cluster run": "needs a run: tests/clusters/runs/test_reuse.py",
+    "cluster exec": "needs a run: tests/clusters/runs/test_remote_command.py",
+    "cluster wait": "needs a run: tests/clusters/runs/test_attach.py",
+    "cluster logs": "needs a run: tests/clusters/runs/test_attach.py",
 }
 """Commands whose example is checked for its options alone, with the reason and the tests that do call them."""
 

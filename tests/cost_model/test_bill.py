@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner.api import recommend as recommend_by
+from planner.api.recommend import recommend as recommend_by
 from planner.cost_model.bill import Hourly, bill, cost, retimed
 from planner.cost_model.duration import PlannedSpares
 from planner.cost_model.prices import Reservations

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.api import recommend
+from planner.api.recommend import recommend
 from planner.catalog import load_catalog
 from planner.catalog.manifest import Boot
 from planner.cost_model import run_overheads

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from planner.api import recommend
+from planner.api.recommend import recommend
 from planner.cost_model.capacity import capacity_per_node, fewest_nodes, node_bounds
 from planner.cost_model.disk_layout import LOCAL, OBJECTS, VOLUMES
 from planner.cost_model.workload import JobContext

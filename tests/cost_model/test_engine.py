@@ -16,7 +16,7 @@ from planner.cost_model.engine import IDEAL, Emulated
 from planner.cost_model.engine_reader import engine_choices, load_engine, parse_engine
 from planner.cost_model.model import run_by
 from planner.cost_model.model_reader import load_model
-from planner.distributed_sort.job import SortRequest
+from planner.distributed_sort.job.job import SortRequest
 from planner.errors import BadInputError
 from planner.planning.recommendation import recommend
 from planner.schemas.plan import Candidate, Request
@@ -198,7 +198,7 @@ def test_a_slow_processor_slows_tasks_and_driver_too(by_hand: str) -> None:
     plan = planner.recommend(
         data=DATA_BYTES, model="indy", catalogs=(CLOUD,), instances=(TYPE,), nodes=4, engine=by_hand
     ).plan
-    halved = planner.api.answer(replace(plan.request, scale={"cpu": 0.5})).plan
+    halved = planner.api.recommend.answer(replace(plan.request, scale={"cpu": 0.5})).plan
     assert plan.best is not None and halved.best is not None
     for was, now in zip(plan.best.phases, halved.best.phases, strict=True):
         assert now.resources["cpu"].time_s == pytest.approx(2 * was.resources["cpu"].time_s)

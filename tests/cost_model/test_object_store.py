@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from planner.api import recommend
+from planner.api.recommend import recommend
 from planner.catalog import load_catalog
 from planner.cost_model.object_store import choose_object_store
 from planner.schemas.plan import Candidate

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 import planner
+from planner.api.request_inputs import inputs_of
 from planner.cost_model.stated_bursts import likely_bucket_s, stated_burst_bytes_per_s
 from planner.cost_model.workload import JobContext
 from planner.simulation.simulate import simulation_context
-from planner.stores.request_inputs import inputs_of
 
 
 def context_of(instance: str, *, cloud: str = "aws") -> JobContext:

@@ -15,14 +15,14 @@ from typing import Any
 import psutil
 import pytest
 
-from planner.distributed_sort import node_tasks
-from planner.distributed_sort.dataset import Dataset, Partition, Recipe, dataset_of
-from planner.distributed_sort.node_environment import JobFiles
-from planner.emulation import namespaces
-from planner.emulation.ray import EmulatedRay, emulated_ray
-from planner.emulation.shaping import Shaping
+from planner.clusters.emulated import namespaces
+from planner.clusters.emulated.ray import EmulatedRay, emulated_ray
+from planner.clusters.emulated.shaping import Shaping
+from planner.clusters.ray.driver_session import Session
+from planner.distributed_sort.dataset.dataset import Dataset, Partition, Recipe, dataset_of
+from planner.distributed_sort.node_files.node_environment import JobFiles
+from planner.distributed_sort.node_tasks import node_tasks
 from planner.errors import IoFailureError
-from planner.ray_cluster.driver_session import Session
 
 WORKERS = 3
 DISKS = 2

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from planner.distributed_sort.node_environment import NODE_NAME
+from planner.distributed_sort.node_files.node_environment import NODE_NAME
 
 
 class InlineNodes:

@@ -10,13 +10,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from planner.distributed_sort.dataset import Copy, Dataset
-from planner.distributed_sort.input_tasks import InputTask
-from planner.distributed_sort.node_environment import JobFiles
-from planner.distributed_sort.node_tasks import sample
-from planner.distributed_sort.nodes import Nodes
-from planner.distributed_sort.readable_input import ReadableInput
-from planner.distributed_sort.table_dataset import tables_of
+from planner.distributed_sort.dataset.dataset import Copy, Dataset
+from planner.distributed_sort.dataset.readable_input import ReadableInput
+from planner.distributed_sort.dataset.table_dataset import tables_of
+from planner.distributed_sort.job.nodes import Nodes
+from planner.distributed_sort.node_files.node_environment import JobFiles
+from planner.distributed_sort.node_tasks.input_tasks import InputTask
+from planner.distributed_sort.node_tasks.node_tasks import sample
 from planner.errors import BadInputError
 from tests.distributed_sort.inline_nodes import InlineNodes
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from planner.distributed_sort.node_environment import END_UNIT, NODE_NAME
-from planner.emulation.ray import emulated_ray
-from planner.emulation.shaping import Shaping
+from planner.clusters.emulated.ray import emulated_ray
+from planner.clusters.emulated.shaping import Shaping
+from planner.distributed_sort.node_files.node_environment import END_UNIT, NODE_NAME
 
 
 @pytest.mark.soak

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 import pytest
 
-from planner.distributed_sort.dataset import Dataset, dataset_of
-from planner.distributed_sort.table_dataset import tables_of
-from planner.distributed_sort.text_dataset import lines_of
+from planner.distributed_sort.dataset.dataset import Dataset, dataset_of
+from planner.distributed_sort.dataset.table_dataset import tables_of
+from planner.distributed_sort.dataset.text_dataset import lines_of
 from tests.distributed_sort import test_table_journey as tables
 from tests.distributed_sort import test_text_journey as texts
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from planner.emulation.cluster import HEAD
-from planner.emulation.ray import emulated_ray, start_ray
-from planner.emulation.shaping import Shaping
+from planner.clusters.emulated.cluster import HEAD
+from planner.clusters.emulated.ray import emulated_ray, start_ray
+from planner.clusters.emulated.shaping import Shaping
 from planner.errors import IoFailureError
 
 STORE_BYTES = 80_000_000

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from planner.distributed_sort.dataset import Copy, Dataset, Layout, Partition, TextFormat, dataset_of
+from planner.distributed_sort.dataset.dataset import Copy, Dataset, Layout, Partition, TextFormat, dataset_of
 from planner.errors import BadInputError, IoFailureError
 from planner.native import core
 from tests.marks import quick_soak
@@ -101,10 +101,10 @@ urllib.request.urlopen(urllib.request.Request("http://{host}:{port}/sorted", met
 def dataset_of_store(store: Store, call: str) -> Dataset:
     """Return what a call finds in the store from the head."""
     code = f"""
-from planner.distributed_sort.table_dataset import tables_of
-from planner.distributed_sort.text_dataset import lines_of, rows_of
-from planner.sorting.text_files import CsvColumns
-from planner.distributed_sort.dataset import TextFormat
+from planner.distributed_sort.dataset.table_dataset import tables_of
+from planner.distributed_sort.dataset.text_dataset import lines_of, rows_of
+from planner.sorting.text.text_files import CsvColumns
+from planner.distributed_sort.dataset.dataset import TextFormat
 print({call}.to_json())
 """
     return dataset_of(json.loads(store.on_head(code)))

@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from planner.cli.keyed_sources import dataset_by_keys
-from planner.cli.sort_keys import KeyOptions
-from planner.distributed_sort.dataset import Dataset
+from planner.cli.sort.keyed_sources import dataset_by_keys
+from planner.cli.sort.sort_keys import KeyOptions
+from planner.distributed_sort.dataset.dataset import Dataset
 
 if TYPE_CHECKING:
     from conftest import SortCluster

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from planner.emulation.ray import emulated_ray
-from planner.emulation.shaping import Shaping
+from planner.clusters.emulated.ray import emulated_ray
+from planner.clusters.emulated.shaping import Shaping
 
 RECORDS = 2_000_000
 RATE_BYTES_PER_S = 10e6

@@ -9,10 +9,10 @@ from typing import Any, cast
 import pytest
 
 from planner.distributed_sort import sort
-from planner.distributed_sort.dataset import Layout
-from planner.distributed_sort.job import Job
-from planner.distributed_sort.ledger import Ledger
-from planner.distributed_sort.node_tasks import Inventory
+from planner.distributed_sort.dataset.dataset import Layout
+from planner.distributed_sort.job.job import Job
+from planner.distributed_sort.job.ledger import Ledger
+from planner.distributed_sort.node_tasks.node_tasks import Inventory
 from planner.errors import IoFailureError
 
 

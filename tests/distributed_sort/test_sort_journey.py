@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from planner.distributed_sort.dataset import Copy, Dataset, Partition, Recipe
-from planner.distributed_sort.job import SortRequest
+from planner.distributed_sort.dataset.dataset import Copy, Dataset, Partition, Recipe
+from planner.distributed_sort.job.job import SortRequest
 from planner.distributed_sort.sort import job_name
 from planner.errors import IoFailureError
 from planner.native import core

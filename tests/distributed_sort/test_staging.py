@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.arrays import Bytes
-from planner.distributed_sort import copies, object_store, partition_reader, staging
-from planner.distributed_sort.dataset import Copy, Dataset, Layout, Partition, TextFormat
+from planner.distributed_sort import staging
+from planner.distributed_sort.dataset import copies, object_store, partition_reader
+from planner.distributed_sort.dataset.dataset import Copy, Dataset, Layout, Partition, TextFormat
 from planner.errors import BadInputError, IoFailureError
 from tests.distributed_sort.inline_nodes import InlineNodes
 

@@ -14,10 +14,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from planner.distributed_sort.dataset import Dataset, read_manifest, write_manifest
-from planner.distributed_sort.table_dataset import tables_of
+from planner.distributed_sort.dataset.dataset import Dataset, read_manifest, write_manifest
+from planner.distributed_sort.dataset.table_dataset import tables_of
 from planner.errors import IoFailureError
-from planner.sorting.table import sort_table
+from planner.sorting.tables.table import sort_table
 from tests.distributed_sort.test_text_journey import once, restarted
 from tests.marks import quick_soak
 

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import zstandard
 
-from planner.distributed_sort.dataset import Copy, CsvFormat, Dataset, Layout, Partition, TextFormat
-from planner.distributed_sort.text_dataset import lines_of, rows_of
+from planner.distributed_sort.dataset.dataset import Copy, CsvFormat, Dataset, Layout, Partition, TextFormat
+from planner.distributed_sort.dataset.text_dataset import lines_of, rows_of
 from planner.errors import BadInputError
 from planner.native import core
-from planner.sorting.keys import Key, parse_key
-from planner.sorting.text_files import CsvColumns
+from planner.sorting.records.keys import Key, parse_key
+from planner.sorting.text.text_files import CsvColumns
 from tests.marks import quick_soak
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from emulated_cloud import QUICK, EmulatedCloud
 from fault_proxy import Fault, Seen
 
-from planner.cloud_calls.retry import RetryPolicy
+from planner.clouds.calls.retry import RetryPolicy
 
 Judge = Callable[[Seen], Fault]
 

@@ -13,8 +13,8 @@ import emulated_cloud
 from emulated_cloud import EmulatedCloud, served
 from fault_proxy import Answer, Seen
 
-from planner.api import recommend
-from planner.providers.order import Choice, Order
+from planner.api.recommend import recommend
+from planner.clouds.order import Choice, Order
 
 IN_GROUP = (
     *("networkSecurityGroups", "virtualNetworks", "proximityPlacementGroups"),

@@ -23,10 +23,10 @@ import pytest
 import strict_answers
 from fault_proxy import Answer, FaultProxy, Kill, Seen
 
-from planner.cloud_calls.retry import RetryPolicy
-from planner.providers.order import Choice, Order, VolumeOrder
-from planner.providers.protocol import Provider
-from planner.providers.registry import provider_of
+from planner.clouds.calls.retry import RetryPolicy
+from planner.clouds.order import Choice, Order, VolumeOrder
+from planner.clouds.protocol import Provider
+from planner.clouds.registry import provider_of
 
 HERE = Path(__file__).parent
 QUICK = RetryPolicy(
@@ -206,10 +206,10 @@ def _run_command(arguments: Sequence[str], environment: dict[str, str], log: str
     with Path(log).open("w", encoding="utf-8") as file:
         for stream in (1, 2):
             os.dup2(file.fileno(), stream)
-    from planner.cli import renting
     from planner.cli.app import build
-    from planner.cli.console import exit_code_of
-    from planner.provisioning.cluster_lifecycle import ProviderSession
+    from planner.cli.rent import renting
+    from planner.cli.shell.console import exit_code_of
+    from planner.clusters.provisioning.cluster_lifecycle import ProviderSession
 
     renting.session_on = lambda cloud: ProviderSession(
         provider=provider_of(cloud, policy=policy), policy=policy, say=renting.talk

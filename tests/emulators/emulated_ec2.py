@@ -13,9 +13,9 @@ import emulated_cloud
 from emulated_cloud import QUICK, EmulatedCloud, Ended, served
 from fault_proxy import Answer, Seen, ec2_error
 
-from planner.api import recommend
-from planner.providers.aws.permissions import STAGING_WRITES, WRITES, action_of
-from planner.providers.order import Choice, Order, VolumeOrder
+from planner.api.recommend import recommend
+from planner.clouds.aws.permissions import STAGING_WRITES, WRITES, action_of
+from planner.clouds.order import Choice, Order, VolumeOrder
 
 LEFTOVERS_ONLY = {"DeleteVolume", "DeleteNetworkInterface"}
 """What a run does only when a machine left something behind that should have gone with it."""

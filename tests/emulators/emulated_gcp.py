@@ -15,8 +15,8 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from emulated_cloud import EmulatedCloud, served
 from fault_proxy import Answer, Seen
 
-from planner.api import recommend
-from planner.providers.order import Choice, Order
+from planner.api.recommend import recommend
+from planner.clouds.order import Choice, Order
 
 PROJECT = "some-project"
 KINDS = ("networks", "subnetworks", "firewalls", "resourcePolicies")

@@ -13,9 +13,9 @@ import emulated_ec2
 import emulated_gcp
 from emulated_cloud import QUICK, EmulatedCloud
 
-from planner.providers.protocol import Place
-from planner.providers.registry import provider_of
-from planner.provisioning.cluster_lifecycle import ProviderSession, begin, down, up
+from planner.clouds.protocol import Place
+from planner.clouds.registry import provider_of
+from planner.clusters.provisioning.cluster_lifecycle import ProviderSession, begin, down, up
 
 MODULES: dict[str, Any] = {"aws": emulated_ec2, "gcp": emulated_gcp, "azure": emulated_azure}
 PATIENT = replace(QUICK, give_up_s=60.0, join_s=120.0, gone_s=180.0)

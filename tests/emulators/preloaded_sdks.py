@@ -15,15 +15,15 @@ import tenacity
 from typer.testing import CliRunner
 
 import planner.cli.app
-import planner.cli.cluster
-import planner.cli.run
-import planner.providers.aws.provider
-import planner.providers.azure.provider
-import planner.providers.gcp.provider
-import planner.provisioning.cluster_lifecycle
-import planner.provisioning.dry_run
-import planner.report.cluster_table
-from planner.cloud_calls.aws import client
+import planner.cli.rent.cluster
+import planner.cli.rent.run
+import planner.clouds.aws.provider
+import planner.clouds.azure.provider
+import planner.clouds.gcp.provider
+import planner.clusters.provisioning.cluster_lifecycle
+import planner.clusters.provisioning.dry_run
+import planner.report.terminal.cluster_table
+from planner.clouds.calls.aws import client
 
 CliRunner().invoke(planner.cli.app.build(), ["cluster", "up", "--help"])
 strict_answers.compute()

@@ -87,9 +87,9 @@ def compute() -> Any:
 
 def install(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make all answers that the providers' clients return strict."""
-    from planner.providers.aws.client import LiveService
-    from planner.providers.azure import client as azure
-    from planner.providers.gcp.client import LiveCompute
+    from planner.clouds.aws.client import LiveService
+    from planner.clouds.azure import client as azure
+    from planner.clouds.gcp.client import LiveCompute
 
     aws_once, gcp_once, azure_dict = LiveService._once, LiveCompute._once, azure._as_dict
 

@@ -12,7 +12,7 @@ from planner import recommend
 from planner.calibration import calibrate
 from planner.calibration.physics import COEFFICIENTS, Workload, log_seconds, unit_seconds
 from planner.cost_model.model_reader import load_model
-from planner.planning.calibrated_model import with_profile
+from planner.planning.candidates.calibrated_model import with_profile
 from planner.schemas.plan import Candidate, Plan
 
 Make = Callable[..., str]

@@ -12,8 +12,8 @@ from planner.catalog import load_catalog
 from planner.cost_model import run_overheads
 from planner.cost_model.model_reader import load_model
 from planner.cost_model.workload import JobContext
-from planner.planning.job_context import job_context
-from planner.planning.region import Region
+from planner.planning.request.job_context import job_context
+from planner.planning.request.region import Region
 from planner.schemas.plan import Request
 
 

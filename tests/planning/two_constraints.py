@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from planner.planning.constraints import Constraint
+from planner.planning.request.constraints import Constraint
 
 DEADLINE = Constraint(
     name="deadline",

@@ -12,13 +12,13 @@ import pytest
 from spark_events import lines, small_job
 
 import planner
-from planner import spark_log
-from planner.api import Recommendation
+from planner.api.recommend import Recommendation
 from planner.report.page import spark_page
 from planner.schemas.plan import Plan, Request
 from planner.schemas.run_report import Check, PhaseComparison, RunReport
-from planner.spark_model.bounds import explain
-from planner.spark_model.from_log import plan_application
+from planner.spark import log as spark_log
+from planner.spark.model.bounds import explain
+from planner.spark.model.from_log import plan_application
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 

@@ -9,9 +9,9 @@ import pytest
 import vl_convert
 
 import planner
-import planner.api
+import planner.api.recommend
 import planner.report.answer
-from planner.api import Recommendation
+from planner.api.recommend import Recommendation
 from planner.errors import BadInputError
 from planner.report.frames import answer_frame
 from planner.schemas.asked import Asked
@@ -24,7 +24,9 @@ def refused() -> Recommendation:
     return planner.recommend("1TB", instance="i4i.4xlarge", nodes=8, deadline="1s")
 
 
-@pytest.mark.parametrize("module", [planner, planner.api, planner.report.answer], ids=lambda module: module.__name__)
+@pytest.mark.parametrize(
+    "module", [planner, planner.api.recommend, planner.report.answer], ids=lambda module: module.__name__
+)
 def test_every_example_in_a_docstring_is_true(module: ModuleType) -> None:
     outcome = doctest.testmod(module)
     assert outcome.attempted >= 2 and not outcome.failed

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from planner.api import Recommendation
+from planner.api.recommend import Recommendation
 from planner.report.card import LINES, WIDTH, card_text
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from planner.api import Recommendation
+from planner.api.recommend import Recommendation
 from planner.report import frames
 from planner.schemas.plan import Plan
 from planner.schemas.run_report import RunReport

@@ -10,7 +10,7 @@ import pytest
 
 import planner
 from planner.report.page import plan_page, run_page
-from planner.report.short_answer import short_answer
+from planner.report.terminal.short_answer import short_answer
 from planner.schemas.plan import Plan
 from planner.schemas.run_report import Check, RunReport
 from tests.marks import QUICK_SOAK

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 import planner
+from planner.api.request_inputs import inputs_of
 from planner.cost_model.model import JobVolumes
-from planner.planning.candidate_grid import CandidateGrid, build_grid
-from planner.planning.candidates import candidate
-from planner.planning.region import Region
+from planner.planning.candidates.candidate_grid import CandidateGrid, build_grid
+from planner.planning.candidates.candidates import candidate
+from planner.planning.request.region import Region
 from planner.report.page.plan_page import SCRIPTS
 from planner.report.page.rendering import inline
-from planner.stores.request_inputs import inputs_of
 from tests.marks import QUICK_SOAK
 
 TOLERANCE: Final = 1e-3

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from planner.api.request_inputs import inputs_of
 from planner.catalog import Catalog
 from planner.config.model_files import model_names
 from planner.cost_model import run_overheads
@@ -20,7 +21,6 @@ from planner.planning.recommendation import recommend
 from planner.schemas.plan import Request
 from planner.simulation.result import Simulation
 from planner.simulation.simulate import simulate_plan
-from planner.stores.request_inputs import inputs_of
 
 
 @cache

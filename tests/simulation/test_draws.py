@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 import planner
+from planner.api.request_inputs import inputs_of
 from planner.cost_model.workload import JobContext
 from planner.schemas.plan import Candidate
 from planner.simulation.draws import drawn, scatter
 from planner.simulation.machines import Machines, machines_of
 from planner.simulation.phase_work import PhaseWork, at_full_rate, phase_work
 from planner.simulation.simulate import simulation_context
-from planner.stores.request_inputs import inputs_of
 
 
 def job() -> tuple[JobContext, list[PhaseWork], Machines, Candidate]:

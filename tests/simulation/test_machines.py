@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 import planner
+from planner.api.request_inputs import inputs_of
 from planner.cost_model.workload import JobContext
 from planner.simulation.machines import Machines, likely_bursts, machines_of
 from planner.simulation.simulate import simulation_context
-from planner.stores.request_inputs import inputs_of
 
 
 def bursts_of(instance: str, **options: object) -> list[Machines]:

@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import planner
+from planner.api.request_inputs import inputs_of
 from planner.cost_model.workload import JobContext
 from planner.simulation.phase_tasks import joined, phase_tasks
 from planner.simulation.simulate import simulation_context
 from planner.sort_policy.concurrency import Concurrency
 from planner.sort_policy.sizing import choose_sizes
 from planner.sort_policy.slice_lengths import slice_lengths
-from planner.stores.request_inputs import inputs_of
 
 GIB = 2**30
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 import planner
+from planner.api.request_inputs import inputs_of
 from planner.simulation.machines import machines_of
 from planner.simulation.phase_work import PhaseWork, phase_work
 from planner.simulation.simulate import simulation_context
-from planner.stores.request_inputs import inputs_of
 
 
 def works(data: str, *, model: str = "indy", engine: str = "ray", instance: str = "i4i.8xlarge") -> list[PhaseWork]:

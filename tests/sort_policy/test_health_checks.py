@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from planner.ray_cluster.nodes import failure_settings
+from planner.clusters.ray.nodes import failure_settings
 from planner.sort_policy.health_checks import noticed_after_s
 
 

@@ -7,8 +7,8 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.distributed_sort.parcels import Block, Parcel
-from planner.distributed_sort.partition_reader import Slice
+from planner.distributed_sort.dataset.partition_reader import Slice
+from planner.distributed_sort.exchange.parcels import Block, Parcel
 from planner.sort_policy.send_queue import FEWEST_PARCELS, MOST_PARCELS, SendQueue
 
 NODES = ("a", "b", "c")

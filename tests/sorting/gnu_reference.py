@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cmp_to_key
 
-from planner.sorting.keys import UNLIMITED, Key, with_defaults
+from planner.sorting.records.keys import UNLIMITED, Key, with_defaults
 
 _BLANKS = b" \t\n"
 _MONTHS = ["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"]

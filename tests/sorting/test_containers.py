@@ -12,7 +12,7 @@ from uuid import uuid4
 
 import pytest
 
-from planner.sorting.generate import generate_file
+from planner.sorting.records.generate import generate_file
 
 LIMIT_BYTES = 400_000_000
 INPUT_BYTES = 200_000_000
@@ -23,7 +23,7 @@ import os, sys
 from pathlib import Path
 group, source = sys.argv[1:3]
 Path(group, "cgroup.procs").write_text(str(os.getpid()))
-from planner.sorting.local import sort_file
+from planner.sorting.records.local import sort_file
 Path(source).write_bytes(bytes(int(sys.argv[3])))  # fresh input, in the page cache of the group
 report = sort_file(source, source + ".out")
 print(*(choice.value for choice in report.choices if choice.name in ("memory", "threads")), sep="\\n")
@@ -85,7 +85,7 @@ def test_threads_are_no_more_than_the_quota(tmp_path: Path) -> None:
 
 AS_NOBODY = """
 import concurrent.futures, os, sys  # what the sort loads later may lie where nobody can read
-from planner.sorting.local import sort_file
+from planner.sorting.records.local import sort_file
 os.setgid(65534)
 os.setuid(65534)
 print(sort_file(sys.argv[1], sys.argv[2], memory_bytes=100_000_000).mode)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from planner.errors import BadInputError
 from planner.native import core
-from planner.sorting.local import sort_file
+from planner.sorting.records.local import sort_file
 
 SMALL_MEMORY_BYTES = 24_000_000
 

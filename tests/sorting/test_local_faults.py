@@ -15,15 +15,15 @@ from pathlib import Path
 import pytest
 
 from planner.errors import InterruptedRunError, IoFailureError
-from planner.sorting.generate import generate_file
-from planner.sorting.validate import validate_files, validate_line_files
+from planner.sorting.records.generate import generate_file
+from planner.sorting.records.validate import validate_files, validate_line_files
 
 RECORDS = 300_000
 SORT = """
 import sys
 from planner.errors import PlannerError
 from planner.native import core
-from planner.sorting.local import sort_file
+from planner.sorting.records.local import sort_file
 try:
     form, spill = sys.argv[4].split(",") if "," in sys.argv[4] else (sys.argv[4], "plain")
     print(sort_file(sys.argv[1], sys.argv[2], memory_bytes=int(sys.argv[3]), lines=form == "lines", spill=spill).mode)

@@ -13,9 +13,9 @@ import pytest
 
 from planner.errors import BadInputError
 from planner.native import Progress
-from planner.sorting.keyed import TextOrder, sort_text
-from planner.sorting.keys import parse_key
-from planner.sorting.text_files import CsvColumns, TextJob, sort_text_files
+from planner.sorting.records.keyed import TextOrder, sort_text
+from planner.sorting.records.keys import parse_key
+from planner.sorting.text.text_files import CsvColumns, TextJob, sort_text_files
 
 MEMORY_BYTES = 30_000_000
 SHORT = [b"%d,%s\n" % (i * 7919 % 30_011, b"x" * (i % 90)) for i in range(60_000)]
@@ -27,9 +27,9 @@ BY_TEXT = TextOrder(keys=(parse_key("2,2f"),), separator=b",", stable=True)
 PEAK = """
 import resource, sys
 from planner.native import Progress
-from planner.sorting.keyed import TextOrder
-from planner.sorting.keys import parse_key
-from planner.sorting.text_files import TextJob, sort_text_files
+from planner.sorting.records.keyed import TextOrder
+from planner.sorting.records.keys import parse_key
+from planner.sorting.text.text_files import TextJob, sort_text_files
 def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 source, output, memory, key, unique = sys.argv[1:]

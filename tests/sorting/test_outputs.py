@@ -12,9 +12,9 @@ import pytest
 
 from planner.errors import BadInputError, IoFailureError
 from planner.native import Progress
-from planner.sorting.generate import generate_file
-from planner.sorting.local import sort_file
-from planner.sorting.validate import validate_files
+from planner.sorting.records.generate import generate_file
+from planner.sorting.records.local import sort_file
+from planner.sorting.records.validate import validate_files
 
 RECORDS = 3000
 
@@ -103,7 +103,7 @@ MANY = """
 import resource, sys
 from pathlib import Path
 resource.setrlimit(resource.RLIMIT_NOFILE, (64, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
-from planner.sorting.local import sort_file
+from planner.sorting.records.local import sort_file
 print(sort_file(sorted(Path(sys.argv[1]).iterdir()), sys.argv[2]).records)
 """
 

@@ -11,8 +11,8 @@ import pytest
 
 from planner.errors import BadInputError
 from planner.native import Progress
-from planner.sorting.parquet import ParquetJob, find_disorder, sort_parquet
-from planner.sorting.parquet_rows import read_footer
+from planner.sorting.tables.parquet import ParquetJob, find_disorder, sort_parquet
+from planner.sorting.tables.parquet_rows import read_footer
 
 LEAST_BYTES = 320 << 20
 

@@ -17,11 +17,11 @@ from typer.testing import CliRunner
 from planner.cli.app import build
 from planner.errors import IoFailureError
 from planner.native import core
-from planner.sorting.generate import generate_file, generate_lines_file
-from planner.sorting.keyed import TextOrder, sort_text
-from planner.sorting.keys import parse_key
-from planner.sorting.local import Spill, sort_file
-from planner.sorting.validate import validate_files, validate_line_files
+from planner.sorting.records.generate import generate_file, generate_lines_file
+from planner.sorting.records.keyed import TextOrder, sort_text
+from planner.sorting.records.keys import parse_key
+from planner.sorting.records.local import Spill, sort_file
+from planner.sorting.records.validate import validate_files, validate_line_files
 
 LINES_BYTES = 30_000_000
 SMALL_MEMORY_BYTES = 24_000_000

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from planner.native import core
-from planner.sorting.local import sort_file
-from planner.sorting.memory import sort_buffer
+from planner.sorting.records.local import sort_file
+from planner.sorting.records.memory import sort_buffer
 
 SMALL_MEMORY_BYTES = 20_000_000
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from planner.sorting.generate import generate_file
-from planner.sorting.local import sort_file
+from planner.sorting.records.generate import generate_file
+from planner.sorting.records.local import sort_file
 
 FORK_WITH_IDLE_THREADS = """
 import os, sys
-from planner.sorting.local import sort_file
+from planner.sorting.records.local import sort_file
 
 def threads():
     return len(os.listdir("/proc/self/task"))

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from planner.catalog.measurements import MEASUREMENTS
+from planner.catalog.tables import read_table
 from planner.errors import BadInputError, IoFailureError
-from planner.ingest.measurement import Measurement
+from planner.measurement.ingest.measurement import Measurement
 from planner.stores.measurements import store
-from planner.tables import read_table
 
 ONE = Measurement(
     instance_type="i4i.4xlarge", quantity="read_only", bytes_per_s=2.5e9, aggregate="mean", zone="us-east-1a",
@@ -105,7 +105,7 @@ except IoFailureError as error:
 """
     assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] != len(before)
     (directory / "tests_one.py").write_text(
-        "from datetime import date\nfrom planner.ingest.measurement import Measurement\n"
+        "from datetime import date\nfrom planner.measurement.ingest.measurement import Measurement\n"
         f"import datetime\nONE = {ONE!r}\n"
     )
     paths = [str(directory), str(Path(__file__).resolve().parents[2])]

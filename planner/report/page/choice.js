@@ -1,4 +1,4 @@
-// Which cluster: planner/planning/selection.py and best_clusters.py. The estimates choose, exact figures decide.
+// Which cluster: planner/planning/ranking/selection.py and best_clusters.py. The estimates choose, exact figures decide.
 "use strict";
 
 const SLACK = 1.05; // how far above the least cost a faster cluster may lie

@@ -1,5 +1,5 @@
 // The equations of planner/cost_model for one cluster: seconds of each resource, the time of the job, the whole bill.
-// `grid` holds what a cloud's types share, `row` a type, both made by planner/planning/formulas.py. What is asked:
+// `grid` holds what a cloud's types share, `row` a type, both made by planner/planning/candidates/formulas.py. What is asked:
 // { data, network, discount }: bytes, a factor on network rates, a share of the price.
 "use strict";
 
@@ -138,7 +138,7 @@ function oneResource(grid, row, number, name, nodes, asked) {
   return (nodeS * asked.data) / nodes;
 }
 
-// The seconds of each resource in a phase, without variation, as planner/planning/candidates.py has them.
+// The seconds of each resource in a phase, without variation, as planner/planning/candidates/candidates.py has them.
 function resourceSeconds(grid, row, number, nodes, asked) {
   const phase = grid.phases[number], seconds = {};
   for (const name in row.phases[number]) seconds[name] = oneResource(grid, row, number, name, nodes, asked);
@@ -304,7 +304,7 @@ function launchedNodes(grid, nodes) {
   return nodes > 1 ? nodes + Math.ceil(nodes * grid.spare_fraction) : nodes;
 }
 
-// One cluster in full: what planner/planning/candidates.py gives.
+// One cluster in full: what planner/planning/candidates/candidates.py gives.
 function cluster(formulas, grid, row, nodes, asked) {
   const phases = phaseTimes(grid, row, nodes, asked);
   const spares = plannedSpares(formulas, grid, row, phases, nodes);

@@ -7,16 +7,16 @@ from datetime import date
 from importlib.metadata import version
 from typing import Any, Final
 
-from planner.planning.network_views import verdict
 from planner.planning.recommendation import require_best
-from planner.planning.what_if import Contrast
+from planner.planning.what_if.network_views import verdict
+from planner.planning.what_if.what_if import Contrast
 from planner.report import frames, plots
-from planner.report.bill_items import BILL_GROUPS
-from planner.report.command import plan_command, rent_commands
-from planner.report.evidence import bases
 from planner.report.page.rendering import Figure, inline, render, script_json
-from planner.report.reasons import reasons
-from planner.report.short_answer import in_words
+from planner.report.terminal.bill_items import BILL_GROUPS
+from planner.report.terminal.command import plan_command, rent_commands
+from planner.report.terminal.evidence import bases
+from planner.report.terminal.reasons import reasons
+from planner.report.terminal.short_answer import in_words
 from planner.schemas.plan import ALL_MODELS, Candidate, Plan
 from planner.units import format_bytes, format_duration, format_rate, format_usd
 
@@ -177,7 +177,7 @@ def _volumes(contrast: Contrast | None) -> Iterator[Figure]:
 
 def _sum(plan: Plan, best: Candidate) -> str:
     from planner.cost_model.model_reader import load_model
-    from planner.report.explain import explain
+    from planner.report.terminal.explain import explain
 
     name = best.model if plan.request.model == ALL_MODELS else plan.request.model
     return explain(plan, load_model(name))

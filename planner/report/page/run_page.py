@@ -8,9 +8,9 @@ from importlib.metadata import version
 from typing import Any
 
 from planner.report import frames, plots
-from planner.report.command import run_command
 from planner.report.page.rendering import Figure, render
-from planner.report.run_table import busy
+from planner.report.terminal.command import run_command
+from planner.report.terminal.run_table import busy
 from planner.schemas.run_report import RunReport
 from planner.units import format_bytes, format_duration, format_rate
 

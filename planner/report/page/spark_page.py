@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from planner.report import plots
 from planner.report.page.rendering import Figure, render
-from planner.report.spark_answer import advice, choice_rows, notes
-from planner.report.spark_explanation import brief_stage_table, cluster_text
-from planner.spark_application.application import Application
-from planner.spark_model.bounds import Explanation, StageBound
-from planner.spark_model.choices import SparkPlan
-from planner.spark_model.task_time import RESOURCES
+from planner.report.terminal.spark_answer import advice, choice_rows, notes
+from planner.report.terminal.spark_explanation import brief_stage_table, cluster_text
+from planner.spark.application.application import Application
+from planner.spark.model.bounds import Explanation, StageBound
+from planner.spark.model.choices import SparkPlan
+from planner.spark.model.task_time import RESOURCES
 from planner.units import format_duration
 
 if TYPE_CHECKING:

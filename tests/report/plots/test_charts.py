@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 import vl_convert
 
-from planner.api import Recommendation
+from planner.api.recommend import Recommendation
 from planner.catalog import load_catalog
 from planner.cost_model.volume_counts import volume_counts
 from planner.report import frames, plots

@@ -1,0 +1,1 @@
+"""The library: each command of the shell is one call of a function here."""

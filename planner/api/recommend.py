@@ -1,0 +1,300 @@
+"""Planning from Python and notebooks: `planner.recommend(...)` and what-ifs on its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from functools import partial
+from typing import TYPE_CHECKING, Any, Unpack
+
+from planner.errors import PlannerError
+from planner.report.answer import Answer
+from planner.schemas.arguments import columns, request_fields, require_no_columns, with_all_arguments
+from planner.schemas.asked import Asked
+from planner.schemas.plan import Candidate, Plan, Request
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from planner.calibration import Profile
+    from planner.cost_model.volume_counts import VolumeCount
+    from planner.planning.what_if.network_views import NetworkRow
+    from planner.planning.what_if.what_if import Contrast, WhatIf
+    from planner.simulation.result import Simulation
+
+
+@dataclass(frozen=True, repr=False)
+class Recommendation(Answer):
+    """The answer to `recommend`: a Plan, its candidates as a pandas frame, its bill, reasons, charts and what-ifs.
+
+    >>> import planner
+    >>> answer = planner.recommend("1TB", instance="i4i.4xlarge", nodes=8)
+    >>> len(repr(answer).splitlines()) <= 5
+    True
+    """
+
+    profile: str | None = None
+    """The stored profile that the times are from, and the further columns of its runs: what-ifs keep both."""
+    option: Mapping[str, str] | None = None
+
+    def at_sizes(self, *, points: int = 16) -> list[Candidate]:
+        """Return the recommended type at about `points` node counts, evenly spaced in their logarithm, from the fewest
+        that hold the data to `max_nodes`; what is not feasible is left out.
+        """
+        return self._what_if().at_sizes(points)
+
+    def sensitivities(self, *, factors: Sequence[float] = (0.5, 2.0)) -> pd.DataFrame:
+        """Return time and total cost of the recommended cluster with each resource `factor` times as fast.
+
+        Without a cluster it is empty, and `attrs["why"]` of the frame has the reason.
+
+        >>> import planner
+        >>> planner.recommend("1TB", deadline="1s").sensitivities().attrs["why"][0][:16]
+        'nothing feasible'
+        """
+        from planner.report.frames import sensitivities_frame
+
+        reliefs = {} if self.best is None else {factor: self.reliefs(factor) for factor in factors}
+        frame = sensitivities_frame(self.best, reliefs)
+        frame.attrs |= {"why": self.why} if self.best is None else {}
+        return frame
+
+    def plot_frontier(self) -> Any:
+        """Chart total cost against time: the frontier and the candidates. Charts need the extra `plots`, and say why
+        where nothing is feasible.
+        """
+        from planner.report import frames, plots
+
+        return self._drawn(lambda: plots.frontier(frames.frontier_frame(self.plan), frames.candidates_frame(self.plan)))
+
+    def plot_phases(self) -> Any:
+        """Chart what each resource does in each phase, the bottlenecks marked; a menu chooses the candidate."""
+        from planner.report import frames, plots
+
+        return self._drawn(lambda: plots.phases(frames.phases_frame(self.candidates)))
+
+    def plot_ranges(self) -> Any:
+        """Chart the time of each candidate from its median to its 95%."""
+        from planner.report import frames, plots
+
+        return self._drawn(lambda: plots.ranges(frames.candidates_frame(self.plan)))
+
+    def plot_sensitivities(self, *, factors: Sequence[float] = (0.5, 2.0)) -> Any:
+        """Chart how time and cost move when one resource is slower or faster."""
+        from planner.report import plots
+
+        return self._drawn(lambda: plots.sensitivities(self.sensitivities(factors=factors)))
+
+    def plot_by_nodes(self, *, points: int = 16) -> Any:
+        """Chart time against node count for the recommended type, with the range from median to 95%."""
+        from planner.report import frames, plots
+
+        return self._drawn(lambda: plots.by_nodes(frames.sizes_frame(self.at_sizes(points=points))))
+
+    def to_html(self, *, made_on: date | None = None, on_step: Callable[[str], None] | None = None) -> str:
+        """Return the answer as a page that opens without a network: see `plan --html`.
+
+        Where nothing is feasible the page says why. `on_step` is told what begins, 1 + PLAN_PAGE_STEPS times. Raises
+        PlannerError without the extra `plots`.
+        """
+        from planner.report.page import plan_page, refusal_page
+
+        if self.best is None:
+            return refusal_page(self.plan, why=self.why, made_on=made_on)
+        tell = on_step or (lambda step: None)
+        tell("planning around the answer")
+        try:
+            contrast = replace(self.contrast(), networks=self.network_rows(), volumes=self.volume_counts())
+        except PlannerError:  # the catalog of a kept plan is no longer there to plan with
+            contrast = None
+        try:
+            formulas: dict[str, Any] | str = self.formulas()
+        except PlannerError as refusal:
+            formulas = refusal.message
+        return plan_page(self.plan, contrast, formulas=formulas, made_on=made_on, on_step=tell)
+
+    def reliefs(self, factor: float = 2.0) -> dict[str, Candidate]:
+        """Return what the recommended cluster becomes with each of its resources made `factor` times as fast."""
+        return self._what_if().reliefs(factor)
+
+    def networks(self) -> pd.DataFrame:
+        """Return the cost of the leading types under three networks: without limit, scaling ideally, and as expected at
+        scale. One row each; `winner` marks the one to recommend under that network. Empty where the request says how
+        fast the network is.
+        """
+        from planner.report.frames import networks_frame
+
+        return networks_frame(self.network_rows())
+
+    def network_rows(self) -> tuple[NetworkRow, ...]:
+        """Return what `networks` shows, with each cluster in full."""
+        from planner.planning.what_if.network_views import network_rows
+
+        return network_rows(self.plan.request, plan_again=lambda request: self._again(request).plan)
+
+    def plot_networks(self) -> Any:
+        """Chart the cost of the leading types under three networks."""
+        from planner.report import plots
+
+        return self._drawn(lambda: plots.networks(self.networks()))
+
+    def volumes(self) -> pd.DataFrame:
+        """Return what the candidates on block volumes read and write with one volume of a type, two, three ..., up to
+        where the link between a node and its volumes is full. One row each; empty where none uses volumes.
+        """
+        from planner.report.frames import volumes_frame
+
+        return volumes_frame(self.volume_counts())
+
+    def volume_counts(self) -> list[VolumeCount]:
+        """Return what `volumes` shows."""
+        from planner.catalog import load_catalog
+        from planner.cost_model.volume_counts import counts_on
+
+        on_volumes = [(c.cloud, c.cloud_type) for c in self.candidates if c.volumes]
+        return counts_on(on_volumes, [load_catalog(name) for name in self.plan.request.catalogs])
+
+    def formulas(self) -> dict[str, Any]:
+        """Return the leading types as numbers to calculate with: see `planner.planning.candidates.formulas`.
+
+        Raises BadInputError, which says why, where formulas alone cannot plan the request again.
+        """
+        from planner.api.request_inputs import inputs_of
+        from planner.planning.candidates.formulas import formulas
+
+        request, given = inputs_of(self.plan.request)
+        return formulas(
+            request, self.candidates, models=given.models, catalogs=given.catalogs, overheads=given.overheads
+        )
+
+    def contrast(self) -> Contrast:
+        """Return what `--explain` and the page compare the recommended cluster with."""
+        return self._what_if().contrast()
+
+    def what_if(self, **changes: Any) -> Recommendation:
+        """Plan again with something changed: a resource multiplied (`network=2`, `price=0.7`; the others are `local`,
+        `volumes`, `objects` and `cpu`) or an argument of `recommend` (`data="200TB"`, `deadline="1h"`, `nodes=50`).
+
+        What was asked stays otherwise; prices and capacities add to those given. Raises BadInputError for the rest.
+
+        >>> import planner
+        >>> eight = planner.recommend("1TB", instance="i4i.4xlarge", nodes=8)
+        >>> eight.what_if(data="2TB", network=2).plan.request.data_bytes
+        2000000000000
+        """
+        from planner.planning.what_if.what_if import changed
+
+        return self._again(changed(self.plan.request, changes))
+
+    def simulate(
+        self, *, draws: int = 20, seed: int = 0, lose: str | None = None, slow: str | None = None
+    ) -> Simulation:
+        """Return the recommended cluster's sort, simulated: see `planner.api.request_inputs.simulated`."""
+        from planner.api.request_inputs import simulated
+
+        return simulated(self.plan, profile=self.profile, draws=draws, seed=seed, lose=lose, slow=slow)
+
+    def without_what_ifs(self) -> Recommendation:
+        """Return the same question answered without the factors of `what_if`."""
+        return self._again(replace(self.plan.request, scale={}))
+
+    def _again(self, request: Request) -> Recommendation:
+        """Answer another request as this one was answered."""
+        return answer_with_profile(request, self.profile, self.option) if self.profile else answer(request)
+
+    def _drawn(self, chart: Callable[[], Any]) -> Any:
+        from planner.report import plots
+
+        return plots.in_words(self.why) if self.best is None else chart()
+
+    def _what_if(self) -> WhatIf:
+        from planner.catalog import load_catalog
+        from planner.planning.what_if.what_if import WhatIf
+
+        def has_type(name: str, candidate: Candidate) -> bool:
+            catalog = load_catalog(name)
+            return catalog.cloud == candidate.cloud and candidate.instance_type in catalog.instances.rows
+
+        return WhatIf(plan=self.plan, plan_again=lambda request: self._again(request).plan, has_type=has_type)
+
+
+def recommend(
+    data: str | float | None = None, *, model: str = Request.model, today: date | None = None, **asked: Unpack[Asked]
+) -> Recommendation:
+    """Recommend a cluster; the arguments are the options of `plan`, under the same names.
+
+    Sizes, durations and rates are texts with units, or numbers of bytes, seconds and bytes/s. Prices that are old on
+    the day `today` are warned of. Raises BadInputError for what cannot be understood; that nothing is feasible is an
+    answer, not an error.
+
+    >>> import planner
+    >>> answer = planner.recommend("1TB", instance="i4i.*", deadline="2h", nodes=8)
+    >>> answer.best.nodes, answer.best.model
+    (8, 'daytona')
+    """
+    given: dict[str, Any] = {"data": data, "model": model, **asked}
+    profile, option = given.pop("profile", None), given.pop("option", None)
+    request = Request(**request_fields(given))
+    if profile is not None:
+        return answer_with_profile(request, profile, columns(option))
+    require_no_columns(option)
+    return answer(request, today=today)
+
+
+recommend.__signature__ = with_all_arguments(recommend)  # type: ignore[attr-defined]
+
+
+def answer_with_profile(request: Request, profile: str, options: Mapping[str, str] | None = None) -> Recommendation:
+    """Plan `request` with the times and ranges of a stored profile; `options` are further columns of its runs."""
+    from planner.planning.candidates.plan_with_profile import plan_with_profile
+    from planner.stores import profiles
+
+    specs = {name: spec for catalog in request.catalogs for name, spec in profiles.specs_of(catalog).items()}
+    learned = profiles.load_profile(profile)
+
+    def plan_again(again: Request) -> Plan:
+        return answer(again, profile=learned).plan
+
+    def plan_of(asked: Request) -> Plan:
+        return plan_with_profile(asked, learned, specs=specs, options=options, plan_again=plan_again)
+
+    return Recommendation(_planned(request, plan_of), profile=profile, option=options)
+
+
+def _planned(request: Request, plan_of: Callable[[Request], Plan], *, brief: Callable[..., Plan] | None = None) -> Plan:
+    """Return the plan of `plan_of` for a request, or that for the most data, which many `brief` plans find."""
+    if not request.most_data:
+        return plan_of(request)
+    from planner.planning.what_if.most_data import most_data
+
+    return most_data(request, plan_of=brief or plan_of, look=brief, in_full=plan_of)
+
+
+def calibrate(runs: Any, **given: Any) -> Profile:
+    """Learn a profile from past runs: see `planner.stores.profiles.calibrate` for the arguments.
+
+    >>> import planner
+    >>> planner.calibrate([], name="mine")
+    Profile('mine', model 'framework', no runs)
+    """
+    from planner.stores import profiles
+
+    return profiles.calibrate(runs, **given)
+
+
+def answer(request: Request, *, today: date | None = None, profile: Profile | None = None) -> Recommendation:
+    """Load the models and the catalogs that `request` names and plan it; with `today`, warn of old prices. A `profile`
+    supplies the constants of models that describe a framework.
+
+    Raises BadInputError for unknown names.
+    """
+    from planner.api.request_inputs import inputs_of
+    from planner.catalog.checking import stale_prices
+    from planner.planning.recommendation import recommend as plan_request
+
+    request, given = inputs_of(request, profile)
+    plan_of = partial(plan_request, model=given.models, catalogs=given.catalogs, overheads=given.overheads)
+    plan = _planned(request, plan_of, brief=partial(plan_of, explained=False))
+    old = stale_prices(given.catalogs, request.regions, today=today, pricing=request.pricing)
+    return Recommendation(replace(plan, warnings=(*plan.warnings, *old)))

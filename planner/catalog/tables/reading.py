@@ -1,0 +1,117 @@
+"""Reading a file against its declaration, collecting everything that is wrong on the way."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Mapping, Sequence
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+from planner.arrays import Array
+from planner.catalog.tables.cells import convert
+from planner.catalog.tables.declaration import Column, Problem, Schema, Table
+from planner.errors import bad_input, nearest
+
+
+def read_table(path: Path, schema: Schema) -> Table:
+    """Read a CSV file. Raises one BadInputError that lists every problem of the file."""
+    table, problems = scan_table(path, schema)
+    if problems:
+        raise bad_input(path, [str(problem) for problem in problems])
+    return table
+
+
+def scan_table(path: Path, schema: Schema) -> tuple[Table, list[Problem]]:
+    """Read a CSV file, returning what could be read and all that is wrong; a table with problems may lack bad rows."""
+    try:
+        header, rows, lines = _read_rows(path)
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        return empty_table(path, schema), [Problem(path=path, expected=f"cannot be read as UTF-8 CSV ({error})")]
+    problems = _header_problems(path, header, schema)
+    rows, lines, ragged = _only_full_rows(path, header, rows, lines)
+    problems += ragged
+    cells = dict(zip(header, zip(*rows, strict=True), strict=False)) if rows else {}
+    columns: dict[str, Array] = {}
+    for column in schema.columns:
+        values = cells.get(column.name, ("",) * len(rows))
+        columns[column.name], bad = convert(column, values)
+        if column.name in header:
+            problems += (_bad_cell(path, lines[index], column, values[index]) for index in bad)
+    problems += _repeated_keys(path, schema, columns, lines)
+    problems.sort(key=lambda problem: problem.line or 0)
+    return Table(schema=schema, path=path, columns=columns, lines=lines), problems
+
+
+def empty_table(path: Path, schema: Schema) -> Table:
+    """Return a table of no rows: the file of an optional kind of fact that a catalog does not have."""
+    return Table(schema=schema, path=path, columns={c.name: convert(c, ())[0] for c in schema.columns}, lines=())
+
+
+def _read_rows(path: Path) -> tuple[list[str], list[list[str]], list[int]]:
+    """Return header, rows and the line each row starts on; empty lines are no rows."""
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        text = file.read()
+    if "\0" in text:
+        raise csv.Error("it contains NUL characters")
+    reader = csv.reader(StringIO(text, newline=""), strict=True)
+    header = next(reader, [])
+    rows, lines, line = [], [], reader.line_num + 1
+    for row in reader:
+        if row:
+            rows.append(row)
+            lines.append(line)
+        line = reader.line_num + 1
+    return header, rows, lines
+
+
+def _header_problems(path: Path, header: Sequence[str], schema: Schema) -> list[Problem]:
+    unknown = [name for name in dict.fromkeys(header) if name not in schema.names]
+    missing = [column.name for column in schema.columns if column.required and column.name not in header]
+    twice = sorted({name for name in header if header.count(name) > 1})
+    texts = [(name, f"unknown column.{nearest(name, schema.names)}") for name in unknown]
+    texts += [(name, "this column is required and missing") for name in missing]
+    texts += [(name, "this column appears more than once") for name in twice]
+    return [Problem(path=path, line=1, column=name, expected=text) for name, text in texts]
+
+
+def _only_full_rows(
+    path: Path, header: Sequence[str], rows: list[list[str]], lines: list[int]
+) -> tuple[list[list[str]], list[int], list[Problem]]:
+    width = len(header)
+    if all(len(row) == width for row in rows):
+        return rows, lines, []
+    problems = [
+        Problem(path=path, line=line, expected=f"expected {width} cells as in the header, found {len(row)}")
+        for row, line in zip(rows, lines, strict=True)
+        if len(row) != width
+    ]
+    full = [(row, line) for row, line in zip(rows, lines, strict=True) if len(row) == width]
+    return [row for row, _ in full], [line for _, line in full], problems
+
+
+def _bad_cell(path: Path, line: int, column: Column, value: str) -> Problem:
+    hint = nearest(value, column.choices) if column.kind == "choice" else ""
+    return Problem(
+        path=path, line=line, column=column.name, value=value, expected=f"expected {column.expected}.{hint}".rstrip(".")
+    )
+
+
+def _repeated_keys(path: Path, schema: Schema, columns: Mapping[str, Array], lines: Sequence[int]) -> list[Problem]:
+    keys = list(zip(*(_comparable(columns[name]) for name in schema.key), strict=True))
+    if len(set(keys)) == len(keys):
+        return []
+    first: dict[tuple[Any, ...], int] = {}
+    problems = []
+    for key, line in zip(keys, lines, strict=True):
+        if first.setdefault(key, line) != line:
+            shown = ", ".join(str(part) for part in key if part is not None)
+            again = f"repeats {', '.join(schema.key)} of line {first[key]}"
+            problems.append(Problem(path=path, line=line, column=schema.key[0], value=shown, expected=again))
+    return problems
+
+
+def _comparable(values: Array) -> list[Any]:
+    """Return Python values with None for NaN, which differs from itself, so that equal blanks are seen to repeat."""
+    return [None if isinstance(value, float) and math.isnan(value) else value for value in values.tolist()]

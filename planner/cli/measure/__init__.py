@@ -1,0 +1,1 @@
+"""Commands that measure machines and read measurements."""

@@ -1,0 +1,290 @@
+"""`planner bench`: what this machine's disks and processors, and the network between machines, really do."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from enum import StrEnum
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from typer import Option
+
+from planner.cli.measure.bench_progress import timed
+from planner.cli.shell.console import show, show_json, table, talk
+from planner.errors import BadInputError, IoFailureError
+from planner.units import format_bytes, format_rate, parse_seconds, parse_size
+
+if TYPE_CHECKING:
+    from planner.measurement.instruments.disk import DiskBench
+    from planner.measurement.instruments.net import NetBench
+    from planner.measurement.instruments.small_io import SmallIo
+
+TOKEN_VARIABLE = "PLANNER_BENCH_TOKEN"
+_REPEATS = 3
+
+
+class DiskMode(StrEnum):
+    """What DiskBench does; `all` is one after the other."""
+
+    mixed = "mixed"
+    read = "read"
+    write = "write"
+    all = "all"
+
+
+class DiskLayout(StrEnum):
+    """How several directories are used; `both` is in turn."""
+
+    jbod = "jbod"
+    raid0 = "raid0"
+    both = "both"
+
+
+class DiskSuite(StrEnum):
+    """Large transfers as a sort makes them, or small ones at random places."""
+
+    diskbench = "diskbench"
+    small_io = "small-io"
+
+
+_JSON = Annotated[bool, Option("--json", help="Print the result as JSON.")]
+_TYPE = Annotated[str | None, Option("--type", help="Machine type to note in the result: i4i.4xlarge.")]
+
+
+def bench_disk(
+    dir: Annotated[list[Path], Option(help="A directory on a disk to measure; several for several disks.")],
+    *,
+    mode: Annotated[DiskMode, Option(help="Read half and write half of them, only read, or only write.")] = (
+        DiskMode.mixed
+    ),
+    layout: Annotated[
+        DiskLayout, Option(help="Each directory on its own, striped into one as RAID-0 does, or both in turn.")
+    ] = DiskLayout.jbod,
+    suite: Annotated[DiskSuite, Option(help="small-io: Scalyr's five operations, 42 runs.")] = DiskSuite.diskbench,
+    seconds: Annotated[str, Option(help="Length of each run.")] = "10s",
+    repeats: Annotated[
+        int | None, Option(help="Runs of each kind; the median counts.", show_default="3; small-io 1")
+    ] = None,
+    size: Annotated[str | None, Option(help="File in each directory; 2GB, or less on a full disk.")] = None,
+    queue_depth: Annotated[
+        int | None, Option(min=1, help="Transfers at once per directory; tried out otherwise.")
+    ] = None,
+    machine_type: _TYPE = None,
+    json: _JSON = False,
+) -> None:
+    """Measure disks as a sort uses them: large blocks, past the page cache, reading and writing at once.
+
+    Example: planner bench disk --dir /mnt/disk0 --dir /mnt/disk1 --mode all
+    """
+    file_bytes, length_s = None if size is None else parse_size(size), parse_seconds(seconds)
+    if suite is DiskSuite.small_io:
+        times = 1 if repeats is None else repeats
+        run = partial(_bench_small_io, dir, mode=mode, layout=layout, repeats=times, seconds=length_s)
+        run(file_bytes=file_bytes, machine_type=machine_type, json=json)
+        return
+    from planner.measurement.instruments import disk
+
+    modes = [name for name in disk.MODES if mode.value in (name, DiskMode.all)]
+    repeats = _REPEATS if repeats is None else repeats
+    layouts = [name for name in disk.LAYOUTS if layout.value in (name, DiskLayout.both)]
+    trials_s = 0 if queue_depth else disk.TRIAL_S * len(disk.TRIED_DEPTHS)
+    total_s = len(modes) * len(layouts) * (repeats * length_s + trials_s)
+    with timed("preparing files", "measuring", total_s=total_s) as progress:
+        result = disk.bench_disk(
+            dir,
+            modes=modes,
+            layouts=layouts,
+            seconds=length_s,
+            repeats=repeats,
+            queue_depth=queue_depth,
+            file_bytes=file_bytes,
+            machine_type=machine_type,
+            progress=progress,
+        )
+    if json:
+        show_json(result.to_dict())
+    else:
+        _show_disk(result)
+
+
+def bench_net(
+    *,
+    node: Annotated[list[str] | None, Option(help="An agent's host:port; at least two.")] = None,
+    agent: Annotated[bool, Option("--agent", help="Be an agent: wait for calls until Ctrl-C.")] = False,
+    listen: Annotated[str, Option(help="Where an agent listens, host:port.")] = "0.0.0.0:7070",
+    token_file: Annotated[
+        Path | None, Option(help=f"File with the shared token; else the variable {TOKEN_VARIABLE}.")
+    ] = None,
+    seconds: Annotated[str, Option(help="Length of each run.")] = "10s",
+    warm_up: Annotated[str, Option(help="Length of the traffic before it counts.")] = "2s",
+    connections: Annotated[int, Option(help="TCP connections per pair and direction.")] = 2,
+    repeats: Annotated[int, Option(help="Runs of each cluster size.")] = 1,
+    doubling: Annotated[bool, Option("--doubling", help="Measure 2 nodes, 4, 8, ... up to all.")] = False,
+    machine_type: _TYPE = None,
+    json: _JSON = False,
+) -> None:
+    """Measure the network all-to-all between agents; the slowest node's rate is the cluster's.
+
+    Example: planner bench net --node 10.0.0.4:7070 --node 10.0.0.5:7070 --token-file token
+    """
+    token = _token(token_file)
+    if agent:
+        _be_agent(listen, token=token)
+        return
+    from planner.measurement.instruments.net import bench_net as measure
+
+    length_s, warm_up_s = parse_seconds(seconds), parse_seconds(warm_up)
+    result = measure(
+        node or (),
+        token=token,
+        seconds=length_s,
+        warm_up_s=warm_up_s,
+        connections=connections,
+        repeats=repeats,
+        doubling=doubling,
+        machine_type=machine_type,
+        on_run=lambda nodes: talk(f"{nodes} nodes, {warm_up_s + length_s:g} s ..."),
+    )
+    if json:
+        show_json(result.to_dict())
+    else:
+        _show_net(result)
+
+
+def bench_sort(
+    *,
+    size: Annotated[str, Option(help="How much to sort; memory for a little over twice as much is needed.")] = "1GB",
+    threads: Annotated[int | None, Option(min=1, help="Threads; all cores otherwise.")] = None,
+    repeats: Annotated[int, Option(help="Sorts that count; one more comes before them.")] = 5,
+    machine_type: _TYPE = None,
+    json: _JSON = False,
+) -> None:
+    """Measure how fast the processors sort in memory, per vCPU.
+
+    Example: planner bench sort --size 2GB
+    """
+    from planner.cli.shell.progress import watched
+    from planner.measurement.instruments.sort_rate import bench_sort as measure
+
+    used = threads or _vcpus()
+    with watched(["sort"]) as progress:
+        result = measure(
+            data_bytes=parse_size(size), threads=used, repeats=repeats, machine_type=machine_type, progress=progress
+        )
+    if json:
+        show_json(result.to_dict())
+        return
+    rates = result.rates_bytes_per_s
+    show(
+        f"{format_rate(result.bytes_per_s_per_vcpu)} per vCPU: {format_bytes(result.data_bytes)} on {used} threads at "
+        f"{format_rate(result.bytes_per_s)} (median of {len(rates)}, {format_rate(min(rates))} to "
+        f"{format_rate(max(rates))})"
+    )
+
+
+def _bench_small_io(
+    directories: Sequence[Path],
+    *,
+    mode: DiskMode,
+    layout: DiskLayout,
+    repeats: int,
+    seconds: float,
+    file_bytes: int | None,
+    machine_type: str | None,
+    json: bool,
+) -> None:
+    from planner.measurement.instruments import small_io
+
+    if layout is not DiskLayout.jbod:
+        raise BadInputError("--suite small-io measures one directory; stripe disks with mdadm and name the array's")
+    if len(directories) != 1:
+        raise BadInputError("--suite small-io measures one --dir at a time")
+    one_way = mode in (DiskMode.read, DiskMode.write)
+    operations = [o for o in small_io.OPERATIONS if not one_way or o.writes == (mode is DiskMode.write)]
+    runs = small_io.plan_runs(operations, seed=1, repeats=repeats)
+    with timed("preparing the file", "measuring", total_s=len(runs) * seconds) as progress:
+        result = small_io.bench_small_io(
+            directories[0],
+            seconds=seconds,
+            operations=operations,
+            repeats=repeats,
+            file_bytes=file_bytes or small_io.USUAL_FILE_BYTES,
+            machine_type=machine_type,
+            progress=progress,
+        )
+    if json:
+        show_json(result.to_dict())
+    else:
+        _show_small_io(result)
+
+
+def _vcpus() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _token(path: Path | None) -> str:
+    if path is None:
+        token = os.environ.get(TOKEN_VARIABLE, "")
+        if not token:
+            raise BadInputError(f"no shared token: give --token-file, or set {TOKEN_VARIABLE}, the same on every node")
+        return token
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise IoFailureError(f"--token-file {path}: {error}") from error
+
+
+def _be_agent(listen: str, *, token: str) -> None:
+    from planner.measurement.instruments.agent import Agent, serve_until_interrupted
+    from planner.measurement.instruments.net_wire import split_address
+
+    host, port = split_address(listen)
+    serve_until_interrupted(Agent(host=host, port=port, token=token), tell=talk)
+
+
+def _rate(bytes_per_s: float | None) -> str:
+    return "-" if bytes_per_s is None else format_rate(bytes_per_s)
+
+
+def _show_disk(result: DiskBench) -> None:
+    columns = ("mode", "layout", "read", "write", "lowest in all", "highest in all", "runs", "depth", "within a run")
+    rows = []
+    for rate in result.rates:
+        depth = next(run.queue_depth for run in result.runs if (run.mode, run.layout) == (rate.mode, rate.layout))
+        single = _rate(rate.read_bytes_per_s), _rate(rate.write_bytes_per_s)
+        extremes = _rate(rate.lowest_total_bytes_per_s), _rate(rate.highest_total_bytes_per_s)
+        scatter = "-" if rate.within_run_sigma is None else f"±{rate.within_run_sigma:.1%}"
+        layout = {"jbod": "JBOD", "raid0": "RAID-0"}[rate.layout]
+        rows.append((rate.mode, layout, *single, *extremes, str(rate.repeats), str(depth), scatter))
+    show(table(columns, rows, numbers=True), give_way=("depth", "runs"))
+    for system in result.file_systems:
+        talk(
+            f"{system.directory}: {system.kind or 'unknown file system'} on {system.device or 'an unknown device'}, "
+            f"{format_bytes(system.free_bytes)} of {format_bytes(system.total_bytes)} free"
+        )
+    for note in result.notes:
+        talk(f"note: {note}")
+
+
+def _show_small_io(result: SmallIo) -> None:
+    columns = ("operation", "threads", "operations/s", "rate", "p50 ms", "p90 ms", "p99 ms", "p99.9 ms")
+    rows = []
+    recommended = result.recommended_threads
+    for run in sorted(result.runs, key=lambda run: (run.operation, run.threads)):
+        latencies = (run.latency_p50_s, run.latency_p90_s, run.latency_p99_s, run.latency_p999_s)
+        chosen = "*" if recommended[run.operation] == run.threads else ""
+        rates = f"{run.operations_per_s:,.0f}", format_rate(run.bytes_per_s)
+        shown = ("-" if latency is None else f"{latency * 1000:.3g}" for latency in latencies)
+        rows.append((run.operation, f"{run.threads}{chosen}", *rates, *shown))
+    show(table(columns, rows, numbers=True))
+    talk("* the smallest thread count within 5% of the best")
+
+
+def _show_net(result: NetBench) -> None:
+    rows = []
+    for run in (run.to_dict() for run in result.runs):
+        rates = format_rate(run["slowest_bytes_per_s"]), format_rate(run["median_bytes_per_s"])
+        rows.append((str(run["nodes"]), *rates, run["slowest_node"]))
+    show(table(("nodes", "slowest", "median", "slowest node"), rows, numbers=True))

@@ -1,0 +1,66 @@
+"""`planner doctor`: what this machine has, what is missing, and what to do."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from typer import Option
+
+from planner.cli.shell.console import show, show_json, show_sentences
+from planner.errors import BadInputError, PlannerError
+
+if TYPE_CHECKING:
+    from planner.doctor import Finding
+
+_STYLES = {"ok": "green", "old": "yellow", "optional": "", "missing": "bold red"}
+
+
+def doctor(
+    *,
+    directory: Annotated[Path, Option("--dir", help="The disk to look at.")] = Path(),
+    json: Annotated[bool, Option("--json", help="Print as JSON.")] = False,
+) -> None:
+    """Look for all that the planner can use and say what is missing, what for, and how to get it.
+
+    Credentials are found by where they lie; they are neither read nor printed. Ends with 1 when something is missing
+    that everyone needs.
+
+    Example: planner doctor
+    """
+    from dataclasses import asdict
+
+    from planner.doctor import examine
+
+    if not directory.is_dir():
+        raise BadInputError(f"--dir {directory}: no such directory; name one on the disk to look at")
+    findings = examine(directory, today=date.today())
+    missing = [finding.name for finding in findings if finding.state == "missing"]
+    if json:
+        show_json({"ready": not missing, "findings": [asdict(finding) for finding in findings]})
+    else:
+        show(_table(findings), give_way=["needed for"])
+        if not missing:
+            show_sentences(_ready(findings))
+    if missing:
+        raise PlannerError(f"missing: {', '.join(missing)}; the last column says what to do")
+
+
+def _ready(findings: list[Finding]) -> str:
+    core_is_here = any(finding.name == "sort core" and finding.state == "ok" for finding in findings)
+    ready_for = "Ready" if core_is_here else "Ready to plan; sorting here needs the sort core"
+    return f"{ready_for}. What is optional and absent stops nothing else."
+
+
+def _table(findings: list[Finding]) -> Any:
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for column in ("what", "state", "found", "needed for", "to get it"):
+        table.add_column(column, overflow="fold")
+    for finding in findings:
+        cells = (finding.name, finding.state, finding.found, finding.needed_for, finding.advice)
+        table.add_row(*map(escape, cells), style=_STYLES[finding.state])
+    return table

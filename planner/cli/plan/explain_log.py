@@ -1,0 +1,135 @@
+"""`planner explain-log`: what a Spark application did, and what bound it; of Ray and Dask, when tasks ran."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from typer import Argument, Option
+
+from planner.cli.shell.console import columns, show_json, show_text, table
+from planner.cli.shell.console import show as show_rich
+from planner.cli.shell.files import require_new, write_whole
+from planner.errors import BadInputError
+
+if TYPE_CHECKING:
+    from planner.spark.application.application import Application
+    from planner.spark.log import EventLogs
+    from planner.spark.model.bounds import Explanation
+
+
+def explain_log(
+    path: Annotated[
+        Path, Argument(help="An event log of Spark, a directory or archive; or a Ray timeline, a Dask report.")
+    ],
+    *,
+    app: Annotated[str | None, Option(help="Of several applications, the one with this id.")] = None,
+    show: Annotated[Literal["answer", "stages", "executors", "csv"], Option(help="What to print.")] = "answer",
+    json: Annotated[bool, Option("--json", help="Print as JSON.")] = False,
+    html: Annotated[Path | None, Option(help="Write a page to this file; it opens without a network.")] = None,
+    force: Annotated[bool, Option("--force", help="Replace a file that exists.")] = False,
+) -> None:
+    """Say where a Spark application's time went: what bound each stage, and what more of each resource could change.
+
+    Example: planner explain-log app-20261101-0001.zstd
+    """
+    from planner.spark import log as spark_log
+    from planner.spark.model.bounds import explain
+    from planner.spark.task_trace.reading import looks_like_trace
+
+    require_new([html], force=force)
+    if looks_like_trace(path):
+        if html or app or show == "executors":
+            raise BadInputError("--html, --app and --show executors are for logs of Spark: leave them out")
+        _show_trace(path, show, json=json)
+        return
+    logs = spark_log.read(path)
+    application = logs.only(app)
+    explained = explain(application)
+    if html:
+        from planner.cli.shell.pages import spark_html
+
+        write_whole(html, spark_html(application, explained), option="--html")
+    if json:
+        show_json(_document(logs, application, explained))
+    elif show == "answer":
+        from planner.report.terminal.spark_explanation import explanation_lines
+
+        show_text("\n".join(explanation_lines(application, explained, notes=_notes(logs), width=min(columns(), 100))))
+    else:
+        _show_table(application, explained, show)
+
+
+def _show_trace(path: Path, which: str, *, json: bool) -> None:
+    from planner.report.terminal.trace_table import trace_sentence, trace_table
+    from planner.spark import task_trace
+
+    trace = task_trace.read(path)
+    if json:
+        facts = {name: getattr(trace, name) for name in ("path", "system", "duration_s", "workers", "nodes")}
+        show_json({**facts, "stages": trace.stage_rows()})
+    elif which == "csv":
+        show_text(trace.stage_frame().to_csv(index=False).rstrip("\n"))
+    else:
+        show_rich(table(*trace_table(trace)))
+        show_rich(trace_sentence(trace))
+
+
+def _notes(logs: EventLogs) -> list[str]:
+    passed = logs.passed_over
+    return [f"Passed over: {passed[0].name} ({passed[0].reason}), {len(passed)} in all."] if passed else []
+
+
+def _show_table(application: Application, explained: Explanation, which: str) -> None:
+    from planner.report.terminal.spark_explanation import stage_rows, stage_table
+
+    if which == "csv":
+        import pandas as pd
+
+        show_text(pd.DataFrame(stage_rows(application, explained)).to_csv(index=False).rstrip("\n"))
+        return
+    if which == "stages":
+        show_rich(table(*stage_table(explained)))
+        return
+    rows = _executor_cells(application)
+    show_rich(table(list(rows[0]) if rows else ["no executor"], ([*row.values()] for row in rows)))
+
+
+def _executor_cells(application: Application) -> list[dict[str, str]]:
+    from dataclasses import asdict
+
+    return [{name: _cell(value) for name, value in asdict(executor).items()} for executor in application.executors]
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "unknown"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _document(logs: EventLogs, application: Application, explained: Explanation) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    from planner.report.terminal.spark_explanation import stage_rows
+
+    line, cluster = explained.timeline, application.cluster
+    return {
+        "app_id": application.app_id,
+        "attempt": application.attempt,
+        "name": application.name,
+        "spark_version": application.spark_version,
+        "files": list(application.files),
+        "ended": application.ended,
+        "duration_s": explained.duration_s,
+        "startup_s": line.startup_s,
+        "between_s": line.between_s,
+        "after_s": line.after_s,
+        "cluster": {**asdict(cluster), "unknown": list(cluster.unknown)},
+        "sums": asdict(application.sums),
+        "task_time_s": asdict(explained.time),
+        "changes": [asdict(change) for change in explained.changes],
+        "stages": stage_rows(application, explained),
+        "executors": [asdict(executor) for executor in application.executors],
+        "losses": [asdict(loss) for loss in application.losses],
+        "passed_over": [asdict(other) for other in logs.passed_over],
+    }

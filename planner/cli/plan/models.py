@@ -1,0 +1,25 @@
+"""`planner models`: the cost models there are."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from typer import Option
+
+from planner.cli.shell.console import show, show_json, table
+
+
+def models(*, json: Annotated[bool, Option("--json", help="Print as JSON.")] = False) -> None:
+    """List the cost models, what durability each buys and where its equations are from.
+
+    Example: planner models
+    """
+    from planner.config.model_files import model_names
+    from planner.cost_model.model_reader import load_model
+
+    shipped = [load_model(name) for name in model_names()]
+    if json:
+        show_json([{"name": m.name, "title": m.title, "durability": m.durability, "source": m.source} for m in shipped])
+        return
+    rows = [(model.name, model.title, model.durability, model.source) for model in shipped]
+    show(table(("model", "what it is", "durability", "source"), rows))

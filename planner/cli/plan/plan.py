@@ -1,0 +1,140 @@
+"""`plan`: which cluster to rent, how long, how much, and why."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from textwrap import fill
+from typing import TYPE_CHECKING, Annotated
+
+from typer import Option
+
+from planner.cli.plan.plan_output import forms_and_views, out_text, require_form, show_answer
+from planner.cli.plan.plan_questions import completed
+from planner.cli.plan.request_options import RequestOptions
+from planner.cli.plan.simulation import SimulationOptions, plan_json, show_simulation
+from planner.cli.shell.console import columns as width_of_screen
+from planner.cli.shell.console import show as show_rich
+from planner.cli.shell.console import show_sentences, show_text
+from planner.cli.shell.files import Force, require_new, write_whole
+
+if TYPE_CHECKING:
+    from planner.api.recommend import Recommendation
+
+
+def plan(
+    *,
+    asked: RequestOptions,
+    simulated: SimulationOptions,
+    from_log: Annotated[
+        Path | None, Option(help="Instead of --data: plan the Spark application of this event log.")
+    ] = None,
+    ran_on: Annotated[
+        list[str] | None,
+        Option(help="What the log's application ran on: 'm5.4xlarge x 4'; of several runs, 'APP=m5.4xlarge x 4'."),
+    ] = None,
+    app: Annotated[str | None, Option(help="Of several applications, this id, or the runs of this name.")] = None,
+    explain: Annotated[bool, Option("--explain", help="Say why, and print the sum with its numbers.")] = False,
+    rejected: Annotated[bool, Option("--rejected", help="List every type left out, and why.")] = False,
+    show: Annotated[
+        list[str] | None,
+        Option(
+            help="answer, table, wide, json, csv or markdown; beside it network (cost under three networks) or volumes"
+            " (rate against their number)."
+        ),
+    ] = None,
+    wide: Annotated[bool, Option("--wide", help="Show all: candidates, phases, frontier, notes.")] = False,
+    sort: Annotated[str | None, Option(help="Column that orders --show csv and markdown.")] = None,
+    columns: Annotated[list[str] | None, Option(help="Columns of --show csv and markdown: names, or all.")] = None,
+    json: Annotated[bool, Option("--json", help="Print the plan as one JSON object.")] = False,
+    out: Annotated[
+        Path | None, Option(help="Also write the plan as JSON to this file; FILE.csv has what --show csv shows.")
+    ] = None,
+    html: Annotated[Path | None, Option(help="Also write a page to this file; it opens without a network.")] = None,
+    force: Force = False,
+) -> None:
+    """Recommend the cluster to rent: which machine, how many, how long, how much, and why.
+
+    Example: plan --data 100TB --model daytona
+    """
+    from planner.planning.recommendation import require_best
+
+    require_new([out, html, simulated.timeline], force=force)
+    simulated.check(of_log=from_log is not None)
+    if from_log is not None:
+        from planner.cli.plan.plan_from_log import plan_from_log, refuse_forms
+
+        refuse_forms({"--show": show, "--wide": wide, "--explain": explain, "--sort": sort, "--columns": columns})
+        plan_from_log(
+            from_log, asked=asked, ran_on=ran_on, app=app, as_json=json, rejected=rejected, out=out, html=html
+        )
+        return
+    form, views = forms_and_views([*(show or []), *(["wide"] if wide else []), *(["json"] if json else [])])
+    require_form(out, form, html=html, of_tables=(sort, columns))
+    answered = _answered(completed(asked))
+    if out:
+        write_whole(out, out_text(answered, out, form, order=sort, only=columns) + "\n", option="--out")
+    if html:
+        _write_page(answered, html)
+    if form == "json":
+        show_text(plan_json(answered, simulated))
+    require_best(answered.plan)
+    if form != "json":
+        show_answer(answered, form, order=sort, only=columns)
+        _show_more(answered, views, explained=explain, rejected=rejected, simulated=simulated)
+
+
+def _write_page(answered: Recommendation, html: Path) -> None:
+    from planner.cli.shell.pages import plan_html
+
+    write_whole(html, plan_html(answered), option="--html")
+
+
+def _answered(asked: RequestOptions) -> Recommendation:
+    from datetime import date
+
+    from planner.api.recommend import answer, answer_with_profile
+    from planner.schemas.arguments import columns, require_no_columns
+
+    request = asked.request()
+    if asked.profile:
+        return answer_with_profile(request, asked.profile, columns(asked.option))
+    require_no_columns(asked.option)
+    return answer(request, today=date.today())
+
+
+def _show_more(
+    answered: Recommendation, views: list[str], *, explained: bool, rejected: bool, simulated: SimulationOptions
+) -> None:
+    """Show what was asked for beside the answer."""
+    if explained:
+        _explain(answered)
+    if "network" in views:
+        from planner.report.terminal.network_table import render_networks
+
+        show_rich(*render_networks(answered.network_rows()))
+    if "volumes" in views:
+        from planner.report.terminal.volume_table import render_volumes
+
+        show_rich(*render_volumes(answered.volume_counts()))
+    if rejected:
+        from planner.report.terminal.plan_table import render_rejected
+
+        show_rich(render_rejected(answered.plan.rejected))
+    show_simulation(answered, simulated)
+
+
+def _explain(answered: Recommendation) -> None:
+    from planner.cost_model.model_reader import load_model
+    from planner.planning.recommendation import require_best
+    from planner.report.terminal.explain import explain
+    from planner.report.terminal.reasons import reasons
+    from planner.schemas.plan import ALL_MODELS
+
+    plan = answered.plan
+    name = require_best(plan).model if plan.request.model == ALL_MODELS else plan.request.model
+    why = (
+        fill(f"* {reason}", min(width_of_screen(), 100), subsequent_indent="  ")
+        for reason in reasons(plan, answered.contrast())
+    )
+    show_text("\n".join(["\nWhy this cluster", *why]))
+    show_sentences("\nThe sum\n" + explain(plan, load_model(name)))

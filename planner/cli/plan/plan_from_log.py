@@ -1,0 +1,86 @@
+"""`plan --from-log`: the cheapest cluster for a Spark application that was logged."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any, Final
+
+from planner.cli.plan.request_options import RequestOptions
+from planner.cli.shell.console import columns, show_json, show_text
+from planner.cli.shell.files import write_whole
+from planner.errors import BadInputError, InfeasibleError
+
+_COUNTING: Final = {
+    "cloud", "catalog", "region", "instance", "exclude", "arch", "previous_generations", "max_vcpus", "nodes",
+    "max_nodes", "deadline", "sort_deadline", "confidence", "pricing", "discount", "own_price",
+}  # fmt: skip
+"""The options of `plan` that say something about a logged application, too."""
+
+
+def plan_from_log(
+    path: Path,
+    *,
+    asked: RequestOptions,
+    ran_on: list[str] | None,
+    app: str | None,
+    as_json: bool,
+    rejected: bool,
+    out: Path | None,
+    html: Path | None = None,
+) -> None:
+    """Show the plan for the application of an event log. Raises InfeasibleError when no cluster ends in time."""
+    from planner.report.terminal.spark_answer import answer_json, answer_lines, rejected_lines
+    from planner.spark import log as spark_log
+    from planner.spark.model.bounds import explain
+    from planner.spark.model.from_log import plan_application
+    from planner.spark.model.several_logs import latest_first
+    from planner.spark.task_trace.reading import looks_like_trace
+
+    if looks_like_trace(path):
+        raise BadInputError(
+            f"{path} tells when tasks ran, and nothing of bytes, processors and memory: no other cluster can be "
+            "foreseen from it; `planner explain-log` shows its tasks"
+        )
+    _refuse_others(asked)
+    request = replace(asked, data="1B").request()
+    application, *earlier = latest_first(spark_log.read(path).runs(app))
+    if not ran_on and not (asked.cloud or asked.catalog) and application.cluster.cloud:
+        request = replace(request, catalogs=(application.cluster.cloud,))
+    plan = plan_application(application, request, ran_on=ran_on, earlier=earlier)
+    explained = explain(application)
+    document: dict[str, Any] = answer_json(application, plan, explained)
+    if out:
+        write_whole(out, json.dumps(document, indent=2, allow_nan=False) + "\n", option="--out")
+    if html:
+        from planner.cli.shell.pages import spark_html
+
+        write_whole(html, spark_html(application, explained, plan), option="--html")
+    if as_json:
+        show_json(document)
+    else:
+        show_text("\n".join(answer_lines(application, plan, explained, width=min(columns(), 100))))
+        if rejected:
+            show_text("\n" + "\n".join(rejected_lines(plan)))
+    if plan.best is None:
+        raise InfeasibleError(f"no cluster is expected to end within {plan.deadline_s:.0f} s; the fastest is shown")
+
+
+def refuse_forms(given: Mapping[str, object]) -> None:
+    """Raise BadInputError for forms of an answer, by their options, that a logged application's does not have."""
+    if named := [option for option, value in given.items() if value]:
+        raise BadInputError(
+            f"{', '.join(named)}: not with --from-log, whose answer is text, --json or --html; leave it out"
+        )
+
+
+def _refuse_others(asked: RequestOptions) -> None:
+    others = [
+        f"--{item.name.replace('_', '-')}"
+        for item in fields(RequestOptions)
+        if item.name not in _COUNTING and getattr(asked, item.name) != item.default
+    ]
+    if others:
+        raise BadInputError(f"{', '.join(others)}: of a sort; --from-log plans a Spark application, give one of both")

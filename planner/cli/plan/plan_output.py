@@ -1,0 +1,150 @@
+"""How `plan` shows its answer: on one screen, as a table, in full, or for other programs."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any, Final
+
+from planner.cli.shell.console import columns, fits, show, show_text
+from planner.errors import BadInputError, PlannerError, nearest
+from planner.extras import optional
+from planner.schemas.asked_prices import names
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from planner.api.recommend import Recommendation
+    from planner.schemas.plan import Candidate
+
+FORMS: Final = ("answer", "table", "wide", "json", "csv", "markdown")
+"""Ways to show the whole answer, of which one counts; the views beside it are `VIEWS`."""
+
+VIEWS: Final = ("network", "volumes")
+
+PLAIN_COLUMNS: Final = (
+    "model", "cloud", "region", "instance_type", "nodes", "time_s.expected", "time_s.p95", "cost_usd.total",
+    "cost_usd.total_p95", "evidence",
+)  # fmt: skip
+"""What tables for other programs have unless others are asked for."""
+
+_FORM_OF: Final = {".csv": "csv", ".md": "markdown"}
+"""The forms in which files of these names are written."""
+
+WIDE_COLUMNS: Final = 120
+"""A terminal at least so wide has the table of candidates below the answer."""
+
+
+def forms_and_views(words: list[str] | None) -> tuple[str, list[str]]:
+    """Return the form and the views that `--show` names. Raises BadInputError for what there is not."""
+    wanted = names(words)
+    for word in wanted:
+        if word not in (*FORMS, *VIEWS):
+            offered = (*FORMS, *VIEWS)
+            raise BadInputError(f"--show {word}: use one of {', '.join(offered)}.{nearest(word, offered)}")
+    forms = [word for word in wanted if word in FORMS]
+    if len(forms) > 1:
+        raise BadInputError(f"--show {','.join(forms)}: these are whole answers, so give one of them")
+    return (forms[0] if forms else "answer"), [word for word in wanted if word in VIEWS]
+
+
+def require_form(out: Path | None, form: str, *, html: Path | None, of_tables: Sequence[object] = ()) -> None:
+    """Raise BadInputError for a file whose name says another form than that in which it will be written, and for
+    options `of_tables` where none is shown; PlannerError for a page where charts are not installed.
+    """
+    if any(of_tables) and form not in ("csv", "markdown"):
+        raise BadInputError("--sort and --columns are for --show csv and --show markdown: give one of these, too")
+    if out and out.suffix in (".htm", ".html"):
+        raise BadInputError(f"--out {out}: a plan is written as JSON; --html {out} writes a page")
+    if html:
+        optional("altair", extra="plots", purpose="--html")
+    if out and out.suffix in _FORM_OF and form != _FORM_OF[out.suffix]:
+        wanted = _FORM_OF[out.suffix]
+        raise BadInputError(f"--out {out}: a plan is written as JSON; add --show {wanted}, or name a .json file")
+
+
+def out_text(answered: Recommendation, out: Path, form: str, *, order: str | None, only: list[str] | None) -> str:
+    """Return what goes into a file: the table that is shown if the name is that of one, else the plan as JSON."""
+    if out.suffix in _FORM_OF and answered.best:
+        return frame_text(answered, form, order=order, only=only)
+    return answered.plan.to_json()
+
+
+def show_answer(
+    answered: Recommendation, form: str, *, order: str | None = None, only: list[str] | None = None
+) -> None:
+    """Show an answer that has a best cluster in one of the forms; `order` and `only` are of the columns of tables for
+    other programs.
+    """
+    plan = answered.plan
+    if form in ("csv", "markdown"):
+        show_text(frame_text(answered, form, order=order, only=only))
+    elif form == "wide":
+        from planner.report.terminal.plan_table import render_plan
+
+        show(render_plan(plan), give_way=("disks data:interm.", "equation", "storage", "sort $"))
+    elif form == "table":
+        _show_candidates(answered)
+    else:
+        _show_short(answered)
+        if sys.stdout.isatty() and columns() >= WIDE_COLUMNS:
+            show_text("")
+            _show_candidates(answered)
+
+
+def _show_candidates(answered: Recommendation) -> None:
+    """Show as many columns of the candidates as there is room for."""
+    from planner.report.terminal.plan_table import brief_candidates_table, candidates_table
+
+    plan = answered.plan
+    tables = (candidates_table(plan), brief_candidates_table(plan), brief_candidates_table(plan, evidence=False))
+    show(next((table for table in tables if fits(table, columns())), tables[-1]))
+
+
+def _show_short(answered: Recommendation) -> None:
+    from planner.report.terminal.short_answer import short_answer
+
+    plan = answered.plan
+    before = _before(answered) if plan.request.scale else None
+    show_text("\n".join(short_answer(plan, width=min(columns(), 100), before=before)))
+    if len({candidate.model for candidate in plan.candidates}) > 1:
+        from planner.report.terminal.plan_table import models_tables
+
+        show(*models_tables(plan))
+
+
+def _before(answered: Recommendation) -> Candidate | None:
+    """Return the best cluster without the what-ifs; None where a kept plan's catalog is no longer there."""
+    try:
+        return answered.without_what_ifs().best
+    except PlannerError:
+        return None
+
+
+def frame_text(answered: Recommendation, form: str, *, order: str | None, only: list[str] | None) -> str:
+    """Return the candidates as CSV or Markdown: in ten plain columns, in those asked for, or in all.
+
+    Raises BadInputError for columns that there are not.
+    """
+    frame = answered.to_frame(wide=True)
+    wanted = names(only) or list(PLAIN_COLUMNS)
+    for name in [*wanted, *([order] if order else [])]:
+        if name not in (*frame.columns, "all"):
+            holding = [column for column in frame.columns if name in column][:3]
+            near = f" Did you mean {' or '.join(holding)}?" if holding else nearest(name, list(frame))
+            near = near or f" There are {', '.join(PLAIN_COLUMNS)}, and more:"
+            raise BadInputError(f"no column {name}.{near} --columns all shows all {len(frame.columns)}")
+    frame = frame.sort_values(order, kind="stable") if order else frame
+    frame = (frame if "all" in wanted else frame[wanted]).map(_plain)
+    return str(frame.to_csv(index=False, float_format="%.7g").rstrip("\n")) if form == "csv" else _markdown(frame)
+
+
+def _plain(cell: Any) -> Any:
+    """Return a cell as other programs read it: what is nested as JSON."""
+    return json.dumps(cell) if isinstance(cell, list | tuple | dict) else cell
+
+
+def _markdown(frame: Any) -> str:
+    rows = [list(frame.columns), ["---"] * len(frame.columns), *frame.astype(str).to_numpy().tolist()]
+    return "\n".join(f"| {' | '.join(str(cell).replace('|', '/') for cell in row)} |" for row in rows)

@@ -1,0 +1,97 @@
+"""`planner report`: a run or a plan that was kept as JSON, for people to read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from typer import Argument, Option
+
+from planner.cli.shell.console import show, show_text
+from planner.cli.shell.files import Force, require_new, write_whole
+from planner.errors import BadInputError
+
+if TYPE_CHECKING:
+    from planner.schemas.plan import Plan
+    from planner.schemas.run_report import RunReport
+    from planner.simulation.result import Simulation
+
+
+def report(
+    file: Annotated[Path, Argument(help="What `planner run --out` or `plan --out` wrote.")],
+    *,
+    html: Annotated[Path | None, Option(help="Write a page to this file; it opens without a network.")] = None,
+    wide: Annotated[bool, Option("--wide", help="Of a plan: all candidates, phases, frontier, notes.")] = False,
+    force: Force = False,
+    json: Annotated[bool, Option("--json", help="Print it as one JSON object, checked.")] = False,
+) -> None:
+    """Show a kept run or plan again: in the terminal, or as one self-contained HTML page.
+
+    Example: planner report run.json --html run.html
+    """
+    require_new([html], force=force)
+    stored, simulation = _read(file)
+    if html:
+        write_whole(html, _page(stored), option="--html")
+    if json:
+        show_text(_json(stored, simulation))
+    elif not html:
+        _show(stored, simulation, wide=wide)
+
+
+def _read(path: Path) -> tuple[RunReport | Plan, Simulation | None]:
+    from planner.schemas.plan import Plan
+    from planner.schemas.run_report import RunReport
+
+    try:
+        text = path.read_text(encoding="utf-8")
+        if '"steps_s"' in text:
+            return RunReport.from_json(text), None
+        return Plan.from_json(text), _simulation(text)
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInputError(f"{path} cannot be read as a report: {error}") from error
+    except BadInputError as error:
+        raise BadInputError(
+            f"{path}: {error}; write reports with `planner run --out FILE` or `plan --out FILE`"
+        ) from error
+
+
+def _json(stored: RunReport | Plan, simulation: Simulation | None) -> str:
+    from planner.cli.plan.simulation import both_json
+    from planner.schemas.plan import Plan
+
+    return both_json(stored, simulation) if simulation and isinstance(stored, Plan) else stored.to_json()
+
+
+def _simulation(text: str) -> Simulation | None:
+    if '"simulation"' not in text:
+        return None
+    from planner.simulation.result import Simulation
+
+    return Simulation.beside_plan(text)
+
+
+def _page(stored: RunReport | Plan) -> str:
+    from planner.api.recommend import Recommendation
+    from planner.cli.shell.pages import plan_html, run_html
+    from planner.schemas.run_report import RunReport
+
+    return run_html(stored) if isinstance(stored, RunReport) else plan_html(Recommendation(stored))
+
+
+def _show(stored: RunReport | Plan, simulation: Simulation | None, *, wide: bool) -> None:
+    from planner.api.recommend import Recommendation
+    from planner.cli.plan.plan_output import show_answer
+    from planner.planning.recommendation import require_best
+    from planner.report.terminal.run_table import render_run
+    from planner.schemas.run_report import RunReport
+
+    if isinstance(stored, RunReport):
+        show(render_run(stored))
+        return
+    require_best(stored)
+    show_answer(Recommendation(stored), "wide" if wide else "answer")
+    if simulation is not None:
+        from planner.report.terminal.simulation_table import render_simulation
+
+        show(*render_simulation(simulation))

@@ -1,0 +1,129 @@
+"""`planner scale`: few large nodes or many small ones?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Annotated, Any
+
+from typer import Argument, Option
+
+from planner.cli.plan.request_options import Catalogs, Clouds, Data, MaxNodes, Model, Regions, RequestOptions
+from planner.cli.shell.console import show, show_json, show_sentences, table
+from planner.cli.shell.progress import stepped
+from planner.errors import BadInputError, nearest
+from planner.schemas.asked_prices import names
+from planner.schemas.plan import Request
+from planner.units import format_duration, format_usd
+
+if TYPE_CHECKING:
+    from planner.catalog import Catalog
+    from planner.planning.catalog_questions.scale_up_or_out import Scaling, Size
+    from planner.schemas.plan import Candidate, Plan
+
+
+def scale(
+    family: Annotated[str, Argument(help="Family of instance types, such as i4i, or a list of types and patterns.")],
+    *,
+    data: Data = None,
+    model: Model = Request.model,
+    cloud: Clouds = None,
+    catalog: Catalogs = None,
+    region: Regions = None,
+    max_nodes: MaxNodes = Request.max_nodes,
+    json: Annotated[bool, Option("--json", help="Print as JSON.")] = False,
+) -> None:
+    """Compare few large and many small nodes of one family, with as many processors in all, and a single node.
+
+    A list compares any shapes: i4i.4xlarge,m7gd.*,i7ie.
+
+    Example: planner scale i4i --data 20TB --model indy
+    """
+    from planner.api.recommend import answer
+    from planner.catalog import load_catalog
+    from planner.planning.catalog_questions.scale_up_or_out import plans_of
+    from planner.planning.catalog_questions.scale_up_or_out import scale as compare
+
+    asked = RequestOptions(data=data, model=model, cloud=cloud, catalog=catalog, region=region, max_nodes=max_nodes)
+    request = asked.request()
+    vcpus = sizes_of([load_catalog(name) for name in request.catalogs], family)
+    with stepped(plans_of(len(vcpus))) as on_step:
+
+        def plan_of(narrowed: Request) -> Plan:
+            on_step(narrowed.instances[0] if len(narrowed.instances) == 1 else family)
+            return answer(narrowed).plan
+
+        scaling = compare(request, vcpus=vcpus, plan_of=plan_of)
+    if json:
+        show_json(_as_json(scaling))
+        return
+    show(_table(scaling), give_way=("one node", "vCPUs"))
+    show_sentences(scaling.verdict)
+
+
+def sizes_of(catalogs: Sequence[Catalog], shapes: str) -> dict[str, float]:
+    """Return the virtual CPUs of the types of a family, or of a list of families, types and patterns.
+
+    Of a family, types with disks added are configurations, not sizes. Raises BadInputError for what names no type.
+    """
+    rows = [
+        row
+        for types in (catalog.instances for catalog in catalogs)
+        for row in zip(types.instance_type.tolist(), types.family.tolist(), types.vcpu.tolist(), strict=True)
+        if not math.isnan(row[2])
+    ]
+    vcpus: dict[str, float] = {}
+    for shape in names([shapes]):
+        of_shape = {
+            name: vcpu
+            for name, family, vcpu in rows
+            if (family == shape and "+" not in name) or fnmatchcase(name, shape)
+        }
+        if not of_shape:
+            where = ", ".join(catalog.name for catalog in catalogs)
+            words = sorted({family for _, family, _ in rows} | {name for name, *_ in rows})
+            raise BadInputError(f"unknown family or type {shape!r} in {where}.{nearest(shape, words)}")
+        vcpus |= of_shape
+    return vcpus
+
+
+def _table(scaling: Scaling) -> Any:
+    title = f"Clusters of {scaling.vcpus:,.0f} vCPUs, each type's own best, and a single node"
+    columns = ("instance type", "vCPUs", "nodes", "time", "total", "bottlenecks", "own best", "one node")
+    rows = [
+        (size.instance_type, f"{size.vcpu:g}", *_equal(size), _short(size, "best"), _short(size, "single"))
+        for size in scaling.sizes
+    ]
+    return table(columns, rows, title=title, title_justify="left")
+
+
+def _equal(size: Size) -> list[str]:
+    if size.equal is None:
+        return ["-", "-", "-", size.reasons["equal"]]
+    slow = " then ".join(phase.bottleneck.replace("_", " ") for phase in size.equal.phases)
+    return [
+        str(size.equal.nodes),
+        format_duration(size.equal.time_s.expected),
+        format_usd(size.equal.cost_usd.total),
+        slow,
+    ]
+
+
+def _short(size: Size, shape: str) -> str:
+    cluster: Candidate | None = getattr(size, shape)
+    if cluster is None:
+        return size.reasons[shape]
+    time, total = format_duration(cluster.time_s.expected), format_usd(cluster.cost_usd.total)
+    return f"{time}, {total}" if shape == "single" else f"{cluster.nodes} nodes: {time}, {total}"
+
+
+def _as_json(scaling: Scaling) -> dict[str, Any]:
+    from planner.schemas.json_values import to_jsonable
+
+    def of(size: Size) -> dict[str, Any]:
+        shapes = ("equal", "best", "single")
+        clusters = {shape: None if (c := getattr(size, shape)) is None else to_jsonable(c) for shape in shapes}
+        return {"instance_type": size.instance_type, "vcpu": size.vcpu, **clusters, "reasons": dict(size.reasons)}
+
+    return {"vcpus": scaling.vcpus, "verdict": scaling.verdict, "sizes": [of(size) for size in scaling.sizes]}

@@ -1,0 +1,1 @@
+"""Commands that rent, run and emulate clusters."""

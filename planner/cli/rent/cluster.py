@@ -1,0 +1,244 @@
+"""`planner cluster up|status|down|sweep|wheelhouse`: machines rented for a plan, and never one left behind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from typer import Argument, Option
+
+from planner.cli.plan.request_options import Data, Instances, Model, Nodes
+from planner.cli.rent import renting
+from planner.cli.rent.emulate import emulate_sweep
+from planner.cli.rent.rental_options import rental_options
+from planner.cli.shell.console import show_json, show_sentences, show_text, talk
+from planner.cli.shell.interrupts import orderly_end
+from planner.errors import BadInputError, LeftBehindError, ProviderRefusedError
+from planner.schemas.plan import Request
+
+if TYPE_CHECKING:
+    from planner.clouds.order import Order
+    from planner.clouds.protocol import Place
+    from planner.clusters.provisioning.cluster_lifecycle import ProviderSession
+
+_JSON = Annotated[bool, Option("--json", help="Print as one JSON object.")]
+
+
+def cluster_up(
+    plan: Annotated[Path | None, Argument(help="A plan that `plan --json` wrote; else --data.")] = None,
+    *,
+    data: Data = None,
+    model: Model = Request.model,
+    cloud: Annotated[str, Option(help="Where to rent: aws, gcp, azure.")] = "aws",
+    region: renting.Regions = None,
+    instance: Instances = None,
+    nodes: Nodes = None,
+    max_cost: renting.MaxCost = None,
+    max_hours: renting.MaxHours = None,
+    ssh_from: renting.SshFrom = None,
+    image: renting.Image = None,
+    staging: Annotated[bool, Option("--staging", help="Let the nodes reach the cloud's object store.")] = False,
+    node_identity: renting.NodeIdentity = None,
+    pricing: renting.Pricing = "on-demand",
+    subnet: renting.Subnet = None,
+    no_public_address: renting.NoPublicAddress = False,
+    jump: renting.Jump = None,
+    reservation: renting.Reservation = None,
+    dry_run: renting.DryRun = False,
+    verbose: renting.Verbose = False,
+    yes: renting.Yes = False,
+    json: _JSON = False,
+) -> None:
+    """Rent the cluster of a plan: look, ask, then launch all of it in one placement group, or nothing.
+
+    It has no spares: those of a plan are sent away when a run has screened its machines, which nobody does here.
+    When there is no room, the next zone is tried, then the next region allowed, then the plan's next choice. Ends with
+    exit code 4 when the cloud refuses, 7 when something could not be taken down again.
+
+    Example: planner cluster up --data 1TB --model indy --instance i4i.4xlarge --max-cost 50
+    """
+    rental = rental_options(locals(), staging=staging)
+    made = renting.plan_of(plan, rental, data=data, model=model, instances=instance, nodes=nodes)
+    order = renting.ordered(made, rental, is_dry_run=dry_run, screened=False)
+    session = renting.session_on(cloud)
+    if dry_run:
+        renting.show_dry_run(order, rental, session.provider, verbose=verbose, json=json)
+        return
+    order, places = renting.agreed(order, session.provider, rental.limits, yes=yes)
+    with orderly_end():
+        _raise(order, places, session, json=json)
+
+
+def _raise(order: Order, places: Sequence[Place], session: ProviderSession, *, json: bool) -> None:
+    from dataclasses import asdict
+
+    from planner.clusters.provisioning.cluster_lifecycle import begin, up
+    from planner.report.terminal.cluster_table import cluster_text
+
+    keyed, directory = begin(order)
+    with directory.held():
+        cluster = up(keyed, places, directory, session)
+    if json:
+        nodes = [asdict(node) | {"launched_at": str(node.launched_at or "")} for node in cluster.nodes]
+        place = {"region": cluster.place.region, "zone": cluster.place.zone, "choice": asdict(cluster.place.choice)}
+        show_json({"run": order.run, "place": place, "nodes": nodes, "key": str(directory.key)})
+    else:
+        show_text(cluster_text(cluster, order=order, key=str(directory.key)))
+
+
+def cluster_status(
+    run: Annotated[str | None, Argument(help="A run, to ask its cloud; else all that this machine knows.")] = None,
+    *,
+    json: _JSON = False,
+) -> None:
+    """Say what runs, what it has cost so far, and when it ends by itself.
+
+    Example: planner cluster status
+    """
+    from planner.clusters.provisioning.run_directory import RunDirectory, known_runs
+
+    statuses = []
+    for name in [run] if run else known_runs():
+        try:
+            statuses.append(_status(RunDirectory.open(name), asking=run is not None))
+        except BadInputError as error:
+            if run:
+                raise
+            talk(f"run {name} left out: {error.message}")  # the others may cost money
+    if json:
+        show_json(statuses)
+        return
+    if not statuses:
+        show_sentences("No runs: this machine knows of no rented cluster. `planner cluster sweep` looks for lost ones.")
+    for status in statuses:
+        show_sentences(
+            f"{status['run']}  {status['cloud']}  {status['state']:<8}  ${status['cost_usd']:.2f} for "
+            f"{status['node_hours']:.2f} node-hours, ends by itself {status['expires_at']}"
+        )
+        for line in status.get("resources", ()):
+            show_text(f"  {line}")
+
+
+def _status(directory: Any, *, asking: bool) -> dict[str, Any]:
+    from planner.clusters.provisioning.cost_to_date import bill_of
+
+    order, events = directory.order(), directory.events()
+    bill = bill_of(events, now=datetime.now(UTC))
+    state = next((e.what for e in reversed(events) if e.what in ("down", "up", "intent")), "planned")
+    status: dict[str, Any] = {
+        "run": order.run,
+        "cloud": order.cloud,
+        "state": {"intent": "starting"}.get(state, state),
+        "node_hours": bill.node_hours,
+        "cost_usd": bill.usd,
+        "machines": bill.running,
+        "expires_at": order.expires_at.isoformat(),
+    }
+    if asking:
+        provider = renting.session_on(order.cloud).provider
+        kinds = [resource_kind for stage in provider.stages for resource_kind in stage]
+        resources = [r for region in directory.regions() for r in provider.find(kinds, region=region, run=order.run)]
+        status |= {"resources": [resource.text for resource in resources]}
+    return status
+
+
+def cluster_down(
+    run: Annotated[str, Argument(help="The run to take down; `planner cluster status` lists them.")],
+    *,
+    json: _JSON = False,
+) -> None:
+    """Take down all that a run has in the cloud, wait, look again, and end with 7 naming what is left, if anything is.
+
+    Example: planner cluster down r20261121-1430-x7k2mq
+    """
+    from planner.clusters.provisioning.cluster_lifecycle import down
+    from planner.clusters.provisioning.run_directory import RunDirectory
+
+    directory = RunDirectory.open(run)
+    with directory.held(), orderly_end():
+        removed = _uninterrupted(lambda: down(directory, renting.session_on(directory.order().cloud)))
+    if json:
+        show_json({"run": run, "removed": removed, "left": []})
+    else:
+        show_text(f"run {run}: {removed} resources removed, none left")
+
+
+def cluster_sweep(
+    *,
+    cloud: Annotated[str, Option(help="aws, gcp, azure; or `emulated`, as `planner emulate sweep`.")] = "aws",
+    region: Annotated[list[str] | None, Option(help="Only these regions.", show_default="all of the account")] = None,
+    all_runs: Annotated[bool, Option("--all", help="Also what has not expired yet.")] = False,
+    anyone: Annotated[bool, Option("--anyone", help="Also what others began.")] = False,
+    yes: renting.Yes = False,
+    json: _JSON = False,
+) -> None:
+    """Find clusters by their tags alone, whoever lost track of them, and take down those that have expired.
+
+    Example: planner cluster sweep --cloud aws
+    """
+    if cloud == "emulated":
+        emulate_sweep(json=json)
+        return
+    from planner.clusters.provisioning.cluster_lifecycle import expired, remove_swept, sweep
+    from planner.clusters.provisioning.order_from_plan import owner
+
+    session = renting.session_on(cloud)
+    me = owner()
+    found_runs = sweep(
+        session,
+        regions=region or session.provider.regions(),
+        wanted=lambda resources: (
+            (all_runs or expired(resources)) and (anyone or any(resource.owner == me for resource in resources))
+        ),
+    )
+    if found_runs.runs:
+        listed = "\n".join(f"run {run}: {len(resources)} resources" for run, resources in found_runs.runs.items())
+        renting.confirm(f"{listed}\nto be taken down", yes=yes)
+    removed, left = {}, []
+    with orderly_end():
+        for run, resources in found_runs.runs.items():
+            try:
+                removed[run] = remove_swept(run, resources, session)
+            except LeftBehindError as error:
+                left += [error.message, *error.details]
+    if json:
+        show_json({"removed": removed, "left": left, "unseen": found_runs.unseen})
+    else:
+        show_text(f"{len(removed)} runs taken down, {sum(removed.values())} resources")
+    if left:
+        raise LeftBehindError("the sweep could not remove everything", left)
+    if found_runs.unseen:
+        reasons = [f"{name}: {why}" for name, why in found_runs.unseen.items()]
+        raise ProviderRefusedError("could not look into these regions; --region leaves them out", reasons)
+
+
+def cluster_wheelhouse(
+    directory: Annotated[Path, Argument(help="Where the wheels go; made if need be.")], *, json: _JSON = False
+) -> None:
+    """Collect what bare machines need to run the planner, for machines with this one's Python and processor.
+
+    `planner run --cloud` does this by itself where they agree; elsewhere give it the directory with --wheelhouse.
+
+    Example: planner cluster wheelhouse wheels
+    """
+    import platform
+
+    from planner.clusters.remote.wheelhouse import make_wheels
+
+    python = ".".join(platform.python_version_tuple()[:2])
+    make_wheels(directory, python=python, architecture=platform.machine())
+    wheels = sorted(path.name for path in directory.glob("*.whl"))
+    if json:
+        show_json({"directory": str(directory), "python": python, "wheels": wheels})
+    else:
+        show_text(f"{directory}: {len(wheels)} wheels for Python {python} on Linux {platform.machine()}")
+
+
+def _uninterrupted(work: Any) -> Any:
+    """Do what must not be given up halfway; an interrupt says what is still to be done."""
+    try:
+        return work()
+    except KeyboardInterrupt as interrupt:
+        raise LeftBehindError("interrupted while taking down; repeat `planner cluster down`") from interrupt

@@ -1,0 +1,100 @@
+"""`planner cluster attach|wait|logs`: a run that goes on by itself, found again."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from typer import Argument, Option
+
+from planner.cli.plan.shown_report import show_checked_report
+from planner.cli.rent import renting
+from planner.cli.rent.run_rented import remember_run, wheels
+from planner.cli.shell.cluster_progress import shown_events
+from planner.cli.shell.console import show_text
+
+if TYPE_CHECKING:
+    from planner.clusters.provisioning.run_directory import RunDirectory
+    from planner.clusters.runs.cloud_task import CloudRun
+
+_Run = Annotated[str, Argument(help="The run; `planner cluster status` lists them.")]
+
+
+def cluster_attach(
+    run: _Run,
+    *,
+    wheelhouse: Annotated[
+        Path | None, Option(help="Wheels for the machines, if the run has not come as far as its sort.")
+    ] = None,
+    json: Annotated[bool, Option("--json", help="Print the report as one JSON object.")] = False,
+) -> None:
+    """Follow a run to its end, print its report and take its machines down, as the command that began it would have.
+
+    Ctrl-C leaves it. Ends with exit code 5 when the sorted data is not the data that went in.
+
+    Example: planner cluster attach r20261121-1430-x7k2mq
+    """
+    from planner.clusters.provisioning.run_directory import RunDirectory
+    from planner.clusters.runs.cloud import attach
+
+    directory = RunDirectory.open(run)
+    session = renting.session_on(directory.order().cloud)
+    with ExitStack() as stack:
+        stack.enter_context(directory.held())
+        report = attach(directory, session, run=_again(directory, wheelhouse, stack), listening=shown_events)
+    remember_run(directory)
+    show_checked_report(report, run=run, json=json)
+
+
+def cluster_wait(run: _Run) -> None:
+    """Return when a run's sort is done, and do nothing else: its machines stay.
+
+    Example: planner cluster wait r20261121-1430-x7k2mq
+    """
+    from planner.clusters.provisioning.run_directory import RunDirectory
+    from planner.clusters.runs.cloud import job_of
+
+    directory = RunDirectory.open(run)
+    with job_of(directory, renting.session_on(directory.order().cloud)) as job:
+        job.result(lambda _: None)
+    show_text(f"run {run}: done; planner cluster attach {run} has the report and takes the machines down")
+
+
+def cluster_logs(run: _Run) -> None:
+    """Print what a run's sort has reported so far, one JSON object a line, and what its driver said besides.
+
+    Example: planner cluster logs r20261121-1430-x7k2mq
+    """
+    from planner.clusters.provisioning.run_directory import RunDirectory
+    from planner.clusters.runs.cloud import job_of
+    from planner.clusters.runs.rented_run import LOG
+
+    directory = RunDirectory.open(run)
+    stored = directory.path / LOG
+    if stored.exists():
+        show_text(stored.read_text(encoding="utf-8").rstrip())
+        return
+    with job_of(directory, renting.session_on(directory.order().cloud)) as job:
+        show_text(job.log().rstrip())
+
+
+def _again(directory: RunDirectory, wheelhouse: Path | None, stack: ExitStack) -> Callable[[], CloudRun]:
+    """Return what makes a run whose sort has not begun once more; its software is there until the stack ends."""
+
+    def made() -> CloudRun:
+        from planner.clusters.runs.cloud_task import CloudRun, kept_task
+        from planner.clusters.runs.store_credentials import access_to
+
+        order, task = directory.order(), kept_task(directory)
+        uris = [uri for uri in (task.plan.request.input, task.plan.request.output) if uri]
+        access = access_to(
+            uris, cloud=order.cloud, identity=order.node_identity, is_lent=task.is_lent, environ=os.environ
+        )
+        is_table = task.source is not None and "table" in task.source["layout"]
+        packed = stack.enter_context(wheels(wheelhouse, is_table=is_table))
+        return CloudRun(task=task, wheelhouse=packed, store=access.environment)
+
+    return made

@@ -1,0 +1,79 @@
+"""`planner cluster smoke`: does this cloud answer as renting expects, for less than a dollar?"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+from typer import Option
+
+from planner.cli.rent import renting
+from planner.cli.rent.rental_options import check_site
+from planner.cli.shell.console import show_json, show_text, talk
+from planner.cli.shell.files import Force, require_new, write_whole
+from planner.cli.shell.interrupts import orderly_end
+from planner.errors import ProviderRefusedError
+
+
+def cluster_smoke(
+    *,
+    cloud: Annotated[str, Option(help="Where: aws, gcp, azure.")] = "aws",
+    region: Annotated[str | None, Option(help="In which region.", show_default="the catalog's first")] = None,
+    instance: Annotated[str | None, Option(help="Machine type.", show_default="the cheapest with local disks")] = None,
+    ssh_from: renting.SshFrom = None,
+    subnet: renting.Subnet = None,
+    no_public_address: renting.NoPublicAddress = False,
+    image: renting.Image = None,
+    out: Annotated[Path, Option(help="Where the transcript goes.")] = Path("smoke.jsonl"),
+    force: Force = False,
+    yes: renting.Yes = False,
+    json: Annotated[bool, Option("--json", help="Print as one JSON object.")] = False,
+) -> None:
+    """Rent two small machines for 15 minutes at most and make every kind of request that renting makes.
+
+    A transcript has all requests and answers, without accounts, people, keys and addresses, for a bug report. Ends with
+    exit code 4 when the cloud refuses something, 7 when something could not be taken down again.
+
+    Example: planner cluster smoke --cloud aws
+    """
+    from planner.clouds.calls.transcript import noted, transcript_lines
+    from planner.clusters.provisioning.order_from_plan import Limits, order_of, own_network, user_name
+    from planner.clusters.provisioning.run_directory import new_run_id
+    from planner.clusters.provisioning.smoke import MINUTES, MOST_USD, Smoke, small_choice
+
+    require_new([out], force=force)
+    check_site(subnet, ssh_from=ssh_from, is_private=no_public_address)
+    now, limits = datetime.now(UTC), Limits(cost_usd=MOST_USD, hours=MINUTES / 60)
+    choice = small_choice(cloud, region=region, instance=instance)
+    order = order_of(
+        [choice],
+        run=new_run_id(now),
+        cloud=cloud,
+        ssh_from=ssh_from or own_network(),
+        limits=limits,
+        now=now,
+        image=image,
+        staging=True,
+        subnet=subnet or "",
+        is_private=no_public_address,
+    )
+    session = renting.session_on(cloud)
+    smoke = Smoke(session=replace(session, say=talk), steps=[])
+    with noted() as exchanges:
+        try:
+            order, places = renting.agreed(order, session.provider, limits, yes=yes)
+            with orderly_end():
+                smoke.run(order, places)
+        finally:
+            private = {user_name(): "person", order.owner: "person"} | ({subnet: "subnet"} if subnet else {})
+            write_whole(out, "".join(transcript_lines(exchanges, private)), option="--out")
+            talk(f"transcript: {out}, {len(exchanges)} requests; look it through before you send it")
+    if json:
+        show_json({"steps": [asdict(step) for step in smoke.steps], "transcript": str(out)})
+    else:
+        well = sum(step.ok for step in smoke.steps)
+        show_text(f"{well} of {len(smoke.steps)} steps went well on {cloud}")
+    if failed := [f"{step.name}: {step.text}" for step in smoke.steps if not step.ok]:
+        raise ProviderRefusedError("the cloud does not answer as expected", failed)

@@ -1,0 +1,152 @@
+"""The options of `planner run`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Annotated, Final
+
+from typer import Option
+
+from planner.cli.plan.request_options import Data, Instances, Nodes, OneModel
+from planner.cli.rent import emulation, renting
+from planner.cli.shell.files import Force
+from planner.cli.sort.data_options import Threads
+from planner.errors import BadInputError
+from planner.schemas.plan import Request
+from planner.units import parse_size
+
+EMULATED: Final = "emulated"
+"""The `cloud` of emulated nodes."""
+_EMULATED_ONLY: Final = ("rate", "distribution", "rate_factor", "bucket", "burst_rate", "redraw", "seed")
+_RENTED_ONLY: Final = (
+    "node_identity", "lend_credentials", "region", "instance", "max_cost", "max_hours", "ssh_from", "image",
+    "wheelhouse", "keep", "detach", "dry_run", "pricing", "subnet", "no_public_address", "jump", "reservation",
+)  # fmt: skip
+_OF_A_CLUSTER: Final = ("nodes", "skew", "input", "output")
+_OF_MACHINES_THERE: Final = ("lend_credentials", "wheelhouse", "detach", "skew", "input", "output")
+"""Of those that say something about rented machines, or a cluster: what goes with machines that are there."""
+
+
+PANELS: Final = {
+    heading: tuple(options.split())
+    for heading, options in {
+        "What to sort": "data model input format key separator no_header zero_terminated unique output skew",
+        "Where": "cloud on region instance nodes pricing directory memory threads",
+        "Limits, and before it rents": "max_cost max_hours dry_run verbose yes",
+        "Rented machines": "keep detach ssh_from subnet no_public_address jump reservation node_identity"
+        " lend_credentials image wheelhouse screen_seconds screen_size",
+        "Emulated nodes": "rate distribution rate_factor bucket burst_rate redraw seed",
+        "Report": "out json force profile",
+    }.items()
+}
+"""The options under the headings of the help, in its order."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """What to run, where, and what to do with the report; each field is an option."""
+
+    data: Data = None
+    model: OneModel = Request.model
+    directory: Annotated[Path, Option("--dir", help="The disk to work on; everything written there is removed.")] = (
+        Path()
+    )
+    memory: Annotated[str | None, Option(help="Memory for the sort: 2GB. Four fifths of what is free otherwise.")] = (
+        None
+    )
+    threads: Threads = None
+    cloud: Annotated[
+        str | None, Option(help="Where: `aws` rents machines, `emulated` nodes; this machine as it is otherwise.")
+    ] = None
+    on: Annotated[
+        str | None, Option(help="Run whose machines are there and stay: sort on them, as `planner cluster run` does.")
+    ] = None
+    nodes: Nodes = None
+    rate: emulation.Rate = None
+    distribution: emulation.Distribution = None
+    rate_factor: emulation.RateFactor = 1.0
+    bucket: emulation.BucketSize = None
+    burst_rate: emulation.BurstRate = None
+    redraw: emulation.Redraw = None
+    seed: emulation.Seed = None
+    input: Annotated[
+        str | None,
+        Option(
+            help="What to sort: s3://bucket/path; for emulated nodes also a file, a directory or a manifest here.",
+            show_default="generated on the nodes",
+        ),
+    ] = None
+    output: Annotated[
+        str | None,
+        Option(
+            help="Where it goes: s3://bucket/path; for emulated nodes also an empty directory here.",
+            show_default="stays on the nodes",
+        ),
+    ] = None
+    node_identity: renting.NodeIdentity = None
+    lend_credentials: Annotated[
+        bool,
+        Option("--lend-credentials", help="Hand the machines this environment's keys to the object store, by SSH."),
+    ] = False
+    skew: Annotated[bool, Option("--skew", help="Generate skewed keys; on a cluster.")] = False
+    region: renting.Regions = None
+    instance: Instances = None
+    pricing: renting.Pricing = "on-demand"
+    max_cost: renting.MaxCost = None
+    max_hours: renting.MaxHours = None
+    ssh_from: renting.SshFrom = None
+    subnet: renting.Subnet = None
+    no_public_address: renting.NoPublicAddress = False
+    jump: renting.Jump = None
+    reservation: renting.Reservation = None
+    image: renting.Image = None
+    wheelhouse: renting.Wheelhouse = None
+    screen_seconds: Annotated[str, Option(help="Length of each measurement of rented machines.")] = "5s"
+    screen_size: Annotated[str | None, Option(help="File on each disk for it; as DiskBench chooses otherwise.")] = None
+    keep: Annotated[bool, Option("--keep", help="Leave the rented machines there in the end.")] = False
+    detach: Annotated[
+        bool, Option("--detach", help="Return as soon as the sort has begun; `planner cluster attach` has its result.")
+    ] = False
+    dry_run: renting.DryRun = False
+    verbose: renting.Verbose = False
+    yes: renting.Yes = False
+    profile: Annotated[str | None, Option(help="Calibrated profile to learn from this run; begun if new.")] = None
+    json: Annotated[bool, Option("--json", help="Print the report as one JSON object.")] = False
+    out: Annotated[
+        Path | None, Option(help="Also write the report as JSON to this file; `planner report` reads it.")
+    ] = None
+    force: Force = False
+
+    def require_its_place(self) -> None:
+        """Raise BadInputError for options that say nothing about where this run is: they would be ignored."""
+        if self.on is not None:
+            self._require_others_machines()
+            return
+        where = "this machine" if self.cloud is None else self.cloud
+        elsewhere: list[tuple[str, tuple[str, ...]]] = []
+        if self.cloud != EMULATED:
+            elsewhere.append(("--cloud emulated", _EMULATED_ONLY))
+        if self.cloud in (None, EMULATED):
+            elsewhere.append(("--cloud aws, gcp or azure", _RENTED_ONLY))
+        if self.cloud is None:
+            elsewhere.append(("--cloud", _OF_A_CLUSTER))
+        defaults = {field.name: field.default for field in fields(self)}
+        for needed, names in elsewhere:
+            for name in names:
+                if getattr(self, name) != defaults[name]:
+                    option = name.replace("_", "-")
+                    raise BadInputError(f"--{option} says nothing about {where}: add {needed}, or leave it out")
+
+    def _require_others_machines(self) -> None:
+        names = {"cloud", "threads", "directory", *_EMULATED_ONLY, *_RENTED_ONLY, *_OF_A_CLUSTER}
+        defaults = {field.name: field.default for field in fields(self)}
+        for name in sorted(names - set(_OF_MACHINES_THERE)):
+            if getattr(self, name) != defaults[name]:
+                option = {"directory": "dir"}.get(name, name).replace("_", "-")
+                raise BadInputError(f"--{option} says nothing about the machines of run {self.on}: leave it out")
+
+    @property
+    def memory_bytes(self) -> int | None:
+        """The memory for the sort. Raises BadInputError for what is no size."""
+        return None if self.memory is None else parse_size(self.memory)

@@ -1,0 +1,1 @@
+"""The terminal: console, progress, interrupts, help, completion."""

@@ -1,0 +1,49 @@
+"""Progress of a sort that another process drives, from the events that it sends: bytes, rate per node, time left."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from planner.cli.shell.console import talk
+from planner.cli.shell.progress import bar
+
+OnEvent = Callable[[dict[str, Any]], None]
+
+
+@contextmanager
+def shown_events() -> Iterator[OnEvent]:
+    """Yield what shows events: losses, slow nodes and steps as lines, progress as a bar on a terminal."""
+    if not sys.stderr.isatty():
+        yield _say
+        return
+    with bar("DownloadColumn", "TransferSpeedColumn") as display:
+        task = display.add_task("starting", total=None)
+
+        def show(event: dict[str, Any]) -> None:
+            if event["event"] == "progress":
+                name = f"{event['phase']} on {event['nodes']} nodes"
+                display.update(task, description=name, completed=event["bytes_done"], total=event["bytes_total"])
+            elif event["event"] == "step":
+                display.reset(task, description=event["name"])
+            else:
+                _say(event)
+
+        yield show
+
+
+def _say(event: dict[str, Any]) -> None:
+    if event["event"] == "lost":
+        talk(f"lost {', '.join(event['nodes'])}; {len(event['left'])} nodes go on")
+    elif event["event"] == "again":
+        talk(f"lost {', '.join(event['lost'])}, so this is done again: {event['reason']}")
+    elif event["event"] == "slow":
+        talk(f"{event['node']} is slow: {event['reason']}")
+    elif event["event"] == "damaged":
+        talk(f"intermediate files of {event['node']} are made again: {event['reason']}")
+    elif event["event"] == "unreadable":
+        talk(f"input that {event['node']} cannot read is had otherwise: {event['reason']}")
+    elif event["event"] == "step":
+        talk(event["name"])

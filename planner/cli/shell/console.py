@@ -1,0 +1,254 @@
+"""What all commands share: stdout for results, stderr for talk, and one way for errors to become exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from typer.core import TyperCommand
+
+from planner.cli.shell.end_signals import end_as_ctrl_c
+from planner.cli.shell.given_values import TakesAsGiven
+from planner.cli.shell.help_text import PlainHelp
+from planner.cli.shell.usage import UsageError, with_example
+from planner.errors import InterruptedRunError, IoFailureError, PlannerError
+
+_EXAMPLE = "Example: "
+_NAME = 18
+"""Cells of at most so many characters are names, dates or numbers, which are not broken over lines."""
+_LEAST = 14
+"""A column of sentences can be as narrow as this."""
+_WORD = 40
+"""Longer words, such as addresses, are broken; on a screen below `_BROAD` those longer than `_NARROW_WORD`."""
+_BROAD = 100
+_NARROW_WORD = 24
+_GAP = 2
+"""Spaces between two columns."""
+
+
+class PlannerCommand(PlainHelp, TakesAsGiven, TyperCommand):
+    """A command whose help starts with its examples, and that tells an interrupt from a failure.
+
+    Examples are the paragraphs of the docstring that begin with `Example: `. A PlannerError passes through to
+    `exit_code_of`.
+    """
+
+    def __init__(self, *arguments: Any, help: str | None = None, **options: Any) -> None:
+        paragraphs = (help or "").split("\n\n")
+        self.examples = [text.removeprefix(_EXAMPLE) for text in paragraphs if text.startswith(_EXAMPLE)]
+        rest = [text for text in paragraphs if not text.startswith(_EXAMPLE)]
+        options["short_help"] = options.get("short_help") or rest[0]
+        whole = [*(_EXAMPLE + example for example in self.examples), *rest]
+        super().__init__(*arguments, help="\n\n".join(whole), **options)
+        for parameter in self.params:
+            if getattr(parameter, "is_flag", False):
+                parameter.display_type_rich = lambda ctx: None  # type: ignore[attr-defined]  # a flag takes no value
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Take `plan 100TB` for `plan --data 100TB`. What cannot be taken is refused with an example."""
+        if self.name == "plan" and args and not args[0].startswith("-"):
+            args = ["--data", *args]
+        if self.name == "plan" and args == ["--version"]:
+            show_version()
+            ctx.exit()
+        given = any(not word.startswith("-") for word in args)
+        try:
+            return list(super().parse_args(ctx, args))
+        except UsageError as error:
+            raise with_example(error, self.examples, given=given) from error
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; an interrupt, or another signal to end, becomes an InterruptedRunError."""
+        try:
+            with end_as_ctrl_c():
+                return super().invoke(ctx)
+        except KeyboardInterrupt as interrupt:
+            raise InterruptedRunError("interrupted; nothing half done was left behind") from interrupt
+
+
+def exit_code_of(run: Callable[[], None]) -> int:
+    """Run a command and return its exit code; a PlannerError, and what the system says of a file, is said on stderr."""
+    try:
+        run()
+    except PlannerError as error:
+        talk(f"error: {error}")
+        return error.exit_code
+    except OSError as error:
+        if error.filename is None:
+            raise
+        talk(f"error: {os.fsdecode(error.filename)}: {error.strerror}; name another file, or change what forbids this")
+        return IoFailureError.exit_code
+    return 0
+
+
+def talk(text: str) -> None:
+    """Say something to the person, on stderr."""
+    print(text, file=sys.stderr)
+
+
+@contextmanager
+def _reader_may_leave() -> Iterator[None]:
+    """End the command with 0, and quietly, when nobody reads its results any more, as after `| head`."""
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python complains when it ends
+        raise SystemExit(0) from None
+
+
+def show_text(text: str) -> None:
+    """Print a result."""
+    with _reader_may_leave():
+        print(text)
+
+
+def show_version() -> None:
+    """Print which version this is."""
+    from importlib.metadata import version
+
+    show_text(f"planner {version('sortplanner')}")
+
+
+def show_json(value: Any) -> None:
+    """Print a result as one JSON object."""
+    show_text(json.dumps(value, indent=2, allow_nan=False))
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: bool = False, **settings: Any) -> Any:
+    """Return a rich table without lines that folds long cells; `numbers` aligns all columns but the first right."""
+    from rich.table import Column, Table
+
+    headers = [
+        Column(name, justify="right" if numbers and i else "left", overflow="fold") for i, name in enumerate(columns)
+    ]
+    made = Table(*headers, box=None, pad_edge=False, **settings)
+    for row in rows:
+        made.add_row(*row)
+    return made
+
+
+def columns() -> int:
+    """Return how many columns an answer may take: what COLUMNS says, else the terminal's, else 80."""
+    return max(shutil.get_terminal_size().columns, 40)
+
+
+def shown_width() -> int:
+    """Return how wide tables are: as the terminal or COLUMNS says, 160 in a pipe."""
+    return columns() if "COLUMNS" in os.environ or sys.stdout.isatty() else 160
+
+
+def show(*renderables: Any, give_way: Sequence[str] = ()) -> None:
+    """Print rich renderables as a result, `shown_width` wide; colours only where a terminal shows them. A table for
+    which that is too narrow loses columns of `give_way`, the first first, and says so; where that is not enough it
+    becomes a block per row, a line per cell.
+    """
+    from rich.console import Console
+
+    console = Console(highlight=False, soft_wrap=False, width=shown_width())
+    with console.capture() as captured:
+        for renderable in renderables:
+            for part in getattr(renderable, "renderables", [renderable]):
+                for line in _fitted(part, width=console.width, give_way=give_way):
+                    console.print(line)
+    with _reader_may_leave():
+        print(captured.get(), end="")
+
+
+def fits(table: Any, width: int) -> bool:
+    """Whether a table of short cells can be shown in so many columns without breaking any."""
+    sizes = [max([_longest_word(str(column.header)), *map(len, map(str, column.cells))]) for column in table.columns]
+    return sum(sizes) + _GAP * (len(sizes) - 1) <= width
+
+
+def _fitted(renderable: Any, *, width: int, give_way: Sequence[str]) -> Iterator[Any]:
+    """Let a table's names, dates and numbers keep their width, where sentences can give way; else drop or fold."""
+    from rich.table import Table
+
+    if not isinstance(renderable, Table):
+        yield renderable
+        return
+    present = [name for name in give_way if any(column.header == name for column in renderable.columns)]
+    for count in range(len(present) + 1):
+        table = _without(renderable, present[:count]) if count else renderable
+        texts = [[str(column.header), *map(str, column.cells)] for column in table.columns]
+        needs = [_need(header, cells, width=width) for header, *cells in texts]
+        spare = width - sum(needs) - _GAP * (len(needs) - 1)
+        if spare >= 0:
+            for column, size in zip(table.columns, _shared_out(spare, needs, texts), strict=True):
+                column.width = size
+            yield table
+            if count:
+                yield f"Not shown, as the screen is narrow: {', '.join(present[:count])}. COLUMNS=160 shows all."
+            return
+    yield _folded(renderable)
+
+
+def _shared_out(spare: int, needs: Sequence[int], texts: Sequence[Sequence[str]]) -> list[int]:
+    """Return how wide columns are that share the columns of the screen that nobody needs; rich would give them to
+    some and crop others.
+    """
+    widths, wants = list(needs), [max(map(_longest_line, cells)) for cells in texts]
+    order = sorted(range(len(needs)), key=lambda number: wants[number] - needs[number])
+    for position, number in enumerate(order):
+        given = min(max(wants[number] - needs[number], 0), -(-spare // (len(order) - position)))
+        widths[number] += given
+        spare -= given
+    return widths
+
+
+def _longest_line(text: str) -> int:
+    return max(map(len, text.splitlines()), default=0)
+
+
+def _without(table: Any, names: Sequence[str]) -> Any:
+    """Return a copy of a table without the columns of these names."""
+    from rich.table import Table
+
+    columns_left = [column for column in table.columns if column.header not in names]
+    narrow = Table(
+        *(column.copy() for column in columns_left), box=None, pad_edge=False, title=table.title, title_justify="left"
+    )
+    for row, cells in zip(table.rows, zip(*(list(column.cells) for column in columns_left), strict=True), strict=True):
+        narrow.add_row(*cells, style=row.style)
+    return narrow
+
+
+def _need(header: str, cells: Sequence[str], *, width: int) -> int:
+    """Return how narrow a column can be: a name is whole, a sentence and a header are broken between words."""
+    size, word = max([_longest_word(header), *map(len, cells)]), _WORD if width >= _BROAD else _NARROW_WORD
+    return size if size <= _NAME else min(max([_LEAST, _longest_word(header), *map(_longest_word, cells)]), word)
+
+
+def _longest_word(text: str) -> int:
+    return max(map(len, text.split()), default=0)
+
+
+def _folded(table: Any) -> Any:
+    """Return a table as a block per row, a line per cell with the name of its column."""
+    from rich.table import Table
+
+    folded = Table(box=None, pad_edge=False, show_header=False, title=table.title, title_justify="left")
+    folded.add_column()
+    folded.add_column(overflow="fold")
+    for number, row in enumerate(zip(*(list(column.cells) for column in table.columns), strict=True)):
+        if number:
+            folded.add_row("", "")
+        for column, cell in zip(table.columns, row, strict=True):
+            if str(cell):
+                folded.add_row(column.header, cell, style=table.rows[number].style)
+    return folded
+
+
+def show_sentences(text: str) -> None:
+    """Print a result in sentences, broken where the terminal, or COLUMNS, is narrower."""
+    width = shown_width()
+    for line in text.splitlines():
+        indent = " " * (len(line) - len(line.lstrip()) + 2)
+        show_text(textwrap.fill(line, width, subsequent_indent=indent, break_on_hyphens=False) if line else "")

@@ -1,0 +1,62 @@
+"""Help as plain text under headings. Typer would draw it with rich, which takes longer to load than all the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from typer import echo
+from typer.core import TyperGroup
+
+from planner.cli.shell.given_values import TakesAsGiven
+from planner.cli.shell.usage import UsageError, meant
+
+_OTHERS = {"argument": "Arguments", "option": "Options"}
+"""Where a parameter without a heading of its own is listed."""
+
+
+class PlainHelp:
+    """What a command or a group of commands inherits to show its help as plain text."""
+
+    def format_help(self: Any, ctx: Any, formatter: Any) -> None:
+        """Write usage, text, parameters and commands."""
+        self.format_usage(ctx, formatter)
+        self.format_help_text(ctx, formatter)
+        for heading, rows in (*under_headings(self.get_params(ctx), ctx), *_commands(self, ctx)):
+            with formatter.section(heading):
+                formatter.write_dl(rows)
+
+
+class PlannerGroup(PlainHelp, TakesAsGiven, TyperGroup):
+    """Commands under one name; the name alone shows the help and ends with 2."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Take the words after the group's name."""
+        if not args and not ctx.resilient_parsing:
+            echo(ctx.get_help())
+            ctx.exit(2)
+        return super().parse_args(ctx, args)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the command that is named; what other programs call it is answered with its name."""
+        if name := meant(args[0], self.list_commands(ctx)) if args else "":
+            raise UsageError(f"No such command {args[0]!r}. Did you mean: {ctx.command_path} {name}", ctx=ctx)
+        return super().resolve_command(ctx, args)
+
+
+def under_headings(parameters: Iterable[Any], ctx: Any) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    """Yield the headings with what is under each; arguments come first, options without a heading last."""
+    under: dict[str, list[tuple[str, str]]] = {_OTHERS["argument"]: []}
+    for parameter in parameters:
+        heading = getattr(parameter, "rich_help_panel", None) or _OTHERS[parameter.param_type_name]
+        record = parameter.get_help_record(ctx)
+        if record:
+            under.setdefault(heading, []).append(record)
+    last = under.pop(_OTHERS["option"], [])
+    yield from ((heading, rows) for heading, rows in (*under.items(), (_OTHERS["option"], last)) if rows)
+
+
+def _commands(group: Any, ctx: Any) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    if isinstance(group, TyperGroup):
+        members = [(name, group.get_command(ctx, name)) for name in group.list_commands(ctx)]
+        yield "Commands", [(name, member.short_help or member.help or "") for name, member in members if member]

@@ -1,0 +1,41 @@
+"""Pages for `--html`, with what is being done shown meanwhile: a page takes some seconds."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import TYPE_CHECKING
+
+from planner.cli.shell.progress import stepped
+
+if TYPE_CHECKING:
+    from planner.api.recommend import Recommendation
+    from planner.schemas.run_report import RunReport
+    from planner.spark.application.application import Application
+    from planner.spark.model.bounds import Explanation
+    from planner.spark.model.choices import SparkPlan
+
+
+def plan_html(recommendation: Recommendation) -> str:
+    """Return the page of a plan, made today."""
+    from planner.report.page import PLAN_PAGE_STEPS
+
+    with stepped(1 + PLAN_PAGE_STEPS) as on_step:
+        return recommendation.to_html(made_on=date.today(), on_step=on_step)
+
+
+def spark_html(application: Application, explained: Explanation, plan: SparkPlan | None = None) -> str:
+    """Return the page of a logged Spark application, made today."""
+    from planner.report.page import spark_page
+
+    with stepped(1) as on_step:
+        on_step("writing the page")
+        return spark_page(application, explained, plan, made_on=date.today())
+
+
+def run_html(report: RunReport) -> str:
+    """Return the page of a run, made today."""
+    from planner.report.page import run_page
+
+    with stepped(1) as on_step:
+        on_step("writing the page")
+        return run_page(report, made_on=date.today())

@@ -1,0 +1,112 @@
+"""`planner gnusort`: GNU sort's options, output and exit codes, on the planner's sort core, as under LC_ALL=C.
+
+Its messages begin with `sort: `, as scripts that stand before GNU sort expect them. It loads as little as it can:
+many files are small.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from planner.cli.sort.gnusort_options import Options, parse
+from planner.cli.sort.gnusort_words import GnuSortError
+
+if TYPE_CHECKING:
+    from planner.sorting.records.keyed import TextOrder
+
+_DISORDER = 1
+_STANDARD_OUTPUT = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
+"""Its names: a file that it goes to is neither replaced nor emptied."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the command and return its exit code: 0, 1 for disorder found by -c, 2 for trouble."""
+    try:
+        options = parse(arguments)
+        if options.text_to_show:
+            sys.stdout.write(options.text_to_show)
+            return 0
+        return _run(options)
+    except GnuSortError as error:
+        sys.stderr.write(f"sort: {error}\n")
+        return error.exit_code
+
+
+def _run(options: Options) -> int:
+    from planner.errors import PlannerError
+    from planner.sorting.records.keyed import sort_text
+
+    order = options.order()
+    _end_as_programs_do()
+    try:
+        if options.check:
+            return _check(options, order)
+        inputs = options.inputs()
+        for path in inputs:
+            _require_readable(path)
+        sort_text(
+            inputs,
+            _output(options),
+            order=order,
+            merge=options.merge,
+            memory_bytes=options.memory_bytes,
+            lines_may_exceed_memory=True,
+            temp_dirs=options.temp_dirs or [os.environ.get("TMPDIR") or "/tmp"],
+            threads=options.threads,
+            most_merged=options.batch_size,
+        )
+    except PlannerError as error:
+        raise GnuSortError(error.message) from error
+    return 0
+
+
+def _check(options: Options, order: TextOrder) -> int:
+    from planner.sorting.records.keyed import find_disorder
+
+    inputs = options.inputs()
+    if len(inputs) > 1:
+        raise GnuSortError(f"extra operand '{inputs[1]}' not allowed with -{options.check}")
+    disorder = find_disorder(inputs[0], order=order)
+    if disorder is None:
+        return 0
+    if options.check == "c":
+        line, text = disorder
+        end = b"\0" if options.zero_terminated else b"\n"
+        sys.stderr.flush()
+        sys.stderr.buffer.write(b"sort: %s:%d: disorder: %s%s" % (os.fsencode(inputs[0]), line, text, end))
+        sys.stderr.buffer.flush()
+    return _DISORDER
+
+
+def _output(options: Options) -> str:
+    """Return the output's path, or nothing for standard output."""
+    if options.output == "":
+        raise GnuSortError("open failed: '': No such file or directory")
+    return "" if options.output in _STANDARD_OUTPUT else options.output or ""
+
+
+def _require_readable(path: str) -> None:
+    if path == "-":
+        return
+    try:
+        if os.access(path, os.R_OK):
+            return
+        os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK))  # says why not
+    except OSError as error:
+        raise GnuSortError(f"cannot read: {path}: {error.strerror}") from error
+
+
+def _end_as_programs_do() -> None:
+    """Let signals end the process at once: scratch files have no name, and neither has an output before its end.
+
+    Where files need a name, the core removes them before the process ends. A signal that is ignored stays so.
+    """
+    from planner.native import core
+
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
+        core.remove_partial_files_on(number)

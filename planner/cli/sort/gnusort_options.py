@@ -1,0 +1,298 @@
+"""The command line of GNU sort: short and long options, abbreviations, operands among them."""
+
+from __future__ import annotations
+
+import os
+import resource
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from planner.cli.sort.gnusort_words import (
+    TRY_HELP,
+    GnuSortError,
+    long_option,
+    match_word,
+    memory_size,
+    short_options,
+    whole_number,
+)
+from planner.sorting.records.keys import (
+    BadKeyError,
+    Key,
+    check_compatible,
+    parse_key,
+    parse_old_key,
+    quoted,
+    with_defaults,
+)
+
+if TYPE_CHECKING:
+    from planner.sorting.records.keyed import TextOrder
+
+_SHORT = "bcCdfghik:mMno:rRsS:t:T:uVy:z"
+_LONG = {
+    "ignore-leading-blanks": "b", "check": "check?", "compress-program": "compress-program:", "debug": "unsupported",
+    "dictionary-order": "d", "ignore-case": "f", "files0-from": "files0:", "general-numeric-sort": "g",
+    "ignore-nonprinting": "i", "key": "k:", "merge": "m", "month-sort": "M", "numeric-sort": "n",
+    "human-numeric-sort": "h", "version-sort": "V", "random-sort": "R", "random-source": "random-source:",
+    "sort": "sort:", "output": "o:", "reverse": "r", "stable": "s", "batch-size": "batch-size:",
+    "buffer-size": "S:", "field-separator": "t:", "temporary-directory": "T:", "unique": "u",
+    "zero-terminated": "z", "parallel": "parallel:", "help": "help", "version": "version",
+}  # fmt: skip
+"""In GNU sort's order, in which ambiguous ones are listed; `:` takes an argument, `?` may."""
+_SORTS = {
+    "general-numeric": "g", "human-numeric": "h", "month": "M", "numeric": "n", "random": "R", "version": "V",
+}  # fmt: skip
+_STANDARD_STREAMS = 3
+_CHECKS = {"quiet": "C", "silent": "C", "diagnose-first": "c"}
+_HELP = """\
+Usage: planner gnusort [OPTION]... [FILE]...
+  or:  planner gnusort [OPTION]... --files0-from=F
+Write the sorted lines of all FILEs to standard output, as GNU sort does under LC_ALL=C.
+With no FILE, or when FILE is -, read standard input.
+
+Ordering: -b -d -f -g -h -i -M -n -R -r -V, --sort=WORD, --random-source=FILE
+Others:   -k POS1[,POS2][OPTS]  -t SEP  -s  -u  -z  -m  -c  -C  --check=WORD  -o FILE
+          -S SIZE  -T DIR  --parallel=N  --batch-size=N  --files0-from=F
+All have GNU sort's meanings and long names. --debug is not supported. Temporary data is not compressed, even with
+--compress-program=PROGRAM.
+"""
+
+
+class Options:
+    """What a command line asks for. No dataclass: to load that takes longer than to sort a small file."""
+
+    def __init__(self) -> None:
+        self.operands: list[str] = []
+        self.keys: list[Key] = []
+        self.ordering = ""
+        self.separator: bytes | None = None
+        self.stable = self.unique = self.zero_terminated = self.merge = False
+        self.check = ""
+        self.output: str | None = None
+        self.compress_program: str | None = None
+        self.files_from: str | None = None
+        self.random_source: str | None = None
+        self.memory_bytes = 0
+        self.temp_dirs: list[str] = []
+        self.threads = 0
+        self.batch_size = 0
+        self.text_to_show = ""
+
+    def order(self) -> TextOrder:
+        """Return the order of lines; raise GnuSortError if options exclude each other."""
+        from planner.sorting.records.keyed import TextOrder
+
+        keys = with_defaults(self.keys, self.ordering)
+        try:
+            for key in keys:
+                check_compatible(key)
+        except BadKeyError as error:
+            raise GnuSortError(str(error)) from error
+        if self.check and self.output is not None:
+            raise GnuSortError(f"options '-{self.check}o' are incompatible")
+        return TextOrder(
+            keys=tuple(keys),
+            separator=self.separator,
+            line_end=b"\0" if self.zero_terminated else b"\n",
+            stable=self.stable,
+            unique=self.unique,
+            reversed="r" in self.ordering,
+            random_seed=self._seed() if any("R" in key.options for key in keys) else b"",
+        )
+
+    def inputs(self) -> list[str]:
+        """Return the files to sort; raise GnuSortError for a list of names that cannot be."""
+        if self.files_from is None:
+            return self.operands or ["-"]
+        if self.operands:
+            both = "file operands cannot be combined with --files0-from"
+            raise GnuSortError(f"extra operand {quoted(self.operands[0])}\n{both}{TRY_HELP}")
+        names = _read_all(self.files_from).split(b"\0")
+        if names[-1] == b"":
+            names.pop()
+        for number, name in enumerate(names, 1):
+            if name == b"-":  # GNU refuses it in files of names, too, in these words
+                raise GnuSortError("when reading file names from stdin, no file name of '-' allowed")
+            if not name:
+                raise GnuSortError(f"{self.files_from}:{number}: invalid zero-length file name")
+        if not names:
+            raise GnuSortError(f"no input from {quoted(self.files_from)}")
+        return [os.fsdecode(name) for name in names]
+
+    def _seed(self) -> bytes:
+        if self.random_source is None:
+            return os.urandom(16)
+        seed = _read_all(self.random_source, most=16)
+        if len(seed) < 16:
+            raise GnuSortError(f"{self.random_source}: end of file")
+        return seed
+
+
+def parse(arguments: Sequence[str]) -> Options:
+    """Return what the arguments mean; raise GnuSortError, worded as GNU sort words it."""
+    options = Options()
+    rest = list(arguments)
+    strict = "POSIXLY_CORRECT" in os.environ
+    while rest and not options.text_to_show:
+        word = rest.pop(0)
+        if word == "--":
+            break
+        if word.startswith("--"):
+            _apply(options, *long_option(word[2:], rest, _LONG))
+        elif word.startswith("-") and word != "-":
+            for option in short_options(word[1:], rest, _SHORT):
+                _apply(options, *option)
+        elif not (word.startswith("+") and _take_old_key(options, word, rest)):
+            options.operands.append(word)
+            if strict:
+                break
+    options.operands += rest
+    return options
+
+
+def _take_old_key(options: Options, word: str, rest: list[str]) -> bool:
+    """Take `+POS1 [-POS2]`; what is no such key is a file."""
+    version = os.environ.get("_POSIX2_VERSION", "200809")
+    has_end = bool(rest) and rest[0][:1] == "-" and rest[0][1:2].isdigit()
+    if version.isdigit() and 200112 <= int(version) < 200809 and not (has_end and "POSIXLY_CORRECT" not in os.environ):
+        return False
+    try:
+        parse_old_key(word[1:], None)
+    except BadKeyError:
+        return False
+    try:
+        options.keys.append(parse_old_key(word[1:], rest.pop(0)[1:] if has_end else None))
+    except BadKeyError as error:
+        raise GnuSortError(str(error)) from error
+    return True
+
+
+def _apply(options: Options, what: str, argument: str, name: str) -> None:
+    if what in "bdfghiMnRrV":
+        options.ordering += what
+    elif what in _FLAGS:
+        setattr(options, _FLAGS[what], True)
+    elif what in ("c", "C", "check"):
+        _set_check(options, _CHECKS[match_word(argument, _CHECKS, name)] if what == "check" else what)
+    elif what == "sort":
+        options.ordering += _SORTS[match_word(argument, _SORTS, name)]
+    elif what in _SETTERS:
+        _SETTERS[what](options, argument, name)
+    elif what == "unsupported":
+        raise GnuSortError(f"option '{name}' is not supported by planner gnusort")
+
+
+_FLAGS = {"s": "stable", "u": "unique", "z": "zero_terminated", "m": "merge"}
+
+
+def _set_check(options: Options, letter: str) -> None:
+    if options.check not in ("", letter):
+        raise GnuSortError("options '-cC' are incompatible")
+    options.check = letter
+
+
+def _set_key(options: Options, argument: str, name: str) -> None:
+    del name
+    try:
+        options.keys.append(parse_key(argument))
+    except BadKeyError as error:
+        raise GnuSortError(str(error)) from error
+
+
+def _set_separator(options: Options, argument: str, name: str) -> None:
+    del name
+    separator = b"\0" if argument == "\\0" else os.fsencode(argument)
+    if not separator:
+        raise GnuSortError("empty tab")
+    if len(separator) > 1:
+        raise GnuSortError(f"multi-character tab {quoted(argument)}")
+    if options.separator not in (None, separator):
+        raise GnuSortError("incompatible tabs")
+    options.separator = separator
+
+
+def _set_output(options: Options, argument: str, name: str) -> None:
+    del name
+    if options.output not in (None, argument):
+        raise GnuSortError("multiple output files specified")
+    options.output = argument
+
+
+def _set_memory(options: Options, argument: str, name: str) -> None:
+    options.memory_bytes = max(options.memory_bytes, memory_size(argument, name), 1)
+
+
+def _set_threads(options: Options, argument: str, name: str) -> None:
+    options.threads = min(whole_number(argument, name), 2**32 - 1)
+    if options.threads == 0:
+        raise GnuSortError("number in parallel must be nonzero")
+
+
+def _set_batch_size(options: Options, argument: str, name: str) -> None:
+    options.batch_size = min(whole_number(argument, name), 2**32 - 1)
+    if options.batch_size < 2:
+        raise GnuSortError(
+            f"invalid --batch-size argument {quoted(argument)}\nsort: minimum --batch-size argument is '2'"
+        )
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[0] - _STANDARD_STREAMS
+    if options.batch_size > most:
+        raise GnuSortError(
+            f"--batch-size argument {quoted(argument)} too large\n"
+            f"sort: maximum --batch-size argument with current rlimit is {most}"
+        )
+
+
+def _set_show(options: Options, argument: str, name: str) -> None:
+    del argument
+    if name == "--help":
+        options.text_to_show = _HELP
+        return
+    from importlib.metadata import version
+
+    options.text_to_show = f"sort (planner gnusort) {version('sortplanner')}\n"
+
+
+def _set_files(options: Options, argument: str, name: str) -> None:
+    del name
+    options.files_from = argument
+
+
+def _set_random_source(options: Options, argument: str, name: str) -> None:
+    del name
+    if options.random_source not in (None, argument):
+        raise GnuSortError("multiple random sources specified")
+    options.random_source = argument
+
+
+def _set_compress_program(options: Options, argument: str, name: str) -> None:
+    """Take a program that is never run, as GNU sort's is not when all fits in memory."""
+    del name
+    if options.compress_program not in (None, argument):
+        raise GnuSortError("multiple compress programs specified")
+    options.compress_program = argument
+
+
+def _add_directory(options: Options, argument: str, name: str) -> None:
+    del name
+    options.temp_dirs.append(argument)
+
+
+def _ignore(options: Options, argument: str, name: str) -> None:
+    """`-y` is of old systems."""
+
+
+_SETTERS = {
+    "k": _set_key, "t": _set_separator, "o": _set_output, "S": _set_memory, "T": _add_directory, "y": _ignore,
+    "parallel": _set_threads, "batch-size": _set_batch_size, "files0": _set_files, "help": _set_show,
+    "version": _set_show, "random-source": _set_random_source,
+    "compress-program": _set_compress_program,
+}  # fmt: skip
+
+
+def _read_all(path: str, most: int = -1) -> bytes:
+    try:
+        with open(0 if path == "-" else path, "rb", closefd=path != "-") as file:
+            return file.read(most)
+    except OSError as error:
+        raise GnuSortError(f"open failed: {path}: {error.strerror}") from error

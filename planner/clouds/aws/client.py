@@ -1,0 +1,133 @@
+"""Calls to one AWS service in one region, with the repetitions that are safe and no others.
+
+The SDK's own retries are switched off: it takes "no capacity", an HTTP 500, for a passing fault and asks again and
+again, and after a broken connection it repeats a create call that may have been carried out.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from functools import cached_property
+from typing import Any, Final, Protocol
+
+from planner.clouds.aws.cloud_errors import meaning_of
+from planner.clouds.calls.aws import client, failure_of
+from planner.clouds.calls.retry import RetryPolicy, retry
+from planner.clouds.calls.sdk import sdk
+from planner.clouds.cloud_errors import NotFoundError, PassingError, UncertainError, translated
+from planner.errors import BadInputError
+
+_SMALL_PAGES: Final = {"describe_route_tables": 100, "get_products": 100, "describe_instance_types": 100}
+_UNPAGED: Final = {"describe_key_pairs", "describe_placement_groups", "describe_regions", "describe_images"}
+
+
+_STATIC: Final = {"env", "shared-credentials-file", "config-file"}
+"""Where the SDK finds credentials as somebody wrote them down; it renews all others."""
+
+
+class Service(Protocol):
+    """A service of AWS in one region; answers are those of boto3."""
+
+    region: str
+
+    def call(self, operation: str, *, repeatable: bool = True, fresh: bool = False, **request: Any) -> dict[str, Any]:
+        """Make one call; `repeatable` calls do no harm when made twice, `fresh` ones name what was just made.
+
+        Raises what `cloud_errors.meaning_of` returns.
+        """
+
+    def items(self, operation: str, key: str, **request: Any) -> Iterator[dict[str, Any]]:
+        """Yield what lies under `key` in every page of a listing."""
+
+
+Connect = Callable[[str, str], Service]
+"""Return the Service of a name (`ec2`) in a region."""
+
+
+class LiveService:
+    """A Service that AWS answers."""
+
+    def __init__(self, name: str, region: str, *, policy: RetryPolicy) -> None:
+        self.region = region
+        self._name, self._policy = name, policy
+
+    @cached_property
+    def _client(self) -> Any:
+        try:
+            return client(self._name, self.region)
+        except sdk("botocore.exceptions", extra="aws").BotoCoreError as error:
+            raise BadInputError(f"{self._name} in {self.region}: {error}") from error
+
+    def call(self, operation: str, *, repeatable: bool = True, fresh: bool = False, **request: Any) -> dict[str, Any]:
+        """See Service. A throttled call is repeated. After a broken connection, and while the service is away, only a
+        `repeatable` call is.
+        """
+
+        def may_pass(error: BaseException) -> bool:
+            return isinstance(error, PassingError) or (fresh and isinstance(error, NotFoundError))
+
+        return retry(
+            lambda: self._once(operation, request, repeatable=repeatable), policy=self._policy, may_pass=may_pass
+        )
+
+    def items(self, operation: str, key: str, **request: Any) -> Iterator[dict[str, Any]]:
+        """See Service."""
+        paged: dict[str, Any] = {} if operation in _UNPAGED else {"MaxResults": _SMALL_PAGES.get(operation, 1000)}
+        while True:
+            page = self.call(operation, **request, **paged)
+            yield from page.get(key, [])
+            if not paged or not page.get("NextToken"):
+                return
+            paged["NextToken"] = page["NextToken"]
+
+    def _once(self, operation: str, request: dict[str, Any], *, repeatable: bool) -> dict[str, Any]:
+        what = f"{operation} in {self.region}"
+        try:
+            return translated(
+                lambda: dict(getattr(self._client, operation)(**request)),
+                what=what,
+                failure_of=failure_of,
+                meaning_of=lambda failure: meaning_of(failure.code, failure.text, what=what),
+            )
+        except PassingError as error:
+            if repeatable or error.untouched:
+                raise
+            raise UncertainError(str(error)) from error
+
+
+def temporary_credentials_end() -> tuple[bool, datetime | None]:
+    """Return whether the SDK's credentials are temporary ones that it cannot renew, and when they end, where stated.
+
+    Those of the environment are, with a session token, and state it in AWS_CREDENTIAL_EXPIRATION; the SDK raises when
+    it is asked for such credentials after their end. Raises BadInputError for an end that cannot be read.
+    """
+    end = _stated_end()
+    credentials = sdk("boto3", extra="aws").Session().get_credentials()
+    if credentials is not None and credentials.method == "env" and end:
+        return True, end
+    return credentials is not None and credentials.method in _STATIC and credentials.token is not None, None
+
+
+def _stated_end() -> datetime | None:
+    """Return when the environment's credentials end; the SDK fails on what is no moment with its zone."""
+    text = os.environ.get("AWS_CREDENTIAL_EXPIRATION")
+    if not (text and os.environ.get("AWS_ACCESS_KEY_ID")):
+        return None  # the SDK does not look at it either
+    try:
+        end = datetime.fromisoformat(text.replace("Z", "+00:00"))
+    except ValueError:
+        end = None
+    if end is None or end.tzinfo is None:
+        raise BadInputError(
+            f"AWS_CREDENTIAL_EXPIRATION is {text!r}, not a moment such as 2026-11-24T01:00:00Z; set it anew: "
+            "aws configure export-credentials --format env"
+        )
+    return end
+
+
+def has_credentials() -> bool:
+    """Say whether the SDK finds credentials, without asking AWS. Raises BadInputError when the SDK is missing."""
+    _stated_end()
+    return sdk("boto3", extra="aws").Session().get_credentials() is not None

@@ -1,0 +1,232 @@
+"""Launching the machines of a run on EC2, all or none, and saying what became of them."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterator
+from typing import Any, Final
+
+from planner.clouds.aws import reservation as reserved
+from planner.clouds.aws import resources
+from planner.clouds.aws.client import Service
+from planner.clouds.aws.network import RunNetwork
+from planner.clouds.cloud_init import cloud_config
+from planner.clouds.host_keys import host_keys_in
+from planner.clouds.order import Order, VolumeOrder
+from planner.clouds.protocol import Node, NodeState, Place, Resource, require_named
+from planner.errors import BadInputError
+
+ROOT_GIB: Final = 30
+_IMAGE_OWNER: Final = "099720109477"
+"""Canonical's account, which publishes the stock Ubuntu images."""
+_IMAGE_NAME: Final = "ubuntu/images/hvm-ssd-gp3/ubuntu-noble-24.04-{arch}-server-*"
+_ROOT_DEVICE: Final = "/dev/sda1"
+"""Of the stock images; a dry run without an account is not told."""
+MOST_PER_LAUNCH: Final = 500
+"""Instances of one RunInstances call: AWS counts each against a bucket of 1,000, which fills again by two a second, and
+advises smaller calls for faster launches.
+"""
+_SPOT: Final = {
+    "MarketType": "spot",
+    "SpotOptions": {"SpotInstanceType": "one-time", "InstanceInterruptionBehavior": "terminate"},
+}
+"""For the on-demand price at most, which is what EC2 takes without a maximum."""
+_ARCHITECTURES: Final = {"x86_64": "amd64", "arm64": "arm64"}
+_STATES: Final[dict[str, NodeState]] = {"pending": "starting", "running": "running"}
+_GP3_MIBPS: Final = 125
+_GP3_IOPS: Final = 3000
+"""What every gp3 volume has."""
+_IO_BYTES: Final = 256 * 1024
+"""The most bytes that count as one operation."""
+_TAGGED: Final = ("instance", "volume", "network-interface")
+
+
+def image_of(ec2: Service, order: Order, instance_type: str) -> dict[str, Any]:
+    """Return AWS's description of the image that an order's machines of a type start from. Raises BadInputError when
+    there is none.
+    """
+    if not order.image:
+        return newest_image(ec2, architecture_of(shape_of(ec2, instance_type)))
+    described = list(ec2.items("describe_images", "Images", ImageIds=[order.image]))
+    if not described:
+        raise BadInputError(f"{ec2.region} has no image {order.image}; name one of this region with --image")
+    return described[0]
+
+
+def newest_image(ec2: Service, architecture: str) -> dict[str, Any]:
+    """Return the newest stock image for `x86_64` or `arm64`. Raises BadInputError when there is none."""
+    properties = {
+        "name": _IMAGE_NAME.format(arch=_ARCHITECTURES[architecture]),
+        "architecture": architecture,
+        "state": "available",
+    }
+    filters = [{"Name": name, "Values": [value]} for name, value in properties.items()]
+    images = list(ec2.items("describe_images", "Images", Owners=[_IMAGE_OWNER], Filters=filters))
+    if not images:
+        raise BadInputError(f"{ec2.region} has no stock image {properties['name']}; name one with --image")
+    return max(images, key=lambda image: str(image["CreationDate"]))
+
+
+def shape_of(ec2: Service, instance_type: str) -> dict[str, Any]:
+    """Return AWS's description of an instance type. Raises BadInputError for one that the region does not know."""
+    described = list(
+        ec2.items(
+            "describe_instance_types", "InstanceTypes", Filters=[{"Name": "instance-type", "Values": [instance_type]}]
+        )
+    )
+    if not described:
+        raise BadInputError(f"{ec2.region} knows no instance type {instance_type}")
+    return described[0]
+
+
+def architecture_of(shape: dict[str, Any]) -> str:
+    """Return `x86_64` or `arm64`, from AWS's description of a type."""
+    return next(str(name) for name in shape["ProcessorInfo"]["SupportedArchitectures"] if name in _ARCHITECTURES)
+
+
+def launch(network: RunNetwork, place: Place, *, machines: int, head: bool, round: int) -> None:
+    """Launch nodes, then the head, by calls that each give all or none."""
+    common = _common(network, place)
+    for role, count in (("node", machines - head), ("head", int(head))):
+        for first in range(0, count, MOST_PER_LAUNCH):
+            some = min(MOST_PER_LAUNCH, count - first)
+            request = common | _interfaces(network, role) | {"MinCount": some, "MaxCount": some}
+            if place.choice.is_spot and role == "node":
+                request["InstanceMarketOptions"] = _SPOT
+            request["TagSpecifications"] = [_tags(network, resource_kind, role) for resource_kind in _TAGGED]
+            token = _token(network, place, f"{role} {round} {first}")
+            _run_instances(network, request, name=f"{some} x {role}", token=token)
+
+
+def _token(network: RunNetwork, place: Place, part: str) -> str:
+    """Return a token that repetitions of one launch share, and no other launch: AWS launches once for each token."""
+    launch = f"{network.order.run} {place.zone} {place.choice} {part}"
+    return f"{network.order.run}-{hashlib.sha256(launch.encode()).hexdigest()[:24]}"
+
+
+def _run_instances(network: RunNetwork, request: dict[str, Any], *, name: str, token: str) -> None:
+    region = network.ec2.region
+    network.journal.intend("instance", name=name, region=region)
+    answer = network.ec2.call("run_instances", fresh=True, **request, ClientToken=token)
+    for instance in answer["Instances"]:
+        network.journal.made(Resource(kind="instance", id=instance["InstanceId"], region=region, run=network.order.run))
+
+
+def _common(network: RunNetwork, place: Place) -> dict[str, Any]:
+    """What the head and the nodes have in common."""
+    order, choice = network.order, place.choice
+    image = image_of(network.ec2, order, choice.instance_type)
+    placement = {"AvailabilityZone": place.zone}
+    if group := _group(network, place):
+        placement["GroupName"] = group
+    return {
+        "ImageId": image["ImageId"],
+        "InstanceType": choice.instance_type,
+        "KeyName": network.full_name("key"),
+        "Placement": placement,
+        "BlockDeviceMappings": list(_block_devices(choice.volumes, root=image.get("RootDeviceName", _ROOT_DEVICE))),
+        "InstanceInitiatedShutdownBehavior": "terminate",
+        "MetadataOptions": {"HttpTokens": "required", "HttpEndpoint": "enabled", "HttpPutResponseHopLimit": 1},
+        "UserData": cloud_config(expires_at=order.expires_at),
+        **identity_request(order.node_identity),
+        **reserved.request_of(order.reservation),
+    }
+
+
+def _group(network: RunNetwork, place: Place) -> str:
+    """Return the placement group of all machines: the reservation's if it has one, or else the run's own; '' for none.
+
+    Capacity that is reserved in a group can be had in that group alone.
+    """
+    if network.order.reservation:
+        described = reserved.described_reservation(network.ec2, network.order.reservation)
+        if group := reserved.group_of(described):
+            return group
+    return network.full_name("group") if place.choice.placement_group else ""
+
+
+def identity_request(name: str) -> dict[str, Any]:
+    """Return the part of a launch that names an instance profile, by its name or ARN; nothing for ''."""
+    return {"IamInstanceProfile": {"Arn" if name.startswith("arn:") else "Name": name}} if name else {}
+
+
+def _interfaces(network: RunNetwork, role: str) -> dict[str, Any]:
+    """The head alone has a public address, if any has, and a door in its security group."""
+    groups = ["cluster", "door"] if role == "head" else ["cluster"]
+    interface = {
+        "DeviceIndex": 0,
+        "SubnetId": network.ids["subnet", "head" if role == "head" else "nodes"],
+        "Groups": [network.ids["security-group", name] for name in groups],
+        "AssociatePublicIpAddress": role == "head" and not network.order.is_private,
+        "DeleteOnTermination": True,
+    }
+    return {"NetworkInterfaces": [interface]}
+
+
+def _tags(network: RunNetwork, resource_kind: str, role: str) -> dict[str, Any]:
+    specification = network.tags(resource_kind, role)
+    return {**specification, "Tags": [*specification["Tags"], {"Key": "planner-role", "Value": role}]}
+
+
+def _block_devices(volumes: VolumeOrder | None, *, root: str) -> Iterator[dict[str, Any]]:
+    """The root and the plan's volumes: encrypted, and gone with the machine."""
+    safe = {"Encrypted": True, "DeleteOnTermination": True}
+    yield {"DeviceName": root, "Ebs": {"VolumeType": "gp3", "VolumeSize": ROOT_GIB, **safe}}
+    for number in range(volumes.count if volumes else 0):
+        if volumes:
+            yield {"DeviceName": _device(number), "Ebs": _ebs(volumes) | safe}
+
+
+def _ebs(volumes: VolumeOrder) -> dict[str, Any]:
+    """A volume, with what its type lets one buy besides its size: AWS allows 1 MiB/s for 4 operations of gp3."""
+    ebs: dict[str, Any] = {"VolumeType": volumes.volume_type, "VolumeSize": volumes.size_gib}
+    if volumes.volume_type == "gp3":
+        mibps = max(volumes.mibps_each, _GP3_MIBPS)
+        ebs |= {"Throughput": mibps, "Iops": max(4 * mibps, _GP3_IOPS)}
+    if volumes.volume_type in ("io1", "io2"):
+        ebs |= {"Iops": max(100, math.ceil(volumes.mibps_each * 2**20 / _IO_BYTES))}
+    return ebs
+
+
+def _device(number: int) -> str:
+    """Names that AWS keeps for volumes: /dev/sdf to sdp, then /dev/xvdba to xvddz."""
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    beyond = number - 11
+    return (
+        f"/dev/sd{letters[5 + number]}" if beyond < 0 else f"/dev/xvd{letters[1 + beyond // 26]}{letters[beyond % 26]}"
+    )
+
+
+def nodes(ec2: Service, run: str) -> Iterator[Node]:
+    """Yield the machines of a run, ended ones included."""
+    require_named(run)
+    filters = [{"Name": "tag:planner-run", "Values": [run]}]
+    for reservation in ec2.items("describe_instances", "Reservations", Filters=filters):
+        for instance in reservation["Instances"]:
+            yield _node(instance, region=ec2.region)
+
+
+def _node(instance: dict[str, Any], *, region: str) -> Node:
+    return Node(
+        id=instance["InstanceId"],
+        region=region,
+        zone=instance.get("Placement", {}).get("AvailabilityZone", ""),
+        head=resources.tags_of(instance, "instance").get("planner-role") == "head",
+        state=_STATES.get(instance["State"]["Name"], "ended"),
+        instance_type=instance["InstanceType"],
+        private_address=instance.get("PrivateIpAddress", ""),
+        public_address=instance.get("PublicIpAddress", ""),
+        launched_at=instance.get("LaunchTime"),
+        reason=instance.get("StateReason", {}).get("Message", ""),
+    )
+
+
+def host_keys(ec2: Service, node: Node) -> tuple[str, ...]:
+    """Return the public SSH host keys that cloud-init wrote to a machine's console; none until it has.
+
+    Machines on Xen show it some minutes after their boot; only those on Nitro tell what is there now.
+    """
+    latest = {"Latest": True} if shape_of(ec2, node.instance_type).get("Hypervisor") == "nitro" else {}
+    console = ec2.call("get_console_output", InstanceId=node.id, **latest).get("Output", "")
+    return host_keys_in(str(console))

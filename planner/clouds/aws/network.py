@@ -1,0 +1,235 @@
+"""What the machines of a run need in a region before they can be launched: network, security groups, key, group.
+
+One private network (VPC) with two subnets: the head's can be reached from outside, the nodes' cannot, and has no way
+out but, where the run stages data, a gateway to the object store. Security groups let machines of the run talk to each
+other and the caller to the head by SSH, and nothing else. In a subnet that exists, groups and key are all that is made.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from planner.clouds.addresses import ANYWHERE, HEAD_SUBNET, NETWORK, NODES_SUBNET
+from planner.clouds.aws import resources
+from planner.clouds.aws.client import Service
+from planner.clouds.calls.retry import RetryPolicy, retry
+from planner.clouds.cloud_errors import DuplicateError, NotFoundError, UncertainError
+from planner.clouds.order import Order
+from planner.clouds.protocol import Journal, Place, Resource
+from planner.errors import BadInputError, IoFailureError
+
+_MOST_TRIES: Final = 5
+_NO_SUCH_RULE: Final = "InvalidPermission.NotFound"
+_KINDS: Final = ("vpc", "internet-gateway", "subnet", "route-table", "security-group", "vpc-endpoint")
+_NAMED_KINDS: Final = ("key-pair", "placement-group")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunNetwork:
+    """The resources of a run in a region, by kind and name."""
+
+    order: Order
+    ec2: Service
+    journal: Journal
+    policy: RetryPolicy
+    ids: dict[tuple[str, str], str]
+
+    @classmethod
+    def of(cls, order: Order, ec2: Service, journal: Journal, policy: RetryPolicy) -> RunNetwork:
+        """Look at what the run has in the region."""
+        network = cls(order=order, ec2=ec2, journal=journal, policy=policy, ids={})
+        for resource_kind in (*_KINDS, *_NAMED_KINDS):
+            network.look(resource_kind)
+        if order.subnet:
+            network.ids.update({("subnet", name): order.subnet for name in ("head", "nodes")})
+        return network
+
+    def look(self, resource_kind: str) -> None:
+        """Find out anew what of a kind there is."""
+        for resource, description in resources.find(self.ec2, resource_kind, run=self.order.run):
+            if not resource.ending:
+                name = (
+                    resources.tags_of(description, resource_kind)
+                    .get("Name", "")
+                    .removeprefix(f"planner-{self.order.run}-")
+                )
+                self.ids[resource_kind, name] = resource.id
+
+    def full_name(self, name: str) -> str:
+        """Return what the console shows, and what names a resource that has no id."""
+        return f"planner-{self.order.run}-{name}"
+
+    def tags(self, resource_kind: str, name: str) -> dict[str, Any]:
+        """Return the tag specification that goes into the call that creates something."""
+        tags = {**self.order.tags, "Name": self.full_name(name)}
+        return {"ResourceType": resource_kind, "Tags": [{"Key": key, "Value": value} for key, value in tags.items()]}
+
+    def ensure(self, resource_kind: str, name: str, operation: str, **request: Any) -> str:
+        """Return the id of what is there, or create it. Where a connection breaks, look before creating again."""
+        for _ in range(_MOST_TRIES):
+            if (resource_kind, name) in self.ids:
+                return self.ids[resource_kind, name]
+            self.journal.intend(resource_kind, name=name, region=self.ec2.region)
+            try:
+                self._create(resource_kind, name, operation, request)
+            except UncertainError:
+                self.policy.settle()
+                self.look(resource_kind)
+            except DuplicateError:
+                self.look(resource_kind)
+        raise IoFailureError(
+            f"{resource_kind} {name} in {self.ec2.region}: no clear answer in {_MOST_TRIES} tries of {operation}"
+        )
+
+    def _create(self, resource_kind: str, name: str, operation: str, request: dict[str, Any]) -> None:
+        tagged = {**request, "TagSpecifications": [self.tags(resource_kind, name)]}
+        answer = self.ec2.call(operation, repeatable=False, fresh=True, **tagged)
+        by_name = resource_kind in _NAMED_KINDS
+        id_ = self.full_name(name) if by_name else _id_in(answer, resources.RESOURCE_TYPES[resource_kind].id)
+        self.ids[resource_kind, name] = id_
+        self.journal.made(Resource(kind=resource_kind, id=id_, region=self.ec2.region, run=self.order.run))
+
+    def adjust(self, operation: str, **request: Any) -> None:
+        """Make a change that may have been made already."""
+        try:
+            self.ec2.call(operation, fresh=True, **request)
+        except DuplicateError:
+            return
+
+
+def _id_in(answer: dict[str, Any], key: str) -> str:
+    """Return the id of what was created, at the top of the answer or one level down."""
+    levels = [answer, *(part for part in answer.values() if isinstance(part, dict))]
+    return str(next(level[key] for level in levels if key in level))
+
+
+def prepare(network: RunNetwork, place: Place) -> None:
+    """Create what is missing at a place."""
+    if network.order.subnet:
+        _security(network, described_subnet(network.ec2, network.order.subnet)["VpcId"])
+        if network.order.staging:
+            _open_object_store(network)
+    else:
+        _own_network(network, place)
+    key = network.order.ssh_public_key.encode()
+    network.ensure("key-pair", "key", "import_key_pair", KeyName=network.full_name("key"), PublicKeyMaterial=key)
+    if place.choice.placement_group:
+        name = network.full_name("group")
+        network.ensure("placement-group", "group", "create_placement_group", GroupName=name, Strategy="cluster")
+
+
+def described_subnet(ec2: Service, subnet: str) -> dict[str, Any]:
+    """Return AWS's description of a subnet that exists. Raises BadInputError when the region does not know it."""
+    try:
+        return next(iter(ec2.items("describe_subnets", "Subnets", Filters=[{"Name": "subnet-id", "Values": [subnet]}])))
+    except StopIteration as error:
+        raise BadInputError(
+            f"--subnet {subnet}: {ec2.region} has no such subnet; name its region with --region"
+        ) from error
+
+
+def _own_network(network: RunNetwork, place: Place) -> None:
+    """Create a network, the head's way in, and where data is staged the nodes' way to the object store."""
+    vpc = network.ensure("vpc", "network", "create_vpc", CidrBlock=NETWORK)
+    _security(network, vpc)
+    subnets = {
+        name: network.ensure("subnet", name, "create_subnet", VpcId=vpc, CidrBlock=block, AvailabilityZone=place.zone)
+        for name, block in (("head", HEAD_SUBNET), ("nodes", NODES_SUBNET))
+    }
+    _way_in(network, vpc, subnets["head"])
+    if network.order.staging:
+        _object_store(network, vpc)
+        _open_object_store(network)
+
+
+def _security(network: RunNetwork, vpc: str) -> None:
+    """Machines of the run reach each other; the caller reaches the head by SSH; nothing else goes in or out."""
+    made = {
+        name: network.ensure(
+            "security-group",
+            name,
+            "create_security_group",
+            VpcId=vpc,
+            GroupName=network.full_name(name),
+            Description=f"planner run {network.order.run}: {text}",
+        )
+        for name, text in (("cluster", "traffic among its machines"), ("door", "SSH to the head"))
+    }
+    for group in made.values():
+        _close(network, group)
+    among = [{"IpProtocol": "-1", "UserIdGroupPairs": [{"GroupId": made["cluster"]}]}]
+    network.adjust("authorize_security_group_ingress", GroupId=made["cluster"], IpPermissions=among)
+    network.adjust("authorize_security_group_egress", GroupId=made["cluster"], IpPermissions=among)
+    caller = {"CidrIp": network.order.ssh_from, "Description": "the caller"}
+    ssh = [{"IpProtocol": "tcp", "FromPort": 22, "ToPort": 22, "IpRanges": [caller]}]
+    network.adjust("authorize_security_group_ingress", GroupId=made["door"], IpPermissions=ssh)
+
+
+def _close(network: RunNetwork, group: str) -> None:
+    """Take away the rule of a new group that lets everything out."""
+    everything = [{"IpProtocol": "-1", "IpRanges": [{"CidrIp": ANYWHERE}]}]
+
+    def is_not_known_yet(error: BaseException) -> bool:
+        return isinstance(error, NotFoundError) and error.code != _NO_SUCH_RULE
+
+    try:
+        retry(
+            lambda: network.ec2.call("revoke_security_group_egress", GroupId=group, IpPermissions=everything),
+            policy=network.policy,
+            may_pass=is_not_known_yet,
+        )
+    except NotFoundError:  # the rule: an earlier call, whose answer was lost, has taken it away
+        return
+
+
+def _way_in(network: RunNetwork, vpc: str, subnet: str) -> None:
+    """Give the head's subnet, and it alone, a route to the world."""
+    gateway = network.ensure("internet-gateway", "gateway", "create_internet_gateway")
+    network.adjust("attach_internet_gateway", InternetGatewayId=gateway, VpcId=vpc)
+    table = network.ensure("route-table", "head", "create_route_table", VpcId=vpc)
+    network.adjust("create_route", RouteTableId=table, DestinationCidrBlock=ANYWHERE, GatewayId=gateway)
+    network.adjust("associate_route_table", RouteTableId=table, SubnetId=subnet)
+
+
+def _object_store(network: RunNetwork, vpc: str) -> None:
+    """Give the network a way to the object store, and to nothing else."""
+    region = network.ec2.region
+    tables = [
+        item["RouteTableId"]
+        for item in network.ec2.items(
+            "describe_route_tables", "RouteTables", Filters=[{"Name": "vpc-id", "Values": [vpc]}]
+        )
+    ]
+    service = f"com.amazonaws.{region}.s3"
+    network.ensure(
+        "vpc-endpoint",
+        "objects",
+        "create_vpc_endpoint",
+        VpcId=vpc,
+        ServiceName=service,
+        VpcEndpointType="Gateway",
+        RouteTableIds=tables,
+    )
+
+
+def _open_object_store(network: RunNetwork) -> None:
+    """Let the machines reach the addresses of the object store."""
+    service = f"com.amazonaws.{network.ec2.region}.s3"
+    prefixes = [
+        p["PrefixListId"]
+        for p in network.ec2.items(
+            "describe_prefix_lists", "PrefixLists", Filters=[{"Name": "prefix-list-name", "Values": [service]}]
+        )
+    ]
+    https = [
+        {
+            "IpProtocol": "tcp",
+            "FromPort": 443,
+            "ToPort": 443,
+            "PrefixListIds": [{"PrefixListId": prefix, "Description": "the object store"} for prefix in prefixes],
+        }
+    ]
+    network.adjust(
+        "authorize_security_group_egress", GroupId=network.ids["security-group", "cluster"], IpPermissions=https
+    )

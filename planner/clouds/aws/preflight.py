@@ -1,0 +1,171 @@
+"""What is looked at on AWS before anything is created."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from planner.clouds.aws import prices
+from planner.clouds.aws.client import Connect, temporary_credentials_end
+from planner.clouds.aws.instances import shape_of
+from planner.clouds.aws.network import described_subnet
+from planner.clouds.aws.permissions import identity_finding, permission_finding
+from planner.clouds.aws.quota import quota_vcpus, used_vcpus
+from planner.clouds.aws.reservation import described_reservation, group_of, obstacle
+from planner.clouds.order import Choice, Order
+from planner.clouds.preflight import PreflightLog
+from planner.clouds.protocol import Finding, Preflight
+from planner.errors import BadInputError
+
+MOST_MACHINES: Final = 1000
+"""AWS counts each instance of RunInstances against a bucket of so many (EC2 Developer Guide, request throttling)."""
+
+
+def preflight(order: Order, connect: Connect) -> Preflight:
+    """Look at credentials and permissions, then at every choice in every region."""
+    checks = _Checks(order=order, connect=connect)
+    log = checks.log
+    if not log.add(credentials_finding(order, now=datetime.now(UTC))):
+        return log.result()
+    account = connect("sts", order.choices[0].regions[0]).call("get_caller_identity")
+    log.note("credentials", True, f"account {account['Account']} as {account['Arn']}")
+    regions = list(dict.fromkeys(region for choice in order.choices for region in choice.regions))
+    allowed = [region for region in regions if checks.is_permitted(region)]
+    if order.node_identity and allowed and not checks.may_lend_identity(allowed[0]):
+        allowed = []
+    for choice in order.choices:
+        for region in choice.regions:
+            if region in allowed:
+                checks.look_at(choice, region)
+    return log.result()
+
+
+def credentials_finding(order: Order, *, now: datetime) -> Finding:
+    """Say whether the credentials, the caller's own and those that machines are lent, outlive 95 of 100 runs."""
+    subject, until = "credentials' end", now + timedelta(seconds=max(choice.needed_s for choice in order.choices))
+    is_temporary, end = temporary_credentials_end()
+    if not is_temporary:
+        return Finding(subject=subject, ok=True, text="they do not end, or renew themselves")
+    if end is None:
+        text = f"not stated (AWS_CREDENTIAL_EXPIRATION); the run needs them until {until:%Y-%m-%d %H:%M} UTC"
+        return Finding(subject=subject, ok=None, text=text)
+    text = f"{end:%Y-%m-%d %H:%M} UTC; the run may need them until {until:%Y-%m-%d %H:%M} UTC"
+    return Finding(subject=subject, ok=end >= until, text=text)
+
+
+def in_order(zones: Iterable[str]) -> list[str]:
+    """Return zones by name, Local Zones last: us-west-2-lax-1a, whose names are longer."""
+    return sorted(zones, key=lambda zone: (len(zone), zone))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Checks:
+    """The checks of one preflight; `log` collects what they find out."""
+
+    order: Order
+    connect: Connect
+    log: PreflightLog = field(default_factory=PreflightLog)
+
+    def is_permitted(self, region: str) -> bool:
+        return self.log.add(permission_finding(self.connect("ec2", region), self.order))
+
+    def may_lend_identity(self, region: str) -> bool:
+        """Check the instance profile, which is the same in all regions, in one of them."""
+        return self.log.add(identity_finding(self.connect("ec2", region), self.order))
+
+    def look_at(self, choice: Choice, region: str) -> None:
+        """Add the zones of a region where a choice may be tried."""
+        name = choice.instance_type
+        if not (self._fits(choice, region) and self._within_quota(choice, region)):
+            return
+        self.log.note_prices(choice, region, lambda pricing: self._price(name, region, pricing))
+        zones = in_order(self._zones(name, region))
+        if self.order.subnet:
+            zones = self._within_subnet(choice, zones, region)
+        if self.order.reservation:
+            zones = self._within_reservation(choice, zones, region)
+        text = f"offered in {', '.join(zones)}" if zones else "offered in no zone"
+        self.log.note(f"{name} in {region}", bool(zones), text)
+        self.log.add_places(choice, region, zones)
+
+    def _within_subnet(self, choice: Choice, zones: list[str], region: str) -> list[str]:
+        """Return the zone of the order's subnet, if it has room and the zone is among these."""
+        subject = f"subnet {self.order.subnet} in {region}"
+        try:
+            subnet = described_subnet(self.connect("ec2", region), self.order.subnet)
+        except BadInputError as error:
+            self.log.note(subject, False, error.message)
+            return []
+        zone, free = str(subnet["AvailabilityZone"]), int(subnet["AvailableIpAddressCount"])
+        if free < choice.machines:
+            self.log.note(subject, False, f"{free} addresses left; {choice.machines} needed")
+            return []
+        self.log.note(
+            subject, True, f"in {zone}, with {free} addresses left; its routes and endpoints stay as they are"
+        )
+        return [zone] if zone in zones else []
+
+    def _within_reservation(self, choice: Choice, zones: list[str], region: str) -> list[str]:
+        """Return the zone of the order's reservation, if it serves a choice and the zone is among these."""
+        subject = f"reservation {self.order.reservation} in {region}"
+        try:
+            described = described_reservation(self.connect("ec2", region), self.order.reservation)
+        except BadInputError as error:
+            self.log.note(subject, False, error.message)
+            return []
+        zone = str(described["AvailabilityZone"])
+        against = obstacle(described, choice, expires_at=self.order.expires_at)
+        group = f", in placement group {group_of(described)}" if group_of(described) else ""
+        if not self.log.note(subject, not against, against or f"in {zone}{group}, with room for all machines"):
+            return []
+        return [zone] if zone in zones else []
+
+    def _fits(self, choice: Choice, region: str) -> bool:
+        subject = f"{choice.instance_type} in {region}"
+        try:
+            shape = shape_of(self.connect("ec2", region), choice.instance_type)
+        except BadInputError as error:
+            return self.log.note(subject, False, str(error))
+        if shape.get("InstanceStorageInfo", {}).get("NvmeSupport") == "unsupported":
+            return self.log.note(
+                subject, False, "an older type: its local disks are no NVMe disks, and are not mounted"
+            )
+        if choice.machines > MOST_MACHINES:
+            text = f"{choice.machines} machines; AWS launches {MOST_MACHINES} at once, and then two a second"
+            return self.log.note(subject, False, text)
+        strategies = shape.get("PlacementGroupInfo", {}).get("SupportedStrategies", [])
+        if choice.placement_group and "cluster" not in strategies:
+            return self.log.note(subject, False, "cannot stand in a cluster placement group")
+        return True
+
+    def _within_quota(self, choice: Choice, region: str) -> bool:
+        """Look at the quota of on-demand instances, and at that of spot ones for those that are: all but the head."""
+        spot = choice.machines - 1 if choice.is_spot else 0
+        suffices = self._is_free(choice, region, choice.machines - spot, spot=False)
+        return suffices and (not spot or self._is_free(choice, region, spot, spot=True))
+
+    def _is_free(self, choice: Choice, region: str, machines: int, *, spot: bool) -> bool:
+        ec2, name = self.connect("ec2", region), choice.instance_type
+        needed = machines * int(shape_of(ec2, name)["VCpuInfo"]["DefaultVCpus"])
+        quota = quota_vcpus(self.connect("service-quotas", region), name, spot=spot)
+        subject = f"{'spot quota' if spot else 'quota'} for {name} in {region}"
+        if quota is None:
+            return self.log.note(subject, None, f"not known; {needed} vCPUs needed")
+        free = quota - used_vcpus(ec2, name, spot=spot)
+        return self.log.note(subject, needed <= free, f"{needed} vCPUs needed, {free:g} of {quota:g} free")
+
+    def _price(self, name: str, region: str, pricing: str) -> float | None:
+        if pricing == "spot":
+            return prices.spot_price_now(self.connect("ec2", region), instance_type=name, now=datetime.now(UTC))
+        return prices.price_now(self.connect("pricing", prices.REGION), instance_type=name, region=region)
+
+    def _zones(self, instance_type: str, region: str) -> Iterator[str]:
+        offerings = self.connect("ec2", region).items(
+            "describe_instance_type_offerings",
+            "InstanceTypeOfferings",
+            LocationType="availability-zone",
+            Filters=[{"Name": "instance-type", "Values": [instance_type]}],
+        )
+        yield from (str(offering["Location"]) for offering in offerings)

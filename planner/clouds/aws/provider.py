@@ -1,0 +1,86 @@
+"""EC2 as a Provider."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from planner.clouds.aws import instances, network
+from planner.clouds.aws.client import Connect, LiveService, Service, has_credentials
+from planner.clouds.aws.dry_run import DryRun
+from planner.clouds.aws.network import RunNetwork
+from planner.clouds.aws.preflight import preflight
+from planner.clouds.aws.resources import STAGES, delete, find, terminate
+from planner.clouds.calls.retry import RetryPolicy
+from planner.clouds.order import Order
+from planner.clouds.protocol import Journal, Node, Place, PlannedRequest, Preflight, Resource
+
+_HOME_REGION = "us-east-1"
+
+
+class AwsProvider:
+    """EC2, reached with the credentials and the endpoint that the SDK finds in its environment."""
+
+    cloud = "aws"
+    stages: tuple[tuple[str, ...], ...] = STAGES
+    tied_to_zone = frozenset({"instance", "volume", "network-interface", "subnet"})
+
+    def __init__(self, *, policy: RetryPolicy, connect: Connect | None = None) -> None:
+        self._policy = policy
+        self._connect: Connect = lru_cache(maxsize=None)(connect or self._live)
+
+    def _live(self, name: str, region: str) -> Service:
+        return LiveService(name, region, policy=self._policy)
+
+    def _network(self, order: Order, place: Place, journal: Journal) -> RunNetwork:
+        return RunNetwork.of(order, self._connect("ec2", place.region), journal, self._policy)
+
+    def dry_run(self) -> tuple[AwsProvider, list[PlannedRequest]]:
+        """See Provider."""
+        pretended = DryRun(live=self._connect if has_credentials() else None)
+        return AwsProvider(policy=self._policy, connect=pretended.connect), pretended.requests
+
+    def dry_run_place(self, order: Order) -> Place:
+        """See Provider."""
+        choice = order.choices[0]
+        return Place(choice=choice, region=choice.regions[0], zone=f"<zone of {choice.regions[0]}>")
+
+    def preflight(self, order: Order) -> Preflight:
+        """See Provider."""
+        return preflight(order, self._connect)
+
+    def prepare(self, order: Order, place: Place, journal: Journal) -> None:
+        """See Provider."""
+        network.prepare(self._network(order, place, journal), place)
+
+    def launch(self, order: Order, place: Place, journal: Journal, *, machines: int, head: bool, round: int) -> None:
+        """See Provider."""
+        instances.launch(self._network(order, place, journal), place, machines=machines, head=head, round=round)
+
+    def nodes(self, run: str, *, region: str) -> tuple[Node, ...]:
+        """See Provider."""
+        return tuple(instances.nodes(self._connect("ec2", region), run))
+
+    def terminate(self, nodes: Sequence[Node]) -> None:
+        """See Provider."""
+        for region in {node.region for node in nodes}:
+            ids = [node.id for node in nodes if node.region == region]
+            terminate(self._connect("ec2", region), ids)
+
+    def host_keys(self, node: Node) -> tuple[str, ...]:
+        """See TellsHostKeys."""
+        return instances.host_keys(self._connect("ec2", node.region), node)
+
+    def regions(self) -> tuple[str, ...]:
+        """See Provider."""
+        home = self._connect("ec2", _HOME_REGION)
+        return tuple(region["RegionName"] for region in home.items("describe_regions", "Regions"))
+
+    def find(self, kinds: Sequence[str], *, region: str, run: str | None = None) -> tuple[Resource, ...]:
+        """See Provider."""
+        ec2 = self._connect("ec2", region)
+        return tuple(resource for resource_kind in kinds for resource, _ in find(ec2, resource_kind, run=run))
+
+    def delete(self, resources: Sequence[Resource]) -> None:
+        """See Provider."""
+        delete(self._connect("ec2", resources[0].region), resources)

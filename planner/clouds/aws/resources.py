@@ -1,0 +1,156 @@
+"""The types of resources a run may have on AWS: how to list and how to delete each.
+
+A run's resources are found by their tag, which is part of the call that creates each. Stages are deleted in order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from planner.clouds.aws.client import Service
+from planner.clouds.cloud_errors import NotFoundError
+from planner.clouds.deletion import delete_each
+from planner.clouds.protocol import Resource, require_named
+
+STAGES: Final = (
+    ("instance",),
+    ("volume", "network-interface", "vpc-endpoint"),
+    ("placement-group", "key-pair", "subnet"),
+    ("route-table", "security-group"),
+    ("internet-gateway",),
+    ("vpc",),
+)
+MOST_PER_CALL: Final = 1000
+"""Instances that one TerminateInstances call takes."""
+
+_LIVE_INSTANCES: Final = ["pending", "running", "stopping", "stopped", "shutting-down"]
+_ENDING: Final = frozenset({"shutting-down", "deleting"})
+_GONE: Final = frozenset({"terminated", "deleted"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResourceType:
+    """The call that lists a type, the key of its answer, the key of an item's id, and the call that deletes one.
+
+    `state` and `tags` are the keys of an item's state, '' for a type without, and of its tags.
+    """
+
+    listing: str
+    list_key: str
+    id: str
+    deletion: str
+    state: str
+    tags: str
+
+
+_TYPES: Final = (
+    # Type, listing, key of the listing's items, key of an item's id, deletion, key of an item's state.
+    ("instance", "describe_instances", "Reservations", "InstanceId", "terminate_instances", "State"),
+    ("volume", "describe_volumes", "Volumes", "VolumeId", "delete_volume", "State"),
+    (
+        "network-interface",
+        "describe_network_interfaces",
+        "NetworkInterfaces",
+        "NetworkInterfaceId",
+        "delete_network_interface",
+        "Status",
+    ),
+    ("vpc-endpoint", "describe_vpc_endpoints", "VpcEndpoints", "VpcEndpointId", "delete_vpc_endpoints", "State"),
+    ("placement-group", "describe_placement_groups", "PlacementGroups", "GroupName", "delete_placement_group", "State"),
+    ("key-pair", "describe_key_pairs", "KeyPairs", "KeyName", "delete_key_pair", ""),
+    ("subnet", "describe_subnets", "Subnets", "SubnetId", "delete_subnet", "State"),
+    ("route-table", "describe_route_tables", "RouteTables", "RouteTableId", "delete_route_table", ""),
+    ("security-group", "describe_security_groups", "SecurityGroups", "GroupId", "delete_security_group", ""),
+    (
+        "internet-gateway",
+        "describe_internet_gateways",
+        "InternetGateways",
+        "InternetGatewayId",
+        "delete_internet_gateway",
+        "",
+    ),
+    ("vpc", "describe_vpcs", "Vpcs", "VpcId", "delete_vpc", "State"),
+)
+RESOURCE_TYPES: Final = {
+    name: ResourceType(
+        listing=listing,
+        list_key=list_key,
+        id=id_key,
+        deletion=deletion,
+        state=state,
+        tags="TagSet" if name == "network-interface" else "Tags",
+    )
+    for name, listing, list_key, id_key, deletion, state in _TYPES
+}
+
+
+def find(ec2: Service, resource_kind: str, *, run: str | None) -> Iterator[tuple[Resource, dict[str, Any]]]:
+    """Yield what of a kind carries the tag of this run, or of any, each with AWS's own description."""
+    require_named(run)
+    tagged = {"Name": "tag:planner-run", "Values": [run]} if run else {"Name": "tag-key", "Values": ["planner-run"]}
+    live = [{"Name": "instance-state-name", "Values": _LIVE_INSTANCES}] if resource_kind == "instance" else []
+    resource_type = RESOURCE_TYPES[resource_kind]
+    for item in ec2.items(resource_type.listing, resource_type.list_key, Filters=[tagged, *live]):
+        for description in item["Instances"] if resource_kind == "instance" else [item]:
+            state, tags = _state(description, resource_type), tags_of(description, resource_kind)
+            if state not in _GONE and tags.get("planner-run"):
+                resource = Resource.from_tags(
+                    tags,
+                    resource_kind=resource_kind,
+                    id=description[resource_type.id],
+                    region=ec2.region,
+                    ending=state in _ENDING,
+                )
+                yield resource, description
+
+
+def tags_of(description: dict[str, Any], resource_kind: str) -> dict[str, str]:
+    """Return the tags in AWS's description of a resource of a kind."""
+    return {tag["Key"]: tag["Value"] for tag in description.get(RESOURCE_TYPES[resource_kind].tags, [])}
+
+
+def delete(ec2: Service, resources: Sequence[Resource]) -> None:
+    """Delete resources of one kind. Raises as `delete_each` does."""
+    if resources[0].kind == "instance":
+        terminate(ec2, [resource.id for resource in resources if not resource.ending])
+    else:
+        delete_each(resources, lambda resource: _delete_one(ec2, resource))
+
+
+def _state(description: dict[str, Any], resource_type: ResourceType) -> str:
+    state = description.get(resource_type.state, "") if resource_type.state else ""
+    return str(state.get("Name", "") if isinstance(state, dict) else state).lower()
+
+
+def terminate(ec2: Service, ids: list[str]) -> None:
+    """End instances, as many per call as AWS takes. An unknown id fails its whole call, which is then halved."""
+    for start in range(0, len(ids), MOST_PER_CALL):
+        batch = ids[start : start + MOST_PER_CALL]
+        try:
+            ec2.call("terminate_instances", InstanceIds=batch)
+        except NotFoundError:
+            if len(batch) > 1:
+                terminate(ec2, batch[: len(batch) // 2])
+                terminate(ec2, batch[len(batch) // 2 :])
+
+
+def _delete_one(ec2: Service, resource: Resource) -> None:
+    resource_type = RESOURCE_TYPES[resource.kind]
+    if resource.kind == "internet-gateway":
+        _detach(ec2, resource.id)
+    if resource.kind == "vpc-endpoint":
+        ec2.call(resource_type.deletion, VpcEndpointIds=[resource.id])
+        return
+    named: dict[str, Any] = {resource_type.id: resource.id}
+    ec2.call(resource_type.deletion, **named)
+
+
+def _detach(ec2: Service, gateway: str) -> None:
+    described = ec2.call("describe_internet_gateways", InternetGatewayIds=[gateway])["InternetGateways"]
+    for attachment in described[0].get("Attachments", []) if described else []:
+        try:
+            ec2.call("detach_internet_gateway", InternetGatewayId=gateway, VpcId=attachment["VpcId"])
+        except NotFoundError:
+            continue

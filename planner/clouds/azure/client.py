@@ -1,0 +1,234 @@
+"""Calls to Azure's Resource Manager in one subscription, with the repetitions that are safe.
+
+Requests and answers are what the REST reference shows. A create call is a PUT under a name of the run's own, so that
+repeating it does no harm. The SDK's own retries are switched off, and its polling: it waits half a minute at a time
+for each resource alone, where one listing tells of all machines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final, Protocol
+
+from planner.clouds.azure.access import Access, default_access
+from planner.clouds.azure.cloud_errors import meaning_of
+from planner.clouds.calls.azure import failure_of
+from planner.clouds.calls.http import get_text
+from planner.clouds.calls.reading import CallFailure
+from planner.clouds.calls.retry import RetryPolicy, retry
+from planner.clouds.calls.sdk import sdk
+from planner.clouds.cloud_errors import NotFoundError, PassingError, RefusedCallError, StillInUseError, translated
+from planner.errors import IoFailureError, PlannerError
+
+SCHEDULES_VERSION: Final = "2018-09-15"
+"""Of Microsoft.DevTestLab/schedules, for which these SDKs have no model."""
+
+_FORCED: Final = "Microsoft.Compute/virtualMachines"
+"""Machines of a group end at once with it, without a shutdown of their own."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResourceType:
+    """The SDK's client of a type, the client's group of operations, and those that create one and list all."""
+
+    client: str
+    operations: str
+    create: str = "begin_create_or_update"
+    listing: str = "list"
+
+
+RESOURCE_TYPES: Final = {
+    "resource-group": ResourceType(client="resource", operations="resource_groups", create="create_or_update"),
+    "network-security-group": ResourceType(client="network", operations="network_security_groups"),
+    "virtual-network": ResourceType(client="network", operations="virtual_networks"),
+    "subnet": ResourceType(client="network", operations="subnets"),
+    "network-interface": ResourceType(client="network", operations="network_interfaces"),
+    "public-address": ResourceType(client="network", operations="public_ip_addresses"),
+    "proximity-placement-group": ResourceType(
+        client="compute", operations="proximity_placement_groups", create="create_or_update"
+    ),
+    "capacity-reservation": ResourceType(
+        client="compute", operations="capacity_reservations", listing="list_by_capacity_reservation_group"
+    ),
+    "machine": ResourceType(client="compute", operations="virtual_machines"),
+    "machine-status": ResourceType(client="compute", operations="virtual_machines", listing="list_all"),
+    "provider": ResourceType(client="resource", operations="providers"),
+    "usage": ResourceType(client="compute", operations="usage"),
+    "size": ResourceType(client="compute", operations="resource_skus"),
+}
+_CLIENTS: Final = {
+    "compute": ("azure.mgmt.compute", "ComputeManagementClient"),
+    "network": ("azure.mgmt.network", "NetworkManagementClient"),
+    "resource": ("azure.mgmt.resource.resources", "ResourceManagementClient"),
+}
+
+
+class Arm(Protocol):
+    """The Resource Manager of one subscription; requests and answers are those of its REST reference."""
+
+    at_once: int
+    """How many calls may be made at the same time."""
+
+    @property
+    def subscription(self) -> str:
+        """The subscription's id."""
+
+    def create(self, resource_kind: str, *names: str, body: dict[str, Any]) -> None:
+        """Create something (`names`: its group, then its own) or find it there. Does not wait for machines to be made.
+
+        Raises what `cloud_errors.meaning_of` returns.
+        """
+
+    def schedule(self, group: str, name: str, *, body: dict[str, Any]) -> None:
+        """Create a schedule of Azure's own in a group."""
+
+    def items(self, resource_kind: str, *names: str, **options: str) -> Iterator[dict[str, Any]]:
+        """Yield all of a listing, page by page."""
+
+    def get(self, resource_kind: str, *names: str) -> dict[str, Any]:
+        """Return one thing. Raises NotFoundError when it is not there."""
+
+    def machine_view(self, group: str, name: str) -> dict[str, Any]:
+        """Return how a machine is: its instance view."""
+
+    def console(self, group: str, name: str) -> str:
+        """Return what a machine has written to its console; nothing as long as nobody can read it."""
+
+    def delete(self, resource_kind: str, *names: str) -> None:
+        """Ask for a deletion and do not wait for it."""
+
+
+class LiveArm:
+    """Arm that Azure answers."""
+
+    at_once = 8
+
+    def __init__(self, *, policy: RetryPolicy) -> None:
+        self._policy = policy
+        self._clients: dict[str, Any] = {}
+
+    @cached_property
+    def access(self) -> Access:
+        """Whose credentials, which subscription."""
+        return default_access()
+
+    @property
+    def subscription(self) -> str:
+        """See Arm."""
+        return self.access.subscription
+
+    def create(self, resource_kind: str, *names: str, body: dict[str, Any]) -> None:
+        """See Arm. What is new may not be known everywhere yet: not found is waited out like throttling."""
+        resource_type = RESOURCE_TYPES[resource_kind]
+        operations = self._operations(resource_type)
+        polling = {"polling": False} if resource_type.create.startswith("begin_") else {}
+
+        def call() -> dict[str, Any]:
+            made = getattr(operations, resource_type.create)(*names, body, **polling)
+            return _as_dict(made.result() if polling else made)
+
+        made = self._repeatedly(call, what=f"creating {resource_kind} {names[-1]}", fresh=True)
+        if polling and resource_kind != "machine":
+            self._wait(operations, resource_kind, names, made)
+
+    def schedule(self, group: str, name: str, *, body: dict[str, Any]) -> None:
+        """See Arm."""
+        scope = f"/subscriptions/{self.subscription}/resourceGroups/{group}"
+        path = f"{scope}/providers/Microsoft.DevTestLab/schedules/{name}"
+        resources = self._client("resource").resources
+
+        def call() -> Any:
+            return resources.begin_create_or_update_by_id(path, body, api_version=SCHEDULES_VERSION, polling=False)
+
+        self._repeatedly(call, what=f"creating schedule {name}", fresh=True)
+
+    def items(self, resource_kind: str, *names: str, **options: str) -> Iterator[dict[str, Any]]:
+        """See Arm."""
+        resource_type = RESOURCE_TYPES[resource_kind]
+        listed = getattr(self._operations(resource_type), resource_type.listing)(*names, **options).by_page()
+        while True:  # a page that failed is asked for again
+            page = self._repeatedly(lambda: next(listed, None), what=f"listing {resource_kind}")
+            if page is None:
+                return
+            yield from map(_as_dict, page)
+
+    def get(self, resource_kind: str, *names: str) -> dict[str, Any]:
+        """See Arm."""
+        operations = self._operations(RESOURCE_TYPES[resource_kind])
+        what = f"asking after {resource_kind} {names[-1]}"
+        return dict(self._repeatedly(lambda: _as_dict(operations.get(*names)), what=what))
+
+    def machine_view(self, group: str, name: str) -> dict[str, Any]:
+        """See Arm."""
+        machines = self._operations(RESOURCE_TYPES["machine"])
+        return dict(
+            self._repeatedly(lambda: _as_dict(machines.instance_view(group, name)), what=f"asking after machine {name}")
+        )
+
+    def console(self, group: str, name: str) -> str:
+        """See Arm. The address of the log, which is proof enough to read it, holds for a minute."""
+        machines, what = self._operations(RESOURCE_TYPES["machine"]), f"reading the console of machine {name}"
+
+        def asked() -> dict[str, Any]:
+            return _as_dict(machines.retrieve_boot_diagnostics_data(group, name, sas_uri_expiration_time_in_minutes=1))
+
+        try:
+            url = self._repeatedly(asked, what=what).get("serialConsoleLogBlobUri")
+            return get_text(url, what=what, policy=self._policy) if url else ""
+        except PlannerError:
+            return ""  # the log is not there before the machine has written to it
+
+    def delete(self, resource_kind: str, *names: str) -> None:
+        """See Arm."""
+        operations = self._operations(RESOURCE_TYPES[resource_kind])
+        forced = {"force_deletion_types": _FORCED} if resource_kind == "resource-group" else {}
+        self._repeatedly(
+            lambda: operations.begin_delete(*names, polling=False, **forced),
+            what=f"deleting {resource_kind} {names[-1]}",
+        )
+
+    def _wait(self, operations: Any, resource_kind: str, names: tuple[str, ...], made: dict[str, Any]) -> None:
+        """Wait until something small is made, as Azure answers before it is."""
+        what = f"creating {resource_kind} {names[-1]}"
+        for _ in self._policy.polls(self._policy.join_s):
+            state = made.get("properties", {}).get("provisioningState", "Succeeded")
+            if state == "Succeeded":
+                return
+            if state in ("Failed", "Canceled"):
+                raise RefusedCallError(f"{what}: {state}", code=state)
+            made = self._repeatedly(lambda: _as_dict(operations.get(*names)), what=what, fresh=True)
+        raise IoFailureError(f"{what}: not done after {self._policy.join_s:g} s")
+
+    def _repeatedly(self, call: Callable[[], Any], *, what: str, fresh: bool = False) -> Any:
+        """Make a call until it is answered: names make every call here safe to repeat. A `fresh` call names something
+        new, which Azure may not know yet, or not have ready.
+        """
+        passing = (PassingError, NotFoundError, StillInUseError) if fresh else (PassingError,)
+
+        def meaning(failure: CallFailure) -> PlannerError:
+            return meaning_of(failure.code, failure.text, status=failure.status, what=what)
+
+        return retry(
+            lambda: translated(call, what=what, failure_of=failure_of, meaning_of=meaning),
+            policy=self._policy,
+            may_pass=lambda error: isinstance(error, passing),
+        )
+
+    def _operations(self, resource_type: ResourceType) -> Any:
+        return getattr(self._client(resource_type.client), resource_type.operations)
+
+    def _client(self, name: str) -> Any:
+        if name not in self._clients:
+            module, class_name = _CLIENTS[name]
+            access, client_class = self.access, getattr(sdk(module, extra="azure"), class_name)
+            self._clients[name] = client_class(access.credentials, access.subscription, **access.arguments)
+        return self._clients[name]
+
+
+def _as_dict(item: Any) -> dict[str, Any]:
+    """Return an answer's fields. Several threads that use one of Azure's models for the first time make the SDK now and
+    then return the answer as it came, a dictionary of the same fields.
+    """
+    return dict(item if isinstance(item, dict) else item.as_dict())

@@ -1,0 +1,66 @@
+"""Azure as far as a dry run needs it: what would be created is remembered, so that it can be listed again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from planner.clouds.protocol import PlannedRequest
+
+SUBSCRIPTION: Final = "<subscription>"
+
+
+class DryRunArm:
+    """Notes requests; nothing is created, and nothing is asked: a launch needs nothing that the account alone knows."""
+
+    at_once = 1
+
+    def __init__(self, *, subscription: str) -> None:
+        self.subscription = subscription
+        self.requests: list[PlannedRequest] = []
+        self._made: dict[tuple[str, ...], dict[str, Any]] = {}
+
+    def create(self, resource_kind: str, *names: str, body: dict[str, Any]) -> None:
+        """See Arm."""
+        self._note("create", resource_kind, names, {"body": body})
+        item = {"id": "/".join(names), "name": names[-1], **body}
+        if resource_kind == "machine":
+            item["properties"] = {**body["properties"], "provisioningState": "Succeeded"}
+        self._made[resource_kind, *names] = item
+
+    def schedule(self, group: str, name: str, *, body: dict[str, Any]) -> None:
+        """See Arm."""
+        self._note("create", "schedule", (group, name), {"body": body})
+
+    def items(self, resource_kind: str, *names: str, **options: str) -> Iterator[dict[str, Any]]:
+        """See Arm."""
+        self._note("list", resource_kind, names, dict(options))
+        yield from [
+            item for (of, *under), item in self._made.items() if of == resource_kind and tuple(under[:-1]) == names
+        ]
+
+    def get(self, resource_kind: str, *names: str) -> dict[str, Any]:
+        """See Arm. A subnet that exists is all that a launch asks for."""
+        self._note("get", resource_kind, names, {})
+        return {"properties": {"addressPrefix": f"<addresses of {names[-1]}>"}}
+
+    def machine_view(self, group: str, name: str) -> dict[str, Any]:
+        """See Arm."""
+        self._note("view", "machine", (group, name), {})
+        return {}
+
+    def console(self, group: str, name: str) -> str:
+        """See Arm."""
+        self._note("console", "machine", (group, name), {})
+        return ""
+
+    def delete(self, resource_kind: str, *names: str) -> None:
+        """See Arm."""
+        self._note("delete", resource_kind, names, {})
+        self._made.pop((resource_kind, *names), None)
+
+    def _note(self, verb: str, resource_kind: str, names: tuple[str, ...], parameters: dict[str, Any]) -> None:
+        region = parameters.get("body", {}).get("location", "global")
+        about = {"subscription": self.subscription, "names": list(names), **parameters}
+        planned = PlannedRequest(service="arm", region=region, operation=f"{verb} {resource_kind}", parameters=about)
+        self.requests.append(planned)

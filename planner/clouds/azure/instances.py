@@ -1,0 +1,265 @@
+"""Launching the machines of a run on Azure, all or none, and saying what became of them."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from planner.clouds.azure.client import Arm
+from planner.clouds.azure.cloud_errors import meaning_of
+from planner.clouds.azure.network import RunNetwork
+from planner.clouds.azure.reservation import request_of
+from planner.clouds.calls.retry import RetryPolicy
+from planner.clouds.cloud_errors import NoCapacityError, NotFoundError, QuotaExceededError, worst_of
+from planner.clouds.cloud_init import cloud_config
+from planner.clouds.order import VolumeOrder
+from planner.clouds.protocol import Node, NodeState, Resource
+from planner.errors import PlannerError, ProviderRefusedError
+
+ROOT_GIB: Final = 30
+_NETWORK_VERSION: Final = "2022-11-01"
+"""Of the interfaces that are made with a machine."""
+_IMAGE: Final = {"publisher": "Canonical", "offer": "ubuntu-24_04-lts", "version": "latest"}
+VOLUME_SKUS: Final = {
+    "premium-ssd-p30": "Premium_LRS",
+    "standard-ssd": "StandardSSD_LRS",
+    "standard-hdd": "Standard_LRS",
+}
+"""Volumes that are made with their machine; others have a performance of their own, which a machine cannot ask for."""
+_SPOT: Final = {"priority": "Spot", "evictionPolicy": "Delete", "billingProfile": {"maxPrice": -1.0}}
+"""Taken back for room alone, not for its price, and then deleted with its disks."""
+_POWER: Final[dict[str, NodeState]] = {"running": "running", "starting": "starting"}
+_MAKING: Final = ("Creating", "Updating")
+_MOST_ASKED: Final = 20
+"""Of the machines that were not made, so many are asked why, by a call each."""
+
+
+def launch(network: RunNetwork, policy: RetryPolicy, *, machines: int, head: bool, round: int) -> None:
+    """Launch nodes and the head, several calls at once, and wait until Azure has found room for all of them.
+
+    Raises the worst of what was refused; what was made besides goes with the group.
+    """
+    names = [_name("node", round, number) for number in range(machines - head)]
+    names += [_name("head", round, 0)] * head
+    for name in names:
+        network.journal.intend("instance", name=name, region=network.place.region)
+    refusals: list[PlannerError] = []
+
+    def create(name: str) -> None:
+        try:
+            network.arm.create("machine", network.group, name, body=_machine(network, name))
+            network.arm.schedule(network.group, f"shutdown-computevm-{name}", body=_end(network, name))
+        except PlannerError as refusal:
+            refusals.append(refusal)
+
+    with ThreadPoolExecutor(network.arm.at_once) as pool:
+        list(pool.map(create, names))
+    for name in names:
+        made = Resource(
+            kind="instance", id=f"{network.group}.{name}", region=network.place.region, run=network.order.run
+        )
+        network.journal.made(made)
+    if refusals or (refusals := _failures(network, policy, names)):
+        raise worst_of(refusals)
+
+
+def _name(role: str, round: int, number: int) -> str:
+    """Return a name that no other launch gives in the group, so that nothing is made twice."""
+    return f"{role}-{round}-{number:04}"
+
+
+def _failures(network: RunNetwork, policy: RetryPolicy, names: list[str]) -> list[PlannerError]:
+    """Wait until Azure has found room for all machines, or given up on some; return why it has."""
+    expected = set(names)
+    for _ in policy.polls(policy.join_s):
+        seen = [item for item in network.arm.items("machine", network.group) if item["name"] in expected]
+        states = [item["properties"].get("provisioningState") for item in seen]
+        if len(seen) < len(expected) or any(state in _MAKING for state in states):
+            continue
+        failed = [item for item in seen if item["properties"].get("provisioningState") == "Failed"]
+        meanings = [_failure(network, item["name"]) for item in failed[:_MOST_ASKED]]
+        return [meaning for meaning in meanings if isinstance(meaning, NoCapacityError | QuotaExceededError)]
+    return []
+
+
+def _failure(network: RunNetwork, name: str) -> PlannerError:
+    code, message = _failed_status(network.arm.machine_view(network.group, name))
+    return meaning_of(code, message, status=0, what=f"creating machine {name}")
+
+
+def _failed_status(view: dict[str, Any]) -> tuple[str, str]:
+    """Return code and message of what went wrong with a machine, from its instance view."""
+    for status in view.get("statuses") or ():
+        if str(status.get("code", "")).startswith("ProvisioningState/failed"):
+            return str(status["code"]).rpartition("/")[2], str(status.get("message", ""))
+    return "Failed", "no reason given"
+
+
+def _machine(network: RunNetwork, name: str) -> dict[str, Any]:
+    """Return the request for a machine; its zone, interface and disks are made, and go, with it."""
+    order, place = network.order, network.place
+    role = name.partition("-")[0]
+    properties: dict[str, Any] = {
+        "hardwareProfile": {"vmSize": place.choice.instance_type},
+        "storageProfile": _storage(place.choice.instance_type, place.choice.volumes, order.image),
+        "osProfile": {
+            "computerName": name,
+            "adminUsername": "ubuntu",
+            "customData": base64.b64encode(cloud_config(expires_at=order.expires_at).encode()).decode("ascii"),
+            "linuxConfiguration": {
+                "disablePasswordAuthentication": True,
+                "ssh": {"publicKeys": [{"path": "/home/ubuntu/.ssh/authorized_keys", "keyData": order.ssh_public_key}]},
+            },
+        },
+        "networkProfile": {
+            "networkApiVersion": _NETWORK_VERSION,
+            "networkInterfaceConfigurations": [_interface(network, role)],
+        },
+        "securityProfile": {"encryptionAtHost": True},
+        "diagnosticsProfile": {"bootDiagnostics": {"enabled": True}},
+    }
+    if place.choice.is_spot and role == "node":
+        properties |= _SPOT
+    properties |= request_of(order.reservation)
+    if place.choice.placement_group:
+        near = network.url("Microsoft.Compute/proximityPlacementGroups", "near")
+        properties["proximityPlacementGroup"] = {"id": near}
+    zone = place.zone.removeprefix(place.region).lstrip("-")
+    zones = {"zones": [zone]} if zone else {}
+    assigned = {"type": "UserAssigned", "userAssignedIdentities": {order.node_identity: {}}}
+    return {
+        "location": place.region,
+        "tags": {**order.tags, "planner-role": role},
+        **({"identity": assigned} if order.node_identity else {}),
+        **zones,
+        "properties": properties,
+    }
+
+
+def _interface(network: RunNetwork, role: str) -> dict[str, Any]:
+    """The head alone has a public address, if any has. In a subnet that exists, the run's rules are the interface's."""
+    address: dict[str, Any] = {"primary": True, "subnet": {"id": network.subnet_url(role)}}
+    if role == "head" and not network.order.is_private:
+        public = {"deleteOption": "Delete", "publicIPAllocationMethod": "Static"}
+        address["publicIPAddressConfiguration"] = {"name": "head", "sku": {"name": "Standard"}, "properties": public}
+    properties = {
+        "primary": True,
+        "deleteOption": "Delete",
+        "enableAcceleratedNetworking": True,
+        "ipConfigurations": [{"name": "cluster", "properties": address}],
+    }
+    if network.order.subnet:
+        rules = network.url("Microsoft.Network/networkSecurityGroups", "head" if role == "head" else "nodes")
+        properties["networkSecurityGroup"] = {"id": rules}
+    return {"name": "cluster", "properties": properties}
+
+
+def volumes_obstacle(volumes: VolumeOrder | None) -> str:
+    """Return why a machine cannot be made with its volumes, '' when it can."""
+    if volumes is None or volumes.volume_type in VOLUME_SKUS:
+        return ""
+    return f"volumes of type {volumes.volume_type} cannot be made with their machine"
+
+
+def _storage(size: str, volumes: VolumeOrder | None, image: str | None) -> dict[str, Any]:
+    """The root and the plan's volumes, gone with the machine; Azure encrypts them at rest, and the host the rest."""
+    arm = re.fullmatch(r"Standard_[A-Z]+\d+(-\d+)?[a-z]*p[a-z]*_.*", size)
+    usual = _IMAGE | {"sku": "server-arm64" if arm else "server"}
+    if obstacle := volumes_obstacle(volumes):
+        raise ProviderRefusedError(
+            f"{size}: {obstacle}; nothing is launched", [f"volumes that can: {', '.join(VOLUME_SKUS)}"]
+        )
+    disks = [
+        {
+            "lun": number,
+            "createOption": "Empty",
+            "diskSizeGB": volumes.size_gib,
+            "deleteOption": "Delete",
+            "managedDisk": {"storageAccountType": VOLUME_SKUS[volumes.volume_type]},
+        }
+        for number in range(volumes.count if volumes else 0)
+        if volumes
+    ]
+    root = {
+        "createOption": "FromImage",
+        "deleteOption": "Delete",
+        "diskSizeGB": ROOT_GIB,
+        "managedDisk": {"storageAccountType": "StandardSSD_LRS"},
+    }
+    return {"imageReference": {"id": image} if image else usual, "osDisk": root, "dataDisks": disks}
+
+
+def _end(network: RunNetwork, name: str) -> dict[str, Any]:
+    """Return the request for Azure's own shutdown, which frees a machine; it knows hours and minutes only."""
+    end = network.order.expires_at + timedelta(seconds=59)
+    properties = {
+        "status": "Enabled",
+        "taskType": "ComputeVmShutdownTask",
+        "dailyRecurrence": {"time": f"{end:%H%M}"},
+        "timeZoneId": "UTC",
+        "notificationSettings": {"status": "Disabled"},
+        "targetResourceId": network.url("Microsoft.Compute/virtualMachines", name),
+    }
+    return {"location": network.place.region, "tags": network.order.tags, "properties": properties}
+
+
+def nodes(arm: Arm, group: str, *, region: str) -> Iterator[Node]:
+    """Yield the machines of a resource group, with their addresses; none when it is gone.
+
+    The group's listing tells what machines are, the subscription's with `status_only` how they are: no listing tells
+    both (docs/cloud-facts.md). It writes ids in another case.
+    """
+    try:
+        machines = list(arm.items("machine", group))
+        statuses = {item["id"].lower(): item for item in arm.items("machine-status", status_only="true")}
+        interfaces = list(arm.items("network-interface", group))
+        addresses = {item["id"].lower(): item for item in arm.items("public-address", group)}
+    except NotFoundError:
+        return
+    by_machine = {_machine_of(item): _addresses(item, addresses) for item in interfaces}
+    for item in machines:
+        view = statuses.get(item["id"].lower(), {"properties": {}})["properties"].get("instanceView") or {}
+        yield _node(item, view, group, by_machine.get(item["name"], ("", "")), region=region)
+
+
+def _machine_of(interface: dict[str, Any]) -> str:
+    return str(interface["properties"].get("virtualMachine", {}).get("id", "")).rpartition("/")[2]
+
+
+def _addresses(interface: dict[str, Any], addresses: dict[str, dict[str, Any]]) -> tuple[str, str]:
+    """Return the private address and the public one, '' where there is none."""
+    first = (interface["properties"].get("ipConfigurations") or [{"properties": {}}])[0]["properties"]
+    public = addresses.get(first.get("publicIPAddress", {}).get("id", "").lower(), {})
+    return str(first.get("privateIPAddress", "")), str(public.get("properties", {}).get("ipAddress", ""))
+
+
+def _node(item: dict[str, Any], view: dict[str, Any], group: str, addresses: tuple[str, str], *, region: str) -> Node:
+    properties, created = item["properties"], item["properties"].get("timeCreated")
+    state = _state(item, view)
+    return Node(
+        id=f"{group}.{item['name']}",
+        region=region,
+        zone="-".join([region, *item["zones"]]) if item.get("zones") else "",
+        head=item.get("tags", {}).get("planner-role") == "head",
+        state=state,
+        instance_type=properties["hardwareProfile"]["vmSize"],
+        private_address=addresses[0],
+        public_address=addresses[1],
+        launched_at=datetime.fromisoformat(created) if created else None,
+        reason=": ".join(_failed_status(view)) if state == "ended" else "",
+    )
+
+
+def _state(item: dict[str, Any], view: dict[str, Any]) -> NodeState:
+    made = item["properties"].get("provisioningState")
+    if made in _MAKING:
+        return "starting"
+    codes = [str(status.get("code", "")) for status in view.get("statuses") or ()]
+    power = [code.rpartition("/")[2] for code in codes if code.startswith("PowerState/")]
+    if made in ("Failed", "Deleting") or not power:
+        return "ended" if made in ("Failed", "Deleting") else "starting"
+    return _POWER.get(power[0], "ended")

@@ -1,0 +1,198 @@
+"""What is looked at on Azure before anything is created."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_network
+from typing import Any, Final
+
+from planner.clouds.azure.client import Arm
+from planner.clouds.azure.instances import volumes_obstacle
+from planner.clouds.azure.network import blocks_of, described_subnet, region_of
+from planner.clouds.azure.reservation import reservations_in, reserved_text, zones_of
+from planner.clouds.order import Choice, Order
+from planner.clouds.preflight import PreflightLog
+from planner.clouds.protocol import Finding, Preflight
+from planner.errors import BadInputError, PlannerError
+
+TAKEN_ADDRESSES: Final = 5
+"""Of every subnet, by Azure (Azure Virtual Network FAQ)."""
+LONGEST: Final = timedelta(hours=23, minutes=30)
+"""Azure's own shutdown knows the time of day and not the day."""
+_HOST: Final = (
+    "encryption at host is asked for; where the subscription lacks it, once: "
+    "az feature register --namespace Microsoft.Compute --name EncryptionAtHost"
+)
+Price = Callable[[str, str, str], float | None]
+"""Return US dollars per hour of a size in a region, on demand or spot; None when not known."""
+
+NAMESPACES: Final = ("Microsoft.Compute", "Microsoft.DevTestLab", "Microsoft.Network")
+"""Services with which a subscription must be registered before it may create something there."""
+
+
+def preflight(order: Order, arm: Arm, *, price: Price) -> Preflight:
+    """Look at credentials, then at every choice in every region."""
+    checks = _Checks(order=order, arm=arm, price=price)
+    log = checks.log
+    groups = sum(1 for _ in arm.items("resource-group"))
+    log.note("credentials", True, f"subscription {arm.subscription}, with {groups} resource groups")
+    log.note("permissions", None, "Azure has no dry run: a missing permission shows, by its name, when it is needed")
+    log.note("encryption", None, _HOST)
+    if log.add(_registration_finding(arm)) and log.add(_end_finding(order)):
+        for choice in order.choices:
+            for region in choice.regions:
+                checks.look_at(choice, region)
+    return log.result()
+
+
+def _registration_finding(arm: Arm) -> Finding:
+    """Say whether the subscription is registered with the services that a run uses; a new one is with none."""
+    states = {item["namespace"]: item.get("registrationState") for item in arm.items("provider")}
+    missing = [name for name in NAMESPACES if states.get(name) != "Registered"]
+    commands = "; ".join(f"az provider register --namespace {name}" for name in missing)
+    text = f"not with {', '.join(missing)}: {commands}" if missing else f"with {', '.join(NAMESPACES)}"
+    return Finding(subject="registration", ok=not missing, text=text)
+
+
+def _end_finding(order: Order) -> Finding:
+    hours, most = (order.expires_at - datetime.now(UTC)) / timedelta(hours=1), LONGEST / timedelta(hours=1)
+    text = f"Azure stops every machine in {hours:.2f} h"
+    if hours > most:
+        text = f"{hours:.1f} h; Azure's own shutdown reaches {most:g}: --max-hours 23h"
+    return Finding(subject="time to live", ok=hours <= most, text=text)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Checks:
+    """The checks of one preflight; `log` collects what they find out, `usage` and `sizes` what Azure says by region."""
+
+    order: Order
+    arm: Arm
+    price: Price
+    log: PreflightLog = field(default_factory=PreflightLog)
+    usage: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
+    sizes: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
+
+    def look_at(self, choice: Choice, region: str) -> None:
+        """Add the zones of a region where a choice may be tried."""
+        subject = f"{choice.instance_type} in {region}"
+        size = self._size(choice.instance_type, region)
+        obstacle = "not offered" if size is None else _obstacle(size, choice)
+        if size is None or obstacle:
+            self.log.note(subject, False, obstacle)
+            return
+        if not (self._within_quota(choice, size, region) and self._has_subnet(choice, region)):
+            return
+        self.log.note_prices(choice, region, lambda pricing: self._price(choice.instance_type, region, pricing))
+        zones = sorted(_zones(size))
+        text = f"offered in zones {', '.join(zones)}" if zones else "offered, in a region without zones"
+        self.log.note(subject, True, text)
+        zones = zones or [""]
+        if self.order.reservation:
+            zones = self._within_reservation(choice, zones, region)
+        self.log.add_places(choice, region, [f"{region}-{zone}" if zone else "" for zone in zones])
+
+    def _within_reservation(self, choice: Choice, zones: list[str], region: str) -> list[str]:
+        """Return those of the zones in which the order's reservation group has room for a choice."""
+        subject = f"reservation {self.order.reservation}"
+        try:
+            reserved = reservations_in(self.arm, self.order.reservation)
+        except BadInputError as error:
+            self.log.note(subject, False, error.message)
+            return []
+        usable = [zone for zone in zones_of(reserved, choice, region=region) if zone in zones]
+        needed = f"{choice.machines} x {choice.instance_type} needed at one place in {region}"
+        text = f"{reserved_text(reserved)}" + ("" if usable else f"; {needed}")
+        self.log.note(subject, bool(usable), f"free: {text}; without a proximity placement group")
+        return usable
+
+    def _has_subnet(self, choice: Choice, region: str) -> bool:
+        """Say whether the order's subnet, if it names one, is in the region and has room."""
+        if not self.order.subnet:
+            return True
+        subject = f"subnet {self.order.subnet}"
+        try:
+            subnet = described_subnet(self.arm, self.order.subnet)
+        except BadInputError as error:
+            return self.log.note(subject, False, error.message)
+        if (there := region_of(self.arm, self.order.subnet)) != region:
+            return self.log.note(subject, False, f"in {there}, not in {region}: --region {there}")
+        used = len(subnet["properties"].get("ipConfigurations", ()))
+        free = sum(ip_network(block).num_addresses - TAKEN_ADDRESSES for block in blocks_of(subnet)) - used
+        if free < choice.machines:
+            return self.log.note(subject, False, f"{free} addresses left; {choice.machines} needed")
+        services = [endpoint["service"] for endpoint in subnet["properties"].get("serviceEndpoints", ())]
+        if self.order.staging and "Microsoft.Storage" not in services:
+            return self.log.note(
+                subject, None, "no service endpoint to Microsoft.Storage; other ways are not looked at"
+            )
+        return self.log.note(subject, True, f"{free} addresses left; its routes and security group stay, and hold, too")
+
+    def _price(self, name: str, region: str, pricing: str) -> float | None:
+        try:
+            return self.price(name, region, pricing)
+        except PlannerError:
+            return None
+
+    def _size(self, name: str, region: str) -> dict[str, Any] | None:
+        """Return Azure's description of a size in a region; it lists a region's sizes once."""
+        if region not in self.sizes:
+            listed = self.arm.items("size", filter=f"location eq '{region}'")
+            self.sizes[region] = {item["name"]: item for item in listed if item["resourceType"] == "virtualMachines"}
+        return self.sizes[region].get(name)
+
+    def _quotas(self, region: str) -> dict[str, dict[str, Any]]:
+        """Return the quotas of a region by name, each with its use."""
+        if region not in self.usage:
+            self.usage[region] = {item["name"]["value"]: item for item in self.arm.items("usage", region)}
+        return self.usage[region]
+
+    def _within_quota(self, choice: Choice, size: dict[str, Any], region: str) -> bool:
+        stated = _capabilities(size).get("vCPUs")
+        if stated is None:
+            return self.log.note(f"quota for {choice.instance_type} in {region}", None, "its vCPUs are not stated")
+        vcpus_each = int(float(stated))
+        spot = choice.machines - 1 if choice.is_spot else 0
+        vcpus = vcpus_each * (choice.machines - spot)
+        needed = Counter({size.get("family", "?"): vcpus, "cores": vcpus, "virtualMachines": choice.machines})
+        needed |= {"lowPriorityCores": vcpus_each * spot} if spot else {}
+        suffices = True
+        for name, amount in needed.items():
+            subject, quota = f"quota {name} for {choice.instance_type} in {region}", self._quotas(region).get(name)
+            if quota is None:
+                self.log.note(subject, None, f"not stated; {amount} needed")
+                continue
+            free = quota["limit"] - quota["currentValue"]
+            text = f"{amount} needed, {free} of {quota['limit']} free"
+            suffices &= self.log.note(subject, amount <= free, text)
+        return suffices
+
+
+def _capabilities(size: dict[str, Any]) -> dict[str, str]:
+    return {capability["name"]: capability["value"] for capability in size.get("capabilities", ())}
+
+
+def _restrictions(size: dict[str, Any], restricted: str) -> list[dict[str, Any]]:
+    """Return the restrictions of a size by `restricted`, Location or Zone."""
+    return [limit for limit in size.get("restrictions") or () if limit.get("type") == restricted]
+
+
+def _obstacle(size: dict[str, Any], choice: Choice) -> str:
+    """Return why a region cannot give a size at all, '' when it can."""
+    if _restrictions(size, "Location"):
+        return "closed to this subscription"
+    if _capabilities(size).get("EncryptionAtHostSupported", "True") != "True":
+        return "cannot encrypt at host"
+    return volumes_obstacle(choice.volumes)
+
+
+def _zones(size: dict[str, Any]) -> Iterator[str]:
+    """Yield the zones that offer a size and are open to the subscription."""
+    closed = {
+        zone for limit in _restrictions(size, "Zone") for zone in limit.get("restrictionInfo", {}).get("zones", ())
+    }
+    for info in size.get("locationInfo", ()):
+        yield from (zone for zone in info.get("zones") or () if zone not in closed)

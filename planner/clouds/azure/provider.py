@@ -1,0 +1,110 @@
+"""Azure as a Provider: one resource group for each run and place, and everything in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from planner.clouds.azure import instances, network
+from planner.clouds.azure.access import default_access, subscription_named
+from planner.clouds.azure.client import Arm, LiveArm
+from planner.clouds.azure.dry_run import SUBSCRIPTION, DryRunArm
+from planner.clouds.azure.network import RunNetwork
+from planner.clouds.azure.preflight import preflight
+from planner.clouds.azure.prices import Prices
+from planner.clouds.calls.retry import RetryPolicy
+from planner.clouds.cloud_errors import NotFoundError
+from planner.clouds.deletion import delete_each
+from planner.clouds.host_keys import host_keys_in
+from planner.clouds.order import Order
+from planner.clouds.protocol import Journal, Node, Place, PlannedRequest, Preflight, Resource, require_named
+
+_GROUP = "resource-group"
+
+
+class AzureProvider:
+    """Azure, reached with the credentials that its SDK finds and the subscription that environment or settings name."""
+
+    cloud = "azure"
+    stages: tuple[tuple[str, ...], ...] = ((_GROUP,),)
+    tied_to_zone = frozenset({_GROUP})
+
+    def __init__(self, *, policy: RetryPolicy, arm: Arm | None = None) -> None:
+        self._policy = policy
+        self._arm: Arm = arm or LiveArm(policy=policy)
+
+    def _network(self, order: Order, place: Place, journal: Journal) -> RunNetwork:
+        return RunNetwork(order=order, arm=self._arm, journal=journal, place=place)
+
+    def dry_run(self) -> tuple[AzureProvider, list[PlannedRequest]]:
+        """See Provider."""
+        pretended = DryRunArm(subscription=subscription_named() or SUBSCRIPTION)
+        return AzureProvider(policy=self._policy, arm=pretended), pretended.requests
+
+    def dry_run_place(self, order: Order) -> Place:
+        """See Provider."""
+        choice = order.choices[0]
+        return Place(choice=choice, region=choice.regions[0], zone=f"{choice.regions[0]}-<zone>")
+
+    def preflight(self, order: Order) -> Preflight:
+        """See Provider."""
+        return preflight(order, self._arm, price=Prices(prices_url=default_access().prices_url).of)
+
+    def prepare(self, order: Order, place: Place, journal: Journal) -> None:
+        """See Provider."""
+        network.prepare(self._network(order, place, journal))
+
+    def launch(self, order: Order, place: Place, journal: Journal, *, machines: int, head: bool, round: int) -> None:
+        """See Provider."""
+        instances.launch(self._network(order, place, journal), self._policy, machines=machines, head=head, round=round)
+
+    def nodes(self, run: str, *, region: str) -> tuple[Node, ...]:
+        """See Provider."""
+        return tuple(
+            node
+            for group, _ in self._groups(region=region, run=run)
+            for node in instances.nodes(self._arm, group.id, region=region)
+        )
+
+    def host_keys(self, node: Node) -> tuple[str, ...]:
+        """See TellsHostKeys. Boot diagnostics, in storage of Azure's own, keep the console."""
+        group, _, name = node.id.rpartition(".")
+        return host_keys_in(self._arm.console(group, name))
+
+    def terminate(self, nodes: Sequence[Node]) -> None:
+        """See Provider."""
+        for node in nodes:
+            group, _, name = node.id.rpartition(".")
+            try:
+                self._arm.delete("machine", group, name)
+            except NotFoundError:
+                continue
+
+    def regions(self) -> tuple[str, ...]:
+        """See Provider. A listing of groups covers all regions: only those are named that have some of a run."""
+        groups = self._arm.items(_GROUP, filter="tagName eq 'planner-run'")
+        return tuple(sorted({group["location"] for group in groups}))
+
+    def find(self, kinds: Sequence[str], *, region: str, run: str | None = None) -> tuple[Resource, ...]:
+        """See Provider."""
+        return tuple(group for group, _ in self._groups(region=region, run=run)) if _GROUP in kinds else ()
+
+    def delete(self, resources: Sequence[Resource]) -> None:
+        """See Provider."""
+        delete_each(resources, lambda group: self._arm.delete(_GROUP, group.id))
+
+    def _groups(self, *, region: str, run: str | None) -> Iterator[tuple[Resource, dict[str, Any]]]:
+        """Yield the resource groups of a run, or of any, in a region."""
+        require_named(run)
+        of_run = f" and tagValue eq '{run}'" if run else ""
+        for item in self._arm.items(_GROUP, filter=f"tagName eq 'planner-run'{of_run}"):
+            tagged = item["tags"]["planner-run"]
+            if item["location"] == region and tagged and run in (None, tagged):
+                resource = Resource.from_tags(
+                    item["tags"],
+                    resource_kind=_GROUP,
+                    id=item["name"],
+                    region=item["location"],
+                    ending=item.get("properties", {}).get("provisioningState") == "Deleting",
+                )
+                yield resource, item

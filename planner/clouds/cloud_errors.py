@@ -1,0 +1,81 @@
+"""What a cloud's error means to a run. Each cloud translates its own error codes into these."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from planner.clouds.calls.reading import CallFailure
+from planner.errors import IoFailureError, PlannerError, ProviderRefusedError
+
+T = TypeVar("T")
+
+
+class NoCapacityError(ProviderRefusedError):
+    """The cloud lacks such machines at this place just now; another place may have them."""
+
+
+class QuotaExceededError(ProviderRefusedError):
+    """The account may not have so many machines in this region."""
+
+
+class PermissionDeniedError(ProviderRefusedError):
+    """The account may not do this at all; no other place would help."""
+
+
+class StillInUseError(IoFailureError):
+    """A resource cannot be deleted yet, because another one uses it."""
+
+
+class RefusedCallError(IoFailureError):
+    """The cloud answered a call with an error `code` that has no meaning of its own to the planner."""
+
+    def __init__(self, message: str, *, code: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class NotFoundError(RefusedCallError):
+    """What the call names does not exist, or is not known yet."""
+
+
+class DuplicateError(RefusedCallError):
+    """What the call would create exists already."""
+
+
+class PassingError(IoFailureError):
+    """A failure that may pass; `untouched` when the call certainly did nothing."""
+
+    def __init__(self, message: str, *, untouched: bool = False) -> None:
+        super().__init__(message)
+        self.untouched = untouched
+
+
+class UncertainError(IoFailureError):
+    """The connection broke, or the answer was unclear: the cloud may or may not have carried out the call."""
+
+
+def worst_of(errors: Sequence[PlannerError]) -> PlannerError:
+    """Return the error that counts most: a denial, then a quota, then a lack of capacity, then the first one."""
+    by_weight = (PermissionDeniedError, QuotaExceededError, NoCapacityError, PlannerError)
+    return next(error for weight in by_weight for error in errors if isinstance(error, weight))
+
+
+def translated(
+    call: Callable[[], T],
+    *,
+    what: str,
+    failure_of: Callable[[Exception], CallFailure | None],
+    meaning_of: Callable[[CallFailure], PlannerError],
+) -> T:
+    """Make a call; raise what its failure means. A failure to which the cloud gave a code means `meaning_of` it."""
+    try:
+        return call()
+    except Exception as error:
+        failure = failure_of(error)
+        if failure is None:
+            raise
+        if failure.code:
+            raise meaning_of(failure) from error
+        general = {"refused": PermissionDeniedError, "broken": IoFailureError}.get(failure.reason, PassingError)
+        raise general(f"{what}: {failure.text}") from error

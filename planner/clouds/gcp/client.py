@@ -1,0 +1,243 @@
+"""Calls to Compute Engine in one project, with the repetitions that are safe, and its operations awaited.
+
+Requests and answers are what the REST reference shows; the SDK checks their fields and carries them. Its own retries
+are switched off, and its waiting too: `insert(...).result()` asks the public address whatever address is set.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import uuid
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import Any, Final, Protocol
+
+from planner.clouds.calls.gcp import failure_of
+from planner.clouds.calls.reading import CallFailure
+from planner.clouds.calls.retry import RetryPolicy, retry
+from planner.clouds.calls.sdk import sdk
+from planner.clouds.cloud_errors import NotFoundError, PassingError, StillInUseError, translated, worst_of
+from planner.clouds.gcp.access import Access, default_access
+from planner.clouds.gcp.cloud_errors import meaning_of
+from planner.errors import BadInputError, IoFailureError, PlannerError
+
+_TIMEOUT_S: Final = 150
+"""More than the two minutes after which a wait answers in any case."""
+_PAGE: Final = 500
+_BODIES: Final = {
+    "networks.insert": "Network",
+    "subnetworks.insert": "Subnetwork",
+    "firewalls.insert": "Firewall",
+    "resourcePolicies.insert": "ResourcePolicy",
+    "instances.bulkInsert": "BulkInsertInstanceResource",
+}
+"""The SDK's message for the body of each call that has one."""
+
+_PASSING_FOR_NEW: Final = (PassingError, NotFoundError, StillInUseError)
+"""What passes after something was created: Google may not know it yet, or not have it ready."""
+
+
+class Compute(Protocol):
+    """Compute Engine of one project; requests and answers are those of its REST reference."""
+
+    at_once: int
+    """How many calls may be made at the same time."""
+
+    @property
+    def project(self) -> str:
+        """The project's id."""
+
+    def create(self, method: str, *, body: dict[str, Any], run: str, **where: str) -> None:
+        """Create something for a run and wait until it is there.
+
+        Raises what `cloud_errors.meaning_of` returns, for the call and for its operation alike.
+        """
+
+    def finish(self, method: str, **where: str) -> None:
+        """Make a change and wait until it is made."""
+
+    def begin(self, method: str, **where: str) -> None:
+        """Make a change and do not wait."""
+
+    def get(self, method: str, **where: str) -> dict[str, Any]:
+        """Ask for one thing."""
+
+    def items(self, method: str, **where: str) -> Iterator[dict[str, Any]]:
+        """Yield all of a listing, page by page; an aggregated one without the scopes."""
+
+    def allowed(self, permissions: list[str]) -> set[str]:
+        """Return which of some permissions the caller has in the project."""
+
+
+class LiveCompute:
+    """Compute that Google answers."""
+
+    at_once = 8
+
+    def __init__(self, *, policy: RetryPolicy) -> None:
+        self._policy = policy
+        self._clients: dict[str, Any] = {}
+
+    @cached_property
+    def access(self) -> Access:
+        """Whose credentials, which project."""
+        return default_access()
+
+    @property
+    def project(self) -> str:
+        """See Compute."""
+        return self.access.project
+
+    def create(self, method: str, *, body: dict[str, Any], run: str, **where: str) -> None:
+        """See Compute. A failure that may pass is waited out. The call is then made under another request id of the
+        run, because Google would repeat its answer to the old one.
+        """
+
+        def attempt() -> None:
+            request = {**where, **_body(method, body), "request_id": request_id(run)}
+            self._wait(self._answered(method, request), what=_what(method, where))
+
+        retry(attempt, policy=self._policy, may_pass=lambda error: isinstance(error, _PASSING_FOR_NEW))
+
+    def finish(self, method: str, **where: str) -> None:
+        """See Compute."""
+
+        def attempt() -> None:
+            self._wait(self._answered(method, dict(where)), what=_what(method, where))
+
+        retry(attempt, policy=self._policy, may_pass=_is_passing)
+
+    def begin(self, method: str, **where: str) -> None:
+        """See Compute."""
+        self._answered(method, dict(where))
+
+    def get(self, method: str, **where: str) -> dict[str, Any]:
+        """See Compute."""
+        return self._answered(method, dict(where))
+
+    def items(self, method: str, **where: str) -> Iterator[dict[str, Any]]:
+        """See Compute."""
+        token = ""
+        while True:
+            page = self._answered(method, {**where, "max_results": _PAGE, "page_token": token})
+            yield from _flat(page.get("items", ()))
+            token = page.get("nextPageToken", "")
+            if not token:
+                return
+
+    def allowed(self, permissions: list[str]) -> set[str]:
+        """See Compute. Asks the Resource Manager, which this SDK does not cover."""
+        from google.auth.transport.requests import AuthorizedSession
+
+        url = f"{self.access.manager_url}/v1/projects/{self.project}:testIamPermissions"
+
+        def ask() -> dict[str, Any]:
+            with AuthorizedSession(self.access.credentials) as session:  # type: ignore[no-untyped-call]
+                answer = session.post(url, json={"permissions": permissions}, timeout=_TIMEOUT_S)
+            if answer.status_code != 200:
+                error = answer.json().get("error", {})
+                raise meaning_of(str(error.get("status", "")), str(error.get("message", "")), what="testIamPermissions")
+            return dict(answer.json())
+
+        return set(self._repeatedly(ask, what="testIamPermissions").get("permissions", ()))
+
+    def _wait(self, operation: dict[str, Any], *, what: str) -> None:
+        """Wait until an operation is done. Raises what it failed with."""
+        scope = _scope_of(operation)
+        request = {**scope, "operation": operation["name"]}
+        method = f"{next(iter(scope), 'global')}Operations.wait"
+        for _ in self._policy.polls(self._policy.join_s):
+            if operation["status"] == "DONE":
+                errors = operation.get("error", {}).get("errors", ())
+                if errors:
+                    raise worst_of([meaning_of(error["code"], error.get("message", ""), what=what) for error in errors])
+                return
+            operation = self._answered(method, request)
+        raise IoFailureError(f"{what}: operation {operation['name']} is not done after {self._policy.join_s:g} s")
+
+    def _answered(self, method: str, request: dict[str, Any]) -> dict[str, Any]:
+        return self._repeatedly(lambda: self._once(method, request), what=_what(method, request))
+
+    def _repeatedly(self, call: Callable[[], dict[str, Any]], *, what: str) -> dict[str, Any]:
+        """Make a call until it is answered: names and request ids make every call here safe to repeat."""
+
+        def attempt() -> dict[str, Any]:
+            return translated(call, what=what, failure_of=failure_of, meaning_of=meaning)
+
+        def meaning(failure: CallFailure) -> PlannerError:
+            return meaning_of(failure.code, failure.text, what=what)
+
+        return retry(attempt, policy=self._policy, may_pass=_is_passing)
+
+    def _once(self, method: str, request: dict[str, Any]) -> dict[str, Any]:
+        collection, _, verb = method.partition(".")
+        changes = method in _BODIES or verb == "delete"
+        function = getattr(self._client(collection), _snake(verb) + ("_unary" if changes else ""))
+        answer = function({"project": self.project, **request}, retry=None, timeout=_TIMEOUT_S)
+        if "max_results" in request:
+            answer = next(iter(answer.pages))
+        return dict(json.loads(type(answer).to_json(answer, use_integers_for_enums=False, indent=None)))
+
+    def _client(self, collection: str) -> Any:
+        if collection not in self._clients:
+            access = self.access
+            options = {"api_endpoint": access.compute_url} if access.compute_url else None
+            client_class = getattr(_library(), f"{collection[0].upper()}{collection[1:]}Client")
+            self._clients[collection] = client_class(credentials=access.credentials, client_options=options)
+        return self._clients[collection]
+
+
+def _is_passing(error: BaseException) -> bool:
+    return isinstance(error, PassingError)
+
+
+def request_id(run: str) -> str:
+    """Return an id by which Google knows a repetition: a UUID that begins as all of the run do (`run_mark`)."""
+    return run_mark(run) + str(uuid.uuid4())[len(run_mark(run)) :]
+
+
+def run_mark(run: str) -> str:
+    """Return what the ids of all requests of a run begin with."""
+    digest = hashlib.sha256(run.encode()).hexdigest()
+    return f"{digest[:8]}-{digest[8:12]}-"
+
+
+def _library() -> Any:
+    return sdk("google.cloud.compute_v1", extra="gcp")
+
+
+def _body(method: str, body: dict[str, Any]) -> dict[str, Any]:
+    """Return the body of a call as the SDK takes it. Raises BadInputError for a field that Google does not know."""
+    message_class = getattr(_library(), _BODIES[method])
+    from google.protobuf.json_format import ParseError
+
+    try:
+        return {f"{_snake(_BODIES[method])}_resource": message_class.from_json(json.dumps(body))}
+    except ParseError as error:
+        raise BadInputError(f"{method}: {error}") from error
+
+
+def _flat(items: Any) -> Iterator[dict[str, Any]]:
+    """Yield what is listed; an aggregated listing has it by scope, under the collection's name."""
+    if not isinstance(items, dict):
+        yield from items
+        return
+    for scope in items.values():
+        for listed in scope.values():
+            yield from listed if isinstance(listed, list) else ()
+
+
+def _scope_of(operation: dict[str, Any]) -> dict[str, str]:
+    """Return the zone or region of an operation; nothing for a global one."""
+    return {scope: operation[scope].rpartition("/")[2] for scope in ("zone", "region") if operation.get(scope)}
+
+
+def _what(method: str, request: dict[str, Any]) -> str:
+    where = request.get("zone") or request.get("region")
+    return f"{method} in {where}" if where else method
+
+
+def _snake(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()

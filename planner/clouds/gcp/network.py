@@ -1,0 +1,155 @@
+"""What the machines of a run need in a region before they can be launched: network, firewall, placement policy.
+
+One private network with one subnet. Its firewall lets machines of the run talk to each other and the caller to the head
+by SSH, and nothing else in or out; where the run stages data, also HTTPS to the addresses behind
+private.googleapis.com, which serve the object store and lead nowhere else. Only the head gets a public address. In a
+subnet that exists, firewall rules and policy are all that is made; the rules hold for machines with the run's tags.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final
+
+from planner.clouds.addresses import ANYWHERE, NETWORK
+from planner.clouds.cloud_errors import DuplicateError
+from planner.clouds.gcp import resources
+from planner.clouds.gcp.client import Compute
+from planner.clouds.order import Order
+from planner.clouds.protocol import Journal, Place, Resource
+from planner.errors import BadInputError
+
+OBJECT_STORE: Final = "199.36.153.8/30"
+"""private.googleapis.com: Google's services for machines without a public address (Private Google Access)."""
+MTU_BYTES: Final = 8896
+"""The largest packets of a network; without being asked Google takes 1,460 bytes."""
+_FIRST: Final = 1000
+_LAST: Final = 65000
+"""Firewall rules count in the order of their priority, the lowest number first; Google's own come after 65534."""
+_KINDS: Final = ("network", "subnetwork", "firewall", "placement-policy")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunNetwork:
+    """The resources of a run in a region, by kind and full name."""
+
+    order: Order
+    compute: Compute
+    journal: Journal
+    region: str
+    existing: set[tuple[str, str]]
+
+    @classmethod
+    def of(cls, order: Order, compute: Compute, journal: Journal, *, region: str) -> RunNetwork:
+        """Look at what the run has in the region."""
+        existing = {
+            (resource_kind, resource.id)
+            for resource_kind in _KINDS
+            for resource, _ in resources.find(compute, resource_kind, region=region, run=order.run)
+        }
+        return cls(order=order, compute=compute, journal=journal, region=region, existing=existing)
+
+    def full_name(self, name: str) -> str:
+        """Return the name of a resource: it holds the run and the region, for some are global."""
+        return f"planner-{self.order.run}-{self.region}-{name}"
+
+    def target_tags(self, *, head: bool) -> list[str]:
+        """Return by which network tags the firewall knows the run's machines; with `head`, also the head."""
+        return [f"planner-{self.order.run}", *([f"planner-{self.order.run}-head"] if head else [])]
+
+    @property
+    def subnet_url(self) -> str:
+        """The name of the subnet in which all machines stand."""
+        subnet = self.order.subnet
+        own = f"projects/{self.compute.project}/regions/{self.region}/subnetworks/{subnet}"
+        return own if subnet else self.url("subnetwork", "nodes")
+
+    def url(self, resource_kind: str, name: str) -> str:
+        """Return how one resource names another."""
+        resource_type = resources.RESOURCE_TYPES[resource_kind]
+        scope = "global" if resource_type.scope == "global" else f"regions/{self.region}"
+        return f"projects/{self.compute.project}/{scope}/{resource_type.collection}/{self.full_name(name)}"
+
+    def ensure(self, resource_kind: str, name: str, body: dict[str, Any]) -> None:
+        """Create what is not there. Its name is the run's own: what has it already is what was asked for before."""
+        full, resource_type = self.full_name(name), resources.RESOURCE_TYPES[resource_kind]
+        if (resource_kind, full) in self.existing:
+            return
+        self.journal.intend(resource_kind, name=full, region=self.region)
+        named = {"name": full, "description": resources.description(self.order.tags, region=self.region), **body}
+        where = {"region": self.region} if resource_type.scope == "region" else {}
+        with suppress(DuplicateError):
+            self.compute.create(f"{resource_type.collection}.insert", body=named, run=self.order.run, **where)
+        self.existing.add((resource_kind, full))
+        self.journal.made(Resource(kind=resource_kind, id=full, region=self.region, run=self.order.run))
+
+
+def prepare(network: RunNetwork, place: Place) -> None:
+    """Create what is missing in a region."""
+    if network.order.subnet:
+        subnet = described_subnet(network.compute, network.order.subnet, region=network.region)
+        network_url, block = subnet["network"], subnet["ipCidrRange"]
+    else:
+        _own_network(network)
+        network_url, block = network.url("network", "net"), NETWORK
+    for name, rule in _rules(network, block).items():
+        network.ensure("firewall", name, {"network": network_url, **rule})
+    if place.choice.placement_group:
+        network.ensure("placement-policy", "group", {"groupPlacementPolicy": {"collocation": "COLLOCATED"}})
+
+
+def described_subnet(compute: Compute, name: str, *, region: str) -> dict[str, Any]:
+    """Return Google's description of a subnet that exists. Raises BadInputError when the region has none such."""
+    if not re.fullmatch("[a-z][a-z0-9-]*", name):
+        raise BadInputError(
+            f"--subnet {name}: name a subnet of this project, without a path; the firewall of a network that another "
+            "project shares cannot be added to from here"
+        )
+    for item in compute.items("subnetworks.list", region=region, filter=f"name={name}"):
+        return item
+    raise BadInputError(f"--subnet {name}: {region} has no such subnet; name its region with --region")
+
+
+def _own_network(network: RunNetwork) -> None:
+    network.ensure(
+        "network",
+        "net",
+        {"autoCreateSubnetworks": False, "mtu": MTU_BYTES, "routingConfig": {"routingMode": "REGIONAL"}},
+    )
+    network.ensure(
+        "subnetwork",
+        "nodes",
+        {
+            "network": network.url("network", "net"),
+            "ipCidrRange": NETWORK,
+            "stackType": "IPV4_ONLY",
+            "privateIpGoogleAccess": network.order.staging,
+        },
+    )
+
+
+def _rules(network: RunNetwork, block: str) -> dict[str, dict[str, Any]]:
+    """Machines reach each other, the caller reaches the head by SSH, nothing else goes in or out. Their addresses lie
+    in a `block`, which need not be theirs alone.
+    """
+    everything, order = [{"IPProtocol": "all"}], network.order
+    (machines, head) = network.target_tags(head=True)
+    inward = {"direction": "INGRESS", "priority": _FIRST, "targetTags": [machines]}
+    outward = {"direction": "EGRESS", "priority": _FIRST, "targetTags": [machines]}
+    rules: dict[str, dict[str, Any]] = {
+        "in": {**inward, "sourceTags": [machines], "allowed": everything},
+        "door": {
+            **inward,
+            "sourceRanges": [order.ssh_from],
+            "targetTags": [head],
+            "allowed": [{"IPProtocol": "tcp", "ports": ["22"]}],
+        },
+        "out": {**outward, "destinationRanges": [block], "allowed": everything},
+        "shut": {**outward, "priority": _LAST, "destinationRanges": [ANYWHERE], "denied": everything},
+    }
+    if order.staging:
+        https = [{"IPProtocol": "tcp", "ports": ["443"]}]
+        rules["store"] = {**outward, "destinationRanges": [OBJECT_STORE], "allowed": https}
+    return rules

@@ -1,0 +1,90 @@
+"""Compute Engine as a Provider."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from planner.clouds.calls.retry import RetryPolicy
+from planner.clouds.gcp import instances, network
+from planner.clouds.gcp.access import default_access, has_credentials
+from planner.clouds.gcp.client import Compute, LiveCompute
+from planner.clouds.gcp.dry_run import PROJECT, DryRunCompute
+from planner.clouds.gcp.network import RunNetwork
+from planner.clouds.gcp.preflight import preflight
+from planner.clouds.gcp.prices import Prices
+from planner.clouds.gcp.resources import STAGES, delete, find
+from planner.clouds.host_keys import host_keys_in
+from planner.clouds.order import Order
+from planner.clouds.protocol import Journal, Node, Place, PlannedRequest, Preflight, Resource
+
+
+class GcpProvider:
+    """Compute Engine, reached with the credentials, project and addresses that gcloud and the settings file name."""
+
+    cloud = "gcp"
+    stages: tuple[tuple[str, ...], ...] = STAGES
+    tied_to_zone = frozenset({"operation", "instance", "disk"})
+
+    def __init__(self, *, policy: RetryPolicy, compute: Compute | None = None) -> None:
+        self._policy = policy
+        self._compute: Compute = compute or LiveCompute(policy=policy)
+
+    def dry_run(self) -> tuple[GcpProvider, list[PlannedRequest]]:
+        """See Provider."""
+        project = self._compute.project if has_credentials() else PROJECT
+        pretended = DryRunCompute(project=project)
+        return GcpProvider(policy=self._policy, compute=pretended), pretended.requests
+
+    def dry_run_place(self, order: Order) -> Place:
+        """See Provider."""
+        choice = order.choices[0]
+        return Place(choice=choice, region=choice.regions[0], zone=f"{choice.regions[0]}-<zone>")
+
+    def preflight(self, order: Order) -> Preflight:
+        """See Provider."""
+        access = default_access()
+        regions = {region for choice in order.choices for region in choice.regions}
+        price = Prices(access=access, regions=sorted(regions)).of
+        return preflight(order, self._compute, account=access.account, price=price)
+
+    def prepare(self, order: Order, place: Place, journal: Journal) -> None:
+        """See Provider."""
+        run_network = RunNetwork.of(order, self._compute, journal, region=place.region)
+        network.prepare(run_network, place)
+
+    def launch(self, order: Order, place: Place, journal: Journal, *, machines: int, head: bool, round: int) -> None:
+        """See Provider."""
+        run_network = RunNetwork(
+            order=order, compute=self._compute, journal=journal, region=place.region, existing=set()
+        )
+        instances.launch(run_network, place, machines=machines, head=head, round=round)
+
+    def nodes(self, run: str, *, region: str) -> tuple[Node, ...]:
+        """See Provider."""
+        return tuple(instances.nodes(self._compute, run, region=region))
+
+    def terminate(self, nodes: Sequence[Node]) -> None:
+        """See Provider."""
+        delete(self._compute, [Resource(kind="instance", id=node.id, region=node.region, run="") for node in nodes])
+
+    def host_keys(self, node: Node) -> tuple[str, ...]:
+        """See TellsHostKeys."""
+        zone, _, name = node.id.rpartition(".")
+        console = self._compute.get("instances.getSerialPortOutput", zone=zone, instance=name)
+        return host_keys_in(str(console.get("contents", "")))
+
+    def regions(self) -> tuple[str, ...]:
+        """See Provider."""
+        return tuple(region["name"] for region in self._compute.items("regions.list"))
+
+    def find(self, kinds: Sequence[str], *, region: str, run: str | None = None) -> tuple[Resource, ...]:
+        """See Provider."""
+        return tuple(
+            resource
+            for resource_kind in kinds
+            for resource, _ in find(self._compute, resource_kind, region=region, run=run)
+        )
+
+    def delete(self, resources: Sequence[Resource]) -> None:
+        """See Provider."""
+        delete(self._compute, resources)

@@ -1,0 +1,130 @@
+"""The types of resources a run may have on Compute Engine: how to list and how to delete each.
+
+Machines and disks carry the run's tags as labels. Networks, subnets, firewall rules and placement policies cannot be
+labelled there: theirs are in the description, which is part of the create call as well. What is global belongs to the
+region for which it was made, and its name says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from planner.clouds.deletion import delete_each
+from planner.clouds.gcp.client import Compute, run_mark
+from planner.clouds.protocol import Resource, require_named
+
+STAGES: Final = (("operation", "instance"), ("disk",), ("placement-policy", "firewall", "subnetwork"), ("network",))
+_REGION: Final = "planner-region"
+_ENDING: Final = frozenset({"STOPPING", "DEPROVISIONING", "PENDING_STOP", "DELETING"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResourceType:
+    """The collection of a type, the parameter of a call that names one, and its scope: zone, region or global."""
+
+    collection: str
+    parameter: str
+    scope: str
+
+
+RESOURCE_TYPES: Final = {
+    "instance": ResourceType(collection="instances", parameter="instance", scope="zone"),
+    "disk": ResourceType(collection="disks", parameter="disk", scope="zone"),
+    "placement-policy": ResourceType(collection="resourcePolicies", parameter="resource_policy", scope="region"),
+    "subnetwork": ResourceType(collection="subnetworks", parameter="subnetwork", scope="region"),
+    "firewall": ResourceType(collection="firewalls", parameter="firewall", scope="global"),
+    "network": ResourceType(collection="networks", parameter="network", scope="global"),
+}
+
+
+def description(tags: dict[str, str], *, region: str) -> str:
+    """Return tags, and the region, as a description holds them."""
+    return " ".join(f"{key}={value}" for key, value in {**tags, _REGION: region}.items())
+
+
+def find(
+    compute: Compute, resource_kind: str, *, region: str, run: str | None
+) -> Iterator[tuple[Resource, dict[str, Any]]]:
+    """Yield what of a kind carries the tag of this run, or of any, each with Google's own description."""
+    require_named(run)
+    if resource_kind == "operation":
+        yield from _unfinished(compute, region=region, run=run)
+        return
+    resource_type = RESOURCE_TYPES[resource_kind]
+    is_zonal = resource_type.scope == "zone"
+    for item in _listed(compute, resource_type, region=region, run=run):
+        tags = tags_of(item, resource_kind)
+        in_region = region in (_region_of(item, resource_type.scope), tags.get(_REGION))
+        if in_region and tags.get("planner-run") and run in (None, tags["planner-run"]):
+            resource = Resource.from_tags(
+                tags,
+                resource_kind=resource_kind,
+                id=f"{zone_of(item)}.{item['name']}" if is_zonal else item["name"],
+                region=region,
+                ending=is_zonal and item.get("status") in _ENDING,
+            )
+            yield resource, item
+
+
+def tags_of(item: dict[str, Any], resource_kind: str) -> dict[str, str]:
+    """Return the tags of a resource, from its labels where its kind has some, or else from its description."""
+    if RESOURCE_TYPES[resource_kind].scope == "zone":
+        return dict(item.get("labels", {}))
+    words = (word.partition("=") for word in item.get("description", "").split())
+    return {key: value for key, mark, value in words if mark and key.startswith("planner-")}
+
+
+def zone_of(item: dict[str, Any]) -> str:
+    """Return the zone of a resource, '' where it has none."""
+    return str(item.get("zone", "")).rpartition("/")[2]
+
+
+def delete(compute: Compute, resources: Sequence[Resource]) -> None:
+    """Delete resources of one kind. Raises as `delete_each` does.
+
+    Each machine and disk goes by a call of its own, several at once. Nothing waits for them: a listing shows them go.
+    """
+    resource_type = RESOURCE_TYPES.get(resources[0].kind)
+    if resource_type is None:
+        return  # an operation ends by itself
+    at_once = compute.at_once if resource_type.scope == "zone" else 1
+    delete_each(resources, lambda resource: _delete_one(compute, resource_type, resource), at_once=at_once)
+
+
+def _delete_one(compute: Compute, resource_type: ResourceType, resource: Resource) -> None:
+    zone, _, name = resource.id.rpartition(".")
+    where = {"zone": {"zone": zone}, "region": {"region": resource.region}}.get(resource_type.scope, {})
+    act = compute.begin if resource_type.scope == "zone" else compute.finish
+    act(f"{resource_type.collection}.delete", **where, **{resource_type.parameter: name})
+
+
+def _listed(compute: Compute, resource_type: ResourceType, *, region: str, run: str | None) -> Iterator[dict[str, Any]]:
+    if resource_type.scope == "zone":
+        labelled = f"labels.planner-run={run}" if run else "labels.planner-run:*"
+        yield from compute.items(f"{resource_type.collection}.aggregatedList", filter=labelled)
+    elif resource_type.scope == "region":
+        yield from compute.items(f"{resource_type.collection}.list", region=region)
+    else:
+        yield from compute.items(f"{resource_type.collection}.list")
+
+
+def _region_of(item: dict[str, Any], scope: str) -> str:
+    """Return the region of an item of a scope, '' for a global one."""
+    if scope == "zone":
+        return zone_of(item).rpartition("-")[0]
+    return str(item.get("region", "")).rpartition("/")[2] if scope == "region" else ""
+
+
+def _unfinished(compute: Compute, *, region: str, run: str | None) -> Iterator[tuple[Resource, dict[str, Any]]]:
+    """Yield unfinished create operations of a run: what they make may not be listed yet.
+
+    An operation has no tags; it is known by its request id. So it is only found when the run is known.
+    """
+    if run is None:
+        return
+    for item in compute.items("globalOperations.aggregatedList", filter="status!=DONE"):
+        in_region = (_region_of(item, "zone") or _region_of(item, "region")) in ("", region)
+        if in_region and item["status"] != "DONE" and item.get("clientOperationId", "").startswith(run_mark(run)):
+            yield Resource(kind="operation", id=item["name"], region=region, run=run, ending=True), item

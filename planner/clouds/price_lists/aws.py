@@ -1,0 +1,193 @@
+"""EC2: types from DescribeInstanceTypes, prices from the Price List Query API, spot prices from their history."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from statistics import median
+from typing import Any, Final
+
+from planner.catalog import Source
+from planner.clouds.calls.aws import client, failure_of
+from planner.clouds.calls.reading import CutOffError, read_cloud, read_pages
+from planner.clouds.price_lists.access import Access
+from planner.clouds.price_lists.aws_prices import hourly_usd, matching
+from planner.clouds.price_lists.reading import Reading, Row, Watch, price_row
+from planner.errors import ProviderRefusedError
+
+_BYTES_PER_GBIT: Final = 1e9 / 8
+_PRICING_REGION: Final = "us-east-1"
+SPECS: Final = Source(title="EC2 DescribeInstanceTypes", url="https://aws.amazon.com/ec2/")
+PRICES: Final = Source(
+    title="AWS price list: Linux, shared tenancy, on demand; spot: median over the zones of the region",
+    url="https://aws.amazon.com/ec2/pricing/",
+)
+
+
+def read(regions: Sequence[str], *, access: Access, watch: Watch, catalog_rows: Mapping[str, Row]) -> Reading:
+    """Return the types and prices of `regions`. EC2 states every figure of a type, so `catalog_rows` is not used.
+
+    Raises as `read_cloud` does, and BadInputError without boto3.
+    """
+    shapes: dict[str, Row] = {}
+    everywhere: dict[str, set[str]] = {}
+    prices: list[Row] = []
+    left_out: Counter[str] = Counter()
+    notes: list[str] = []
+    pricing = _client("pricing", _PRICING_REGION, access=access, url=access.prices_url)
+    for region in regions:
+        ec2 = _client("ec2", region, access=access, url=access.specs_url)
+        offered = {t["InstanceType"]: shape(t) for t in _types(ec2, region, access=access, watch=watch)}
+        shapes |= offered
+        everywhere[region] = set(offered)
+        listed = _on_demand(pricing, region, access=access, watch=watch, left_out=left_out)
+        left_out[f"prices of types not offered in {region}"] += len(listed.keys() - offered.keys())
+        priced = {"on-demand": listed, "spot": _spot(ec2, region, access=access, watch=watch, notes=notes)}
+        prices += (
+            price_row(name, region=region, pricing=pricing_model, usd_per_hour=usd)
+            for pricing_model, of_type in priced.items()
+            for name, usd in of_type.items()
+            if name in offered
+        )
+    return Reading(
+        shapes=list(shapes.values()),
+        prices=prices,
+        offered=everywhere,
+        specs_source=SPECS,
+        prices_source=PRICES,
+        left_out=dict(+left_out),
+        notes=tuple(notes),
+    )
+
+
+def shape(described: Mapping[str, Any]) -> Row:
+    """Return a row of instances.csv for one item of DescribeInstanceTypes.
+
+    A network card's rate counts where there is one card; of several, which sometimes repeat the total, the label.
+    """
+    volumes = described.get("EbsInfo", {})
+    limits = volumes.get("EbsOptimizedInfo", {})
+    baseline, peak = _network(described.get("NetworkInfo", {}))
+    return {
+        "instance_type": described["InstanceType"],
+        "family": described["InstanceType"].partition(".")[0],
+        "arch": _arch(described.get("ProcessorInfo", {}).get("SupportedArchitectures", [])),
+        "vcpu": described["VCpuInfo"]["DefaultVCpus"],
+        "cores": described["VCpuInfo"].get("DefaultCores"),
+        "memory_bytes": described["MemoryInfo"]["SizeInMiB"] * 2**20,
+        **_disks(described.get("InstanceStorageInfo", {})),
+        "network_baseline_bytes_per_s": _times(baseline, _BYTES_PER_GBIT),
+        "network_peak_bytes_per_s": _times(peak, _BYTES_PER_GBIT),
+        "volume_bytes_per_s": _times(limits.get("BaselineThroughputInMBps"), 1e6),
+        "volume_peak_bytes_per_s": _times(limits.get("MaximumThroughputInMBps"), 1e6),
+        "volume_iops": limits.get("BaselineIops"),
+        "volumes_max": volumes.get("MaximumEbsAttachments"),
+        "volume_link": "own" if limits.get("BaselineThroughputInMBps") else None,
+        "placement_group": "cluster" in described.get("PlacementGroupInfo", {}).get("SupportedStrategies", []),
+        "current_generation": bool(described.get("CurrentGeneration")),
+    }
+
+
+def _network(network: Mapping[str, Any]) -> tuple[float | None, float | None]:
+    """Return baseline and peak in Gbit/s."""
+    cards = network.get("NetworkCards", [])
+    if len(cards) == 1:
+        return cards[0].get("BaselineBandwidthInGbps"), cards[0].get("PeakBandwidthInGbps")
+    stated = re.fullmatch(r"(?:(\d+)x )?(\d+(?:\.\d+)?) Gigabit", network.get("NetworkPerformance", ""))
+    total = int(stated[1] or 1) * float(stated[2]) if stated else None
+    return total, total
+
+
+def _disks(storage: Mapping[str, Any]) -> Row:
+    """Disks of several sizes have no one capacity: their count stands alone."""
+    disks = storage.get("Disks", [])
+    sizes, disk_kinds = {disk["SizeInGB"] for disk in disks}, {disk["Type"] for disk in disks}
+    disk_kind = disk_kinds.pop() if len(disk_kinds) == 1 else None
+    if disk_kind == "ssd" and storage.get("NvmeSupport") in ("required", "supported"):
+        disk_kind = "nvme"
+    return {
+        "local_disks": sum(disk["Count"] for disk in disks),
+        "local_disk_bytes": sizes.pop() * 10**9 if len(sizes) == 1 else None,
+        "local_disk_kind": disk_kind,
+    }
+
+
+def _arch(architectures: Sequence[str]) -> str | None:
+    supported = [
+        name.removesuffix("_mac") for name in architectures if name.removesuffix("_mac") in ("x86_64", "arm64")
+    ]
+    return supported[0] if supported else None
+
+
+def _times(amount: float | None, factor: float) -> float | None:
+    return None if amount is None else round(amount * factor)
+
+
+def _types(ec2: Any, region: str, *, access: Access, watch: Watch) -> Iterator[Mapping[str, Any]]:
+    count = 0
+
+    listed = partial(ec2.describe_instance_types, MaxResults=100)
+    what = f"EC2 types of {region} (ec2:DescribeInstanceTypes)"
+    for page in _pages(listed, "InstanceTypes", what=what, access=access):
+        count += len(page)
+        watch(f"types of {region}", count)
+        yield from page
+
+
+def _on_demand(pricing: Any, region: str, *, access: Access, watch: Watch, left_out: Counter[str]) -> dict[str, float]:
+    """Return the hourly price of each type; one with several different prices is left out and counted."""
+    amounts: dict[str, set[float]] = defaultdict(set)
+    what = f"AWS price list of {region} (pricing:GetProducts)"
+
+    listed = partial(pricing.get_products, ServiceCode="AmazonEC2", Filters=matching(regionCode=region), MaxResults=100)
+    for page in _pages(listed, "PriceList", what=what, access=access):
+        for name, usd in hourly_usd(page, region=region, what=what, left_out=left_out):
+            amounts[name].add(usd)
+        watch(f"prices of {region}", len(amounts))
+    left_out["types with several on-demand prices"] += sum(len(prices) > 1 for prices in amounts.values())
+    return {name: prices.pop() for name, prices in amounts.items() if len(prices) == 1}
+
+
+def _spot(ec2: Any, region: str, *, access: Access, watch: Watch, notes: list[str]) -> dict[str, float]:
+    """Return the median of the zones' latest prices of each type; that they may not be read is a note, no failure."""
+    now, latest = datetime.now(UTC), dict[tuple[str, str], tuple[datetime, float]]()
+
+    history = partial(
+        ec2.describe_spot_price_history, ProductDescriptions=["Linux/UNIX"], StartTime=now, MaxResults=1000
+    )
+    try:
+        what = f"spot prices of {region} (ec2:DescribeSpotPriceHistory)"
+        for page in _pages(history, "SpotPriceHistory", what=what, access=access):
+            for row in page:
+                key, seen = (row["InstanceType"], row["AvailabilityZone"]), (row["Timestamp"], float(row["SpotPrice"]))
+                latest[key] = max(latest.get(key, seen), seen)
+            watch(f"spot prices of {region}", len(latest))
+    except ProviderRefusedError as refused:
+        notes.append(f"spot prices of {region} stay as they were: {refused.message}")
+        return {}
+    of_type: dict[str, list[float]] = defaultdict(list)
+    for (name, _), (_, usd) in latest.items():
+        of_type[name].append(usd)
+    return {name: median(zones) for name, zones in of_type.items()}
+
+
+def _pages(listing: Callable[..., Any], name: str, *, what: str, access: Access) -> Iterator[list[Any]]:
+    """Yield the list of each page; boto3 takes a JSON text that is cut off for an empty one."""
+
+    def fetch(token: str) -> tuple[list[Any], str]:
+        answer = listing(**({"NextToken": token} if token else {}))
+        if name not in answer:
+            raise CutOffError(f"the answer has no {name}, it may be cut off")
+        return answer[name], answer.get("NextToken") or ""
+
+    return read_pages(fetch, what=what, failure_of=failure_of, policy=access.retry_policy)
+
+
+def _client(service: str, region: str, *, access: Access, url: str) -> Any:
+    def make() -> Any:
+        return client(service, region, profile=access.account, credentials=access.credentials, url=url)
+
+    return read_cloud(make, what=f"AWS {service}", failure_of=failure_of, policy=access.retry_policy)

@@ -1,0 +1,148 @@
+"""Azure: VM sizes from the resource SKUs, prices from the public retail price list.
+
+The API states no network rate, and of some sizes not how many NVMe disks they have; the shipped figures fill these.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from planner.catalog import Source
+from planner.clouds.calls.azure import SUBSCRIPTION_VARIABLE, client_arguments, failure_of
+from planner.clouds.calls.reading import read_cloud
+from planner.clouds.calls.sdk import sdk
+from planner.clouds.price_lists.access import Access
+from planner.clouds.price_lists.azure_prices import retail_prices
+from planner.clouds.price_lists.reading import Reading, Row, Watch, price_row
+from planner.errors import ProviderRefusedError
+
+SPECS: Final = Source(
+    title="Azure resource SKUs; what they do not state (network, some disk counts) as shipped",
+    url="https://learn.microsoft.com/rest/api/compute/resource-skus/list",
+)
+PRICES: Final = Source(
+    title="Azure retail prices: Linux, pay as you go and spot",
+    url="https://learn.microsoft.com/rest/api/cost-management/retail-prices/azure-retail-prices",
+)
+
+
+def read(regions: Sequence[str], *, access: Access, watch: Watch, catalog_rows: Mapping[str, Row]) -> Reading:
+    """Return the sizes and prices of `regions`; `catalog_rows` are rows of the catalog so far, by size.
+
+    Raises as `read_cloud` does, and BadInputError without Azure's libraries.
+    """
+    shapes: dict[str, Row] = {}
+    everywhere: dict[str, set[str]] = {}
+    prices: list[Row] = []
+    left_out: Counter[str] = Counter()
+    for region in regions:
+        offered: dict[str, Row] = {}
+        for sku in _sizes(region, access=access, watch=watch):
+            if _closed_to_subscription(sku):
+                left_out[f"sizes not open to this subscription in {region}"] += 1
+            else:
+                offered[sku.name] = shape(sku, catalog_rows=catalog_rows)
+        shapes |= offered
+        everywhere[region] = set(offered)
+        for (name, pricing), usd in retail_prices(region, access=access, watch=watch, left_out=left_out).items():
+            if name in offered:
+                prices.append(price_row(name, region=region, pricing=pricing, usd_per_hour=usd))
+            else:
+                left_out[f"prices of sizes not offered in {region}"] += 1
+    return Reading(
+        shapes=list(shapes.values()),
+        prices=prices,
+        offered=everywhere,
+        specs_source=SPECS,
+        prices_source=PRICES,
+        left_out=dict(+left_out),
+    )
+
+
+def shape(sku: Any, *, catalog_rows: Mapping[str, Row]) -> Row:
+    """Return a row of instances.csv for a resource SKU of a virtual machine; MB and GB in it mean MiB and GiB."""
+    stated = {capability.name: capability.value for capability in sku.capabilities or ()}
+    before = catalog_rows.get(sku.name, {})
+    volume_bytes_per_s = _number(stated, "UncachedDiskBytesPerSecond")
+    memory_gib = _number(stated, "MemoryGB")
+    family = (sku.family or "").removeprefix("standard").removesuffix("Family")
+    return {
+        "instance_type": sku.name,
+        "family": before.get("family") or family or sku.name,
+        "arch": {"x64": "x86_64", "Arm64": "arm64"}.get(stated.get("CpuArchitectureType", "")),
+        "vcpu": _number(stated, "vCPUsAvailable") or _number(stated, "vCPUs"),
+        "memory_bytes": None if memory_gib is None else round(memory_gib * 2**30),
+        **_disks(stated),
+        "volume_bytes_per_s": volume_bytes_per_s,
+        "volume_iops": _number(stated, "UncachedDiskIOPS"),
+        "volumes_max": _number(stated, "MaxDataDiskCount"),
+        "volume_link": "own" if volume_bytes_per_s else None,
+        "placement_group": True,
+        "current_generation": bool(before.get("current_generation", True)),
+    }
+
+
+def _disks(stated: Mapping[str, str]) -> Row:
+    """NVMe disks where the size has some, else the temporary disk; blank where their number is not stated."""
+    whole, per_disk = (_number(stated, f"Nvme{name}InMiB") for name in ("DiskSize", "SizePerDisk"))
+    if whole and not per_disk:
+        return {"local_disks": None, "local_disk_bytes": None, "local_disk_kind": None}
+    if whole and per_disk:
+        return {
+            "local_disks": round(whole / per_disk),
+            "local_disk_bytes": round(per_disk * 2**20),
+            "local_disk_kind": "nvme",
+        }
+    temporary = _number(stated, "MaxResourceVolumeMB")
+    if temporary is None:
+        return {"local_disks": None, "local_disk_bytes": None, "local_disk_kind": None}
+    return {
+        "local_disks": 1 if temporary else 0,
+        "local_disk_bytes": round(temporary * 2**20) if temporary else None,
+        "local_disk_kind": None,
+    }
+
+
+def _number(stated: Mapping[str, str], name: str) -> float | None:
+    """Return a capability as a number; None when it is not stated, not a number, or zero where zero means none."""
+    try:
+        value = float(stated[name])
+    except (KeyError, ValueError):
+        return None
+    return value if value > 0 or name == "MaxResourceVolumeMB" else None
+
+
+def _closed_to_subscription(sku: Any) -> bool:
+    return any(r.type == "Location" and r.reason_code == "NotAvailableForSubscription" for r in sku.restrictions or ())
+
+
+def _sizes(region: str, *, access: Access, watch: Watch) -> Iterator[Any]:
+    """Yield the resource SKUs that are virtual machines."""
+    client = _client(access)
+    listed = client.resource_skus.list(filter=f"location eq '{region}'").by_page()
+    what, count = f"Azure sizes of {region} (Microsoft.Compute/skus/read)", 0
+    while True:
+        page = read_cloud(
+            lambda: next(listed, None), what=what, failure_of=failure_of, policy=access.retry_policy
+        )  # a page that failed is asked for again
+        if page is None:
+            return
+        for sku in page:
+            if sku.resource_type == "virtualMachines":
+                count += 1
+                yield sku
+        watch(f"sizes of {region}", count)
+
+
+def _client(access: Access) -> Any:
+    compute = sdk("azure.mgmt.compute", extra="azure")
+    subscription = access.account or os.environ.get(SUBSCRIPTION_VARIABLE, "")
+    if not subscription:
+        raise ProviderRefusedError(
+            f"Azure: no subscription; set {SUBSCRIPTION_VARIABLE}, or account under [azure] in the settings"
+        )
+    credentials = access.credentials or sdk("azure.identity", extra="azure").DefaultAzureCredential()
+    return compute.ComputeManagementClient(credentials, subscription, **client_arguments(access.specs_url))

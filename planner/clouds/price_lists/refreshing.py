@@ -1,0 +1,105 @@
+"""Reading a cloud anew: from its answers to a catalog in use, and to what changed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from planner.catalog import Catalog, Changes, changes_between, load_catalog
+from planner.catalog.cloud_regions import region_named
+from planner.catalog.refreshed import REFRESHABLE
+from planner.clouds.price_lists import aws, azure, gcp
+from planner.clouds.price_lists.access import Access
+from planner.clouds.price_lists.public import read_public
+from planner.clouds.price_lists.reading import Reading, Row, Watch
+from planner.clouds.price_lists.writing import put_in_place, version_of
+from planner.errors import BadInputError, IoFailureError, nearest
+
+_READERS: Final[Mapping[str, Callable[..., Reading]]] = {"aws": aws.read, "azure": azure.read, "gcp": gcp.read}
+CLOUDS: Final = REFRESHABLE
+"""The clouds that can be read anew; Oracle's cannot yet."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Refreshed:
+    """What a refresh read and changed. `path` is the version now in use, None when nothing was written.
+
+    `kept` counts older prices of types that are offered but were not on the price list; `left_out` counts what the
+    cloud listed and could not be used, by reason.
+    """
+
+    cloud: str
+    regions: tuple[str, ...]
+    types: int
+    prices: int
+    kept: int
+    changes: Changes
+    left_out: Mapping[str, int]
+    notes: tuple[str, ...]
+    path: Path | None
+
+
+def refresh(
+    cloud: str,
+    *,
+    regions: Sequence[str] = (),
+    access: Access | None = None,
+    today: date,
+    watch: Watch = lambda what, count: None,
+    dry_run: bool = False,
+    public: bool = False,
+) -> Refreshed:
+    """Read types and prices of `cloud` anew, of the regions its catalog prices unless others are named.
+
+    With `public` only prices are read, from a list that needs no account. All is read before anything is written, and
+    what is written counts at once or not at all; with `dry_run` it never does. Raises BadInputError for an unknown
+    cloud or region, ProviderRefusedError when the cloud refuses, IoFailureError when it cannot be reached or understood
+    or the catalog cannot be written.
+    """
+    if cloud not in _READERS:
+        raise BadInputError(f"cloud {cloud!r} cannot be refreshed.{nearest(cloud, CLOUDS)} Known: {', '.join(CLOUDS)}")
+    before = load_catalog(cloud)
+    chosen = tuple(region_named(name, before) or name for name in regions) or tuple(before.regions())
+    read = partial(read_public, cloud) if public else _READERS[cloud]
+    reading = read(chosen, access=access or Access(), watch=watch, catalog_rows=_rows_by_type(before))
+    _check(reading, cloud=cloud)
+    with version_of(before, reading, today=today) as written:
+        return Refreshed(
+            cloud=cloud,
+            regions=chosen,
+            types=len(reading.shapes),
+            prices=len(reading.prices),
+            kept=written.older_prices,
+            changes=changes_between(before, written.catalog),
+            left_out=reading.left_out,
+            notes=reading.notes,
+            path=None if dry_run else put_in_place(written, today=today),
+        )
+
+
+def _rows_by_type(catalog: Catalog) -> Mapping[str, Row]:
+    """Return the shapes of the catalog so far by type, blank cells as None."""
+    table = catalog.tables["instances"]
+    rows = ({name: _none_if_blank(cell) for name, cell in row.items()} for row in table.rows())
+    return {str(row["instance_type"]): row for row in rows}
+
+
+def _none_if_blank(cell: object) -> object:
+    blank = cell == "" or (isinstance(cell, float) and math.isnan(cell))
+    return None if blank else cell
+
+
+def _check(reading: Reading, *, cloud: str) -> None:
+    """Refuse an answer that would leave nothing to plan with."""
+    empty = [region for region, names in reading.offered.items() if not names]
+    if empty:
+        raise BadInputError(f"{cloud} offers no instance type in {', '.join(empty)}; check the name of the region")
+    priced = {row["region"] for row in reading.prices if row["pricing"] == "on-demand"}
+    silent = [region for region in reading.offered if region not in priced]
+    if silent:
+        raise IoFailureError(f"{cloud}'s price list has no usable price in {', '.join(silent)}; nothing was changed")

@@ -1,0 +1,1 @@
+"""Clusters: renting them, running a sort on them, emulating them."""

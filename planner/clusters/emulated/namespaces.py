@@ -1,0 +1,178 @@
+"""Nodes as network namespaces: each has one link to a virtual switch, which lies in a namespace of its own.
+
+Nothing is added to the machine's own network, so clusters never meet, and deleting the namespaces removes all of it.
+What a node sends is capped at its end of the link, what it is sent at the switch's (tc tbf).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Final
+
+from planner.clusters.emulated.shaping import Cap
+from planner.errors import IoFailureError
+
+PREFIX: Final = "planner-emu-"
+MTU_BYTES: Final = 9000
+"""Jumbo frames, as inside a cloud's network; headers then take less than 1% of a cap."""
+_CONGESTION_CONTROL: Final = "reno"
+"""Fills a link with a short queue, in every kernel; what this machine uses may pace itself below the cap."""
+_CONGESTION_CONTROL_FILE: Final = "/proc/sys/net/ipv4/tcp_congestion_control"
+_QUEUE_S: Final = 0.02
+_LEAST_BURST_BYTES: Final = 128 * 1024
+_LONGEST_END_S: Final = 60.0
+"""A killed process ends late where the machine is busy, as with disks or with hundreds of others."""
+_LONGEST_ALIAS_BYTES: Final = 255
+_LONGEST_MAKING_S: Final = 60.0
+_NAMESPACES: Final = Path("/run/netns")
+
+
+def usable() -> bool:
+    """Say whether this process may make namespaces: root, with ip and tc."""
+    path = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
+    return os.geteuid() == 0 and all(shutil.which(tool, path=path) for tool in ("ip", "tc"))
+
+
+class Namespaces:
+    """The namespaces of one cluster, named after its `cluster_id`; node k has the address 10.0.0.(k+1)."""
+
+    def __init__(self, cluster_id: str, nodes: int) -> None:
+        self.cluster_id = cluster_id
+        self.nodes = nodes
+        self.switch = f"{PREFIX}{cluster_id}-switch"
+
+    def name(self, node: int) -> str:
+        """Return the namespace of a node."""
+        return f"{PREFIX}{self.cluster_id}-{node}"
+
+    def names(self) -> list[str]:
+        """Return all namespaces, the switch's last."""
+        return [*(self.name(node) for node in range(self.nodes)), self.switch]
+
+    def address(self, node: int) -> str:
+        """Return a node's IPv4 address."""
+        return f"10.0.{(node + 1) // 250}.{(node + 1) % 250}"
+
+    def create(self, *, mark: str = "") -> None:
+        """Make all of it, links uncapped; the bridge's alias is `mark`.
+
+        Raises IoFailureError with what the system said.
+        """
+        _run("ip", "netns", "add", self.switch)
+        _run("ip", "-n", self.switch, "link", "add", "bridge", "type", "bridge")
+        if 0 < len(mark.encode()) <= _LONGEST_ALIAS_BYTES:
+            _run("ip", "-n", self.switch, "link", "set", "bridge", "alias", mark)
+        _run("ip", "-n", self.switch, "link", "set", "bridge", "up")
+        for node in range(self.nodes):
+            self._create_node(node)
+
+    def _create_node(self, node: int) -> None:
+        name, port = self.name(node), f"port{node}"
+        _run("ip", "netns", "add", name)
+        pair = ["type", "veth", "peer", "name", "eth0", "mtu", str(MTU_BYTES), "netns", name]
+        _run("ip", "-n", self.switch, "link", "add", port, "mtu", str(MTU_BYTES), *pair)
+        _run("ip", "-n", self.switch, "link", "set", port, "master", "bridge", "up")
+        _run("ip", "-n", name, "addr", "add", f"{self.address(node)}/16", "dev", "eth0")
+        for device in ("lo", "eth0"):
+            _run("ip", "-n", name, "link", "set", device, "up")
+        _run("ip", "netns", "exec", name, "sh", "-c", f"echo {_CONGESTION_CONTROL} > {_CONGESTION_CONTROL_FILE}")
+
+    def cap(self, node: int, cap: Cap | None) -> None:
+        """Hold a node's link to `cap` in both directions from now on; None lifts the cap."""
+        for namespace, device in ((self.name(node), "eth0"), (self.switch, f"port{node}")):
+            if cap is None:
+                with contextlib.suppress(IoFailureError):  # there was no cap to lift
+                    _run("tc", "-n", namespace, "qdisc", "del", "dev", device, "root")
+            else:
+                _run("tc", "-n", namespace, "qdisc", "replace", "dev", device, "root", *token_bucket_filter(cap))
+
+    def cut(self, node: int) -> None:
+        """Take a node's link down at the switch: nothing arrives any more, and nobody is told."""
+        _run("ip", "-n", self.switch, "link", "set", f"port{node}", "down")
+
+    def mend(self, node: int) -> None:
+        """Take a cut link up again."""
+        _run("ip", "-n", self.switch, "link", "set", f"port{node}", "up")
+
+    def pids(self, node: int) -> list[int]:
+        """Return the processes that live in a node."""
+        return _pids_in(self.name(node))
+
+    def end(self, node: int) -> None:
+        """End every process that lives in a node. Raises IoFailureError when some do not."""
+        _end_all(self.name(node))
+
+    def remove(self) -> None:
+        """End every process within and delete the namespaces; what is gone already is left alone."""
+        existing = set(namespaces_of(self.cluster_id))
+        for name in self.names():
+            if name in existing:
+                _end_all(name)
+                _run("ip", "netns", "delete", name)
+
+
+def namespaces_of(cluster_id: str) -> list[str]:
+    """Return the existing namespaces of a cluster."""
+    listed = json.loads(_run("ip", "-j", "netns", "list") or "[]")
+    return [entry["name"] for entry in listed if entry["name"].startswith(f"{PREFIX}{cluster_id}-")]
+
+
+def marks() -> dict[str, str]:
+    """Return what marks each cluster, by its id; '' where nothing does though it is no longer being made."""
+    listed = json.loads(_run("ip", "-j", "netns", "list") or "[]")
+    switches = [entry["name"] for entry in listed if re.fullmatch(f"{PREFIX}[0-9a-f]+-switch", entry["name"])]
+    marked = {name.removeprefix(PREFIX).removesuffix("-switch"): _mark(name) for name in switches}
+    return {cluster_id: mark for cluster_id, mark in marked.items() if mark is not None}
+
+
+def _mark(switch: str) -> str | None:
+    try:
+        young = time.time() - (_NAMESPACES / switch).stat().st_mtime < _LONGEST_MAKING_S
+        links = json.loads(_run("ip", "-n", switch, "-j", "link") or "[]")
+    except (IoFailureError, FileNotFoundError):  # it has just been taken away
+        return None
+    mark = "".join(link.get("ifalias", "") for link in links)
+    return mark if mark or not young else None
+
+
+def token_bucket_filter(cap: Cap) -> list[str]:
+    rate = f"{cap.bytes_per_s * 8:.0f}bit"
+    if cap.bucket is None:
+        burst = max(_LEAST_BURST_BYTES, round(cap.bytes_per_s / 250))  # a timer tick's worth
+        return ["tbf", "rate", rate, "burst", f"{burst}b", "latency", f"{_QUEUE_S * 1000:g}ms"]
+    peak = f"{cap.bucket.burst_bytes_per_s * 8:.0f}bit"
+    minimum = max(_LEAST_BURST_BYTES, round(cap.bucket.burst_bytes_per_s / 250))
+    bucket = ["burst", f"{cap.bucket.size_bytes}b", "peakrate", peak, "mtu", f"{minimum}b"]
+    limit = round(cap.bucket.burst_bytes_per_s * _QUEUE_S) + minimum
+    return ["tbf", "rate", rate, *bucket, "limit", f"{limit}b"]
+
+
+def _end_all(namespace: str) -> None:
+    """Kill what lives in a namespace until nothing does: a dying process may have begun another."""
+    deadline = time.monotonic() + _LONGEST_END_S
+    while pids := _pids_in(namespace):
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        if time.monotonic() > deadline:
+            raise IoFailureError(f"namespace {namespace}: processes {pids} do not end; delete it when they have")
+        time.sleep(0.02)
+
+
+def _pids_in(namespace: str) -> list[int]:
+    return [int(pid) for pid in _run("ip", "netns", "pids", namespace).split()]
+
+
+def _run(*words: str) -> str:
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise IoFailureError(f"{' '.join(words)}: {done.stderr.strip() or done.returncode}")
+    return done.stdout

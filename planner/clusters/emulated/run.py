@@ -1,0 +1,250 @@
+"""A whole run on an emulated cluster: measure, plan for its caps, generate, sort, validate, and compare."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import date
+from pathlib import Path
+from statistics import median_high
+from typing import Any, Final
+
+from planner.catalog import Catalog, load_catalog
+from planner.clusters.emulated.cluster import HEAD, emulated_cluster
+from planner.clusters.emulated.network_trial import measure_links, payload_bytes_per_s
+from planner.clusters.emulated.ray import NODE_STORE_BYTES, EmulatedRay, emulated_ray, start_ray
+from planner.clusters.emulated.relay import relayed
+from planner.clusters.emulated.shaping import Shaping
+from planner.clusters.emulated.sort_trial import SAMPLE, Trial, trial_size, try_sort
+from planner.clusters.ray.driver_session import OnEvent
+from planner.clusters.ray.nodes import ray_program
+from planner.clusters.runs.local import check_space
+from planner.clusters.runs.record_count import record_count
+from planner.clusters.runs.report import cluster_report
+from planner.cost_model import run_overheads
+from planner.cost_model.engine import IDEAL, Engine
+from planner.cost_model.model import CostModel, Phase, on_a_cluster, run_by
+from planner.cost_model.model_reader import load_model
+from planner.cost_model.run_overheads import RunOverheads
+from planner.distributed_sort.dataset.compressed_input import has_plain_copy
+from planner.distributed_sort.dataset.dataset import Dataset
+from planner.distributed_sort.dataset.object_store import is_object
+from planner.errors import BadInputError
+from planner.measurement.instruments.local_catalog import write_catalog
+from planner.measurement.instruments.machine import Machine, measure_machine, sample_size
+from planner.planning.recommendation import recommend, require_best
+from planner.schemas.plan import Plan, Request
+from planner.schemas.run_report import RunReport
+from planner.units import format_bytes
+
+_ON_VOLUME: Final = {"local": False, "volumes": True}
+_IN_MEMORY: Final = {"local": False, "memory": True}
+"""Where a model keeps its data, and its intermediate data, in the sort's terms. Other models do not run here."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EmulatedRun:
+    """What to run: `nodes` emulated nodes with files below `directory`, each with `memory_bytes` for sorting.
+
+    The data comes from `source`, which is what lies at `input`, and goes to `output`: prefixes of an object store, or
+    absolute paths of this machine. Without them it is generated, and removed with the nodes.
+    """
+
+    data_bytes: int
+    model: str
+    nodes: int
+    shaping: Shaping
+    directory: Path
+    memory_bytes: int | None = None
+    skew: bool = False
+    input: str | None = None
+    output: str | None = None
+    source: Dataset | None = None
+
+
+def run_emulated(run: EmulatedRun, *, say: Callable[[str], None], on_event: OnEvent) -> RunReport:
+    """Do the run; nothing of the cluster is left afterwards, whatever happens.
+
+    Raises BadInputError for half a record or a model that does not run here, and IoFailureError when the disk cannot
+    hold the data or something is lost. The report says if data fails validation; nothing is raised.
+    """
+    model = _model(run)
+    check_space(run.directory, run.data_bytes, model, input_bytes=copied_bytes(run))
+    with _emulated_ray(run, say=say) as cluster, cluster.session() as session:
+        say(f"{run.nodes} emulated nodes are up; caps: {', '.join(str(cap or 'none') for cap in cluster.nodes.caps)}")
+        folder = cluster.nodes.directory(HEAD)
+        machine = measure_machine(folder, sample_bytes=sample_size(run.data_bytes), copies=model.output_copies)
+        trial = try_sort(cluster.nodes, session, data_bytes=trial_size(run.data_bytes), copies=model.output_copies)
+        network = _network_bytes_per_s(cluster)
+        plan = plan_for(machine, run, folder, network_bytes_per_s=network, trial=trial)
+        best = require_best(plan)
+        rates = "those of the disk alone" if trial is None else "those of a trial sort on these nodes"
+        planned = f"planned for the sort of {format_bytes(run.data_bytes)}: {best.time_s.both_times}"
+        say(f"{planned}; rates are {rates}, not the shipped ones of the engine ray")
+        order = {"do": "run", "request": _run_request(run, cluster, model), "journal": str(folder / "journal")}
+        done = session.do(order, on_event)
+    seen = machine.to_dict() | {"network_bytes_per_s": network}
+    seen |= {} if trial is None else trial.to_dict()
+    return cluster_report(plan, machine=seen, done=done, vcpus=machine.vcpu)
+
+
+def copied_bytes(run: EmulatedRun) -> int:
+    """Return how much of the input the nodes' disks hold: all that is generated, brought in, or decompressed, but no
+    files that are sorted where they lie.
+    """
+    if run.source is None:
+        return run.data_bytes
+    is_fetched = _in_store(run.input)
+    copied = (part.records for part in run.source.partitions if is_fetched or not has_plain_copy(part))
+    return sum(copied) * run.source.layout.record_size
+
+
+@contextmanager
+def _emulated_ray(run: EmulatedRun, *, say: Callable[[str], None]) -> Iterator[EmulatedRay]:
+    """Yield Ray on emulated nodes, which reach the object store, if the run needs one, by a relay."""
+    if not (_in_store(run.input) or _in_store(run.output)):
+        with emulated_ray(workers=run.nodes, shaping=run.shaping, directory=run.directory, say=say) as cluster:
+            yield cluster
+        return
+    ray_program()
+    endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL", "")
+    with (
+        emulated_cluster(workers=run.nodes, shaping=run.shaping, directory=run.directory, say=say) as nodes,
+        relayed(nodes, endpoint) as url,
+    ):
+        yield start_ray(nodes, store=dict.fromkeys(("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"), url))
+
+
+def plan_for(
+    machine: Machine,
+    run: EmulatedRun,
+    folder: Path,
+    *,
+    network_bytes_per_s: float,
+    trial: Trial | None = None,
+    engine: Engine = IDEAL,
+) -> Plan:
+    """Plan the run for N nodes that share this machine's disk and processors evenly, each with a link that carries
+    `network_bytes_per_s` of payload in each direction.
+
+    As in a local run the disks' rates are those of the sort's own path, so they include the sort core's CPU work. A
+    `trial` tells the rates while all nodes work, what CPU Ray and the kernel need besides, and how long the sample
+    takes. An `engine` that was measured tells the same without a trial.
+    """
+    asked = question_for(machine, run, folder, network_bytes_per_s=network_bytes_per_s, trial=trial, engine=engine)
+    return recommend(asked.request, model=asked.model, catalogs=[asked.catalog], overheads=asked.overheads)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """What is planned for an emulated run, and with what."""
+
+    request: Request
+    model: CostModel
+    catalog: Catalog
+    overheads: RunOverheads
+
+
+def question_for(
+    machine: Machine,
+    run: EmulatedRun,
+    folder: Path,
+    *,
+    network_bytes_per_s: float,
+    trial: Trial | None = None,
+    engine: Engine = IDEAL,
+) -> Question:
+    """Return what `plan_for` plans."""
+    measured = engine.sizes is not None
+    share = replace(
+        machine,
+        vcpu=machine.vcpu / run.nodes if measured else machine.vcpu,
+        disk_free_bytes=machine.disk_free_bytes // run.nodes,
+        read_bytes_per_s=machine.read_bytes_per_s / run.nodes,
+        write_bytes_per_s=machine.write_bytes_per_s / run.nodes,
+    )
+    simultaneous = None if trial is None else trial.disk_bytes_per_s
+    catalog = write_catalog(share, folder / "catalog", today=date.today(), simultaneous_bytes_per_s=simultaneous)
+    request = Request(
+        data_bytes=run.data_bytes,
+        model=run.model,
+        catalogs=(str(catalog),),
+        nodes=run.nodes,
+        assume={"network": network_bytes_per_s},
+        input=_in_store(run.input),
+        output=_in_store(run.output),
+        engine=engine.name,
+    )
+    model, overheads = on_a_cluster(load_model(run.model)), run_overheads.on_hand()
+    if measured:
+        emulated = _on_emulated_nodes(engine, machine, cap_bytes_per_s=_cap_bytes_per_s(run))
+        sample = Phase(name=SAMPLE, read={}, write={}, network={}, cpu={}, startup_s=engine.emulated.sample_s)
+        model = run_by(replace(model, phases=(sample, *model.phases)), emulated)
+    if trial is not None:
+        model, overheads = trial.applied_to(model), replace(overheads, cpu_bytes_per_s_per_vcpu=trial.cpu_bytes_per_s)
+    return Question(request=request, model=model, catalog=load_catalog(catalog), overheads=overheads)
+
+
+def _cap_bytes_per_s(run: EmulatedRun) -> float | None:
+    """Return what most links of a run carry at first, None without caps."""
+    caps = [cap for cap in run.shaping.draws(run.nodes).draw() if cap is not None]
+    rates = [cap.bucket.burst_bytes_per_s if cap.bucket else cap.bytes_per_s for cap in caps]
+    return median_high(rates) if rates else None
+
+
+def _on_emulated_nodes(engine: Engine, machine: Machine, *, cap_bytes_per_s: float | None) -> Engine:
+    """Return an engine as it is on emulated nodes: their memory is fixed, and all work on this machine's processors."""
+    seen = engine.emulated
+    disks = {"partition": seen.partition_disk_share, "sort": seen.sort_disk_share}
+    packets_s = seen.packets_s_per_byte(cap_bytes_per_s)
+    share = NODE_STORE_BYTES / machine.memory_bytes
+    sizes = None if engine.sizes is None else replace(engine.sizes, store_share=share, sort_share=share)
+    return replace(
+        engine,
+        sizes=sizes,
+        send_s_per_byte=engine.send_s_per_byte + packets_s,
+        copy_s_per_byte=engine.copy_s_per_byte + packets_s,
+        busy={**engine.busy, "local_disks": disks},
+        shares_processors=True,
+        evidence="measured",
+    )
+
+
+def _model(run: EmulatedRun) -> CostModel:
+    if run.source is None:
+        record_count(run.data_bytes)
+    model = load_model(run.model)
+    if model.storage["data"] not in _ON_VOLUME or model.storage["intermediate"] not in _IN_MEMORY:
+        raise BadInputError(
+            f"--model {run.model} does not run on an emulated cluster; indy, daytona, cloudsort and minutesort do"
+        )
+    return model
+
+
+def _in_store(place: str | None) -> str | None:
+    """Return a prefix of an object store, None for a path: files there are read and written like those of nodes."""
+    return place if place and is_object(place) else None
+
+
+def _network_bytes_per_s(cluster: EmulatedRay) -> float:
+    """Return the payload that each link carries: that of the slowest cap, or without caps the measured one."""
+    caps = [cap.bytes_per_s for cap in cluster.nodes.caps if cap is not None]
+    return payload_bytes_per_s(min(caps)) if caps else measure_links(cluster.nodes)
+
+
+def _run_request(run: EmulatedRun, cluster: EmulatedRay, model: CostModel) -> dict[str, Any]:
+    caps = {cluster.nodes.name(node): cap for node, cap in enumerate(cluster.nodes.caps, start=1)}
+    return {
+        "records": record_count(run.data_bytes) if run.source is None else 0,
+        "copies": model.output_copies,
+        "source": None if run.source is None else json.loads(run.source.to_json()),
+        "output": run.output or "",
+        "memory_bytes": run.memory_bytes,
+        "skew": run.skew,
+        "rates": {name: cap.bytes_per_s for name, cap in caps.items() if cap is not None},
+        "on_volume": _ON_VOLUME[model.storage["data"]],
+        "in_memory": _IN_MEMORY[model.storage["intermediate"]],
+    }

@@ -1,0 +1,102 @@
+"""A cluster from an order, and back: whatever goes wrong on the way up, nothing stays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from planner.clouds.calls.retry import RetryPolicy
+from planner.clouds.order import Order
+from planner.clouds.protocol import Place, Provider, Resource
+from planner.clusters.provisioning.launch import Cluster, Launch
+from planner.clusters.provisioning.run_directory import RunDirectory
+from planner.clusters.provisioning.ssh_key import make_key
+from planner.clusters.provisioning.teardown import Teardown
+from planner.errors import InterruptedRunError, PlannerError
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProviderSession:
+    """A provider, how long to wait for it, and whom to tell of progress."""
+
+    provider: Provider
+    policy: RetryPolicy
+    say: Say
+
+
+def begin(order: Order) -> tuple[Order, RunDirectory]:
+    """Make the run's directory and key; nothing is asked of the cloud yet."""
+    directory = RunDirectory.create(order)
+    keyed = replace(order, ssh_public_key=make_key(directory.key, comment=f"planner-{order.run}"))
+    directory.note("order", **keyed.to_dict())
+    return keyed, directory
+
+
+def up(order: Order, places: Sequence[Place], directory: RunDirectory, session: ProviderSession) -> Cluster:
+    """Return a running cluster at the first place that gives one.
+
+    Whatever is raised instead, all that was created has been removed before, or is named by a LeftBehindError.
+    """
+    launch = Launch(order=order, provider=session.provider, directory=directory, policy=session.policy, say=session.say)
+    try:
+        return launch.at_first_of(places)
+    except BaseException as error:
+        session.say(f"taking down what was created: {error or type(error).__name__}")
+        down(directory, session)
+        if isinstance(error, KeyboardInterrupt):
+            raise InterruptedRunError(f"run {order.run}: interrupted; all that was created has been removed") from error
+        raise
+
+
+def down(directory: RunDirectory, session: ProviderSession) -> int:
+    """Remove all that a run has in the cloud and return how many resources that was. Raises LeftBehindError."""
+    order = directory.order()
+    teardown = Teardown(provider=session.provider, run=order.run, policy=session.policy, say=session.say)
+    removed = teardown.regions(directory.regions(), unsure=directory.unsure())
+    directory.note("ended", nodes=[])
+    directory.note("down", removed=removed)
+    directory.forget_key()
+    return removed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sweep:
+    """What a sweep found: the resources of each run, and why it could not look into some regions."""
+
+    runs: dict[str, tuple[Resource, ...]]
+    unseen: dict[str, str]
+
+
+def sweep(session: ProviderSession, *, regions: Sequence[str], wanted: Callable[[Sequence[Resource]], bool]) -> Sweep:
+    """Find runs by their tags alone: all resources of every run that is `wanted`."""
+    kinds = [resource_kind for stage in session.provider.stages for resource_kind in stage]
+    by_run: dict[str, list[Resource]] = {}
+    unseen: dict[str, str] = {}
+    for region in regions:
+        try:
+            for resource in session.provider.find(kinds, region=region):
+                by_run.setdefault(resource.run, []).append(resource)
+        except PlannerError as error:
+            unseen[region] = error.message
+    runs = {run: tuple(resources) for run, resources in by_run.items() if wanted(resources)}
+    return Sweep(runs=runs, unseen=unseen)
+
+
+def remove_swept(run: str, resources: Sequence[Resource], session: ProviderSession) -> int:
+    """Remove what a sweep has found of a run. Raises LeftBehindError."""
+    regions = list(dict.fromkeys(resource.region for resource in resources))
+    return Teardown(provider=session.provider, run=run, policy=session.policy, say=session.say).regions(
+        regions, unsure=True
+    )
+
+
+def expired(resources: Sequence[Resource], *, now: datetime | None = None) -> bool:
+    """Say whether the run that some resources are of has outlived its time; one without any time has.
+
+    A resource that lost its time must not end a run whose others still have theirs.
+    """
+    times = [resource.expires_at for resource in resources if resource.expires_at is not None]
+    return not times or max(times) < (now or datetime.now(UTC))

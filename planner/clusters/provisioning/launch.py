@@ -1,0 +1,181 @@
+"""From an order to running machines: one place after another, all machines or none, and a clean retreat between."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Final
+
+from planner.clouds.calls.retry import RetryPolicy
+from planner.clouds.cloud_errors import NoCapacityError, QuotaExceededError
+from planner.clouds.order import Order
+from planner.clouds.protocol import Node, Place, Provider
+from planner.clusters.provisioning.run_directory import RunDirectory
+from planner.clusters.provisioning.teardown import Teardown
+from planner.errors import ProviderRefusedError
+
+Say = Callable[[str], None]
+_ROUNDS: Final = 3
+"""How often machines are launched at one place: once, and to replace those that end at boot."""
+
+
+class NeverJoinedError(ProviderRefusedError):
+    """Too few machines came up in time."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cluster:
+    """Machines that run, the head first."""
+
+    place: Place
+    nodes: tuple[Node, ...]
+
+    @property
+    def head(self) -> Node:
+        """The machine that can be reached from outside."""
+        return self.nodes[0]
+
+
+def note_place(directory: RunDirectory, place: Place) -> None:
+    """Note where a run's machines are, and which of its choices they are: another process finds the cluster by it."""
+    directory.note(
+        "place",
+        region=place.region,
+        zone=place.zone,
+        instance_type=place.choice.instance_type,
+        placement_group=place.choice.placement_group,
+        node_usd_per_hour=place.choice.launched_usd_per_hour / place.choice.machines,
+        choice=asdict(place.choice),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Launch:
+    """Launches one order."""
+
+    order: Order
+    provider: Provider
+    directory: RunDirectory
+    policy: RetryPolicy
+    say: Say
+
+    def at_first_of(self, places: Sequence[Place]) -> Cluster:
+        """Return the cluster at the first place that gives one. The remains of each refusal are removed.
+
+        Raises ProviderRefusedError when none does, or at once for a refusal that holds everywhere.
+        """
+        refusals: list[str] = []
+        full: set[tuple[str, str]] = set()
+        for number, place in enumerate(places):
+            if _of_quota(place) in full:
+                continue
+            try:
+                return self._at(place)
+            except (NoCapacityError, NeverJoinedError, QuotaExceededError) as refusal:
+                self.say(f"no: {refusal.message}")
+                self.directory.note(
+                    "refused",
+                    place=place.text,
+                    why=refusal.message,
+                    capacity=isinstance(refusal, NoCapacityError),
+                    region=place.region,
+                    instance_type=place.choice.instance_type,
+                    machines=place.choice.machines,
+                )
+                refusals.append(f"{place.text}: {refusal.message}")
+                if isinstance(refusal, QuotaExceededError):
+                    full.add(_of_quota(place))
+            self._retreat(place, following=[other for other in places[number + 1 :] if _of_quota(other) not in full])
+        raise ProviderRefusedError("no place gave the cluster; nothing was left there", refusals)
+
+    def _at(self, place: Place) -> Cluster:
+        self.say(f"trying {place.text}")
+        note_place(self.directory, place)
+        self.provider.prepare(self.order, place, self.directory)
+        self.provider.launch(self.order, place, self.directory, machines=place.choice.machines, head=True, round=0)
+        return _Joining(launch=self, place=place).cluster()
+
+    def _retreat(self, place: Place, *, following: Sequence[Place]) -> None:
+        """Remove the remains of a place; what serves in the next zone of the region stays."""
+        teardown = Teardown(provider=self.provider, run=self.order.run, policy=self.policy, say=self.say)
+        if following and following[0].region == place.region:
+            teardown.zone(place.region)
+        else:
+            teardown.regions([place.region], unsure=False)
+        self.directory.note("ended", nodes=[])
+
+
+def _of_quota(place: Place) -> tuple[str, str]:
+    """Return what a place has in common with those that the same quota refuses."""
+    return place.choice.type_with_disks, place.region
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Joining:
+    """Waits for the machines of one place, and replaces those that end at boot."""
+
+    launch: Launch
+    place: Place
+
+    def cluster(self) -> Cluster:
+        """Return the cluster when all machines run, or enough of them once time is up."""
+        policy, choice = self.launch.policy, self.place.choice
+        rounds, replaced, launched = 1, frozenset[str](), choice.machines
+        for _ in policy.polls(policy.join_s):
+            nodes = self._nodes()
+            running = [node for node in nodes if node.state == "running"]
+            ended = [node for node in nodes if node.state == "ended"]
+            if len(running) >= choice.machines and any(node.head for node in running):
+                return self._of(running)
+            lost = [node for node in ended if node.id not in replaced]
+            if lost and rounds < _ROUNDS:
+                launched += self._replace(lost, alive=[node for node in nodes if node.state != "ended"], round=rounds)
+                replaced, rounds = frozenset(node.id for node in ended), rounds + 1
+            elif len(nodes) == len(running) + len(ended) >= launched:
+                break  # none is starting, so none can join any more
+        return self._late()
+
+    def _nodes(self) -> list[Node]:
+        """Return this place's machines, ended ones included."""
+        zone, instance_type = self.place.zone, self.place.choice.instance_type
+        nodes = self.launch.provider.nodes(self.launch.order.run, region=self.place.region)
+        return [node for node in nodes if (node.zone, node.instance_type) == (zone, instance_type)]
+
+    def _replace(self, ended: list[Node], *, alive: list[Node], round: int) -> int:
+        """Launch as many machines as have ended and return how many that are; none if there is no room and no need."""
+        launch = self.launch
+        for node in ended:
+            launch.say(f"{node.id} ended at boot: {node.reason or 'no reason given'}")
+        head = not any(node.head for node in alive)
+        try:
+            launch.provider.launch(
+                launch.order, self.place, launch.directory, machines=len(ended), head=head, round=round
+            )
+        except (NoCapacityError, QuotaExceededError) as refusal:
+            if head or len(alive) < self.place.choice.nodes:
+                raise
+            launch.say(f"not replaced: {refusal.message}")
+            return 0
+        return len(ended)
+
+    def _late(self) -> Cluster:
+        """Go on without those that have not joined, if enough have."""
+        nodes, choice = self._nodes(), self.place.choice
+        running = [node for node in nodes if node.state == "running"]
+        late = [node for node in nodes if node.state == "starting"]
+        if late:
+            self.launch.say(f"giving up {len(late)} machines that do not run after {self.launch.policy.join_s:g} s")
+            self.launch.provider.terminate(late)
+            self.launch.directory.note("ended", nodes=[node.id for node in late])
+        if len(running) < choice.nodes or not any(node.head for node in running):
+            reasons = [f"{node.id}: {node.reason}" for node in nodes if node.state == "ended" and node.reason]
+            raise NeverJoinedError(f"{len(running)} of {choice.machines} machines run; {choice.nodes} needed", reasons)
+        return self._of(running)
+
+    def _of(self, running: list[Node]) -> Cluster:
+        nodes = tuple(sorted(running, key=lambda node: (not node.head, node.id)))
+        choice, region = self.place.choice, self.place.region
+        ids = [node.id for node in nodes]
+        self.launch.directory.note("up", nodes=ids, region=region, instance_type=choice.instance_type)
+        self.launch.say(f"{len(nodes)} machines run in {self.place.zone or self.place.region}")
+        return Cluster(place=self.place, nodes=nodes)

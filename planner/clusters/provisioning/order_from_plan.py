@@ -1,0 +1,231 @@
+"""From a plan to an order: which of its clusters to try, until when they may live, and what they may cost."""
+
+from __future__ import annotations
+
+import getpass
+import ipaddress
+import math
+import os
+import re
+import urllib.request
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Final
+
+from planner.catalog import load_catalog
+from planner.clouds.order import Choice, Order
+from planner.clouds.protocol import Place, Preflight
+from planner.clusters.provisioning.run_length import late_s
+from planner.errors import BadInputError, InfeasibleError
+from planner.schemas.plan import Candidate, Plan
+from planner.units import format_duration
+
+ALTERNATIVES: Final = 3
+"""How many clusters of a plan's ranking are tried."""
+LEAST_HOURS: Final = 1.0
+_SLACK: Final = 1.5
+"""A run may take so many times what 95 of 100 take before its machines end by themselves."""
+_MOST_OPEN: Final = 8
+"""The widest network that may reach the head has this many bits of prefix."""
+_OWN_ADDRESS_URL: Final = "https://checkip.amazonaws.com"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """What the user allows: the whole run's US dollars, and the hours until every machine ends by itself."""
+
+    cost_usd: float | None = None
+    hours: float | None = None
+
+
+def choices_of(
+    plan: Plan, *, cloud: str, regions: Sequence[str], alternatives: int = ALTERNATIVES, screened: bool = True
+) -> list[Choice]:
+    """Return a plan's clusters on one cloud, best first, with the spares that the plan pays for; without them where
+    nobody screens the machines and sends spares away.
+
+    Raises InfeasibleError when there is none.
+    """
+    fitting = [candidate for candidate in plan.candidates if candidate.cloud == cloud]
+    if not fitting:
+        raise InfeasibleError(f"the plan has no cluster on {cloud}")
+    wanted = [best if screened else _without_spares(best) for best in fitting[:alternatives]]
+    choices = [Choice.of(best, regions=tuple(regions), late_s=late_s(best, plan.request)) for best in wanted]
+    return [
+        choice.with_head(_on_demand_usd(best)) if choice.is_spot else choice
+        for best, choice in zip(wanted, choices, strict=True)
+    ]
+
+
+def _on_demand_usd(candidate: Candidate) -> float | None:
+    """Return the hourly price of one machine on demand, None where the catalog has none."""
+    catalog = load_catalog(candidate.cloud)
+    if candidate.region not in catalog.regions():
+        return None
+    prices = catalog.prices(candidate.region).price_usd_per_hour
+    usd = float(prices[catalog.instances.rows[candidate.instance_type]])
+    return None if math.isnan(usd) else usd
+
+
+def _without_spares(candidate: Candidate) -> Candidate:
+    saved_usd = sum(line.usd or 0.0 for line in candidate.bill if line.name == "spares")
+    cost = candidate.cost_usd
+    return replace(candidate, spares=0, cost_usd=replace(cost, total=cost.total - saved_usd))
+
+
+def order_of(
+    choices: Sequence[Choice],
+    *,
+    run: str,
+    cloud: str,
+    ssh_from: str,
+    limits: Limits,
+    now: datetime,
+    image: str | None = None,
+    staging: bool = False,
+    node_identity: str = "",
+    subnet: str = "",
+    is_private: bool = False,
+    jump: str = "",
+    reservation: str = "",
+) -> Order:
+    """Return the order of a run that begins now; its SSH key is still to be made.
+
+    In reserved capacity only AWS lets a run make a placement group of its own: Google wants the reservation's policy or
+    none, Azure none. The machines end by themselves at `limits.hours`, or when the dearest choice has used up
+    `limits.cost_usd`.
+    """
+    if reservation and cloud != "aws":
+        choices = [replace(choice, placement_group=False) for choice in choices]
+    return Order(
+        run=run,
+        owner=owner(),
+        cloud=cloud,
+        expires_at=now + timedelta(hours=hours_allowed(choices, limits)),
+        choices=tuple(choices),
+        ssh_from=checked_network(ssh_from),
+        ssh_public_key="",
+        image=image,
+        staging=staging,
+        node_identity=node_identity,
+        subnet=subnet,
+        is_private=is_private,
+        jump=jump,
+        reservation=reservation,
+    )
+
+
+def hours_allowed(choices: Sequence[Choice], limits: Limits) -> float:
+    """Return how long machines may live: what is asked for, or half as long again as 95 of 100 whole runs take; never
+    more than is paid for.
+    """
+    longest_s = max(choice.needed_s for choice in choices)
+    hours = limits.hours or max(LEAST_HOURS, _SLACK * longest_s / 3600)
+    if limits.cost_usd is None:
+        return hours
+    dearest = max(choice.launched_usd_per_hour for choice in choices)
+    return min(hours, limits.cost_usd / dearest) if dearest else hours
+
+
+def within(choices: Sequence[Choice], limits: Limits) -> list[Choice]:
+    """Return the choices whose run is expected to keep to the limits at the plan's price.
+
+    Raises InfeasibleError with each one's reason when there is none.
+    """
+    reasons = {f"{choice.machines} x {choice.instance_type}: {_over(choice, limits)}" for choice in choices}
+    keeping = [choice for choice in choices if not _over(choice, limits)]
+    if not keeping:
+        raise InfeasibleError("no planned cluster keeps to the limits", sorted(reasons))
+    return keeping
+
+
+def affordable(seen: Preflight, limits: Limits) -> tuple[tuple[Place, ...], list[str]]:
+    """Return the places where the whole run is expected to keep to the limits at today's price, and why others do not.
+
+    Each place's choice is returned with today's price in it, where that is known.
+    """
+    places, reasons = [], []
+    for place in seen.places:
+        priced = replace(place, choice=at_todays_price(place, seen))
+        if reason := _over(priced.choice, limits):
+            reasons.append(f"{place.text}: {reason}")
+        else:
+            places.append(priced)
+    return tuple(places), list(dict.fromkeys(reasons))
+
+
+def _over(choice: Choice, limits: Limits) -> str:
+    """Return why a run would not keep to the limits, '' where it is expected to."""
+    if limits.cost_usd is not None and choice.total_usd > limits.cost_usd:
+        return f"${choice.total_usd:.2f} expected, over --max-cost"
+    lives_s = 3600 * hours_allowed([choice], limits)
+    if lives_s >= choice.expected_s:
+        return ""
+    return (
+        f"machines would end after {format_duration(lives_s)}, before the {format_duration(choice.expected_s)} "
+        f"that the run is expected to take; {enough_text(choice)}"
+    )
+
+
+def enough_text(choice: Choice) -> str:
+    """Return the limits within which 95 of 100 runs end."""
+    hours = choice.needed_s / 3600
+    return f"--max-hours {hours:.2f}h and --max-cost {math.ceil(choice.launched_usd_per_hour * hours)} suffice"
+
+
+def with_todays_end(order: Order, places: Sequence[Place], limits: Limits, *, now: datetime) -> Order:
+    """Return the order of machines that end no later than today's prices allow."""
+    end = now + timedelta(hours=hours_allowed([place.choice for place in places], limits))
+    return replace(order, expires_at=min(order.expires_at, end))
+
+
+def at_todays_price(place: Place, seen: Preflight) -> Choice:
+    """Return the choice with the machines' price as it is now; what volumes cost stays as planned."""
+    choice, key = place.choice, (place.choice.type_with_disks, place.region)
+    now, head = seen.price_usd_per_hour.get(key), seen.head_usd_per_hour.get(key, place.choice.head_usd_per_hour)
+    if now is None:
+        return choice.with_head(head)
+    per_hour = choice.usd_per_hour + choice.nodes * (now - choice.price_usd_per_hour)
+    alike = replace(choice.with_head(None), price_usd_per_hour=now)
+    expected_usd = per_hour * choice.expected_s / 3600  # of machines that were planned as costing nothing
+    total = alike.total_usd * per_hour / choice.usd_per_hour if choice.usd_per_hour else alike.total_usd + expected_usd
+    return replace(alike, usd_per_hour=per_hour, total_usd=total).with_head(head)
+
+
+def owner() -> str:
+    """Return who this is, in what all clouds take as a tag."""
+    return re.sub(r"[^a-z0-9_-]", "-", user_name().lower())[:63] or "unknown"
+
+
+def user_name() -> str:
+    """Return the name of whoever runs this, or the number where there is no name, as in a container."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return f"uid-{os.getuid()}"
+
+
+def checked_network(text: str) -> str:
+    """Return an IPv4 network in CIDR notation. Raises BadInputError for what is none, and for half the world."""
+    try:
+        network = ipaddress.ip_network(text, strict=False)
+    except ValueError as error:
+        raise BadInputError(f"--ssh-from {text}: {error}; write 203.0.113.7/32") from error
+    if network.version != 4:
+        raise BadInputError(f"--ssh-from {text}: machines have IPv4 addresses alone; write 203.0.113.7/32")
+    if network.prefixlen < _MOST_OPEN:
+        raise BadInputError(f"--ssh-from {text}: would open the head to {network.num_addresses} addresses")
+    return str(network)
+
+
+def own_network() -> str:
+    """Return this machine's address as the world sees it, as a network of one. Raises BadInputError when offline."""
+    try:
+        with urllib.request.urlopen(_OWN_ADDRESS_URL, timeout=10) as answer:
+            address = ipaddress.ip_address(answer.read().decode("ascii").strip())
+    except (OSError, ValueError) as error:
+        raise BadInputError(
+            f"cannot find out this machine's public address ({error}); give it: --ssh-from 203.0.113.7/32"
+        ) from error
+    return f"{address}/{address.max_prefixlen}"

@@ -1,0 +1,164 @@
+"""What this machine knows of a run: one directory, with a journal that outlives the process that writes it.
+
+Every line of the journal is on the disk before the call it announces is made. The journal only helps: what counts is
+the cloud's own list of what carries the run's tag.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from planner.config.atomic_file import locked
+from planner.config.paths import user_directory
+from planner.errors import BadInputError, IoFailureError, nearest
+
+if TYPE_CHECKING:
+    from planner.clouds.order import Order
+    from planner.clouds.protocol import Resource
+
+JOURNAL: Final = "journal.jsonl"
+_ALPHABET: Final = "bcdfghjkmnpqrstvwxz23456789"
+
+
+def new_run_id(now: datetime) -> str:
+    """Return a name no other run has: the minute it began, and six random characters."""
+    return f"r{now:%Y%m%d-%H%M}-{''.join(secrets.choice(_ALPHABET) for _ in range(6))}"
+
+
+def runs_directory() -> Path:
+    """Return where runs are kept: $PLANNER_RUNS, or in the user's data directory."""
+    return user_directory("runs")
+
+
+def known_runs() -> tuple[str, ...]:
+    """Return the ids of all runs that have a directory, oldest first."""
+    return tuple(sorted(path.parent.name for path in runs_directory().glob(f"*/{JOURNAL}")))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Event:
+    """A line of the journal: when, what, and what goes with it."""
+
+    at: datetime
+    what: str
+    details: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class RunDirectory:
+    """The directory of one run. It is a Journal for providers."""
+
+    path: Path
+
+    @classmethod
+    def create(cls, order: Order) -> Self:
+        """Make the directory of a new run and write its order. Raises IoFailureError when the disk refuses."""
+        made = cls(runs_directory() / order.run)
+        try:
+            made.path.mkdir(parents=True, mode=0o700)
+        except OSError as error:
+            raise IoFailureError(f"{made.path}: {error.strerror}; nothing was created in the cloud") from error
+        made.note("order", **order.to_dict())
+        return made
+
+    @classmethod
+    def open(cls, run: str) -> Self:
+        """Return the directory of a run. Raises BadInputError when there is none."""
+        directory = cls(runs_directory() / run)
+        if not (directory.path / JOURNAL).exists():
+            raise BadInputError(
+                f"no run {run} in {runs_directory()}.{nearest(run, known_runs())} `planner cluster status` lists them; "
+                "`planner cluster sweep` finds what other machines began"
+            )
+        return directory
+
+    @property
+    def key(self) -> Path:
+        """The run's private SSH key, readable by its owner alone and removed with the cluster."""
+        return self.path / "key" / "id_ed25519"
+
+    def note(self, what: str, **details: Any) -> None:
+        """Append a line and wait until it is on the disk. Raises IoFailureError when the disk refuses."""
+        line = json.dumps({"at": datetime.now(UTC).isoformat(), "what": what, **details}).encode() + b"\n"
+        try:
+            with (self.path / JOURNAL).open("ab+") as journal:
+                journal.seek(-1 if journal.tell() else 0, os.SEEK_END)
+                is_torn = journal.read(1) not in (b"", b"\n")
+                journal.write(b"\n" * is_torn + line)
+                journal.flush()
+                os.fsync(journal.fileno())
+        except OSError as error:
+            raise IoFailureError(f"{self.path / JOURNAL}: {error.strerror}") from error
+
+    def intend(self, resource_kind: str, *, name: str, region: str) -> None:
+        """See Journal."""
+        self.note("intent", kind=resource_kind, name=name, region=region)
+
+    def made(self, resource: Resource) -> None:
+        """See Journal."""
+        self.note("made", kind=resource.kind, id=resource.id, region=resource.region)
+
+    def events(self) -> tuple[Event, ...]:
+        """Return the journal. A line that was cut off, by a crash or a full disk, is left out: its call was never
+        made.
+        """
+        lines = (self.path / JOURNAL).read_text(encoding="utf-8", errors="replace").split("\n")
+        return tuple(event for line in lines[:-1] if (event := _event(line)))
+
+    def order(self) -> Order:
+        """Return the order. Raises BadInputError when the run ended before it was written, or cannot be read."""
+        from planner.clouds.order import Order
+
+        orders = [event for event in self.events() if event.what == "order"]
+        if not orders:
+            raise BadInputError(f"{self.path}: the journal has no order; nothing was created. Remove the directory")
+        try:
+            return Order.from_dict(orders[-1].details)
+        except (KeyError, TypeError, ValueError) as error:
+            raise BadInputError(
+                f"{self.path}: its order cannot be read ({error}): another version of the planner wrote it; end the "
+                "run with that one, or by `planner cluster sweep`"
+            ) from error
+
+    def regions(self) -> tuple[str, ...]:
+        """Return the regions in which anything may have been created."""
+        return tuple(dict.fromkeys(event.details["region"] for event in self.events() if event.what == "intent"))
+
+    def unsure(self) -> bool:
+        """Say whether a create call may have been made of which nothing more is known."""
+        steps = [event.what for event in self.events() if event.what in ("intent", "made")]
+        return any(step == following == "intent" for step, following in pairwise([*steps, "intent"]))
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep other processes of this machine off the run. Raises BadInputError when one is at work on it."""
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(locked(self.path / "lock", wait=False))
+            except BlockingIOError as error:
+                raise BadInputError(
+                    f"run {self.path.name}: another process is at work on it; interrupt that first (it then cleans up)"
+                ) from error
+            yield
+
+    def forget_key(self) -> None:
+        """Remove the private key."""
+        shutil.rmtree(self.key.parent, ignore_errors=True)
+
+
+def _event(line: str) -> Event | None:
+    try:
+        document = json.loads(line)
+    except ValueError:
+        return None
+    return Event(at=datetime.fromisoformat(document.pop("at")), what=document.pop("what"), details=document)

@@ -1,0 +1,127 @@
+"""Two small machines for some minutes, to see whether a cloud answers every kind of request that renting makes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, TypeVar
+
+import numpy as np
+
+from planner.catalog import load_catalog
+from planner.clouds.cloud_errors import NoCapacityError, QuotaExceededError
+from planner.clouds.order import Choice, Order
+from planner.clouds.protocol import Place, TellsHostKeys
+from planner.clusters.provisioning.choice_of_type import choice_of_type
+from planner.clusters.provisioning.cluster_lifecycle import ProviderSession, begin, down, up
+from planner.clusters.provisioning.launch import Cluster
+from planner.clusters.provisioning.run_directory import RunDirectory
+from planner.errors import InfeasibleError, LeftBehindError, PlannerError
+
+MINUTES: Final = 15.0
+MOST_USD: Final = 1.0
+_MACHINES: Final = 2
+_LEAST_MEMORY_BYTES: Final = 8 * 2**30
+_SPOT_ROUND: Final = 1000
+Answer = TypeVar("Answer")
+
+
+def small_choice(cloud: str, *, region: str | None, instance: str | None) -> Choice:
+    """Return two machines of the cheapest type with local disks, or of `instance`, for a quarter of an hour.
+
+    Raises BadInputError for an unknown type or region, InfeasibleError when the machines cost more than MOST_USD.
+    """
+    catalog = load_catalog(cloud)
+    region = region or catalog.default_region
+    if instance is None:
+        prices, instances = catalog.prices(region).price_usd_per_hour, catalog.instances
+        fits = (instances.local_disks >= 1) & (instances.memory_bytes >= _LEAST_MEMORY_BYTES) & np.isfinite(prices)
+        instance = str(instances.instance_type[int(np.argmin(np.where(fits, prices, np.inf)))])
+    choice = choice_of_type(catalog, instance, regions=(region,), nodes=_MACHINES, seconds=60 * MINUTES)
+    if not choice.total_usd <= MOST_USD:
+        raise InfeasibleError(f"{_MACHINES} x {instance} cost ${choice.total_usd:.2f}, over ${MOST_USD:.2f}")
+    return choice
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """A kind of request: whether all went well, what came of it, and how long it took."""
+
+    name: str
+    ok: bool
+    text: str
+    seconds: float
+
+
+@dataclass(kw_only=True)
+class Smoke:
+    """One trial; `steps` grows with what has been tried."""
+
+    session: ProviderSession
+    steps: list[Step]
+
+    def run(self, order: Order, places: Sequence[Place]) -> None:
+        """Launch, look at the machines, end one, ask for a spot one, and take all down. Raises LeftBehindError."""
+        keyed, directory = begin(order)
+        with directory.held():
+            cluster = self._tried("launch", lambda: up(keyed, places, directory, self.session), _launched_text)
+            if cluster is None:
+                return
+            try:
+                self._look(keyed, cluster, directory)
+            finally:
+                removed = self._tried("take down", lambda: down(directory, self.session), "{} resources".format)
+                self._tried(
+                    "find nothing", lambda: self._left(order, cluster.place.region), lambda _: "nothing is left"
+                )
+            if removed is None:
+                raise LeftBehindError(f"run {order.run}: something may be left; planner cluster down {order.run}")
+
+    def _look(self, order: Order, cluster: Cluster, directory: RunDirectory) -> None:
+        provider, worker = self.session.provider, cluster.nodes[-1]
+        if isinstance(provider, TellsHostKeys):
+            teller = provider
+            self._tried("read consoles", lambda: self._console(teller, cluster), "{} host keys".format)
+        self._tried("end a machine", lambda: provider.terminate([worker]), lambda _: worker.id)
+        directory.note("ended", nodes=[worker.id])
+        self._tried("launch a spot machine", lambda: self._spot(order, cluster, directory), str)
+        self._tried("list regions", provider.regions, lambda names: f"{len(names)} regions")
+
+    def _console(self, provider: TellsHostKeys, cluster: Cluster) -> int:
+        """Return how many host keys the head's console shows, as soon as it shows any."""
+        keys: tuple[str, ...] = ()
+        for _ in self.session.policy.polls(min(120.0, self.session.policy.join_s / 10)):
+            if keys := provider.host_keys(cluster.head):
+                break
+        return len(keys)
+
+    def _spot(self, order: Order, cluster: Cluster, directory: RunDirectory) -> str:
+        """Ask for a spot machine; that there is no room for it, or no quota, is an answer, too."""
+        place = replace(cluster.place, choice=replace(cluster.place.choice, pricing="spot"))
+        try:
+            self.session.provider.launch(order, place, directory, machines=1, head=False, round=_SPOT_ROUND)
+        except (NoCapacityError, QuotaExceededError) as refusal:
+            return f"none to be had: {refusal.message}"
+        return "asked for"
+
+    def _left(self, order: Order, region: str) -> None:
+        provider = self.session.provider
+        kinds = [resource_kind for stage in provider.stages for resource_kind in stage]
+        if left := provider.find(kinds, region=region, run=order.run):
+            raise LeftBehindError("left behind", [resource.text for resource in left])
+
+    def _tried(self, name: str, call: Callable[[], Answer], text: Callable[[Answer], str]) -> Answer | None:
+        began, outcome = time.monotonic(), None
+        try:
+            outcome = call()
+            ok, told = True, text(outcome)
+        except PlannerError as error:
+            ok, told = False, "; ".join([error.message, *error.details])
+        self.steps.append(Step(name=name, ok=ok, text=told, seconds=time.monotonic() - began))
+        self.session.say(f"{'ok' if ok else 'NO':<3} {name}: {told}")
+        return outcome
+
+
+def _launched_text(cluster: Cluster) -> str:
+    return f"{len(cluster.nodes)} machines in {cluster.place.zone or cluster.place.region}"

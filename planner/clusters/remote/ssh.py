@@ -1,0 +1,287 @@
+"""Reaching the machines of a run by OpenSSH: the head at its public address or through a jump host, others through it.
+
+Everything a connection needs lies in the run's directory, `ssh_config` and `known_hosts` among it, so that
+`ssh -F DIRECTORY/ssh_config head` works by hand too. Scripts, and with them secrets, travel on standard input: what is
+on a command line can be read by everybody on the machine.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import shutil
+import subprocess
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Final, TypeVar
+
+from planner.clouds.protocol import Node
+from planner.config.atomic_file import replace_file
+from planner.errors import IoFailureError, PlannerError
+
+USER: Final = "ubuntu"
+"""Who logs in: the stock image's own user."""
+HEAD: Final = "head"
+_UNREACHABLE: Final = 255
+"""What ssh ends with when it could not connect."""
+_AT_ONCE: Final = 64
+_VERIFIED: Final = "on-its-console"
+"""The comment of a key in `known_hosts` that ssh did not pin at the first contact."""
+Answer = TypeVar("Answer")
+
+_CONFIG: Final = """\
+Host *
+  User {user}
+  IdentityFile "{key}"
+  IdentitiesOnly yes
+  UserKnownHostsFile "{known_hosts}"
+  GlobalKnownHostsFile /dev/null
+  StrictHostKeyChecking accept-new
+  BatchMode yes
+  ForwardAgent no
+  ConnectTimeout 10
+  ServerAliveInterval 5
+  ServerAliveCountMax 6
+  LogLevel ERROR
+  ControlPath "{sockets}/%C"
+"""
+
+
+_LONGEST_PLACE: Final = 28
+"""A socket's path has at most 103 bytes (macOS). ssh needs 58 of them for a name, and our folder has 17."""
+
+
+class UnreachableError(IoFailureError):
+    """A machine does not answer, or does not let us in."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """How a script ended on a machine: its exit code, what it printed, and what it said on standard error."""
+
+    code: int
+    output: str
+    complaint: str
+
+
+class Ssh:
+    """Runs scripts on `nodes`, the head being one of them. Use it as a context: it holds a connection to the head.
+
+    The head is reached through `jump`, if there is one, by the caller's own ssh with its own configuration and keys.
+    """
+
+    def __init__(self, nodes: Sequence[Node], *, directory: Path, key: Path, user: str = USER, jump: str = "") -> None:
+        self._config = directory / "ssh_config"
+        self._known_hosts = directory / "known_hosts"
+        self._key = key.resolve()
+        self._user = user
+        self._jump = jump
+        self._sockets = _socket_directory()
+        self._verified = _verified_in(self._known_hosts)
+        self._running: set[subprocess.Popen[bytes]] = set()
+        self._lock = threading.Lock()
+        self._stack = contextlib.ExitStack()
+        self.write(nodes)
+
+    def write(self, nodes: Sequence[Node]) -> None:
+        """Write the configuration that names these machines. A machine is known by its id, not by its address."""
+        common = _CONFIG.format(
+            user=self._user, key=self._key, known_hosts=self._known_hosts.resolve(), sockets=self._sockets
+        )
+        hosts = [_host(node, is_strict=node.id in self._verified, jump=self._jump) for node in nodes]
+        self._nodes = tuple(nodes)
+        replace_file(self._config, "".join([*hosts, common]))  # others may be reading it
+
+    def trust(self, node: Node, keys: Sequence[str]) -> None:
+        """Note a machine's host keys, as it wrote them to its console; from now on it must have one of them."""
+        with self._known_hosts.open("a", encoding="utf-8") as file:
+            file.writelines(f"{node.id} {key} {_VERIFIED}\n" for key in keys)
+        self._verified.add(node.id)
+        self.write(self._nodes)
+
+    @property
+    def verified(self) -> frozenset[str]:
+        """The machines, by id, whose keys were read on their consoles: they must show one of them."""
+        return frozenset(self._verified)
+
+    def interrupt(self) -> None:
+        """End whatever runs on machines now: those who wait for it hear that it failed."""
+        self._end_all()
+
+    def __enter__(self) -> Ssh:
+        self._stack.callback(shutil.rmtree, self._sockets, ignore_errors=True)
+        self._stack.callback(self._end_all)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def hold(self) -> None:
+        """Keep one connection to the head open, which all others then go through."""
+        master = self.command(HEAD, options=["-N", "-o", "ControlMaster=yes"])
+        holding = subprocess.Popen(master, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        self._stack.callback(_end, holding)
+
+    def command(self, node: str, *words: str, options: Sequence[str] = ()) -> list[str]:
+        """Return the command line that runs `words` on a machine, `head` or an id. Nothing in it may be secret."""
+        remote = ["--", shlex.join(words)] if words else []
+        return ["ssh", "-F", str(self._config), *options, node, *remote]
+
+    def run(self, node: str, script: str, *, within_s: float) -> str:
+        """Run a shell script on a machine and return what it printed.
+
+        Raises UnreachableError when nobody answers, IoFailureError with its last words when it fails or takes too long.
+        """
+        return self._finished(node, self.command(node, "sh", "-s"), script.encode(), within_s=within_s)
+
+    def outcome(self, node: str, script: str, *, within_s: float) -> Outcome:
+        """Run a shell script on a machine and return how it ended, well or not.
+
+        Raises UnreachableError when nobody answers, IoFailureError when it takes too long.
+        """
+        code, output, complaint = self._ended(node, self.command(node, "sh", "-s"), script.encode(), within_s=within_s)
+        if code == _UNREACHABLE:
+            why = complaint.decode(errors="replace").strip() or "no reason given"
+            raise UnreachableError(f"{node} cannot be reached, or the command ended with {code}: {why}")
+        return Outcome(code=code, output=output.decode(errors="replace"), complaint=complaint.decode(errors="replace"))
+
+    def lines(self, node: str, script: str) -> Iterator[str]:
+        """Yield each whole line that a shell script on a machine prints, as it comes. The script ends with the reader.
+
+        Raises UnreachableError when nobody answers any more, IoFailureError when the script fails.
+        """
+        with tempfile.TemporaryFile() as complaint:
+            process = subprocess.Popen(
+                self.command(node, "sh", "-c", script),
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=complaint,
+            )  # fmt: skip
+            assert process.stdout is not None
+            with self._noted(process):
+                for line in process.stdout:
+                    if line.endswith(b"\n"):
+                        yield line.decode(errors="replace")
+                process.wait()
+            complaint.seek(0)
+            _require_success(node, process.returncode, complaint.read())
+
+    def put(self, node: str, source: Path, *, to: str, within_s: float) -> None:
+        """Write a file to a path below a machine's home directory. Raises as `run` does."""
+        words = self.command(node, "sh", "-c", 'umask 077; mkdir -p "$(dirname "$0")" && cat > "$0"', to)
+        with source.open("rb") as content:
+            self._finished(node, words, content, within_s=within_s)
+
+    def each(self, nodes: Sequence[Node], work: Callable[[Node], Answer]) -> dict[str, Answer | PlannerError]:
+        """Do something with several machines at a time, and return for each what came of it, or the PlannerError."""
+
+        def tried(node: Node) -> Answer | PlannerError:
+            try:
+                return work(node)
+            except PlannerError as error:
+                return error
+
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            try:
+                return dict(zip([node.id for node in nodes], pool.map(tried, nodes), strict=True))
+            except BaseException:
+                self._end_all()
+                raise
+
+    def _finished(self, node: str, words: list[str], content: bytes | IO[bytes], *, within_s: float) -> str:
+        code, output, complaint = self._ended(node, words, content, within_s=within_s)
+        _require_success(node, code, complaint)
+        return output.decode(errors="replace")
+
+    def _ended(
+        self, node: str, words: list[str], content: bytes | IO[bytes], *, within_s: float
+    ) -> tuple[int, bytes, bytes]:
+        source = subprocess.PIPE if isinstance(content, bytes) else content
+        process = subprocess.Popen(words, stdin=source, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        with self._noted(process):
+            try:
+                output, complaint = process.communicate(content if isinstance(content, bytes) else None, within_s)
+            except subprocess.TimeoutExpired:
+                raise IoFailureError(f"{node}: no answer within {within_s:g} s") from None
+        return process.returncode, output, complaint
+
+    @contextmanager
+    def _noted(self, process: subprocess.Popen[bytes]) -> Iterator[None]:
+        with self._lock:
+            self._running.add(process)
+        try:
+            yield
+        finally:
+            _end(process)
+            with self._lock:
+                self._running.discard(process)
+
+    def _end_all(self) -> None:
+        with self._lock:
+            running = list(self._running)
+        for process in running:
+            process.kill()
+
+
+def of_success(outcomes: Mapping[str, Answer | PlannerError]) -> dict[str, Answer]:
+    """Return what came of those machines with which all went well."""
+    return {name: outcome for name, outcome in outcomes.items() if not isinstance(outcome, PlannerError)}
+
+
+def failures(outcomes: Mapping[str, Answer | PlannerError]) -> dict[str, PlannerError]:
+    """Return what went wrong, by machine."""
+    return {name: outcome for name, outcome in outcomes.items() if isinstance(outcome, PlannerError)}
+
+
+def _host(node: Node, *, is_strict: bool, jump: str) -> str:
+    names = f"{HEAD} {node.id}" if node.head else node.id
+    address = (node.head and node.public_address) or node.private_address
+    lines = [f"Host {names}", f"HostName {address}", f"HostKeyAlias {node.id}"]
+    lines += [] if node.head else [f"ProxyJump {HEAD}"]
+    lines += [f"ProxyCommand ssh -o BatchMode=yes -W '[%h]:%p' {jump}"] if jump and node.head else []
+    lines += ["StrictHostKeyChecking yes"] if is_strict else []
+    return "\n  ".join(lines) + "\n"
+
+
+def _require_success(node: str, code: int, complaint: bytes) -> None:
+    if not code:
+        return
+    why = complaint.decode(errors="replace").strip().splitlines()[-6:]
+    if code == _UNREACHABLE:
+        raise UnreachableError(f"{node} cannot be reached: {why[-1] if why else 'no reason given'}")
+    raise IoFailureError(f"{node}: a script failed ({code})", why)
+
+
+def _verified_in(known_hosts: Path) -> set[str]:
+    """Return the machines whose keys this process or an earlier one has read on their consoles."""
+    lines = known_hosts.read_text(encoding="utf-8").splitlines() if known_hosts.exists() else []
+    return {line.split(" ", 1)[0] for line in lines if line.endswith(_VERIFIED)}
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        process.terminate()
+        try:
+            process.wait(5)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        if pipe is not None:
+            with contextlib.suppress(OSError):
+                pipe.close()
+
+
+def environment_script(values: Mapping[str, str]) -> str:
+    """Return shell lines that set and export variables."""
+    return "".join(f"export {name}={shlex.quote(value)}\n" for name, value in values.items())
+
+
+def _socket_directory() -> Path:
+    """Make a folder for sockets whose path is short enough, whatever folder is for temporary files."""
+    is_short = len(os.fsencode(tempfile.gettempdir())) <= _LONGEST_PLACE
+    return Path(tempfile.mkdtemp(prefix="planner-", dir=None if is_short else "/tmp"))

@@ -1,0 +1,192 @@
+"""A whole run on rented machines, as in SoCC 2015, section 5: launch, measure, drop the slow, plan anew, sort,
+validate, account, and take everything down. A run that its caller has lost is found again here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Final
+
+from planner.catalog import load_catalog
+from planner.clouds.order import Choice, Order
+from planner.clouds.protocol import Place
+from planner.clusters.provisioning.cluster_lifecycle import ProviderSession, up
+from planner.clusters.provisioning.launch import Cluster
+from planner.clusters.provisioning.run_directory import RunDirectory
+from planner.clusters.runs.cloud_task import CloudRun, keep_task
+from planner.clusters.runs.head_job import HeadJob
+from planner.clusters.runs.preparation import MEASURED, Preparation, Prepared
+from planner.clusters.runs.record_count import record_count
+from planner.clusters.runs.rented_run import REPORT, Listening, RentedRun
+from planner.clusters.runs.sort_job import kept_job
+from planner.cost_model.model_reader import load_model
+from planner.distributed_sort.job.stopwatch import Stopwatch
+from planner.errors import BadInputError, nearest
+from planner.planning.recommendation import require_best
+from planner.schemas.run_report import RunReport
+
+LEAST_VCPUS: Final = 2
+LEAST_MEMORY_BYTES: Final = 4 * 2**30
+"""Of a machine that Ray's own processes, its object store and the sort share; assumed."""
+
+
+def check_runnable(model: str, *, data_bytes: int | None, input: str | None, output: str | None) -> None:
+    """Raise BadInputError for a job that a cluster of rented machines does not do yet."""
+    if data_bytes is not None:
+        record_count(data_bytes)
+    storage = load_model(model).storage
+    if storage["data"] == "object-store" and not (input and output):
+        raise BadInputError(f"--model {model} sorts from an object store to one: give --input and --output")
+    if storage["data"] not in ("local", "object-store") or storage["intermediate"] != "local":
+        raise BadInputError(
+            f"--model {model} keeps data on {', '.join(sorted(set(storage.values())))}; on rented machines run "
+            "models with all data on local disks (indy, daytona), and with input and output in an object store "
+            "(object-store)"
+        )
+
+
+def types_with_disks(cloud: str, patterns: Sequence[str]) -> tuple[str, ...]:
+    """Return the types of a cloud, among those that fit a pattern, that have local disks, on which the sort works, and
+    room for Ray beside it.
+
+    Raises BadInputError when there is none.
+    """
+    instances = load_catalog(cloud).instances
+    with_disks = [str(name) for name in instances.instance_type[instances.local_disks >= 1]]
+    fitting = [name for name in with_disks if any(fnmatchcase(name, pattern) for pattern in patterns or ("*",))]
+    is_small = (instances.vcpu < LEAST_VCPUS) | (instances.memory_bytes < LEAST_MEMORY_BYTES)
+    chosen = tuple(name for name in fitting if not is_small[instances.rows[name]])
+    if fitting and not chosen:
+        raise BadInputError(
+            f"--instance {' '.join(patterns)}: {', '.join(fitting[:5])} is too small: Ray and the sort need "
+            f"{LEAST_VCPUS} vCPUs and {LEAST_MEMORY_BYTES / 2**30:g} GiB of memory"
+        )
+    if not chosen:
+        raise BadInputError(
+            f"--instance {' '.join(patterns)}: no such type of {cloud} has local disks, on which the cluster sort "
+            f"works.{nearest(patterns[0], with_disks)}"
+        )
+    return chosen
+
+
+def run_on_cloud(
+    run: CloudRun,
+    order: Order,
+    places: Sequence[Place],
+    directory: RunDirectory,
+    session: ProviderSession,
+    *,
+    listening: Listening,
+    is_detached: bool = False,
+) -> RunReport | None:
+    """Do the run and return its report, which is also written into the run's directory. `listening` is entered for the
+    sort, and hears how it goes. `is_detached` returns None when the sort has begun.
+
+    Nothing is left in the cloud afterwards, whatever happens, unless the task says `keep`; or the sort was done and
+    what came after it failed: then the machines, which have the result, stay until they expire; or the head does not
+    answer any more: then it goes on. Raises what `up` raises, IoFailureError when a machine fails that cannot be done
+    without, LeftBehindError. Data that fails validation is reported, not raised.
+    """
+    keep_task(run.task, directory)
+    stopwatch = Stopwatch()
+    cluster = stopwatch.timed("launch", lambda: up(order, places, directory, session))
+    rented = RentedRun(order=order, cluster=cluster, directory=directory, session=session, stopwatch=stopwatch)
+    preparation = preparation_of(run, rented)
+    return rented.carried_out(preparation.job, keep=run.task.keep, listening=listening, is_detached=is_detached)
+
+
+def attach(
+    directory: RunDirectory, session: ProviderSession, *, run: Callable[[], CloudRun], listening: Listening
+) -> RunReport:
+    """Follow a run that another process began to its end, and end it as that would have. A run whose sort has not begun
+    is prepared anew, for which `run` is asked for what that takes.
+
+    Raises BadInputError for a run without machines, and what `run_on_cloud` raises; an interrupt only leaves the run.
+    """
+    job = kept_job(directory)
+    rented = rented_again(directory, session, stopwatch=Stopwatch({} if job is None else dict(job.steps_s)))
+    if job is not None:
+        report = rented.carried_out(lambda _: Prepared(job=job), keep=job.keep, listening=listening)
+    else:
+        wanted = run()
+        report = rented.carried_out(preparation_of(wanted, rented).job, keep=wanted.task.keep, listening=listening)
+    assert report is not None
+    return report
+
+
+@contextmanager
+def job_of(directory: RunDirectory, session: ProviderSession) -> Iterator[HeadJob]:
+    """Yield the job on the head of a run, to look at. Raises BadInputError when it has none."""
+    if kept_job(directory) is None:
+        raise BadInputError(
+            f"run {directory.path.name}: its sort has not begun; `planner cluster attach {directory.path.name}` goes on"
+        )
+    rented = rented_again(directory, session, stopwatch=Stopwatch())
+    with rented.ssh() as ssh:
+        yield rented.head_job(ssh)
+
+
+def preparation_of(run: CloudRun, rented: RentedRun) -> Preparation:
+    """Return what makes the machines of a run ready for its job."""
+    return Preparation(
+        run=run,
+        order=rented.order,
+        cluster=rented.cluster,
+        directory=rented.directory,
+        session=rented.session,
+        stopwatch=rented.stopwatch,
+    )
+
+
+def rented_again(directory: RunDirectory, session: ProviderSession, *, stopwatch: Stopwatch) -> RentedRun:
+    """Return a run that another process began. Raises BadInputError when its head does not run."""
+    return RentedRun(
+        order=directory.order(),
+        cluster=_cluster_of(directory, session),
+        directory=directory,
+        session=session,
+        stopwatch=stopwatch,
+        is_attached=True,
+    )
+
+
+def _cluster_of(directory: RunDirectory, session: ProviderSession) -> Cluster:
+    """Return the machines of a run that still run. Raises BadInputError when there is no head among them."""
+    order, events = directory.order(), directory.events()
+    places = [event.details for event in events if event.what == "place" and "choice" in event.details]
+    is_up = places and any(event.what == "up" for event in events) and not any(event.what == "down" for event in events)
+    nodes = session.provider.nodes(order.run, region=places[-1]["region"]) if is_up else ()
+    running = sorted((node for node in nodes if node.state == "running"), key=lambda node: (not node.head, node.id))
+    if not running or not running[0].head:
+        raise BadInputError(
+            f"run {order.run} has no head that runs, so there is nothing to attach to; `planner cluster down "
+            f"{order.run}` removes what may be left"
+        )
+    place, choice = places[-1], Choice.from_dict(places[-1]["choice"])
+    return Cluster(place=Place(choice=choice, region=place["region"], zone=place["zone"]), nodes=tuple(running))
+
+
+def remember(directory: RunDirectory) -> Path:
+    """Add what was measured in a run to the user's own measurements, which the next plan uses; return the file.
+
+    Raises BadInputError or IoFailureError when it cannot be kept; then nothing is changed.
+    """
+    from planner.measurement.ingest.ingest import read_measurements
+    from planner.stores.measurements import store
+
+    place = [event for event in directory.events() if event.what == "place"][-1].details
+    zone = {"zone": place["zone"] or place["region"]}
+    near = {"placement_group": "yes" if place["placement_group"] else "no"}
+    files = sorted((directory.path / MEASURED).glob("disk-*.json"))
+    measurements = read_measurements(files, user_values=zone, mapping={}, files_are="instances")
+    network = directory.path / MEASURED / "network.json"
+    if network.exists():
+        measurements += read_measurements([network], user_values=zone | near, mapping={})
+    report = RunReport.from_json((directory.path / REPORT).read_text(encoding="utf-8"))
+    planned = require_best(report.plan).instance_type  # the catalog's name, which may say what disks were added
+    named = [replace(measurement, instance_type=planned) for measurement in measurements]
+    return store(named, catalog=directory.order().cloud).path

@@ -1,0 +1,69 @@
+"""What rented machines are to do, kept in the run's directory before they begin, so that another process can go on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from planner.clusters.provisioning.run_directory import RunDirectory
+from planner.clusters.remote.wheelhouse import Wheelhouse
+from planner.clusters.runs.node_benchmarks import Effort
+from planner.config.atomic_file import replace_file
+from planner.cost_model.model_reader import load_model
+from planner.errors import BadInputError
+from planner.schemas.json_values import from_jsonable, to_jsonable
+from planner.schemas.plan import Plan
+
+TASK: Final = "task.json"
+"""In the run's directory."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CloudTask:
+    """The job of `plan`, on `source`, a manifest, if it has an input in an object store. `memory_bytes` of each machine
+    may be used, all of it otherwise; `keep` leaves the machines there in the end. `is_lent` says that the caller's keys
+    to the store are lent to them.
+    """
+
+    plan: Plan
+    effort: Effort = field(default_factory=Effort)
+    memory_bytes: int | None = None
+    skew: bool = False
+    keep: bool = False
+    source: dict[str, Any] | None = None
+    is_lent: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class CloudRun:
+    """A task and what machines need for it: the software, and the environment in which they reach the object store. The
+    latter may be secret; it is written nowhere.
+    """
+
+    task: CloudTask
+    wheelhouse: Wheelhouse
+    store: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+def keep_task(task: CloudTask, directory: RunDirectory) -> None:
+    """Write a task into the run's directory."""
+    replace_file(directory.path / TASK, json.dumps(to_jsonable(task)) + "\n")
+
+
+def kept_task(directory: RunDirectory) -> CloudTask:
+    """Return the task of a run. Raises BadInputError for a cluster that was rented without one."""
+    try:
+        text = (directory.path / TASK).read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise BadInputError(
+            f"run {directory.path.name} has no job: `planner cluster up`, or an earlier version, rented its machines"
+        ) from error
+    task: CloudTask = from_jsonable(CloudTask, json.loads(text), where=TASK)
+    return task
+
+
+def is_in_place(plan: Plan) -> bool:
+    """Say whether the sort itself reads from the object store and writes to it, so that no staging is needed."""
+    return load_model(plan.request.model).storage["data"] == "object-store"

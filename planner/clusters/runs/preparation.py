@@ -1,0 +1,224 @@
+"""From a cluster that has come up to a job that can begin: equip, measure, drop the slow, plan anew, start Ray."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from planner.catalog import load_catalog
+from planner.clouds.order import Order, added_disks
+from planner.clusters.provisioning.cluster_lifecycle import ProviderSession
+from planner.clusters.provisioning.launch import Cluster, NeverJoinedError
+from planner.clusters.provisioning.run_directory import RunDirectory
+from planner.clusters.remote.bootstrap import Equipped, equip, unverified, wait_for_head
+from planner.clusters.remote.ssh import Ssh, UnreachableError
+from planner.clusters.runs.cloud_task import CloudRun, CloudTask, is_in_place
+from planner.clusters.runs.node_benchmarks import NodeRates, measure
+from planner.clusters.runs.node_selection import NodeSelection, select_nodes
+from planner.clusters.runs.ray_on_nodes import RayOnNodes, start_ray, stop_ray
+from planner.clusters.runs.record_count import record_count
+from planner.clusters.runs.replacement import Replacement
+from planner.clusters.runs.sort_job import SortJob
+from planner.clusters.spot.availability import SpotRates
+from planner.cost_model.model_reader import load_model
+from planner.distributed_sort.job.stopwatch import Stopwatch
+from planner.planning.recommendation import require_best
+from planner.schemas.plan import Candidate
+from planner.units import format_duration
+
+MEASURED: Final = "measured"
+"""In the run's directory: what the instruments wrote."""
+_MOST_TRIES: Final = 3
+"""How often all is done from the start, because the connection was lost: it takes minutes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prepared:
+    """A job that can begin, and what replaces its machines while it works: None where nobody prepared them just now."""
+
+    job: SortJob
+    replacement: Replacement | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Preparation:
+    """The preparation of one run on the cluster that it got. It may be done again, by another process too."""
+
+    run: CloudRun
+    order: Order
+    cluster: Cluster
+    directory: RunDirectory
+    session: ProviderSession
+    stopwatch: Stopwatch
+
+    @property
+    def task(self) -> CloudTask:
+        """What the machines are to do."""
+        return self.run.task
+
+    def job(self, ssh: Ssh) -> Prepared:
+        """Return the job that the head can begin now. A lost connection is awaited, and all is done again.
+
+        Raises what `equip`, `measure` and `start_ray` raise.
+        """
+        for _ in range(_MOST_TRIES - 1):
+            try:
+                return self._job(ssh)
+            except UnreachableError as error:
+                self.session.say(f"{error}; preparing again")
+        return self._job(ssh)
+
+    def _job(self, ssh: Ssh) -> Prepared:
+        machines = self.stopwatch.timed("equip", lambda: self._equipped(ssh))
+        rates = self.stopwatch.timed("measure", lambda: self._measured(ssh, machines))
+        ray, selection = self.stopwatch.timed("start Ray", lambda: self._started(ssh, machines, rates))
+        self._end([machine.name for machine in machines if machine not in ray.machines])
+        request = self._sort_request(selection, rates, ray)
+        job = SortJob(
+            plan=selection.plan,
+            first_plan=self.task.plan,
+            machine=self._machine(selection, rates),
+            order={"do": "run", "request": request, "journal": str(Path("planner") / "sort.journal")},
+            address=ray.address,
+            steps_s=dict(self.stopwatch.seconds),
+            predicted_usd=self.cluster.place.choice.total_usd,
+            keep=self.task.keep,
+        )
+        return Prepared(job=job, replacement=self._replacement(ray))
+
+    @property
+    def _restart_s(self) -> float:
+        """How long a machine took until it worked."""
+        return sum(self.stopwatch.seconds.get(name, 0.0) for name in ("launch", "equip", "start Ray"))
+
+    def _replacement(self, ray: RayOnNodes) -> Replacement:
+        choice, stated = self.cluster.place.choice, load_catalog(self.order.cloud).manifest.spot
+        return Replacement(
+            run=self.run,
+            order=self.order,
+            cluster=self.cluster,
+            directory=self.directory,
+            session=self.session,
+            ray=ray,
+            work_s=max(0.0, choice.needed_s - sum(self.stopwatch.seconds.values())),
+            restart_s=self._restart_s,
+            rates=SpotRates(losses_per_s=stated.interruptions_per_node_hour / 3600) if stated else SpotRates(),
+        )
+
+    def _measured(self, ssh: Ssh, machines: Sequence[Equipped]) -> NodeRates:
+        results = self.directory.path / MEASURED
+        return measure(ssh, machines, effort=self.task.effort, results_directory=results, say=self.session.say)
+
+    def _started(self, ssh: Ssh, machines: Sequence[Equipped], rates: NodeRates) -> tuple[RayOnNodes, NodeSelection]:
+        """Choose who works and start Ray there; where it does not start, the next best takes the place."""
+        selection = self._select(rates)
+        ray = self._ray(ssh, [m for m in machines if m.node.head or m.name in selection.working], selection)
+        given_up: set[str] = set()
+        while new := [name for name in ray.failed if name not in given_up]:
+            for name in new:
+                self.session.say(f"giving up {name}: {ray.failed[name]}")
+            given_up |= set(new)
+            selection = self._select(rates.without(given_up))
+            wanted = set(selection.working) - ray.working
+            ray = ray.joined_by([machine for machine in machines if machine.name in wanted])
+        return ray, selection
+
+    def _ray(self, ssh: Ssh, machines: Sequence[Equipped], selection: NodeSelection) -> RayOnNodes:
+        return start_ray(
+            ssh,
+            machines,
+            working=selection.working,
+            memory_bytes=self.task.memory_bytes,
+            split=require_best(selection.plan).disk_split,
+            store=self._store(),
+        )
+
+    def _equipped(self, ssh: Ssh) -> tuple[Equipped, ...]:
+        """Return the machines that are ready. Raises NeverJoinedError when too few are."""
+        provider, policy, say = self.session.provider, self.session.policy, self.session.say
+        wait_for_head(ssh, self.cluster.head, provider, policy=policy, say=say)
+        stop_ray(ssh, self.cluster.nodes)
+        failed = unverified(ssh, self.cluster.nodes, provider, policy=policy) if self.task.is_lent else {}
+        if self.cluster.head.id in failed:
+            raise failed[self.cluster.head.id]
+        nodes = [node for node in self.cluster.nodes if node.id not in failed]
+        equipment = equip(ssh, nodes, self.run.wheelhouse, policy=policy, say=say)
+        failed |= equipment.failed
+        for name, why in failed.items():
+            say(f"giving up {name}: {why}")
+        self._end(list(failed))
+        needed = self.cluster.place.choice.nodes
+        if len(equipment.ready) < needed:
+            reasons = [f"{name}: {why.message}" for name, why in failed.items()]
+            raise NeverJoinedError(f"{len(equipment.ready)} machines are ready; {needed} needed", reasons)
+        return equipment.ready
+
+    def _select(self, rates: NodeRates) -> NodeSelection:
+        """Choose who works, say why, and set the new plan beside the old one."""
+        say, old = self.session.say, self._planned()
+        selection = select_nodes(rates, old, self.task.plan.request, head=self.cluster.head.id)
+        for limit in selection.screening.limits:
+            say(limit.text)
+        for drop in selection.screening.dropped:
+            say(f"slow: {drop.node}, {drop.metric} {drop.reason}")
+        new = require_best(selection.plan)
+        say(
+            f"planned for {old.nodes} nodes before measuring: {format_duration(old.time_s.expected)}; "
+            f"for {new.nodes} as measured: {format_duration(new.time_s.expected)}"
+        )
+        self.directory.note(
+            "crew", working=list(selection.working), idle=list(selection.idle), expected_s=new.time_s.expected
+        )
+        return selection
+
+    def _planned(self) -> Candidate:
+        """Return what of the plan the machines were launched for."""
+        choice = self.cluster.place.choice
+        return next(
+            candidate
+            for candidate in self.task.plan.candidates
+            if (candidate.cloud_type, added_disks(candidate.instance_type), candidate.nodes)
+            == (choice.instance_type, choice.local_disks, choice.nodes)
+        )
+
+    def _end(self, names: Sequence[str]) -> None:
+        gone = [node for node in self.cluster.nodes if node.id in names]
+        if gone:
+            self.session.say(f"ending {len(gone)} machines: {', '.join(names)}")
+            self.session.provider.terminate(gone)
+            self.directory.note("ended", nodes=list(names))
+
+    def _store(self) -> dict[str, str]:
+        """The object store that machines reach without a way to the world is that of their own region."""
+        region = {"AWS_REGION": self.cluster.place.region} if self.order.cloud == "aws" and self.order.staging else {}
+        return {**region, **self.run.store}
+
+    def _sort_request(self, selection: NodeSelection, rates: NodeRates, ray: RayOnNodes) -> dict[str, Any]:
+        disks = rates.rates["disk_both"]
+        return {
+            "records": record_count(self.task.plan.request.data_bytes) if self.task.source is None else 0,
+            "copies": load_model(require_best(selection.plan).model).output_copies,
+            "source": self.task.source,
+            "output": self.task.plan.request.output or "",
+            "in_place": is_in_place(self.task.plan),
+            "memory_bytes": ray.memory_bytes,
+            "skew": self.task.skew,
+            "replaced_within_s": 2 * self._restart_s,
+            "rates": {name: disks[name] for name in sorted(ray.working)},
+        }
+
+    def _machine(self, selection: NodeSelection, rates: NodeRates) -> dict[str, Any]:
+        """The slowest of those that worked, in the rates that the plan was made with."""
+        slowest = {metric: rates.slowest(metric, selection.working) for metric in rates.rates}
+        return {
+            "instance_type": self.cluster.place.choice.instance_type,
+            "place": self.cluster.place.zone or self.cluster.place.region,
+            "run": self.order.run,
+            "nodes": len(selection.working),
+            "read_bytes_per_s": slowest["disk_read"],
+            "write_bytes_per_s": slowest["disk_write"],
+            "network_bytes_per_s": slowest.get("network"),
+            "dropped": {drop.node: f"{drop.metric} {drop.reason}" for drop in selection.screening.dropped},
+        }

@@ -1,0 +1,67 @@
+"""A command of the user's own on the machines of a run, whatever else they do meanwhile."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Sequence
+
+from planner.clouds.calls.retry import RetryPolicy
+from planner.clouds.protocol import Node, Provider
+from planner.clusters.provisioning.cluster_lifecycle import ProviderSession
+from planner.clusters.provisioning.run_directory import RunDirectory
+from planner.clusters.remote.bootstrap import unverified, wait_for_answer
+from planner.clusters.remote.ssh import HEAD, Outcome, Ssh
+from planner.clusters.runs.cloud import rented_again
+from planner.distributed_sort.job.stopwatch import Stopwatch
+from planner.errors import IoFailureError, PlannerError
+
+Hear = Callable[[Node, Outcome | PlannerError], None]
+
+
+def shell_line(words: Sequence[str]) -> str:
+    """Return what a shell is told: one word is a line of it, several are a command and its arguments."""
+    return words[0] if len(words) == 1 else shlex.join(words)
+
+
+def run_everywhere(
+    directory: RunDirectory,
+    session: ProviderSession,
+    words: Sequence[str],
+    *,
+    only_head: bool,
+    within_s: float,
+    hear: Hear,
+) -> None:
+    """Run a command on all machines of a run at once, or on the head. `hear` is told of each as it ends: how, or why
+    it did not run. A machine runs it only if it has the host key that it wrote to its console.
+
+    Machines that have just come up are waited for. Raises BadInputError for a run without machines, UnreachableError
+    when its head does not answer.
+    """
+    rented = rented_again(directory, session, stopwatch=Stopwatch())
+    nodes = rented.cluster.nodes[:1] if only_head else rented.cluster.nodes
+    with rented.ssh() as ssh:
+        run_on(ssh, nodes, shell_line(words), session.provider, policy=session.policy, within_s=within_s, hear=hear)
+
+
+def run_on(
+    ssh: Ssh, nodes: Sequence[Node], line: str, provider: Provider, *, policy: RetryPolicy, within_s: float, hear: Hear
+) -> None:
+    """Run a line of shell on machines of which the head, through which others are reached, is the first."""
+    failed = unverified(ssh, nodes, provider, policy=policy)
+    if nodes[0].id in failed:
+        raise IoFailureError(f"{nodes[0].id}: the head's host key is not on its console, so no machine is spoken to")
+    for node in nodes:
+        if node.id in failed:
+            hear(node, failed[node.id])
+    wait_for_answer(ssh, HEAD, policy=policy)
+    ssh.hold()
+
+    def tell(node: Node) -> None:
+        try:
+            wait_for_answer(ssh, node.id, policy=policy)  # the line itself is run once
+            hear(node, ssh.outcome(node.id, f"{line}\n", within_s=within_s))
+        except PlannerError as error:
+            hear(node, error)
+
+    ssh.each([node for node in nodes if node.id not in failed], tell)

@@ -1,0 +1,225 @@
+"""The course of a run on a cluster that has come up: its job is begun, followed and accounted for, and all is taken
+down, unless the machines alone have the result or nobody can see how they fare.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from planner.clouds.order import Order
+from planner.clusters.provisioning.cluster_lifecycle import ProviderSession, down
+from planner.clusters.provisioning.cost_to_date import bill_of
+from planner.clusters.provisioning.launch import Cluster
+from planner.clusters.provisioning.run_directory import RunDirectory
+from planner.clusters.ray.driver_session import OnEvent
+from planner.clusters.remote.ssh import Ssh
+from planner.clusters.runs.cloud_task import is_in_place
+from planner.clusters.runs.head_job import HeadJob, OutOfSightError
+from planner.clusters.runs.preparation import Prepared
+from planner.clusters.runs.sort_job import SortJob, keep_job, kept_job
+from planner.config.atomic_file import replace_file
+from planner.distributed_sort.dataset.dataset import dataset_of, write_manifest
+from planner.distributed_sort.job.stopwatch import Stopwatch
+from planner.errors import InterruptedRunError, IoFailureError, PlannerError
+from planner.schemas.run_report import RunCost, RunReport
+
+REPORT: Final = "report.json"
+MANIFEST: Final = "output.json"
+SORTED: Final = "sorted.json"
+LOG: Final = "driver.log"
+"""In the run's directory: its report, where each partition of the output lies, what the sort came to, and what the
+driver said.
+"""
+
+_ENDED_BY_POWER_OFF: Final = ("aws",)
+"""Clouds where a machine that powers itself off is gone. Elsewhere it would cost money until it expires."""
+Listening = Callable[[], AbstractContextManager[OnEvent]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RentedRun:
+    """A run on the cluster that it got. `is_attached` says that another process began it: an interrupt then only leaves
+    it. `follows_another` says that the machines have done another job before.
+    """
+
+    order: Order
+    cluster: Cluster
+    directory: RunDirectory
+    session: ProviderSession
+    stopwatch: Stopwatch
+    is_attached: bool = False
+    follows_another: bool = False
+
+    def carried_out(
+        self, prepared: Callable[[Ssh], Prepared], *, keep: bool, listening: Listening, is_detached: bool = False
+    ) -> RunReport | None:
+        """Begin the job that `prepared` returns, follow it to its end, take the cluster down unless `keep`, and return
+        the report. `is_detached` returns None as soon as the job has begun: the head goes on alone.
+        """
+        try:
+            with self.ssh() as ssh:
+                begun = prepared(ssh)
+                job, head = begun.job, self.head_job(ssh)
+                self._begin(job, head)
+                if is_detached:
+                    self.session.say(_goes_on_text(self.order))
+                    return None
+                with begun.replacement.beside(ssh) if begun.replacement else nullcontext():
+                    done = self._result(job, head, listening)
+                report = self._reported(job, head, done)
+        except BaseException as error:
+            self._end_after(error, keep=keep)
+            raise
+        return self._closed(report, job)
+
+    def ssh(self) -> Ssh:
+        """Return the way to the machines."""
+        return Ssh(self.cluster.nodes, directory=self.directory.path, key=self.directory.key, jump=self.order.jump)
+
+    def head_job(self, ssh: Ssh) -> HeadJob:
+        """Return the job on the head, whether it has begun or not."""
+        return HeadJob(ssh=ssh, policy=self.session.policy, say=self.session.say)
+
+    def _begin(self, job: SortJob, head: HeadJob) -> None:
+        """Begin the job, or see that it has begun. It is on record here before it can be there."""
+        keep_job(job, self.directory)
+        self._begin_on(head, job, job.order, after_another=self.follows_another)
+        self.directory.note("job")
+
+    def _begin_on(self, head: HeadJob, job: SortJob, order: dict[str, Any], *, after_another: bool = False) -> None:
+        ends_unclaimed = self.order.cloud in _ENDED_BY_POWER_OFF and not job.keep
+        head.begin(order, address=job.address, ends_unclaimed=ends_unclaimed, after_another=after_another)
+
+    def _result(self, job: SortJob, head: HeadJob, listening: Listening) -> dict[str, Any]:
+        """Return what the job comes to. Where it failed after its sort, whoever attaches has the rest tried again."""
+        try:
+            return self._followed(head, listening)
+        except OutOfSightError:
+            raise
+        except PlannerError as error:
+            stored = self.directory.path / SORTED
+            if not (self.is_attached and self._has_result() and stored.exists()):
+                raise
+            self.session.say(f"{error}\ntrying again what follows the sort")
+        order = {"do": "finish", "request": job.order["request"], "sorted": json.loads(stored.read_text("utf-8"))}
+        self._begin_on(head, job, order, after_another=True)
+        return self._followed(head, listening)
+
+    def _followed(self, head: HeadJob, listening: Listening) -> dict[str, Any]:
+        try:
+            with listening() as on_event:
+                return head.result(lambda event: self._hear(event, on_event))
+        except OutOfSightError as error:
+            if self._head_is_gone():
+                raise IoFailureError(f"the head {self.cluster.head.id} is gone, and with it the sort") from error
+            raise
+        except PlannerError:
+            self._keep_log(head)
+            raise
+
+    def _reported(self, job: SortJob, head: HeadJob, done: dict[str, Any]) -> RunReport:
+        head.claim()
+        self._keep_log(head)
+        self.directory.note("sorted", **done["steps_s"])
+        self.stopwatch.seconds.update(done["steps_s"])
+        write_manifest(dataset_of(done["dataset"]), self.directory.path / MANIFEST)
+        return job.report(done)
+
+    def _hear(self, event: dict[str, Any], on_event: OnEvent) -> None:
+        """Keep where the output lies as soon as that is known, and pass the event on."""
+        if event["event"] == "sorted":
+            write_manifest(dataset_of(event["dataset"]), self.directory.path / MANIFEST)
+            replace_file(self.directory.path / SORTED, json.dumps(event))
+            self.directory.note("output", partitions=len(event["dataset"]["partitions"]))
+        on_event(event)
+
+    def _keep_log(self, head: HeadJob) -> None:
+        """Keep what the driver said before its machine goes."""
+        with suppress(IoFailureError):
+            (self.directory.path / LOG).write_text(head.log(), encoding="utf-8")
+
+    def _head_is_gone(self) -> bool:
+        """Say whether the cloud knows that the head does not run. A cloud that cannot be asked does not say so."""
+        try:
+            nodes = self.session.provider.nodes(self.order.run, region=self.cluster.place.region)
+        except PlannerError:
+            return False
+        return not any(node.id == self.cluster.head.id and node.state == "running" for node in nodes)
+
+    def _end_after(self, error: BaseException, *, keep: bool) -> None:
+        """Take everything down after a failure, except what must stay. Raises InterruptedRunError after an interrupt,
+        and LeftBehindError.
+        """
+        if isinstance(error, KeyboardInterrupt | InterruptedRunError):
+            self._end_interrupted(error)
+        self.session.say(f"the run ends: {error}")
+        if isinstance(error, OutOfSightError):
+            self.session.say(_goes_on_text(self.order))
+        elif self._has_result():
+            self.session.say(self._result_text())
+        elif keep:
+            self.session.say(_kept_text(self.order))
+        else:
+            down(self.directory, self.session)
+
+    def _end_interrupted(self, error: BaseException) -> None:
+        if self.is_attached:
+            raise InterruptedRunError(f"left; {_goes_on_text(self.order)}") from error
+        self.session.say("the run ends: interrupted")
+        if self.follows_another:
+            raise InterruptedRunError(f"interrupted; {_kept_text(self.order)}") from error
+        down(self.directory, self.session)
+        raise InterruptedRunError(
+            f"run {self.order.run}: interrupted; all that was created has been removed"
+        ) from error
+
+    def _has_result(self) -> bool:
+        """Say whether the machines alone have a sorted output."""
+        job = kept_job(self.directory)
+        return job is not None and (self.directory.path / MANIFEST).exists() and not is_in_place(job.first_plan)
+
+    def _result_text(self) -> str:
+        """Say where the output is and how to fetch it."""
+        directory = self.directory.path
+        return (
+            f"the sort is done and its output lies on the machines: {directory / MANIFEST} lists its partitions, each "
+            f"with its copies' nodes and paths. Try the rest again: planner cluster attach {self.order.run}. "
+            f"Or fetch a partition: ssh -F {directory / 'ssh_config'} NODE cat PATH > FILE\n"
+            f"{_kept_text(self.order)}"
+        )
+
+    def _closed(self, report: RunReport, job: SortJob) -> RunReport:
+        """Account for the run, take the cluster down unless it is kept, and account again."""
+        self._accounted(report, job)
+        if job.keep:
+            self.session.say(_kept_text(self.order))
+        else:
+            self.stopwatch.timed("take down", lambda: down(self.directory, self.session))
+        return self._accounted(report, job)
+
+    def _accounted(self, report: RunReport, job: SortJob) -> RunReport:
+        """Return the report with all steps so far and what they cost, and write it into the run's directory."""
+        bill = bill_of(self.directory.events(), now=datetime.now(UTC))
+        cost = RunCost(node_hours=bill.node_hours, usd=bill.usd, predicted_usd=job.predicted_usd)
+        whole = replace(report, steps_s=dict(self.stopwatch.seconds), cost=cost)
+        (self.directory.path / REPORT).write_text(whole.to_json() + "\n", encoding="utf-8")
+        return whole
+
+
+def _goes_on_text(order: Order) -> str:
+    return (
+        f"run {order.run} goes on by itself, and its machines end at {order.expires_at:%Y-%m-%d %H:%M} UTC at the "
+        f"latest. Its result: planner cluster attach {order.run}; its end: planner cluster down {order.run}"
+    )
+
+
+def _kept_text(order: Order) -> str:
+    return (
+        f"run {order.run} is kept and costs money until {order.expires_at:%Y-%m-%d %H:%M} UTC, or until: "
+        f"planner cluster down {order.run}"
+    )

@@ -1,0 +1,205 @@
+"""Machines that are lost while a run works, and others that take their place. Spot machines are replaced by spot ones
+while there is time for another loss, and on demand when the machines' own end comes near; others are on demand.
+
+Whoever follows the run does this. A machine that takes another's place is there for the next step that begins, or that
+is done again because of the loss; a sort that is under way goes on with those that it has.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Final
+
+from planner.clouds.cloud_errors import NoCapacityError, QuotaExceededError
+from planner.clouds.order import Order
+from planner.clouds.protocol import Node, Place
+from planner.clusters.provisioning.cluster_lifecycle import ProviderSession
+from planner.clusters.provisioning.launch import Cluster
+from planner.clusters.provisioning.run_directory import RunDirectory
+from planner.clusters.remote.bootstrap import equip_from, unverified
+from planner.clusters.remote.ssh import Ssh
+from planner.clusters.runs.cloud_task import CloudRun
+from planner.clusters.runs.ray_on_nodes import RayOnNodes
+from planner.clusters.spot.availability import Seen, SpotRates
+from planner.clusters.spot.policy import Action, Moment, SpotJob, decide
+from planner.errors import PlannerError
+
+_POLLS_PER_LOOK: Final = 6
+_USUAL_SHARE: Final = 0.35
+"""Of the on-demand price, where that is not known; assumed."""
+_FIRST_ROUND: Final = 1000
+"""Launches of a cluster's beginning have lower numbers."""
+
+
+@dataclass(kw_only=True)
+class _Machines:
+    """The machines that work, how many are to be replaced, and what was seen of spot ones."""
+
+    ray: RayOnNodes
+    members: dict[str, Node]
+    missing: int = 0
+    work_left_s: float
+    seen: Seen = field(default_factory=Seen)
+    has_spot: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Replacement:
+    """Replaces the machines of one run, but not its head. 95 of 100 such runs work for `work_s` from now on; a new
+    machine works after `restart_s`. `rates` are those of one spot machine.
+    """
+
+    run: CloudRun
+    order: Order
+    cluster: Cluster
+    directory: RunDirectory
+    session: ProviderSession
+    ray: RayOnNodes
+    work_s: float
+    restart_s: float
+    rates: SpotRates
+
+    @contextmanager
+    def beside(self, ssh: Ssh) -> Iterator[None]:
+        """Replace machines while the body runs; nothing is under way any more when it has ended."""
+        over = threading.Event()
+        thread = threading.Thread(target=self._keep, args=(ssh, over), daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            while thread.is_alive():
+                ssh.interrupt()
+                thread.join(0.5)
+
+    @property
+    def _look_s(self) -> float:
+        return _POLLS_PER_LOOK * self.session.policy.poll_s
+
+    def _keep(self, ssh: Ssh, over: threading.Event) -> None:
+        working = {machine.name: machine.node for machine in self.ray.machines if not machine.node.head}
+        machines = _Machines(ray=self.ray, members=working, work_left_s=self.work_s)
+        while not over.wait(self._look_s):
+            try:
+                self._look(ssh, machines, over)
+            except PlannerError as error:
+                self.session.say(f"machines cannot be looked at, or replaced, now: {error}")
+
+    def _look(self, ssh: Ssh, machines: _Machines, over: threading.Event) -> None:
+        """Notice what was taken back, and replace it if it is time to."""
+        self._notice_losses(machines)
+        if machines.missing:
+            action = self._decide(machines)
+            if action == "spot" and not self._replace(ssh, machines, over, pricing="spot"):
+                machines.has_spot = False
+                action = self._decide(machines)
+            if action == "on-demand":
+                self._replace(ssh, machines, over, pricing="on-demand")
+
+    def _notice_losses(self, machines: _Machines) -> None:
+        nodes = self.session.provider.nodes(self.order.run, region=self.cluster.place.region)
+        running = {node.id for node in nodes if node.state == "running"}
+        lost = [name for name in machines.members if name not in running]
+        was_up, whole = machines.has_spot, len(machines.members) + machines.missing
+        machines.has_spot = was_up and not lost
+        machines.seen = machines.seen.and_then(was_up=was_up, for_s=self._look_s, is_up=machines.has_spot)
+        if lost:
+            self.session.say(f"{'taken back' if self.cluster.place.choice.is_spot else 'lost'}: {', '.join(lost)}")
+            self.directory.note("ended", nodes=lost)
+            machines.missing += len(lost)
+            machines.members = {name: node for name, node in machines.members.items() if name in running}
+        machines.work_left_s = max(0.0, machines.work_left_s - self._look_s * len(machines.members) / max(1, whole))
+        machines.has_spot = True  # until an attempt shows otherwise
+
+    def _decide(self, machines: _Machines) -> Action:
+        choice = self.cluster.place.choice
+        left_s = (self.order.expires_at - datetime.now(UTC)).total_seconds()
+        if not choice.is_spot:
+            return "on-demand" if left_s > self.restart_s else "wait"
+        head = choice.head_usd_per_hour
+        job = SpotJob(
+            work_s=max(self.work_s, machines.work_left_s),
+            deadline_s=max(left_s, self._look_s),
+            restart_s=self.restart_s,
+            spot_share=min(1.0, choice.price_usd_per_hour / head) if head else _USUAL_SHARE,
+            look_s=self._look_s,
+        )
+        moment = Moment(
+            on="wait", spot_available=machines.has_spot, work_left_s=machines.work_left_s, time_left_s=left_s
+        )
+        return decide(job, moment, self.rates.after(machines.seen))
+
+    def _replace(self, ssh: Ssh, machines: _Machines, over: threading.Event, *, pricing: str) -> bool:
+        """Launch as many machines as are missing and let them join; say whether there was room."""
+        place = self._place(pricing)
+        self.session.say(f"replacing {machines.missing} machines: {pricing}")
+        launches = sum(event.what == "intent" for event in self.directory.events())
+        before = {node.id for node in self._nodes()}
+        try:
+            self.session.provider.launch(
+                self.order, place, self.directory, machines=machines.missing, head=False, round=_FIRST_ROUND + launches
+            )
+        except (NoCapacityError, QuotaExceededError) as refusal:
+            self.session.say(f"no: {refusal.message}")
+            return False
+        try:
+            self._join(ssh, machines, self._running(lambda node: node.id not in before, machines.missing, over))
+        finally:
+            self._end([node for node in self._nodes() if node.id not in before and node.id not in machines.members])
+        return True
+
+    def _end(self, nodes: Sequence[Node]) -> None:
+        """End machines that did not join: others are launched in their place."""
+        gone = [node for node in nodes if node.state != "ended"]
+        if gone:
+            self.session.provider.terminate(gone)
+            self.directory.note("ended", nodes=[node.id for node in gone])
+
+    def _place(self, pricing: str) -> Place:
+        """Return the run's place for machines that are bought so, and note what one costs."""
+        place = replace(self.cluster.place, choice=replace(self.cluster.place.choice, pricing=pricing))
+        choice = place.choice
+        usd_per_hour = choice.usd_per_hour / choice.nodes
+        if pricing == "on-demand" and choice.head_usd_per_hour is not None:
+            usd_per_hour += choice.head_usd_per_hour - choice.price_usd_per_hour
+        self.directory.note(
+            "place",
+            region=place.region,
+            zone=place.zone,
+            instance_type=choice.instance_type,
+            placement_group=choice.placement_group,
+            node_usd_per_hour=usd_per_hour,
+        )
+        return place
+
+    def _nodes(self) -> tuple[Node, ...]:
+        return self.session.provider.nodes(self.order.run, region=self.cluster.place.region)
+
+    def _running(self, is_new: Callable[[Node], bool], count: int, over: threading.Event) -> list[Node]:
+        """Return the new machines that run, when all do or time is up."""
+        running: list[Node] = []
+        for _ in self.session.policy.polls(self.session.policy.join_s):
+            nodes = [node for node in self._nodes() if is_new(node)]
+            running = [node for node in nodes if node.state == "running"]
+            if over.is_set() or len(running) >= count:
+                break
+        return running
+
+    def _join(self, ssh: Ssh, machines: _Machines, new: Sequence[Node]) -> None:
+        """Equip machines and start Ray there; those where it fails stay missing."""
+        policy, provider = self.session.policy, self.session.provider
+        ssh.write((self.cluster.head, *machines.members.values(), *new))
+        failed = unverified(ssh, new, provider, policy=policy) if self.run.task.is_lent else {}
+        trusted = [node for node in new if node.id not in failed]
+        equipment = equip_from(ssh, self.cluster.head, trusted, self.run.wheelhouse, policy=policy)
+        machines.ray = machines.ray.joined_by(equipment.ready)
+        joined = {machine.name: machine.node for machine in equipment.ready if machine.name in machines.ray.working}
+        machines.members |= joined
+        machines.missing -= len(joined)
+        if joined:
+            self.session.say(f"joined: {', '.join(joined)}")

@@ -1,0 +1,103 @@
+"""Another job on machines that are there: those of `planner cluster up`, or of a run that was kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Final
+
+from planner.catalog import load_catalog
+from planner.clouds.order import Choice, added_disks
+from planner.clouds.protocol import Place
+from planner.clusters.provisioning.cluster_lifecycle import ProviderSession
+from planner.clusters.provisioning.launch import Cluster, note_place
+from planner.clusters.provisioning.run_directory import RunDirectory
+from planner.clusters.provisioning.run_length import late_s
+from planner.clusters.runs.cloud import preparation_of, rented_again
+from planner.clusters.runs.cloud_task import TASK, CloudRun, keep_task
+from planner.clusters.runs.preparation import MEASURED
+from planner.clusters.runs.rented_run import LOG, MANIFEST, REPORT, SORTED, Listening
+from planner.clusters.runs.sort_job import JOB
+from planner.distributed_sort.job.stopwatch import Stopwatch
+from planner.errors import BadInputError
+from planner.planning.recommendation import require_best
+from planner.schemas.plan import Plan
+from planner.schemas.run_report import RunReport
+from planner.units import format_duration
+
+EARLIER: Final = "earlier"
+"""In the run's directory: what earlier jobs left there, by number."""
+_OF_A_JOB: Final = (TASK, JOB, MANIFEST, SORTED, REPORT, LOG, MEASURED)
+
+
+def catalog_type(cloud: str, choice: Choice) -> str:
+    """Return what the catalog calls the machines of a cluster. Raises BadInputError when it has none such."""
+    instances = load_catalog(cloud).instances
+    for name, cloud_type in zip(instances.instance_type.tolist(), instances.cloud_type.tolist(), strict=True):
+        if (cloud_type, added_disks(name)) == (choice.instance_type, choice.local_disks):
+            return str(name)
+    raise BadInputError(f"the catalog {cloud} has no {choice.instance_type} with {choice.local_disks} disks added")
+
+
+def require_time(plan: Plan, *, expires_at: datetime, say: Callable[[str], None], now: datetime) -> None:
+    """Raise BadInputError when the machines are expected to end before the job does; `say` when they may."""
+    best, left_s = require_best(plan), (expires_at - now).total_seconds()
+    expected_s, most_s = best.time_s.expected + sum(best.overheads_s.values()), late_s(best, plan.request)
+    text = f"the machines end in {format_duration(max(0.0, left_s))}"
+    if left_s < expected_s:
+        raise BadInputError(f"{text}, and the job is expected to take {format_duration(expected_s)}; rent others")
+    if left_s < most_s:
+        say(f"warning: {text}, and 95 of 100 such jobs take up to {format_duration(most_s)}")
+
+
+def run_again(
+    directory: RunDirectory,
+    session: ProviderSession,
+    *,
+    made: Callable[[Choice, str], CloudRun],
+    listening: Listening,
+    is_detached: bool = False,
+) -> RunReport | None:
+    """Do another job on a run's machines and return its report, None when it is detached; `made` gets the cluster and
+    the region that it was planned for. They stay unless the job says otherwise.
+
+    Raises BadInputError when they do not run, or not for long enough, and what `run_on_cloud` raises.
+    """
+    rented = replace(rented_again(directory, session, stopwatch=Stopwatch()), is_attached=False, follows_another=True)
+    rented = replace(rented, cluster=replace(rented.cluster, place=_left(rented.cluster, session.say)))
+    place = rented.cluster.place
+    run = made(place.choice, place.choice.regions[0])
+    require_time(run.task.plan, expires_at=rented.order.expires_at, say=session.say, now=datetime.now(UTC))
+    _put_away(directory)
+    note_place(directory, place)
+    keep_task(run.task, directory)
+    return rented.carried_out(
+        preparation_of(run, rented).job, keep=run.task.keep, listening=listening, is_detached=is_detached
+    )
+
+
+def _left(cluster: Cluster, say: Callable[[str], None]) -> Place:
+    """Return the place of a cluster with as many nodes as still run: some may have been lost since they came up."""
+    place, choice = cluster.place, cluster.place.choice
+    nodes = min(choice.nodes, len(cluster.nodes))
+    if nodes == choice.nodes:
+        return place
+    say(f"{nodes} of {choice.nodes} nodes are left: the job is planned for these")
+    share = nodes / choice.nodes
+    fewer = replace(
+        choice, nodes=nodes, spares=0, usd_per_hour=choice.usd_per_hour * share, total_usd=choice.total_usd * share
+    )
+    return replace(place, choice=fewer)
+
+
+def _put_away(directory: RunDirectory) -> None:
+    """Move what an earlier job left in the run's directory, so that nothing is taken for this one's."""
+    left = [directory.path / name for name in _OF_A_JOB if (directory.path / name).exists()]
+    if not left:
+        return
+    folder = directory.path / EARLIER
+    number = len(list(folder.iterdir())) + 1 if folder.exists() else 1
+    (folder / str(number)).mkdir(parents=True)
+    for path in left:
+        path.rename(folder / str(number) / path.name)

@@ -1,0 +1,1 @@
+"""Codecs of compressed text and of Spark's event logs."""

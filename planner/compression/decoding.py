@@ -1,0 +1,115 @@
+"""From the bytes of a file to those of the log, whatever compresses it: told by its first bytes, not by its name."""
+
+from __future__ import annotations
+
+import bz2
+import lzma
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
+from typing import Any, BinaryIO, Final
+
+from planner.compression.block_formats import LZ4_MAGIC, SNAPPY_MAGIC, BrokenDataError, lz4_blocks, snappy_blocks
+from planner.extras import optional
+
+CHUNK_BYTES: Final = 1 << 16
+ZIP_MAGIC: Final = b"PK\x03\x04"
+_TAR_MAGIC: Final = (257, b"ustar")
+_PEEK_BYTES: Final = 512
+_MOST_LAYERS: Final = 4
+"""A log compressed more often than this is a trap."""
+
+
+def decoded(stream: BinaryIO) -> Iterator[bytes]:
+    """Return the chunks of a stream, decompressed as often as their first bytes ask for.
+
+    The iterator raises BrokenDataError where the data end early or are damaged, after what came before.
+    """
+    chunks: Iterator[bytes] = iter(lambda: stream.read(CHUNK_BYTES), b"")
+    for _ in range(_MOST_LAYERS):
+        head, chunks = peeked(chunks)
+        decoder = next((decode for magic, decode in _DECODERS.items() if head.startswith(magic)), None)
+        if decoder is None:
+            return chunks
+        chunks = decoder(chunks)
+    raise BrokenDataError(f"compressed more than {_MOST_LAYERS} times")
+
+
+def peeked(chunks: Iterator[bytes], size: int = _PEEK_BYTES) -> tuple[bytes, Iterator[bytes]]:
+    """Return at least `size` bytes (fewer at the end), and all chunks, these among them."""
+    taken: list[bytes] = []
+    try:
+        while sum(map(len, taken)) < size:
+            taken.append(next(chunks))
+    except StopIteration:
+        chunks = iter(())
+    except BrokenDataError as error:
+        chunks = _broken(error)
+    return b"".join(taken), chain(taken, chunks)
+
+
+def is_tar(head: bytes) -> bool:
+    """Return whether decoded data begin as a tar archive does."""
+    place, magic = _TAR_MAGIC
+    return head[place : place + len(magic)] == magic
+
+
+def _broken(error: BrokenDataError) -> Iterator[bytes]:
+    raise error
+    yield b""
+
+
+def by_members(
+    chunks: Iterable[bytes], *, new: Callable[[], Any], errors: tuple[type[Exception], ...], name: str
+) -> Iterator[bytes]:
+    """Decode streams that follow each other; `new` returns a decoder with `decompress`, `eof` and `unused_data`."""
+    decoder, begun = new(), False
+    for chunk in chunks:
+        data = chunk
+        while data:
+            if decoder.eof:
+                if not data.strip(b"\0"):  # padding
+                    break
+                decoder, begun = new(), False
+            try:
+                text = decoder.decompress(data)
+            except errors as error:
+                raise BrokenDataError(f"the {name} data are damaged ({error})") from error
+            begun = True
+            yield text
+            data = decoder.unused_data if decoder.eof else b""
+    if begun and not decoder.eof:
+        raise BrokenDataError(f"the {name} data end early")
+
+
+def _gzip(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    return by_members(chunks, new=lambda: zlib.decompressobj(31), errors=(zlib.error,), name="gzip")
+
+
+def _bzip2(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    return by_members(chunks, new=bz2.BZ2Decompressor, errors=(OSError, ValueError), name="bzip2")
+
+
+def _xz(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    return by_members(chunks, new=lzma.LZMADecompressor, errors=(lzma.LZMAError,), name="xz")
+
+
+def _zstd(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    library = optional("zstandard", extra="spark", purpose="reading an event log compressed with zstd")
+    new = library.ZstdDecompressor().decompressobj
+    return by_members(chunks, new=new, errors=(library.ZstdError,), name="zstd")
+
+
+def _lzf(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    return _broken(BrokenDataError("compressed with lzf, which is not read: write the log with zstd or lz4 instead"))
+
+
+_DECODERS: Final[dict[bytes, Callable[[Iterable[bytes]], Iterator[bytes]]]] = {
+    b"\x1f\x8b": _gzip,
+    b"BZh": _bzip2,
+    b"\xfd7zXZ\x00": _xz,
+    b"\x28\xb5\x2f\xfd": _zstd,
+    LZ4_MAGIC: lz4_blocks,
+    SNAPPY_MAGIC: snappy_blocks,
+    b"ZV": _lzf,
+}

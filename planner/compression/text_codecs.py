@@ -1,0 +1,261 @@
+"""Compressed text on its way into the sort core and out of it: gzip and zstd, through pipes.
+
+Inputs are told by their first bytes, never by their names. A pipe ends when what fills it fails; the sort is cancelled
+before that, so that it never takes half a text for the whole.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import stat
+import threading
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from itertools import chain
+from typing import Any, Final
+
+from planner.errors import BadInputError, InterruptedRunError, PlannerError
+from planner.extras import optional
+from planner.native import Progress
+
+BLOCK_BYTES: Final = 1 << 20
+_COMPRESSED_BYTES: Final = 1 << 16
+"""A compressed block is read in small parts, because it can become very much larger."""
+_POLL_MS: Final = 200
+_SKIPPABLE: Final = {bytes((0x50 + number, 0x2A, 0x4D, 0x18)): "zst" for number in range(16)}
+"""Frames of zstd that hold no data (RFC 8878, section 3.1.2): tools that compress in parallel begin with one."""
+_MAGIC: Final = {b"\x1f\x8b": "gz", b"\x28\xb5\x2f\xfd": "zst", **_SKIPPABLE}
+MAGIC_BYTES: Final = 4
+SUFFIXES: Final = {".gz": "gz", ".zst": "zst"}
+_ZSTD_PURPOSE: Final = "text compressed with zstd"
+
+
+class Source:
+    """An input under its `name`: a file that the core reads itself, or `chunks` that go through a pipe.
+
+    Chunks of a file begin anew with each call of `from_start`, and no descriptor is open before the first is taken.
+    """
+
+    def __init__(
+        self, name: str, chunks: Iterator[bytes] | None, from_start: Callable[[], Iterator[bytes]] | None = None
+    ) -> None:
+        self.name = name
+        self.chunks = chunks
+        self._from_start = from_start
+
+    def head(self) -> Iterator[bytes]:
+        """Yield the beginning, growing, for as long as it is asked for; what was taken of chunks is not lost."""
+        if self._from_start is not None:
+            with closing(self._from_start()) as chunks:  # type: ignore[type-var]  # a generator
+                yield from _growing(chunks, [])
+            return
+        taken: list[bytes] = []
+        try:
+            yield from _growing(self.chunks or iter(()), taken)
+        finally:
+            self.chunks = chain(taken, self.chunks or ())
+
+    def skip(self, size: int) -> None:
+        """Drop the first bytes of the chunks."""
+        if self.chunks is not None:
+            self.chunks = _without(self.chunks, size)
+
+
+def _growing(chunks: Iterator[bytes], taken: list[bytes]) -> Iterator[bytes]:
+    for chunk in chunks:
+        taken.append(chunk)
+        yield b"".join(taken)
+
+
+def _without(chunks: Iterator[bytes], size: int) -> Iterator[bytes]:
+    for chunk in chunks:
+        if size < len(chunk):
+            yield chunk[size:]
+        size = max(size - len(chunk), 0)
+
+
+def open_source(path: str, progress: Progress, *, by_name: bool = False) -> Source:
+    """Return an input; `-` is standard input. Only plain regular files are left to the core. Raises OSError.
+
+    With `by_name` the name must say, too, that it is compressed: records may begin with any bytes.
+    """
+    descriptor = 0 if path == "-" else os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    is_file = path != "-" and stat.S_ISREG(os.fstat(descriptor).st_mode)
+    head = os.read(descriptor, MAGIC_BYTES)
+    while 0 < len(head) < MAGIC_BYTES and (more := os.read(descriptor, MAGIC_BYTES - len(head))):
+        head += more
+    form = compression_of(head)
+    if by_name and not path.endswith(tuple(SUFFIXES)):
+        form = ""
+    if not is_file:
+        name = "standard input" if path == "-" else path
+        return Source(name, _text(name, chain([head], _read(descriptor, progress, form)), form))
+    os.close(descriptor)
+
+    def from_start() -> Iterator[bytes]:
+        return _text(path, _read_file(path, progress, form), form)
+
+    return Source(path, from_start() if form else None, from_start)
+
+
+def is_compressed(path: str | os.PathLike[str]) -> bool:
+    """Whether a file that can be read begins as compressed data do. Pipes are not looked into."""
+    if not os.path.isfile(path):  # noqa: PTH113  # a name of any bytes
+        return True
+    with open(path, "rb") as file:  # noqa: PTH123
+        return begins_compressed(file.read(MAGIC_BYTES))
+
+
+def compression_of(beginning: bytes) -> str:
+    """Return how data are compressed that begin so, gz or zst, '' for not: `MAGIC_BYTES` are enough."""
+    return next((form for magic, form in _MAGIC.items() if beginning.startswith(magic)), "")
+
+
+def decompressed(chunks: Iterable[bytes], form: str) -> Iterator[bytes]:
+    """Yield the text of data that are compressed as `form` says. Raises BadInputError where they are damaged, or end
+    early.
+    """
+    from planner.compression.block_formats import BrokenDataError  # its package loads numpy
+
+    try:
+        yield from _decoders()[form](_in_parts(chunks))
+    except BrokenDataError as error:
+        raise BadInputError(str(error)) from error
+
+
+def _in_parts(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield small parts, because each can become very much larger."""
+    for chunk in chunks:
+        for first in range(0, len(chunk), _COMPRESSED_BYTES):
+            yield chunk[first : first + _COMPRESSED_BYTES]
+
+
+def begins_compressed(beginning: bytes) -> bool:
+    """Whether compressed data begin so, of which these are the first bytes: `MAGIC_BYTES` are enough."""
+    return beginning.startswith(tuple(_MAGIC))
+
+
+def _read_file(path: str, progress: Progress, form: str) -> Iterator[bytes]:
+    yield from _read(os.open(path, os.O_RDONLY | os.O_CLOEXEC), progress, form)
+
+
+def _read(descriptor: int, progress: Progress, form: str) -> Iterator[bytes]:
+    """Yield what can be read; an end that was asked for reaches a read that waits."""
+    size = _COMPRESSED_BYTES if form else BLOCK_BYTES
+    ready = select.poll()  # `select` refuses descriptors from 1024 on
+    ready.register(descriptor, select.POLLIN)
+    try:
+        while True:
+            while not ready.poll(_POLL_MS):
+                if progress.is_cancelled:
+                    return
+            if not (chunk := os.read(descriptor, size)):
+                return
+            yield chunk
+    finally:
+        if descriptor > 0:
+            os.close(descriptor)
+
+
+def _text(name: str, chunks: Iterable[bytes], form: str) -> Iterator[bytes]:
+    """Yield the text of an input."""
+    if not form:
+        yield from chunks
+        return
+    from planner.compression.block_formats import BrokenDataError  # its package loads numpy
+
+    try:
+        yield from _decoders()[form](chunks)
+    except BrokenDataError as error:
+        raise BadInputError(f"{name}: {error}; nothing was written") from error
+
+
+def _decoders() -> dict[str, Callable[[Iterable[bytes]], Iterator[bytes]]]:
+    return {"gz": _gunzip, "zst": _unzstd}
+
+
+def _gunzip(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    from planner.compression.decoding import by_members
+
+    return by_members(chunks, new=lambda: zlib.decompressobj(31), errors=(zlib.error,), name="gzip")
+
+
+def _unzstd(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    from planner.compression.decoding import by_members
+
+    library = optional("zstandard", extra="zstd", purpose=_ZSTD_PURPOSE)
+    new = library.ZstdDecompressor().decompressobj
+    return by_members(chunks, new=new, errors=(library.ZstdError,), name="zstd")
+
+
+def compressor(form: str, threads: int) -> Any:
+    """Return what has `compress` and `flush`. gzip has one thread only. Raises PlannerError without the library."""
+    if form == "gz":
+        return zlib.compressobj(6, zlib.DEFLATED, 31)
+    library = optional("zstandard", extra="zstd", purpose=_ZSTD_PURPOSE)
+    return library.ZstdCompressor(level=3, threads=threads or -1, write_checksum=True).compressobj()
+
+
+class Pipe:
+    """A pipe with the core at one end and a thread at the other; `path` is what the core opens."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._read_end, self._write_end = os.pipe()
+        self._own_end = -1
+        self._thread: threading.Thread | None = None
+        self.failure: BaseException | None = None
+        self.path = ""
+
+    def feed(self, chunks: Iterator[bytes]) -> None:
+        """Fill the pipe with the chunks."""
+        self.path, self._own_end = f"/dev/fd/{self._read_end}", self._read_end
+        self._start(self._write_end, lambda: _write_all(self._write_end, chunks))
+
+    def drain(self, take: Callable[[bytes], None]) -> None:
+        """Give `take` what the core writes."""
+        self.path, self._own_end = f"/dev/fd/{self._write_end}", self._write_end
+
+        def work() -> None:
+            while chunk := os.read(self._read_end, BLOCK_BYTES):
+                take(chunk)
+
+        self._start(self._read_end, work)
+
+    def _start(self, end: int, work: Callable[[], None]) -> None:
+        def run() -> None:
+            try:
+                work()
+            except BaseException as error:  # handed to the thread that waits
+                self.failure = error
+                self._progress.cancel()
+            finally:
+                os.close(end)
+
+        self._thread = threading.Thread(target=run, daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Wait for the thread, to be called once the core is done."""
+        if self._thread is not None:
+            os.close(self._own_end)
+            self._thread.join()
+
+    def raise_failure(self) -> None:
+        """Raise what failed in the thread, if anything did."""
+        if isinstance(self.failure, (PlannerError, OSError)):
+            raise self.failure
+        if self.failure is not None:
+            raise InterruptedRunError(f"interrupted: {self.failure}") from self.failure
+
+
+def _write_all(descriptor: int, chunks: Iterator[bytes]) -> None:
+    try:
+        for chunk in chunks:
+            view = memoryview(chunk)
+            while view:
+                view = view[os.write(descriptor, view) :]
+    except BrokenPipeError:
+        return  # the core wants no more

@@ -1,0 +1,1 @@
+"""Records, text and tables: keys, splitters, blocks and checks."""

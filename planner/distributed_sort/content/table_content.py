@@ -1,0 +1,200 @@
+"""Parquet files as the content of a dataset: slices are whole row groups, and each partition becomes one file.
+
+On the way rows are Arrow IPC streams, so what is gathered of a partition counts bytes. The records of a partition that
+was sorted are its file, as it is written and copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import numpy as np
+
+from planner.arrays import Bytes, Ints
+from planner.distributed_sort.content import table_blocks
+from planner.distributed_sort.content.table_file import opened, opened_copy, parquet_of
+from planner.distributed_sort.content.table_format import TableFormat
+from planner.distributed_sort.content.table_splitting import TableSplitting, split_tables
+from planner.distributed_sort.content.table_summary import TableSummary, shown_keys
+from planner.distributed_sort.dataset import partition_reader
+from planner.distributed_sort.dataset.dataset import Layout, Partition
+from planner.distributed_sort.dataset.partition_reader import Slice, copy_here
+from planner.errors import IoFailureError
+from planner.native import core_errors
+from planner.sorting.tables.arrow_library import arrow
+from planner.sorting.tables.parquet_output import parquet_writer, row_groups
+from planner.sorting.tables.table import sorted_pieces
+from planner.sorting.tables.table_hash import rows_checksum
+from planner.sorting.tables.table_order import bytes_beside_row
+from planner.sorting.tables.table_runs import distinct
+
+_MOST_SAMPLED_GROUPS: Final = 32
+"""Of a file, evenly spaced; of each all keys are decoded, as rows may be in order within it."""
+_MOST_GROUP_BYTES: Final = 128 << 20
+_PIECE_BYTES: Final = 8 << 20
+_SORT_COPIES: Final = 3
+"""Rows as they came, in order, and as a file."""
+_BATCH_ROWS: Final = 1 << 16
+
+
+class Tables:
+    """Rows of tables of one format."""
+
+    def __init__(self, layout: Layout, table: TableFormat) -> None:
+        self._table = table
+        self._row_bytes = layout.record_size
+        self._schema = table.arrow_schema()
+        self._keys = table.column_keys()
+        self._on_the_way = table_blocks.schema_on_the_way(self._schema)
+
+    @property
+    def prologue(self) -> bytes:
+        """See Content."""
+        return b""
+
+    @property
+    def suffix(self) -> str:
+        """See Content."""
+        return ".parquet"
+
+    def sample(self, partition: Partition, keys: int) -> list[bytes]:
+        """See Content: packed tables of the key columns."""
+        samples = list[bytes]()
+        with opened(partition) as file:
+            count = file.metadata.num_row_groups
+            taken = sorted({number * count // _MOST_SAMPLED_GROUPS for number in range(_MOST_SAMPLED_GROUPS)})
+            taken = taken if count else []
+            share = keys / max(1, sum(file.metadata.row_group(group).num_rows for group in taken))
+            for group in taken:
+                rows = file.read_row_group(group, columns=self._key_names(), use_threads=False)
+                places = _scattered(rows.num_rows, round(rows.num_rows * share), seed=group)
+                named = self._named_keys(rows.take(arrow().array(places)))
+                samples.append(table_blocks.packed(named))
+        return samples
+
+    def split(self, samples: list[list[bytes]], partitions: int) -> tuple[TableSplitting, int]:
+        """See Content."""
+        streams = [stream for of_partition in samples for stream in of_partition]
+        keys = [key._replace(column=place) for place, key in enumerate(self._keys)]
+        splitting = split_tables(streams, keys, partitions=partitions, unique=self._table.unique)
+        return splitting, sum(map(len, streams))
+
+    def read_slice(self, partition: Partition, slice_: Slice) -> Any:
+        """See Content: the row groups that begin in the slice. Raises IoFailureError when the file has changed."""
+        with opened_copy(copy := copy_here(partition)) as (file, footer):
+            rows = footer.group_rows
+            if sum(rows) != partition.records:
+                raise IoFailureError(f"{copy.uri} has {sum(rows)} rows instead of {partition.records}: it was changed")
+            if not footer.schema.equals(self._schema):
+                raise IoFailureError(f"{copy.uri} has other columns than before: it was changed")
+            begins = np.cumsum([0, *rows[:-1]])
+            within = (begins >= slice_.first) & (begins < slice_.first + slice_.records)
+            groups = [group for group in np.flatnonzero(within).tolist() if rows[group]]
+            if not groups:
+                return self._on_the_way.empty_table()
+            return file.read_row_groups(groups, use_threads=False).cast(self._on_the_way)
+
+    def size_bytes(self, rows: Any) -> int:
+        """See Content: what they take in memory."""
+        return int(rows.nbytes)
+
+    def checksum(self, rows: Any, threads: int) -> int:
+        """See Content."""
+        del threads
+        return rows_checksum(rows)
+
+    def group(self, rows: Any, splitting: TableSplitting, threads: int) -> tuple[Bytes, Ints]:
+        """See Content: bytes of packed tables."""
+        del threads
+        keys, places = table_blocks.key_table(rows, self._keys)
+        with core_errors():
+            order, edges = splitting.order(keys, places)
+            return table_blocks.grouped(rows, order, edges)
+
+    def needed_bytes(self, gathered: Bytes, threads: int) -> int:
+        """See Content."""
+        del threads
+        beside = bytes_beside_row([self._schema.field(key.column).type for key in self._keys])
+        return _SORT_COPIES * len(gathered) + table_blocks.rows_in(gathered) * beside
+
+    def sorted(self, gathered: Bytes, threads: int) -> Bytes:
+        """See Content: the partition's file."""
+        del threads
+        sink = arrow().BufferOutputStream()
+        style = self._table.style()
+        with core_errors(), parquet_writer(sink, self._schema, style, self._keys) as writer:
+            for table in row_groups(self._ordered(gathered), rows=style.group_rows, size_bytes=_MOST_GROUP_BYTES):
+                writer.write_table(table.cast(self._schema), row_group_size=style.group_rows)
+        return np.frombuffer(sink.getvalue(), np.uint8)
+
+    def summary(self, output: Bytes, threads: int) -> TableSummary:
+        """See Content: what is read back from the file, so that what was encoded is checked as well."""
+        del threads
+        return self._summed(parquet_of(arrow().BufferReader(arrow().py_buffer(output))))
+
+    def parse_summary(self, serialized: bytes) -> TableSummary:
+        """See Content."""
+        return TableSummary.parse(self._table, serialized)
+
+    def empty_summary(self) -> TableSummary:
+        """See Content."""
+        return TableSummary(table=self._table)
+
+    def described(self, output: Bytes, summary: TableSummary) -> Partition:
+        """See Content."""
+        with parquet_of(arrow().BufferReader(arrow().py_buffer(output))) as file:
+            footer = file.metadata
+            groups = tuple(footer.row_group(group).num_rows for group in range(footer.num_row_groups))
+        return Partition(
+            records=summary.records,
+            copies=(),
+            first_key=shown_keys(summary.first_keys),
+            last_key=shown_keys(summary.last_keys),
+            groups=groups,
+        )
+
+    def read_output(self, partition: Partition) -> Bytes:
+        """See Content."""
+        return partition_reader.read_file(partition)
+
+    def validated(self, partition: Partition, threads: int) -> tuple[TableSummary, int]:
+        """See Content: row group by row group."""
+        del threads
+        with opened(partition) as file:
+            summary = self._summed(file)
+        return summary, summary.records
+
+    def _ordered(self, gathered: Bytes) -> Iterator[Any]:
+        """Yield the rows of packed tables in order, of equal ones the first where keys are unique."""
+        tables = list(table_blocks.unpacked(gathered)) or [self._on_the_way.empty_table()]
+        pieces = sorted_pieces(tables, self._keys, piece_bytes=_PIECE_BYTES)
+        return distinct(pieces, self._keys) if self._table.unique else pieces
+
+    def _summed(self, file: Any) -> TableSummary:
+        whole = self.empty_summary()
+        for batch in file.iter_batches(_BATCH_ROWS, use_threads=False):
+            whole.append(TableSummary.of(self._table, arrow().Table.from_batches([batch])))
+        return whole
+
+    def _key_names(self) -> list[str] | None:
+        """Return the columns that hold keys; None for all, where names do not tell them apart."""
+        names = self._schema.names
+        return [names[key.column] for key in self._keys] if len(set(names)) == len(names) else None
+
+    def _named_keys(self, rows: Any) -> Any:
+        """Return the key columns of rows, of which perhaps no others were read."""
+        names = self._schema.names
+        places = [rows.schema.names.index(names[key.column]) for key in self._keys]
+        if rows.schema.names == names:
+            places = [key.column for key in self._keys]
+        keys = [key._replace(column=place) for key, place in zip(self._keys, places, strict=True)]
+        table, _ = table_blocks.key_table(rows, keys)
+        return table.cast(table_blocks.schema_on_the_way(table.schema))
+
+
+def _scattered(rows: int, wanted: int, *, seed: int) -> Ints:
+    """Return the places of about so many rows, one drawn from each stretch: rows may repeat at equal distances."""
+    count = min(rows, max(1, wanted))
+    drawn = np.random.default_rng(seed).random(count)
+    return ((np.arange(count) + drawn) * rows / max(1, count)).astype(np.int64)

@@ -1,0 +1,138 @@
+"""Parquet files where they lie: on this node's disks, or in an object store, of which only ranges are read."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from planner.distributed_sort.dataset import object_store
+from planner.distributed_sort.dataset.dataset import Copy, Partition
+from planner.distributed_sort.dataset.partition_reader import DamagedFileError, copy_here
+from planner.distributed_sort.node_files.node_environment import node_name
+from planner.distributed_sort.node_files.run_files import failing
+from planner.sorting.tables.arrow_library import arrow
+
+_FOOTERS_KEPT: Final = 8
+"""Of the files that a process reads: each can take tens of megabytes."""
+
+
+class StoredObject(io.RawIOBase):
+    """An object of a store as a file that can only be read."""
+
+    def __init__(self, uri: str, size: int) -> None:
+        super().__init__()
+        self._uri, self._size, self._at = uri, size, 0
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def seekable(self) -> bool:
+        """It is."""
+        return True
+
+    def tell(self) -> int:
+        """Return where the next byte is read."""
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Go to a byte counted from the beginning, from here, or from the end."""
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
+        self._at = max(0, base + offset)
+        return self._at
+
+    def readinto(self, into: Any) -> int:
+        """Read as much as there is room for, by one request. Raises IoFailureError."""
+        count = max(0, min(len(into), self._size - self._at))
+        object_store.read_range(self._uri, np.frombuffer(into, np.uint8)[:count], offset=self._at)
+        self._at += count
+        return count
+
+
+@dataclass(frozen=True)
+class Footer:
+    """What the end of a file says: pyarrow's metadata and schema, and the rows of each row group."""
+
+    metadata: Any
+    schema: Any
+    group_rows: tuple[int, ...]
+
+
+@contextmanager
+def opened(partition: Partition) -> Iterator[Any]:
+    """Open a partition's copy that this node reaches, as pyarrow's `ParquetFile`. Raises IoFailureError, and
+    DamagedFileError for what is no Parquet.
+    """
+    with opened_copy(copy_here(partition)) as (file, _):
+        yield file
+
+
+@contextmanager
+def opened_copy(copy: Copy) -> Iterator[tuple[Any, Footer]]:
+    """Open a copy as `opened` does, and say what its footer is."""
+    with _failing(copy):
+        size, changed = _version(copy.uri)
+        with _telling_damage():
+            footer = _footer(copy.uri, size, changed)
+        with _file(copy.uri, size, footer.metadata) as file:
+            yield file, footer
+
+
+def parquet_of(source: Any, *, is_far: bool = False, metadata: Any = None) -> Any:
+    """Return pyarrow's `ParquetFile`; what `is_far` is read in long ranges. Checksums of pages are checked, where the
+    file has them.
+    """
+    library = arrow("pyarrow.parquet")
+    return library.ParquetFile(source, metadata=metadata, pre_buffer=is_far, page_checksum_verification=True)
+
+
+@lru_cache(maxsize=_FOOTERS_KEPT)
+def _footer(uri: str, size: int, _changed: str) -> Footer:
+    """Return the footer of a file. A process parses it once, not for each task: that can take 40 ms."""
+    with _file(uri, size, None) as file:
+        metadata = file.metadata
+        rows = tuple(metadata.row_group(group).num_rows for group in range(metadata.num_row_groups))
+        return Footer(metadata, file.schema_arrow, rows)
+
+
+def _file(uri: str, size: int, metadata: Any) -> Any:
+    is_far = object_store.is_object(uri)
+    return parquet_of(StoredObject(uri, size) if is_far else uri, is_far=is_far, metadata=metadata)
+
+
+def _version(uri: str) -> tuple[int, str]:
+    """Return the bytes of a file, and what is another text when it was changed."""
+    if object_store.is_object(uri):
+        return object_store.version_of(uri)
+    status = Path(uri).stat()
+    return status.st_size, f"{status.st_ino} {status.st_mtime_ns}"
+
+
+@contextmanager
+def _failing(copy: Copy) -> Iterator[None]:
+    """Turn errors of the system and of pyarrow into those that name node and file."""
+    try:
+        with failing("read", copy.uri):
+            yield
+    except arrow().ArrowInvalid as error:
+        raise DamagedFileError(f"{node_name()}: no Parquet file, or damaged or encrypted: {error}") from error
+
+
+@contextmanager
+def _telling_damage() -> Iterator[None]:
+    """Turn what pyarrow says of a footer, but raises as an error of the system without a number, into an error of
+    content.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno is not None:
+            raise
+        raise arrow().ArrowInvalid(str(error)) from error

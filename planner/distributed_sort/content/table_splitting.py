@@ -1,0 +1,130 @@
+"""Partitions of tables of equal weight, chosen from a sample of their keys.
+
+Where a boundary belongs among rows follows from sorting both together, so that all orders are those of one machine.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from planner.arrays import Ints
+from planner.distributed_sort.content.table_blocks import packed, unpacked
+from planner.sorting.tables.arrow_library import arrow
+from planner.sorting.tables.table_keys import ColumnKey, first_of_equals, key_columns
+from planner.sorting.tables.table_order import row_order
+from planner.sorting.tables.table_rows import TableRows
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableSplitting:
+    """Boundaries between ranges of rows: a packed table of keys, b'' for none, and whether each range begins `behind`
+    the rows that have the key. `pieces`: into how many partitions each range is cut, 1 but for a frequent key.
+    """
+
+    boundaries: bytes
+    behind: tuple[bool, ...]
+    pieces: tuple[int, ...]
+    weights: tuple[float, ...]
+    """The share of the rows that each partition is expected to hold."""
+
+    @property
+    def partitions(self) -> int:
+        """How many output partitions there are."""
+        return len(self.weights)
+
+    def document(self) -> dict[str, Any]:
+        """Return what a journal has of the boundaries."""
+        return {"rows": base64.b64encode(self.boundaries).decode(), "behind": self.behind}
+
+    @staticmethod
+    def of(document: Mapping[str, Any], *, pieces: tuple[int, ...], weights: tuple[float, ...]) -> TableSplitting:
+        """Return the splitting that a journal has."""
+        boundaries, behind = base64.b64decode(document["rows"]), tuple(document["behind"])
+        return TableSplitting(boundaries=boundaries, behind=behind, pieces=pieces, weights=weights)
+
+    def order(self, rows: Any, keys: Sequence[ColumnKey]) -> tuple[Any, Ints]:
+        """Return the places of rows in order, given as their key columns, and where partitions begin and the last ends.
+
+        The sort is stable: boundaries stand before all rows or behind them, and so before or behind equal ones.
+        """
+        bounds = next(unpacked(self.boundaries), None) if self.boundaries else None
+        behind = np.array(self.behind, np.bool_)
+        first, last = ([], []) if bounds is None else (_filtered(bounds, ~behind), _filtered(bounds, behind))
+        before = first[0].num_rows if first else 0
+        together = arrow().concat_tables([*first, rows, *last])
+        order = row_order(key_columns(together, keys), together.num_rows)
+        is_row = (order >= before) & (order < before + rows.num_rows)
+        places = np.flatnonzero(~is_row) - np.arange(len(behind))
+        return order[is_row] - np.uint32(before), self._edges([0, *places.tolist(), rows.num_rows])
+
+    def _edges(self, begins: Sequence[int]) -> Ints:
+        edges = [
+            begin + (end - begin) * piece // count
+            for (begin, end), count in zip(pairwise(begins), self.pieces, strict=True)
+            for piece in range(count)
+        ]
+        return np.array([*edges, begins[-1]], np.int64)
+
+
+def split_tables(
+    sample: Sequence[bytes], keys: Sequence[ColumnKey], *, partitions: int, unique: bool
+) -> TableSplitting:
+    """Return about `partitions` partitions of equal weight from packed key columns; one if they have no rows."""
+    tables = [table for stream in sample for table in unpacked(stream)]
+    if not sum(table.num_rows for table in tables):
+        return TableSplitting(boundaries=b"", behind=(), pieces=(1,), weights=(1.0,))
+    whole = arrow().concat_tables(tables)
+    rows = TableRows(whole.to_batches(), whole.schema)
+    order = row_order(key_columns(whole, keys), whole.num_rows)
+    ordered = rows.at(order)
+    firsts = first_of_equals(key_columns(ordered, keys, all_parts=True), whole.num_rows)
+    begins = np.flatnonzero(np.array(firsts.to_pylist(), np.bool_))
+    places, behind = _boundaries(begins, whole.num_rows, partitions)
+    shares = np.diff([0, *_cuts(begins, places, behind, whole.num_rows), whole.num_rows]) / whole.num_rows
+    pieces = [
+        max(1, round(float(share) * partitions)) if not unique and _holds_one_key(places, behind, at) else 1
+        for at, share in enumerate(shares)
+    ]
+    return TableSplitting(
+        boundaries=packed(rows.at(order[places])) if places else b"",
+        behind=tuple(behind),
+        pieces=tuple(pieces),
+        weights=tuple(float(share) / count for share, count in zip(shares, pieces, strict=True) for _ in range(count)),
+    )
+
+
+def _boundaries(begins: Ints, rows: int, partitions: int) -> tuple[list[int], list[bool]]:
+    """Return the places of boundaries in a sorted sample, whose equal keys begin at `begins`. One that would fill a
+    partition has a range of its own: it is wanted twice, or, where there are few partitions, once.
+    """
+    at = np.searchsorted(begins, np.arange(1, partitions) * rows // partitions, side="right") - 1
+    wanted, times = np.unique(at, return_counts=True)
+    is_divided = (times > 1) | (np.diff([*begins, rows])[wanted] * partitions >= rows)
+    chosen = [
+        (int(begins[key]), is_behind)
+        for key, own in zip(wanted, is_divided, strict=True)
+        for is_behind in (False, True)[: 1 + own]
+    ]
+    return [place for place, _ in chosen], [is_behind for _, is_behind in chosen]
+
+
+def _cuts(begins: Ints, places: Sequence[int], behind: Sequence[bool], rows: int) -> list[int]:
+    """Return how many rows of the sample lie before each boundary."""
+    ends = np.append(begins[1:], rows)
+    at = np.searchsorted(begins, places)
+    return [int((ends if is_behind else begins)[place]) for place, is_behind in zip(at, behind, strict=True)]
+
+
+def _holds_one_key(places: Sequence[int], behind: Sequence[bool], at: int) -> bool:
+    """Whether a range goes from a key to behind the same key."""
+    return 0 < at < len(places) and places[at] == places[at - 1] and behind[at]
+
+
+def _filtered(table: Any, wanted: Any) -> list[Any]:
+    return [table.filter(arrow().array(wanted))] if len(wanted) else []

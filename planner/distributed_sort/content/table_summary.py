@@ -1,0 +1,98 @@
+"""What consecutive rows of tables hold."""
+
+from __future__ import annotations
+
+import base64
+import json
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from typing import Any, Final
+
+from planner.distributed_sort.content.table_blocks import key_table, packed, schema_on_the_way, unpacked
+from planner.distributed_sort.content.table_format import TableFormat
+from planner.sorting.tables.arrow_library import arrow
+from planner.sorting.tables.table_disorder import count_disorder
+from planner.sorting.tables.table_hash import rows_checksum
+from planner.sorting.tables.table_keys import ColumnKey
+
+_MOST_SHOWN: Final = 80
+"""Characters of a value in a manifest."""
+_ENDS: Final = ("first_keys", "last_keys")
+
+
+@dataclass(kw_only=True)
+class TableSummary:
+    """What consecutive rows hold, and the packed keys of the first and the last of them, b'' for none."""
+
+    table: TableFormat
+    records: int = 0
+    checksum: int = 0
+    unordered: int = 0
+    duplicates: int = 0
+    first_keys: bytes = b""
+    last_keys: bytes = b""
+
+    def append(self, behind: TableSummary) -> None:
+        """Add what lies behind; order is also checked where both meet."""
+        if behind.records == 0:
+            return
+        if self.records:
+            meeting = arrow().concat_tables([*unpacked(self.last_keys), *unpacked(behind.first_keys)])
+            unordered, duplicates = count_disorder(meeting, _keys(self.table)[1])
+            self.unordered += unordered
+            self.duplicates += duplicates
+        else:
+            self.first_keys = behind.first_keys
+        self.records += behind.records
+        self.checksum += behind.checksum
+        self.unordered += behind.unordered
+        self.duplicates += behind.duplicates
+        self.last_keys = behind.last_keys
+
+    def serialize(self) -> bytes:
+        """Return the summary as one JSON object."""
+        fields = {name: value for name, value in asdict(self).items() if name != "table"}
+        return json.dumps(fields | {name: base64.b64encode(fields[name]).decode() for name in _ENDS}).encode()
+
+    @staticmethod
+    def of(table: TableFormat, rows: Any) -> TableSummary:
+        """Return what the rows of a table hold."""
+        if not rows.num_rows:
+            return TableSummary(table=table)
+        own, keys = key_table(rows, _keys(table)[0])
+        own = own.cast(schema_on_the_way(own.schema))
+        unordered, duplicates = count_disorder(own, keys)
+        return TableSummary(
+            table=table,
+            records=rows.num_rows,
+            checksum=rows_checksum(rows),
+            unordered=unordered,
+            duplicates=duplicates,
+            first_keys=packed(own.slice(0, 1)),
+            last_keys=packed(own.slice(own.num_rows - 1)),
+        )
+
+    @staticmethod
+    def parse(table: TableFormat, serialized: bytes) -> TableSummary:
+        """Return a summary that was serialized."""
+        fields: dict[str, Any] = json.loads(serialized)
+        return TableSummary(**fields | {name: base64.b64decode(fields[name]) for name in _ENDS}, table=table)
+
+
+def shown_keys(keys: bytes) -> str:
+    """Return the key values of one row as a manifest has them, '' for none: a list in JSON, long values cut."""
+    rows = [table.to_pylist()[0] for table in unpacked(keys)]
+    return json.dumps([_shown(value) for value in rows[0].values()], ensure_ascii=False) if rows else ""
+
+
+def _shown(value: Any) -> Any:
+    if value is None or isinstance(value, bool | int):
+        return value
+    return (value.hex() if isinstance(value, bytes) else str(value))[:_MOST_SHOWN]
+
+
+@lru_cache(maxsize=8)
+def _keys(table: TableFormat) -> tuple[list[ColumnKey], list[ColumnKey]]:
+    """Return the keys of whole rows, and the same of rows that are nothing but keys."""
+    keys = table.column_keys()
+    return keys, [key._replace(column=place) for place, key in enumerate(keys)]

@@ -1,0 +1,293 @@
+"""Lines of text as the content of a dataset: counts are bytes, and no line is cut."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from typing import Any, Final
+
+import numpy as np
+
+from planner.arrays import Bytes, Ints
+from planner.distributed_sort.content import buffers
+from planner.distributed_sort.content.text_splitting import TextSplitting, split_text
+from planner.distributed_sort.dataset import partition_reader
+from planner.distributed_sort.dataset.dataset import Layout, Partition, TextFormat
+from planner.distributed_sort.dataset.partition_reader import Slice
+from planner.errors import BadInputError
+from planner.native import core, core_errors
+
+_WINDOW_BYTES: Final = 16_000
+_WINDOW_LINES: Final = 16
+_MOST_WINDOW_LINES: Final = 64
+"""Lines of a window may be alike, so few are taken of each, and more where windows would be more than a share of the
+file. More windows take long where each is a request.
+"""
+_SAMPLED_SHARE: Final = 0.05
+_STEP_BYTES: Final = 64_000
+"""A line that goes on behind its slice is read in such steps."""
+_BESIDE_LINE_BYTES: Final = 32
+"""Of memory for each line that is sorted: an entry, its place and its number, rounded up."""
+_QUOTE: Final = ord('"')
+_BYTES: Final = Layout(record_size=1)
+
+
+@dataclass(kw_only=True)
+class TextSummary:
+    """What consecutive lines hold, and the first and last of them, without their ends."""
+
+    text: TextFormat
+    records: int
+    checksum: int
+    unordered: int
+    duplicates: int
+    first_line: bytes
+    last_line: bytes
+
+    def append(self, behind: TextSummary) -> None:
+        """Add what lies behind; order is also checked where both meet."""
+        if behind.records == 0:
+            return
+        if self.records:
+            end = self.text.line_end.encode()
+            between = self.last_line + end + behind.first_line + end
+            with core_errors():
+                _, _, unordered, duplicates, _, _ = core.summarize_text(between, self.text.order().for_core())
+            self.unordered += unordered
+            self.duplicates += duplicates
+        else:
+            self.first_line = behind.first_line
+        self.records += behind.records
+        self.checksum += behind.checksum
+        self.unordered += behind.unordered
+        self.duplicates += behind.duplicates
+        self.last_line = behind.last_line
+
+    def serialize(self) -> bytes:
+        """Return the summary as one JSON object."""
+        fields = {name: value for name, value in asdict(self).items() if name != "text"}
+        lines = {name: fields[name].decode("latin-1") for name in ("first_line", "last_line")}
+        return json.dumps(fields | lines).encode()
+
+
+class Text:
+    """Lines of a text format."""
+
+    def __init__(self, text: TextFormat) -> None:
+        self._text = text
+        self._order = text.order().for_core()
+        self._end = ord(text.line_end)
+
+    @property
+    def prologue(self) -> bytes:
+        """See Content: the header of CSV."""
+        return b"" if self._text.csv is None else self._text.csv.header.encode("latin-1")
+
+    @property
+    def suffix(self) -> str:
+        """See Content."""
+        return ""
+
+    def sample(self, partition: Partition, keys: int) -> list[bytes]:
+        """See Content: the first lines that begin in each window."""
+        most = max(1, min(keys, -(-partition.records // _WINDOW_BYTES)))
+        share = round(_SAMPLED_SHARE * partition.records) // _WINDOW_BYTES
+        windows = max(1, min(most, keys // _WINDOW_LINES, max(share, keys // _MOST_WINDOW_LINES)))
+        lines = self._first_lines(partition, windows, keys)
+        if 2 * len(lines) < keys and windows < most:  # they are long
+            lines = self._first_lines(partition, min(most, windows * keys // max(1, len(lines))), keys)
+        if lines and self._text.csv is not None:  # a wrong row is best told of where it was read
+            with core_errors():
+                core.summarize_text(b"\n".join([*lines, b""]), self._order)
+        return lines
+
+    def _first_lines(self, partition: Partition, windows: int, keys: int) -> list[bytes]:
+        """Return up to `keys` lines, as many of each window: the first that begin in it."""
+        width, lines = min(_WINDOW_BYTES, partition.records), list[bytes]()
+        starts = _window_starts(partition, windows, width)
+        wanted, length = -(-keys // len(starts)), min(width + 1, partition.records)
+        stretches = partition_reader.read_windows(partition, _BYTES, starts=starts, records=length)
+        for start, stretch in zip(starts, stretches, strict=True):
+            begun, is_within = self._from_line_begin(partition, stretch, at=start, is_cut=start > 0)
+            lines_here = core.first_lines(begun.data, self._order, wanted + 1)
+            if len(lines_here) <= wanted:  # the last one may go on behind the window
+                begun = self._to_line_end(partition, start + length, begun, is_within=is_within)
+                lines_here = core.first_lines(begun.data, self._order, wanted)
+            lines += lines_here[:wanted]
+        return lines
+
+    def split(self, samples: list[list[bytes]], partitions: int) -> tuple[TextSplitting, int]:
+        """See Content."""
+        lines = [line for of_partition in samples for line in of_partition]
+        return split_text(lines, partitions=partitions, text=self._text), sum(map(len, lines))
+
+    def most_needed(self, samples: list[list[bytes]], splitting: TextSplitting) -> float:
+        """Return the memory that the partition takes to be sorted which takes most, for each byte of the samples."""
+        end = self._text.line_end.encode()
+        lines = np.frombuffer(b"".join(line + end for of_partition in samples for line in of_partition), np.uint8)
+        grouped, offsets = self.group(lines, splitting, 1)
+        needed = [self.needed_bytes(grouped[begin:stop], 1) for begin, stop in pairwise(offsets)]
+        return max(needed) / max(1, len(lines))
+
+    def read_slice(self, partition: Partition, slice_: Slice) -> Bytes:
+        """See Content: the lines that begin in the slice, the last of them to its end."""
+        return self._lines_begun(partition, slice_.first, slice_.records)
+
+    def size_bytes(self, records: Bytes) -> int:
+        """See Content."""
+        return len(records)
+
+    def checksum(self, records: Bytes, threads: int) -> int:
+        """See Content."""
+        return self.summary(records, threads).checksum
+
+    def group(self, records: Bytes, splitting: TextSplitting, threads: int) -> tuple[Bytes, Ints]:
+        """See Content."""
+        del threads
+        grouped = buffers.array(buffers.ORDERED, len(records))
+        with core_errors():
+            begins = core.partition_text(records.data, grouped.data, self._order, splitting.boundaries)
+        return grouped, splitting.offsets(begins, grouped, order=self._order)
+
+    def needed_bytes(self, records: Bytes, threads: int) -> int:
+        """See Content. A key is taken to be as long as its line."""
+        del threads
+        lines = self._ends_outside_quotes(records) if self._text.csv else int(np.count_nonzero(records == self._end))
+        return 2 * len(records) + lines * _BESIDE_LINE_BYTES + (len(records) if self._text.keys else 0)
+
+    def begin_of(self, partition: Partition, slice_: Slice) -> int:
+        """Return the place in its partition of the first line that begins in a slice."""
+        begun, _ = self._begun(partition, slice_.first, slice_.records)
+        return slice_.first + slice_.records - len(begun)
+
+    def has_line_end(self, stretch: Bytes) -> bool:
+        """Whether the byte that ends lines is in a stretch, be it within quotes."""
+        steps = (stretch[begin : begin + _STEP_BYTES] for begin in range(0, len(stretch), _STEP_BYTES))
+        return any(bool((step == self._end).any()) for step in steps)
+
+    def line_ends(self, lines: Bytes) -> Ints:
+        """Return where lines end, behind the byte that ends each."""
+        is_end = lines == self._end
+        if self._text.csv is not None:
+            is_end &= ~np.logical_xor.accumulate(lines == _QUOTE)
+        return np.flatnonzero(is_end) + 1
+
+    def _ends_outside_quotes(self, records: Bytes) -> int:
+        """Count rows: newlines within quotes end none, and some fields have hundreds."""
+        rows, is_within = 0, np.False_
+        for begin in range(0, len(records), _STEP_BYTES):
+            step = records[begin : begin + _STEP_BYTES]
+            within = np.logical_xor.accumulate(step == _QUOTE) ^ is_within
+            rows += int(np.count_nonzero((step == self._end) & ~within))
+            is_within = within[-1]
+        return rows
+
+    def sorted(self, records: Bytes, threads: int) -> Bytes:
+        """See Content."""
+        del threads
+        with core_errors():
+            return np.frombuffer(core.sorted_text(records.data, self._order, unique=self._text.unique), np.uint8)
+
+    def summary(self, records: Bytes, threads: int) -> TextSummary:
+        """See Content."""
+        del threads
+        with core_errors():
+            lines, checksum, unordered, duplicates, first, last = core.summarize_text(records.data, self._order)
+        return TextSummary(
+            text=self._text,
+            records=lines,
+            checksum=checksum,
+            unordered=unordered,
+            duplicates=duplicates,
+            first_line=first,
+            last_line=last,
+        )
+
+    def parse_summary(self, serialized: bytes) -> TextSummary:
+        """See Content."""
+        fields: dict[str, Any] = json.loads(serialized)
+        lines = {name: fields[name].encode("latin-1") for name in ("first_line", "last_line")}
+        return TextSummary(**fields | lines, text=self._text)
+
+    def empty_summary(self) -> TextSummary:
+        """See Content."""
+        return self.summary(np.empty(0, np.uint8), threads=1)
+
+    def described(self, output: Bytes, summary: TextSummary) -> Partition:
+        """See Content: keys can be long, and are not told."""
+        del summary
+        return Partition(records=len(output), copies=())
+
+    def read_output(self, partition: Partition) -> Bytes:
+        """See Content."""
+        return self._read(partition, 0, partition.records)
+
+    def validated(self, partition: Partition, threads: int) -> tuple[TextSummary, int]:
+        """See Content."""
+        lines = self.read_output(partition)
+        return self.summary(lines, threads), len(lines)
+
+    def _lines_begun(self, partition: Partition, first: int, count: int) -> Bytes:
+        """Return the lines that begin within some bytes of a partition, each with its end."""
+        begun, is_within = self._begun(partition, first, count)
+        return self._to_line_end(partition, first + count, begun, is_within=is_within)
+
+    def _begun(self, partition: Partition, first: int, count: int) -> tuple[Bytes, bool]:
+        """Return some bytes of a partition from the first line on that begins there, and whether quotes are open behind
+        them.
+        """
+        before = min(first, 1)  # a line begins behind the end of another
+        stretch = self._read(partition, first - before, count + before)
+        return self._from_line_begin(partition, stretch, at=first - before, is_cut=first > 0)
+
+    def _from_line_begin(self, partition: Partition, stretch: Bytes, *, at: int, is_cut: bool) -> tuple[Bytes, bool]:
+        """Return a stretch that begins at byte `at` from the first line on that begins behind another's end in it, if
+        it `is_cut`, and whether quotes are open behind it.
+        """
+        if is_cut:
+            begin, _ = core.find_line_end(stretch.data, self._order, self._is_within(partition, at))
+            stretch = stretch[len(stretch) if begin is None else begin :]
+        return stretch, bool(len(stretch)) and core.is_within_quotes_behind(stretch.data, self._order)
+
+    def _to_line_end(self, partition: Partition, behind: int, lines: Bytes, *, is_within: bool) -> Bytes:
+        """Return lines that are read up to a byte `behind`, with the rest of the last of them."""
+        if not len(lines) or (lines[-1] == self._end and not is_within):
+            return lines
+        return np.concatenate([lines, *self._rest(partition, behind, is_within=is_within, last=int(lines[-1]))])
+
+    def _rest(self, partition: Partition, at: int, *, is_within: bool, last: int) -> list[Bytes]:
+        """Return what a line has from `at` on, behind a byte `last`, with its end. Raises BadInputError for a row that
+        has none.
+        """
+        steps = list[Bytes]()
+        while at < partition.records:
+            step = self._read(partition, at, min(_STEP_BYTES, partition.records - at))
+            behind, is_within = core.find_line_end(step.data, self._order, is_within)
+            if behind is not None:
+                return [*steps, step[:behind]]
+            steps.append(step)
+            at, last = at + len(step), int(step[-1])
+        if is_within:
+            raise BadInputError("the last row has a quoted field that has no end")
+        needs_return = self._text.longest_end_bytes == 2 and last != ord("\r")
+        return [*steps, np.array([ord("\r")] * needs_return + [self._end], np.uint8)]
+
+    def _is_within(self, partition: Partition, at: int) -> bool:
+        """Whether a byte of a partition lies within quotes."""
+        if partition.quotes is None:
+            return False
+        point, is_within = partition.quotes.before(at)
+        if point == at:
+            return is_within
+        return core.is_within_quotes_behind(self._read(partition, point, at - point).data, self._order, is_within)
+
+    def _read(self, partition: Partition, first: int, count: int) -> Bytes:
+        return partition_reader.read_records(partition, _BYTES, first=first, records=count)
+
+
+def _window_starts(partition: Partition, windows: int, width: int) -> list[int]:
+    """Return where windows of a partition begin, but for one of them at the byte before; where quotes are known."""
+    last, step = partition.records - width, partition.quotes.step_bytes if partition.quotes else 1
+    starts = (max(0, last * number // max(1, windows - 1) - 1) for number in range(windows))
+    return sorted({start // step * step for start in starts})

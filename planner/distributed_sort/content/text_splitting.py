@@ -1,0 +1,103 @@
+"""Partitions of text of equal weight, chosen from a sample of its lines."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from planner.arrays import Bytes, Ints
+from planner.distributed_sort.dataset.dataset import TextFormat
+from planner.native import core, core_errors
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextSplitting:
+    """Boundaries between ranges of lines, each a line with whether the range begins behind it, and `pieces`: into how
+    many partitions each range is cut, 1 but for a line that is frequent.
+    """
+
+    boundaries: tuple[tuple[bytes, bool], ...]
+    pieces: tuple[int, ...]
+    weights: tuple[float, ...]
+    """The share of the bytes that each partition is expected to hold."""
+
+    @property
+    def partitions(self) -> int:
+        """How many output partitions there are."""
+        return len(self.weights)
+
+    def offsets(self, begins: Sequence[int], grouped: Bytes, *, order: core.KeyOrder) -> Ints:
+        """Return where partitions begin, and the last ends, in lines grouped by the boundaries' ranges."""
+        edges = [
+            edge
+            for (begin, end), count in zip(pairwise(begins), self.pieces, strict=True)
+            for edge in _cut(grouped, begin, end, count, order=order)
+        ]
+        return np.array([*edges, begins[-1]], np.int64)
+
+
+def split_text(sample: Sequence[bytes], *, partitions: int, text: TextFormat) -> TextSplitting:
+    """Return about `partitions` partitions of equal weight from sampled lines; one if there are none."""
+    if not sample:
+        return TextSplitting(boundaries=(), pieces=(1,), weights=(1.0,))
+    lines = _in_order(sample, text)
+    boundaries = _boundaries(lines, partitions)
+    weights = _weights(lines, boundaries, text)
+    mean = sum(weights) / partitions
+    pieces = [
+        max(1, round(weight / mean)) if _holds_one_line(boundaries, index) and not text.unique else 1
+        for index, weight in enumerate(weights)
+    ]
+    shares = [weight / sum(weights) / count for weight, count in zip(weights, pieces, strict=True)]
+    return TextSplitting(
+        boundaries=tuple(boundaries),
+        pieces=tuple(pieces),
+        weights=tuple(share for share, count in zip(shares, pieces, strict=True) for _ in range(count)),
+    )
+
+
+def _boundaries(lines: Sequence[bytes], partitions: int) -> list[tuple[bytes, bool]]:
+    """Return boundaries chosen from sorted lines. One that would fill a partition has a range of its own: it is wanted
+    twice, or, where there are few partitions, once.
+    """
+    wanted = Counter(lines[len(lines) * number // partitions] for number in range(1, partitions))
+    counts, full_bytes = Counter(lines), sum(len(line) + 1 for line in lines) / partitions
+    return [
+        (line, is_behind)
+        for line, times in wanted.items()
+        for is_behind in (False, True)
+        if not is_behind or times > 1 or counts[line] * (len(line) + 1) >= full_bytes
+    ]
+
+
+def _in_order(sample: Sequence[bytes], text: TextFormat) -> list[bytes]:
+    end, order = text.line_end.encode(), text.order().for_core()
+    with core_errors():
+        return core.first_lines(core.sorted_text(end.join(sample) + end, order), order)
+
+
+def _weights(lines: Sequence[bytes], boundaries: Sequence[tuple[bytes, bool]], text: TextFormat) -> list[float]:
+    """Return the bytes of the sample between boundaries."""
+    end = text.line_end.encode()
+    together = np.frombuffer(end.join(lines) + end, np.uint8)
+    with core_errors():
+        begins = core.partition_text(
+            together.data, np.empty_like(together).data, text.order().for_core(), list(boundaries)
+        )
+    return [float(stop - begin) for begin, stop in pairwise(begins)]
+
+
+def _holds_one_line(boundaries: Sequence[tuple[bytes, bool]], index: int) -> bool:
+    """Whether a range goes from a line to behind the same line."""
+    return 0 < index < len(boundaries) and boundaries[index] == (boundaries[index - 1][0], True)
+
+
+def _cut(grouped: Bytes, begin: int, end: int, count: int, *, order: core.KeyOrder) -> list[int]:
+    """Return where `count` pieces of some lines begin, which are alike if there are several pieces: at lines."""
+    line_bytes, _ = core.find_line_end(grouped[begin:end].data, order)
+    lines = 0 if line_bytes is None else (end - begin) // line_bytes
+    return [begin + lines * piece // count * (line_bytes or 0) for piece in range(count)]

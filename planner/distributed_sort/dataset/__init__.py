@@ -1,0 +1,1 @@
+"""A dataset: what is to be sorted, its files, copies and partitions."""

@@ -1,0 +1,143 @@
+"""Compressed text: no slice of it can be read by itself, so one node decompresses each file before the sort.
+
+From then on it is text on that node's disk. If the node is lost, or cannot read the text, the file is decompressed
+again, best by another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+import numpy as np
+
+from planner.arrays import Bytes
+from planner.compression.text_codecs import decompressed
+from planner.distributed_sort.dataset.dataset import Copy, Dataset, Partition
+from planner.distributed_sort.dataset.input_files import beginning_of, size_of
+from planner.distributed_sort.dataset.plain_texts import PlainTexts, size_in_name
+from planner.distributed_sort.job.events import Emit
+from planner.distributed_sort.job.nodes import Nodes
+from planner.distributed_sort.node_files.node_environment import JobFiles, node_name
+from planner.distributed_sort.node_tasks.input_tasks import InputTask, outcomes
+from planner.errors import BadInputError, IoFailureError
+
+COMPRESSED_PIECE_BYTES: Final = 16 << 20
+"""What one request for compressed text reads."""
+_MOST_NAMED: Final = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decompressed:
+    """A partition with a copy of plain text, and the bytes of the compressed file that were read."""
+
+    partition: Partition
+    read_bytes: int
+
+
+def with_plain_copies(
+    source: Dataset,
+    files: JobFiles,
+    nodes: Nodes,
+    emit: Emit,
+    *,
+    needed: Collection[int] | None = None,
+    suspected: Mapping[int, str] = MappingProxyType({}),
+) -> tuple[Dataset, int]:
+    """Return a dataset of which each partition has a plain copy, or each `needed` one, and the bytes read for that.
+
+    Of `suspected` ones a text could not be read, on the node that is named, or on any: what there is of them is read
+    through before it is used again, and best another node makes it.
+
+    Raises BadInputError naming a file that is damaged, IoFailureError when one cannot be had.
+    """
+    numbers = [
+        number
+        for number, partition in enumerate(source.partitions)
+        if (needed is None or number in needed) and not has_plain_copy(partition.reached_from(nodes.names))
+    ]
+    numbers.sort(key=lambda number: -source.partitions[number].records)
+    tasks = [
+        InputTask(
+            partition=number,
+            task=suspected_or_error if number in suspected else decompressed_or_error,
+            arguments=(files, number),
+            avoided=suspected.get(number, ""),
+        )
+        for number in numbers
+    ]
+    done: list[Decompressed] = _sound(outcomes(tasks, source, nodes, emit, failed="input could not be decompressed"))
+    partitions = list(source.partitions)
+    for number, outcome in zip(numbers, done, strict=True):
+        partitions[number] = outcome.partition
+    return replace(source, partitions=tuple(partitions)), sum(outcome.read_bytes for outcome in done)
+
+
+def _sound(ended: Sequence[Decompressed | BadInputError]) -> list[Decompressed]:
+    """Return outcomes without errors. Raises the first error, with what the others say beside it."""
+    errors = [outcome for outcome in ended if isinstance(outcome, BadInputError)]
+    if errors:
+        others = [error.message for error in errors[1:]]
+        raise BadInputError(errors[0].message, [*errors[0].details, *others][:_MOST_NAMED])
+    return [outcome for outcome in ended if isinstance(outcome, Decompressed)]
+
+
+def has_plain_copy(partition: Partition) -> bool:
+    """Whether slices of a partition can be read from one of its copies, or it needs none."""
+    return not partition.copies or any(not copy.compression for copy in partition.copies)
+
+
+def decompressed_or_error(partition: Partition, files: JobFiles, number: int) -> Decompressed | BadInputError:
+    """Do as `decompress` does, and return the error of a damaged file: so all of them can be named."""
+    try:
+        return decompress(partition, files, number)
+    except BadInputError as error:
+        return error
+
+
+def suspected_or_error(partition: Partition, files: JobFiles, number: int) -> Decompressed | BadInputError:
+    """Do the same for a suspected text."""
+    try:
+        return decompress(partition, files, number, is_suspected=True)
+    except BadInputError as error:
+        return error
+
+
+def decompress(partition: Partition, files: JobFiles, number: int, *, is_suspected: bool = False) -> Decompressed:
+    """Write a partition's file to one of this node's disks as plain text, unless an earlier attempt has. Raises
+    BadInputError where it is damaged, IoFailureError.
+    """
+    copy = next(copy for copy in partition.copies if copy.compression and copy.node in ("", node_name()))
+    texts, read_bytes = PlainTexts(files.plain_folders(), number), 0
+    if (path := texts.whole(is_read_through=is_suspected)) is None:
+        read_bytes = size_of(copy.uri)
+        path = texts.write(plain_text(copy))
+    plain_bytes = size_in_name(path)
+    return Decompressed(partition=with_plain_copy(partition, copy, path, plain_bytes), read_bytes=read_bytes)
+
+
+def plain_text(copy: Copy) -> Iterator[Bytes]:
+    """Yield the text of a compressed copy. Raises BadInputError where it is damaged, IoFailureError."""
+    pieces = beginning_of(copy.uri, size_of(copy.uri), piece_bytes=COMPRESSED_PIECE_BYTES)
+    try:
+        for chunk in decompressed(pieces, copy.compression):
+            yield np.frombuffer(chunk, np.uint8)
+    except BadInputError as error:
+        raise BadInputError(f"{node_name()}: {copy.uri}: {error.message}", error.details) from error
+
+
+def with_plain_copy(partition: Partition, copy: Copy, path: Path, plain_bytes: int) -> Partition:
+    """Return a partition of which a compressed copy has become a file of so many bytes on this node.
+
+    Raises IoFailureError where it is not as long as it was before.
+    """
+    records = plain_bytes - copy.offset
+    if partition.is_estimated:
+        partition = replace(partition, records=records, is_estimated=False)
+    if records != partition.records:
+        raise IoFailureError(f"{copy.uri} holds {records} bytes instead of {partition.records}: it was changed")
+    plain = Copy(uri=str(path), node=node_name(), offset=copy.offset)
+    return replace(partition, copies=(plain, *partition.copies))

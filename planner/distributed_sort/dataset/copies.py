@@ -1,0 +1,121 @@
+"""Doing something with every partition of a dataset, from another copy where the first does not serve."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Final
+
+from planner.distributed_sort.dataset.dataset import Copy, Dataset, Partition
+from planner.distributed_sort.job.nodes import LOST, Nodes
+from planner.errors import IoFailureError, PlannerError
+
+PAUSES_S: Final = (0.0, 2.0, 10.0, 30.0)
+"""Before each try; those of a store or a disk that is busy pass by themselves."""
+_MOST_LOSSES_IN_TURN: Final = 5
+DISK_PAUSES_S: Final = (0.0, 1.0, 1.0)
+"""The same where nothing but a node's own disk can be the reason."""
+
+Begin = Callable[[str, Partition, int], Any]
+"""Begins a task on a node with a partition, whose only copy is there, and its number; returns its reference."""
+Turns = Callable[[int], int]
+"""By partition: which node, of all by their names, takes first what all can reach; the next one tries again."""
+
+
+@dataclass(kw_only=True)
+class Outcomes:
+    """What came of the partitions, by number, and why nothing came of others."""
+
+    done: dict[int, Any] = field(default_factory=dict)
+    failed: dict[int, str] = field(default_factory=dict)
+
+    def note(self, number: int, node: str, outcome: Callable[[], Any]) -> None:
+        """Wait for the outcome of a partition on a node, and keep it, or why there is none."""
+        try:
+            result = outcome()
+        except PlannerError as error:
+            self.failed[number] = str(error)
+            return
+        if result is LOST:
+            self.failed[number] = f"{node} was lost"
+        else:
+            self.done[number] = result
+            del self.failed[number]
+
+    def complete(self, *, doing: str) -> list[Any]:
+        """Return all outcomes in order. Raises IoFailureError naming partitions that have none."""
+        if self.failed:
+            reasons = [f"partition {number}: {why}" for number, why in sorted(self.failed.items())][:10]
+            whole = len(self.done) + len(self.failed)
+            raise IoFailureError(f"{len(self.failed)} of {whole} partitions failed while {doing}", reasons)
+        return [self.done[number] for number in sorted(self.done)]
+
+
+def tried_on_each_copy(
+    nodes: Nodes,
+    copies: Mapping[int, tuple[Copy, ...]],
+    dataset: Dataset,
+    begin: Begin,
+    *,
+    turn: Turns = lambda number: number,
+    pauses_s: Sequence[float] | None = None,
+) -> Outcomes:
+    """Do something with partitions of a dataset, by number, each from one of the `copies` given for it.
+
+    What fails, or is lost with its node, is tried again after a pause, from the next copy whose node is alive. A copy
+    that all nodes reach is taken by each in turn. There are as many tries as `pauses_s`, by default `PAUSES_S`.
+    """
+    outcomes = Outcomes(failed=dict.fromkeys(copies, "no node is left that has it"))
+
+    def alone(number: int, attempt: int) -> tuple[str, Partition] | None:
+        """Return a node and the partition with the copy that it takes."""
+        usable = [copy for copy in copies[number] if not copy.node or copy.node in nodes.names]
+        if not usable:
+            return None
+        copy = usable[attempt % len(usable)]
+        node = copy.node or nodes.names[(turn(number) + attempt) % len(nodes.names)]
+        return node, replace(dataset.partitions[number], copies=(copy,))
+
+    for attempt, pause_s in enumerate(PAUSES_S if pauses_s is None else pauses_s):
+        if not any(alone(number, attempt) for number in outcomes.failed):
+            break  # nothing is left to do, or nobody is left who could
+        time.sleep(pause_s)
+        taken = {number: work for number in outcomes.failed if (work := alone(number, attempt))}
+        begun = {number: (node, begin(node, partition, number)) for number, (node, partition) in taken.items()}
+        for number, (node, reference) in begun.items():
+            outcomes.note(number, node, partial(nodes.awaited, reference, nodes=(node,)))
+        nodes.newly_lost(at_once=True)
+    return outcomes
+
+
+def tried_by_each_node(nodes: Nodes, task: Callable[..., Any], *arguments: Any, doing: str) -> Any:
+    """Return what a task that any node can do returns; each try is by the next node, after a pause. Raises
+    IoFailureError naming what went wrong.
+    """
+    outcomes = Outcomes(failed={0: "no node is left"})
+    for attempt, pause_s in enumerate(PAUSES_S):
+        time.sleep(pause_s)
+        if not nodes.names:
+            break
+        node = nodes.names[attempt % len(nodes.names)]
+        outcomes.note(0, node, partial(nodes.awaited, nodes.run(node, task, *arguments), nodes=(node,)))
+        if outcomes.done:
+            return outcomes.done[0]
+        nodes.newly_lost(at_once=True)
+    raise IoFailureError(f"{len(PAUSES_S)} attempts failed while {doing}", [outcomes.failed[0]])
+
+
+def done_by_any(nodes: Nodes, task: Callable[..., Any], *arguments: Any, doing: str) -> Any:
+    """Return what a task that any node can do returns, by another node where one is lost meanwhile.
+
+    Raises what the task raises, and IoFailureError when several nodes were lost with it, or none is left.
+    """
+    for attempt in range(_MOST_LOSSES_IN_TURN):
+        node = nodes.names[attempt % len(nodes.names)]
+        result = nodes.awaited(nodes.run(node, task, *arguments), nodes=(node,))
+        if result is not LOST:
+            return result
+        nodes.newly_lost(at_once=True)
+    raise IoFailureError(f"{_MOST_LOSSES_IN_TURN} times a node was lost while {doing}", [f"last {node}"])

@@ -1,0 +1,75 @@
+"""The files that a source of a dataset names: itself, all in a directory, or all objects below a prefix."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from planner.distributed_sort.dataset import object_store
+from planner.distributed_sort.dataset.dataset import Copy, Layout, Partition
+from planner.distributed_sort.dataset.object_store import is_object
+from planner.distributed_sort.dataset.partition_reader import read_records
+from planner.distributed_sort.node_files.run_files import failing
+from planner.errors import BadInputError
+
+MANIFEST_NAME: Final = "manifest.json"
+_HIDDEN: Final = ("_", ".")
+"""What names begin with that other programs leave beside data: `_SUCCESS`, `.part-0.crc`."""
+_PIECE_BYTES: Final = 1 << 16
+_BYTES: Final = Layout(record_size=1)
+
+
+def files_of(source: str) -> dict[str, int]:
+    """Return the bytes of every file by its path or URI, ordered by name: of several those that are not empty.
+
+    Raises BadInputError where there is none, IoFailureError for what cannot be reached.
+    """
+    if is_object(source):
+        if not (below := object_store.listed(source)):
+            if (size := object_store.size_if_there(source)) is None:
+                raise BadInputError(f"{source}: there is no such object, and none below it")
+            return {source: size}
+        files = {uri: size for uri, size in below.items() if size and _is_data(uri[len(source) :])}
+    elif not Path(source).exists():
+        raise BadInputError(f"{source}: there is no such file or directory")
+    else:
+        with failing("read", source):
+            if not Path(source).is_dir():
+                return {str(Path(source).resolve()): Path(source).stat().st_size}
+            files = {str(path.resolve()): path.stat().st_size for path in _paths(Path(source))}
+    if not files:
+        raise BadInputError(f"{source}: there are no files in it, or only empty ones")
+    return files
+
+
+def size_of(name: str) -> int:
+    """Return the bytes of a file. Raises IoFailureError."""
+    with failing("read", name):
+        return object_store.size_of(name) if is_object(name) else Path(name).stat().st_size
+
+
+def beginning_of(name: str, size: int, *, piece_bytes: int = _PIECE_BYTES) -> Iterator[bytes]:
+    """Yield a file from its beginning on, a piece at a time. Raises IoFailureError."""
+    partition = Partition(records=size, copies=(Copy(uri=name),))
+    for first in range(0, size, piece_bytes):
+        count = min(piece_bytes, size - first)
+        yield read_records(partition, _BYTES, first=first, records=count).tobytes()
+
+
+def is_manifest(source: str) -> bool:
+    """Whether a source is a manifest of partitions. Raises OSError."""
+    if is_object(source) or not Path(source).is_file():
+        return False
+    with Path(source).open("rb") as file:
+        return b'"planner-manifest-' in file.read(200)
+
+
+def _paths(source: Path) -> Iterator[Path]:
+    files = (path for path in source.rglob("*") if path.is_file() and path.stat().st_size)
+    yield from sorted(path for path in files if _is_data(str(path.relative_to(source))))
+
+
+def _is_data(name: str) -> bool:
+    parts = name.strip("/").split("/")
+    return not any(part.startswith(_HIDDEN) for part in parts) and parts[-1] != MANIFEST_NAME

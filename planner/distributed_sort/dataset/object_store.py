@@ -1,0 +1,179 @@
+"""Partitions in an object store (s3://, gs://, az://): ranges are read, objects appear whole or not at all.
+
+The store is reached by obstore, which repeats what fails in passing; who may do so, and where an S3-compatible store
+listens, the nodes' environment says (AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL, ...).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final
+from uuid import uuid4
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.distributed_sort.node_files.node_environment import node_name
+from planner.distributed_sort.node_files.run_files import raw
+from planner.errors import IoFailureError
+from planner.extras import optional
+
+SCHEMES: Final = ("s3://", "gs://", "az://")
+REQUEST_BYTES: Final = 64_000_000
+"""What staging moves by one request."""
+_WORTH_READING_BYTES: Final = 256_000
+"""Bytes between two ranges are read with them, if they are no more: a request of its own takes as long. obstore's usual
+megabyte would have all of an object read for its sample.
+"""
+_PART: Final = re.compile(r"part-\d{6,}(\.[a-z]+)?")
+
+
+def is_object(uri: str) -> bool:
+    """Say whether a URI names something in an object store."""
+    return uri.startswith(SCHEMES)
+
+
+def is_partition_name(name: str) -> bool:
+    """Say whether an output partition is called so."""
+    return _PART.fullmatch(name) is not None
+
+
+def read_range(uri: str, into: NDArray[np.uint8], *, offset: int) -> None:
+    """Fill `into` with the bytes of an object from `offset` on. Raises IoFailureError naming node and object."""
+    if not len(into):
+        return
+    store, path = _store_and_path(uri)
+    with _failing("read", uri):
+        content = np.frombuffer(_obstore().get_range(store, path, start=offset, length=len(into)), np.uint8)
+    into[:] = _whole(uri, content, len(into))
+
+
+def read_ranges(uri: str, *, starts: Sequence[int], length: int) -> list[NDArray[np.uint8]]:
+    """Return so many bytes of an object from each start on, several at a time: each request alone may take tens of
+    milliseconds. Raises IoFailureError naming node and object.
+    """
+    store, path = _store_and_path(uri)
+    with _failing("read", uri):
+        lengths = [length] * len(starts)
+        ranges = _obstore().get_ranges(store, path, starts=starts, lengths=lengths, coalesce=_WORTH_READING_BYTES)
+    return [_whole(uri, np.frombuffer(content, np.uint8), length) for content in ranges]
+
+
+def _whole(uri: str, content: NDArray[np.uint8], length: int) -> NDArray[np.uint8]:
+    if len(content) != length:
+        missing = length - len(content)
+        raise IoFailureError(f"{node_name()}: {uri} ends {missing} bytes too early: it is truncated, or was changed")
+    return content
+
+
+def write_object(uri: str, content: NDArray[Any]) -> int:
+    """Write an object and return its bytes; it is seen when all of them have been taken. Raises IoFailureError."""
+    store, path = _store_and_path(uri)
+    with _failing("write", uri):
+        _obstore().put(store, path, raw(content))
+    return content.nbytes
+
+
+def write_file(uri: str, path: Path) -> int:
+    """Write a file as an object, in parts if it is large, and return the requests that it took; it is seen when all of
+    it has been taken. Raises IoFailureError.
+    """
+    store, name = _store_and_path(uri)
+    size = path.stat().st_size
+    with _failing("write", uri):
+        _obstore().put(
+            store, name, path, use_multipart=size > REQUEST_BYTES, chunk_size=REQUEST_BYTES, max_concurrency=2
+        )
+    return 1 if size <= REQUEST_BYTES else math.ceil(size / REQUEST_BYTES) + 2
+
+
+def size_of(uri: str) -> int:
+    """Return the bytes of an object. Raises IoFailureError."""
+    return version_of(uri)[0]
+
+
+def version_of(uri: str) -> tuple[int, str]:
+    """Return the bytes of an object, and what is another text when it is another object. Raises IoFailureError."""
+    store, path = _store_and_path(uri)
+    with _failing("read", uri):
+        head = _obstore().head(store, path)
+    return int(head["size"]), f"{head.get('e_tag')} {head['last_modified']}"
+
+
+def size_if_there(uri: str) -> int | None:
+    """Return the bytes of an object, None where there is none. Raises IoFailureError."""
+    from obstore.exceptions import NotFoundError
+
+    store, path = _store_and_path(uri)
+    with _failing("read", uri):
+        try:
+            return int(_obstore().head(store, path)["size"]) if path else None
+        except (NotFoundError, FileNotFoundError):
+            return None
+
+
+def listed(prefix: str) -> dict[str, int]:
+    """Return the bytes of every object below a prefix by its URI, ordered by their names. Raises IoFailureError."""
+    store, path = _store_and_path(prefix)
+    bucket = "/".join(prefix.split("/", 3)[:3])
+    with _failing("list", prefix):
+        entries = _obstore().list(store, prefix=path or None).collect()
+    return {
+        f"{bucket}/{entry['path']}": int(entry["size"]) for entry in sorted(entries, key=lambda entry: entry["path"])
+    }
+
+
+def require_writable(prefix: str) -> None:
+    """Write and delete an empty object. Raises IoFailureError when either is refused."""
+    uri = f"{prefix.rstrip('/')}/.planner-writable-{uuid4().hex[:8]}"
+    write_object(uri, np.empty(0, np.uint8))
+    store, path = _store_and_path(uri)
+    with _failing("delete", uri):
+        _obstore().delete(store, path)
+
+
+def delete_partitions(prefix: str) -> None:
+    """Delete the output partitions directly below a prefix, and nothing else there. Raises IoFailureError."""
+    store, path = _store_and_path(prefix)
+    with _failing("delete", prefix):
+        listed = _obstore().list_with_delimiter(store, prefix=path or None)["objects"]
+        names = [entry["path"] for entry in listed if is_partition_name(entry["path"].rpartition("/")[2])]
+        if names:
+            _obstore().delete(store, names)
+
+
+def _store_and_path(uri: str) -> tuple[Any, str]:
+    scheme, _, rest = uri.partition("://")
+    bucket, _, path = rest.partition("/")
+    return _store(f"{scheme}://{bucket}"), path.rstrip("/")
+
+
+@lru_cache(maxsize=8)
+def _store(url: str) -> Any:
+    """Return the store of a bucket. Raises IoFailureError when the environment does not suffice to reach it."""
+    _obstore()
+    from obstore.store import from_url
+
+    with _failing("reach", url):
+        return from_url(url)
+
+
+def _obstore() -> Any:
+    return optional("obstore", extra="objects", purpose=f"{node_name()}: an object store")
+
+
+@contextmanager
+def _failing(doing: str, uri: str) -> Iterator[None]:
+    """Turn what the store or the library raises into an IoFailureError that names node, object and reason."""
+    from obstore.exceptions import BaseError
+
+    try:
+        yield
+    except (BaseError, OSError) as error:
+        reason = next(iter(str(error).splitlines()), "") or type(error).__name__
+        raise IoFailureError(f"{node_name()}: cannot {doing} {uri}: {reason}") from error

@@ -1,0 +1,116 @@
+"""Parquet files as a dataset: each a partition, whose footer says what row groups it has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, replace
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any, Final
+
+from planner.distributed_sort.content.table_blocks import schema_on_the_way
+from planner.distributed_sort.content.table_file import opened_copy
+from planner.distributed_sort.content.table_format import TableFormat, serialized_schema
+from planner.distributed_sort.dataset.dataset import Copy, Dataset, Layout, Partition, read_manifest
+from planner.distributed_sort.dataset.input_files import files_of, is_manifest
+from planner.errors import BadInputError
+from planner.sorting.tables.parquet_output import MOST_GROUP_ROWS, style_of
+from planner.sorting.tables.table_keys import parse_table_keys
+
+_FOOTERS_AT_ONCE: Final = 16
+_MOST_DECODED: Final = 8
+"""Files of which a few rows are decoded, as footers do not say how large rows are in memory."""
+_DECODED_ROWS: Final = 1 << 14
+_MOST_NAMED: Final = 5
+_LEAST_GROUP_ROWS: Final = 1 << 17
+"""Of row groups of the output: those of small files would make it large and slow to read."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Source:
+    """Partitions with one schema; how the files are written, and bytes of a row in memory, where it was looked."""
+
+    name: str
+    partitions: tuple[Partition, ...]
+    schema: Any
+    style: dict[str, Any]
+    row_bytes: float | None
+
+
+def tables_of(sources: Sequence[str], keys: Sequence[str], *, unique: bool = False) -> Dataset:
+    """Return the rows of Parquet files, of all in directories and below prefixes of object stores, and of manifests
+    that a sort of Parquet wrote. All nodes must reach the files by these names.
+
+    Raises BadInputError for files whose schemas are not equal, for keys that are no columns or have no order, and for
+    what is no Parquet.
+    """
+    read = [source for name in sources for source in (_of_manifest(name) if is_manifest(name) else _of_files(name))]
+    first = read[0]
+    for source in read:
+        if not source.schema.equals(first.schema):
+            raise BadInputError(
+                f"{source.name}: its columns are not those of {first.name}; schemas must be equal",
+                _unlike(source.schema, first.schema),
+            )
+    parse_table_keys(keys, first.schema)
+    table = TableFormat(schema=serialized_schema(first.schema), keys=tuple(keys), unique=unique, **first.style)
+    partitions = tuple(partition for source in read for partition in source.partitions)
+    sizes = [source.row_bytes for source in read if source.row_bytes is not None]
+    row_bytes = round(sum(sizes) / len(sizes)) if sizes else 1
+    longest = max((max(partition.groups, default=0) for partition in partitions), default=0)
+    table = replace(table, group_rows=min(max(longest, _LEAST_GROUP_ROWS), MOST_GROUP_ROWS))
+    return Dataset(partitions=partitions, layout=Layout.of_table(table, row_bytes=row_bytes))
+
+
+def _of_files(source: str) -> Iterator[_Source]:
+    names = list(files_of(source))
+    looked_into = {names[number * len(names) // _MOST_DECODED] for number in range(_MOST_DECODED)} if names else set()
+    with ThreadPoolExecutor(_FOOTERS_AT_ONCE) as pool:
+        yield from pool.map(lambda name: _of_file(name, is_decoded=name in looked_into), names)
+
+
+def _of_file(name: str, *, is_decoded: bool) -> _Source:
+    copy = Copy(uri=name)
+    try:
+        with opened_copy(copy) as (file, footer):
+            row_bytes = _decoded_row_bytes(file) if is_decoded else None
+    except BadInputError as error:
+        raise BadInputError(f"{name}: {error.message}") from error
+    partition = Partition(records=footer.metadata.num_rows, copies=(copy,), groups=footer.group_rows)
+    style = asdict(style_of(footer.metadata, footer.schema))
+    return _Source(name=name, partitions=(partition,), schema=footer.schema, style=style, row_bytes=row_bytes)
+
+
+def _unlike(schema: Any, first: Any) -> list[str]:
+    """Return the first columns that differ, in words."""
+    pairs = enumerate(zip_longest(map(_field, schema), map(_field, first), fillvalue="no more columns"), 1)
+    return [f"column {number}: {own} instead of {other}" for number, (own, other) in pairs if own != other][
+        :_MOST_NAMED
+    ]
+
+
+def _field(field: Any) -> str:
+    return f"{field.name} {field.type}{'' if field.nullable else ' not null'}"
+
+
+def _decoded_row_bytes(file: Any) -> float | None:
+    """Return what a row takes as it is sorted, of the first rows of a file; None where it has none."""
+    for batch in file.iter_batches(_DECODED_ROWS, use_threads=False):
+        if batch.num_rows:
+            return float(batch.cast(schema_on_the_way(batch.schema)).nbytes / batch.num_rows)
+    return None
+
+
+def _of_manifest(name: str) -> Iterator[_Source]:
+    dataset = read_manifest(Path(name))
+    if (table := dataset.layout.table) is None:
+        raise BadInputError(f"{name}: this manifest is not of Parquet; name the files")
+    style = asdict(table.style())
+    yield _Source(
+        name=name,
+        partitions=dataset.partitions,
+        schema=table.arrow_schema(),
+        style=style,
+        row_bytes=float(dataset.layout.record_size),
+    )

@@ -1,0 +1,67 @@
+"""What is known of a copy of the input that a node could not read, while that node lives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from planner.distributed_sort.dataset.dataset import Copy, Partition
+from planner.distributed_sort.dataset.partition_reader import (
+    InputDamagedError,
+    InputUnreadableError,
+    copies_at,
+    without_copies_on,
+)
+from planner.errors import BadInputError, IoFailureError
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnreadableCopy:
+    """An input partition, by its number, whose copies at `uris` on a node could not be read, and why.
+
+    What `is_damaged` is so for all who read it, and is one copy: the node's own, or one that all nodes reach.
+    """
+
+    partition: int
+    node: str
+    uris: frozenset[str]
+    reason: str
+    is_damaged: bool = False
+
+    def avoided_in(self, partition: Partition) -> Partition | None:
+        """Return the partition without the copy. None: the task read another copy than there is now, or nothing but
+        such copies is there to read instead; whoever reads it again takes these by turns.
+        """
+        if self.is_damaged:
+            rest = replace(partition, copies=tuple(copy for copy in partition.copies if not self.is_of(copy)))
+            return rest if rest != partition and (rest.copies or rest.recipe is not None) else None
+        own = frozenset(copy.uri for copy in partition.copies if copy.node == self.node and not copy.compression)
+        rest = without_copies_on(partition, self.node)
+        return rest if rest is not partition and own & self.uris else None
+
+    def is_of(self, copy: Copy) -> bool:
+        """Whether a copy is what could not be read."""
+        return copy.uri in self.uris and copy.node in ("", self.node)
+
+
+def unreadable_copy(number: int, node: str, read: Partition, error: IoFailureError) -> UnreadableCopy | None:
+    """Return what an error says of the partition that a task on a node has `read`; None if reading did not fail."""
+    if not isinstance(error, InputUnreadableError):
+        return None
+    is_damaged = isinstance(error, InputDamagedError)
+    tried = copies_at(read, node)[:1] if is_damaged else [copy for copy in read.copies if copy.node == node]
+    uris = frozenset(copy.uri for copy in tried if not copy.compression)
+    return UnreadableCopy(partition=number, node=node, uris=uris, reason=error.message, is_damaged=is_damaged)
+
+
+def require_sound(number: int, partition: Partition, faults: Iterable[UnreadableCopy]) -> None:
+    """Raise BadInputError, which names each damaged copy, when by these faults no copy of a partition is sound."""
+    damaged = [fault for fault in faults if fault.partition == number and fault.is_damaged]
+    if not damaged or partition.recipe is not None:
+        return
+    if any(not any(fault.is_of(copy) for fault in damaged) for copy in partition.copies):
+        return
+    first, *others = dict.fromkeys(fault.reason for fault in damaged)
+    if not others:
+        raise BadInputError(first)
+    raise BadInputError("all copies of a file of the input are damaged: replace one", [first, *others])

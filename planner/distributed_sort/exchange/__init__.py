@@ -1,0 +1,1 @@
+"""The exchange of blocks between nodes."""

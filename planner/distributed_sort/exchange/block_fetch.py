@@ -1,0 +1,182 @@
+"""Fetching a parcel's blocks from the nodes that grouped them, from all of these at a time."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from planner.arrays import Bytes
+from planner.distributed_sort.exchange.block_server import (
+    HEAD,
+    HERE,
+    NONCE_BYTES,
+    SILENT_S,
+    Address,
+    proof,
+    receive_into,
+    received,
+    request_of,
+)
+from planner.distributed_sort.node_files.node_environment import JobFiles
+
+COUNT_BYTES: Final = 8
+"""Of the number of records for each partition, before them."""
+_AGAIN_FOR_S: Final = 10.0
+"""A server that does not answer is asked again for so long: its process may be starting anew. A node that is gone is
+noticed earlier, and given up.
+"""
+_AGAIN_EVERY_S: Final = 0.2
+
+
+class Part(NamedTuple):
+    """A block to fetch: where it lies in a segment of the node at `address`, and how many partitions it is for.
+
+    It begins with how many records there are for each of these, as 64-bit integers.
+    """
+
+    slice: int
+    address: Address
+    segment: str
+    offset: int
+    size_bytes: int
+    partitions: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class PackedParts:
+    """The parts of a parcel by columns: Ray packs a list of many objects one by one, which takes longer than all else
+    that ordering them takes.
+    """
+
+    slices: list[int]
+    addresses: list[Address]
+    segments: list[str]
+    offsets: list[int]
+    sizes_bytes: list[int]
+    partitions: int
+
+    def unpacked(self) -> list[Part]:
+        """Return the parts."""
+        columns = zip(self.slices, self.addresses, self.segments, self.offsets, self.sizes_bytes, strict=True)
+        return [Part(*values, self.partitions) for values in columns]
+
+
+class _Wanted(NamedTuple):
+    """A part, its place among those of a parcel, and where it shall be put."""
+
+    number: int
+    part: Part
+    into: Bytes
+
+
+class BlockFetcher:
+    """Fetches for one node. What waits for nodes that are lost is given up by `give_up`."""
+
+    def __init__(self, token: bytes) -> None:
+        self._token = token
+        self._lock = threading.Lock()
+        self._open: dict[Address, set[socket.socket]] = defaultdict(set)
+        self._given_up: set[Address] = set()
+        self._round = 0
+
+    def fetch(
+        self, files: JobFiles, parts: Sequence[Part], into: Bytes, *, on_come: Callable[[Part], None] = lambda _: None
+    ) -> list[Bytes | None]:
+        """Fetch parts into consecutive pieces of `into`; return the pieces, None for what is not to be had. `on_come`
+        is called for each part that has come, from several threads.
+        """
+        ends = np.cumsum([part.size_bytes for part in parts]).tolist()
+        pieces = [into[end - part.size_bytes : end] for part, end in zip(parts, ends, strict=True)]
+        by_source = defaultdict[Address, list[_Wanted]](list)
+        for number, (part, piece) in enumerate(zip(parts, pieces, strict=True)):
+            by_source[part.address].append(_Wanted(number, part, piece))
+        outcomes = dict[int, bool]()
+
+        def fetch_from(wanted: list[_Wanted]) -> None:
+            self._fetch_from(files, wanted, outcomes, on_come)
+
+        if len(by_source) == 1:
+            fetch_from(*by_source.values())
+        elif by_source:
+            with ThreadPoolExecutor(len(by_source)) as threads:
+                list(threads.map(fetch_from, by_source.values()))
+        return [piece if outcomes.get(number) else None for number, piece in enumerate(pieces)]
+
+    def give_up(self, addresses: Collection[Address] | None = None) -> None:
+        """Give up what is being fetched from some addresses, now and later; from all, but only now, where None."""
+        with self._lock:
+            if addresses is None:
+                self._round += 1
+            else:
+                self._given_up.update(addresses)
+            sockets = [
+                connection
+                for address, connections in self._open.items()
+                if addresses is None or address in addresses
+                for connection in connections
+            ]
+            for connection in sockets:
+                with suppress(OSError):  # it has ended by itself
+                    connection.shutdown(socket.SHUT_RDWR)
+
+    def _fetch_from(
+        self, files: JobFiles, wanted: list[_Wanted], outcomes: dict[int, bool], on_come: Callable[[Part], None]
+    ) -> None:
+        """Fetch parts from one address, note whether they came, and go on with what is left if a connection is lost."""
+        address, began_round, last_s = wanted[0].part.address, self._round, time.monotonic()
+        while left := [want for want in wanted if want.number not in outcomes]:
+            if not self._is_wanted(address, began_round) or time.monotonic() - last_s > _AGAIN_FOR_S:
+                return
+            try:
+                with self._connected(address, began_round) as connection:
+                    self._receive(connection, files, left, outcomes, on_come)
+            except OSError:
+                if left[0].number in outcomes:
+                    last_s = time.monotonic()
+                time.sleep(_AGAIN_EVERY_S)
+
+    def _receive(
+        self,
+        connection: socket.socket,
+        files: JobFiles,
+        wanted: list[_Wanted],
+        outcomes: dict[int, bool],
+        on_come: Callable[[Part], None],
+    ) -> None:
+        """Ask for parts and receive them. Raises OSError when the connection is lost."""
+        request = request_of(files, [(part.segment, part.offset, part.size_bytes) for _, part, _ in wanted])
+        nonce = received(connection, NONCE_BYTES)
+        connection.sendall(HEAD.pack(proof(self._token, nonce), len(request)) + request)
+        for number, part, piece in wanted:
+            is_here = received(connection, 1) == HERE
+            if is_here:
+                receive_into(connection, piece.data)
+                on_come(part)
+            outcomes[number] = is_here
+
+    def _is_wanted(self, address: Address, began_round: int) -> bool:
+        return address not in self._given_up and self._round == began_round
+
+    @contextmanager
+    def _connected(self, address: Address, began_round: int) -> Iterator[socket.socket]:
+        with socket.create_connection(address, timeout=_AGAIN_FOR_S) as connection:
+            connection.settimeout(SILENT_S)
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, True)
+            with self._lock:
+                self._open[address].add(connection)
+            try:
+                if not self._is_wanted(address, began_round):
+                    raise ConnectionError("given up")
+                yield connection
+            finally:
+                with self._lock:
+                    self._open[address].discard(connection)

@@ -1,0 +1,51 @@
+"""What the shuffle moves: blocks of slices, and parcels of blocks that one task stores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from planner.distributed_sort.dataset.partition_reader import Slice
+from planner.distributed_sort.exchange.block_fetch import COUNT_BYTES, PackedParts
+from planner.distributed_sort.exchange.block_server import Address
+
+
+class Block(NamedTuple):
+    """The records of a slice for partitions `first` to `end` - 1, all of one owner. They wait in a `segment` of the
+    source, from `offset` on, behind how many there are for each partition.
+
+    A block sent `again` was in a parcel that was lost.
+    """
+
+    slice: Slice
+    source: str
+    owner: str
+    first: int
+    end: int
+    size_bytes: int = 0
+    segment: str = ""
+    offset: int = 0
+    again: bool = False
+
+    @property
+    def key(self) -> tuple[int, int]:
+        """Unique among the blocks under way."""
+        return self.slice.number, self.first
+
+
+Parcel = tuple[Block, ...]
+"""Blocks of one owner and the same partitions, which one task stores."""
+
+
+def packed(parcel: Parcel, address: Callable[[str], Address]) -> PackedParts:
+    """Return where the blocks of a parcel are to be fetched, counts and records, by the address of each node."""
+    partitions = parcel[0].end - parcel[0].first
+    counts_bytes = partitions * COUNT_BYTES
+    return PackedParts(
+        slices=[block.slice.number for block in parcel],
+        addresses=[address(block.source) for block in parcel],
+        segments=[block.segment for block in parcel],
+        offsets=[block.offset for block in parcel],
+        sizes_bytes=[block.size_bytes + counts_bytes for block in parcel],
+        partitions=partitions,
+    )

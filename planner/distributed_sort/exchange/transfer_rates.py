@@ -1,0 +1,135 @@
+"""How fast each node takes part in the shuffle, and which nodes are much slower than the others.
+
+A transfer lasts as long as its slower end needs. So a slow node is slow with all others, and each other node only with
+that one. A node's rate is therefore the median over its partners, and each partner counts with its median transfer.
+However many transfers wait for a slow node, they weigh as one partner.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from statistics import median
+from typing import Final
+
+from planner.distributed_sort.exchange.parcels import Block, Parcel
+from planner.statistics.slow_node_screening import MIN_NODES, Drop, screen
+
+ENOUGH_TRANSFERS: Final = 6
+"""Of every node, before any node is judged."""
+_LATEST_TRANSFERS: Final = 20
+"""Of each pair of nodes; older ones do not count."""
+CHECKS_IN_A_ROW: Final = 4
+"""A node must be slow in so many: while its processes start, any node is slow for a moment."""
+MUCH_SLOWER: Final = 1 / 4
+"""Than this share of the median. Leaving a node out costs its share of all work, too much for a slightly slow one."""
+
+
+_MOST_NOTED: Final = 16
+"""Blocks of a parcel, spread over it: on many nodes it has hundreds, of few sources, and all take equally long."""
+
+
+@dataclass
+class _Transfer:
+    """Some blocks of one parcel in flight."""
+
+    blocks: Parcel
+    began_at_s: float
+
+    def most_bytes_per_s(self, block: Block, at_s: float) -> float:
+        """Return the highest rate that a block can still reach."""
+        return block.size_bytes / max(at_s - self.began_at_s, 1e-3)
+
+
+class TransferRates:
+    """Rates of transfers between nodes, in bytes/s, from the order to the owner until the records are stored."""
+
+    def __init__(self, *, most_partners: float = math.inf) -> None:
+        self._most_partners = most_partners
+        """Of a node that only receives: those whose blocks are noted here."""
+        self._under_way: dict[tuple[int, int], _Transfer] = {}  # by the key of the parcel's first block
+        self._begun = 0
+        self._slow_checks: Counter[str] = Counter()
+        self._rates: dict[tuple[str, str], deque[float]] = defaultdict(lambda: deque(maxlen=_LATEST_TRANSFERS))
+
+    def began(self, parcel: Parcel, *, at_s: float) -> None:
+        """Note that a parcel is in flight."""
+        step = -(-len(parcel) // _MOST_NOTED)
+        self._begun += 1
+        self._under_way[parcel[0].key] = _Transfer(parcel[self._begun % step :: step], at_s)
+
+    def excuse(self, have_come: Callable[[Sequence[Block]], Sequence[bool]], *, at_s: float) -> None:
+        """Ignore blocks that have arrived but wait for others of their parcel, which takes longer than usual."""
+        usual = median(list(chain(*self._rates.values())) or [0.0])
+        late = [
+            transfer
+            for transfer in self._under_way.values()
+            if any(0 < transfer.most_bytes_per_s(block, at_s) < usual for block in transfer.blocks)
+        ]
+        arrived = iter(have_come([block for transfer in late for block in transfer.blocks]))
+        for transfer in late:
+            waiting = tuple(block for block in transfer.blocks if not next(arrived))
+            transfer.blocks = waiting or transfer.blocks
+
+    def ended(self, parcel: Parcel, *, came: Collection[int], at_s: float) -> None:
+        """Note that a parcel was stored, of which the blocks of these slices `came`, or was lost. Empty or excused
+        blocks, and those of the owner itself, do not count.
+        """
+        if (transfer := self._under_way.pop(parcel[0].key, None)) is None or not came:
+            return
+        seconds = max(at_s - transfer.began_at_s, 1e-3)
+        for block in transfer.blocks:
+            if block.size_bytes and block.slice.number in came and block.source != block.owner:
+                self._rates[_pair(block)].append(block.size_bytes / seconds)
+
+    def slow(self, names: list[str], *, at_s: float) -> list[Drop]:
+        """Return those of `names` that were much slower than the others in several checks in a row.
+
+        Returns none until all have transferred enough.
+        """
+        if len(names) <= MIN_NODES or (medians := self._medians(names, at_s)) is None:
+            return []
+        screening = screen({"transfers": medians})
+        usual = screening.limits[0].median_per_s
+        slow = [drop for drop in screening.dropped if drop.rate_per_s < MUCH_SLOWER * usual]
+        self._slow_checks = Counter({drop.node: self._slow_checks[drop.node] + 1 for drop in slow})
+        return [drop for drop in slow if self._slow_checks[drop.node] >= CHECKS_IN_A_ROW]
+
+    def _medians(self, names: list[str], at_s: float) -> dict[str, float] | None:
+        """Return each node's median over its partners.
+
+        Returns None until all have transferred enough, and with more than half of the others.
+        """
+        partners: dict[str, list[float]] = {name: [] for name in names}
+        transfers = Counter[str]()
+        for pair, rates in self._rates_between(frozenset(names), at_s).items():
+            usual = median(rates)
+            for name in pair:
+                partners[name].append(usual)
+                transfers[name] += len(rates)
+        enough = min(len(names), self._most_partners) / 2
+        if any(len(partners[name]) < enough or transfers[name] < ENOUGH_TRANSFERS for name in names):
+            return None
+        return {name: median(rates) for name, rates in partners.items()}
+
+    def _rates_between(self, names: frozenset[str], at_s: float) -> dict[tuple[str, str], list[float]]:
+        """Return the rates of the latest transfers of each pair of nodes.
+
+        Transfers in flight that already take longer than usual count with the highest rate that they can still reach.
+        """
+        between = {pair: list(rates) for pair, rates in self._rates.items() if names.issuperset(pair)}
+        usual = median(list(chain(*between.values())) or [0.0])
+        for transfer in self._under_way.values():
+            for block in transfer.blocks:
+                most, pair = transfer.most_bytes_per_s(block, at_s), _pair(block)
+                if 0 < most < usual and names.issuperset(pair):
+                    between.setdefault(pair, []).append(most)
+        return between
+
+
+def _pair(block: Block) -> tuple[str, str]:
+    """Return both ends of a transfer, the same in either direction."""
+    return (block.source, block.owner) if block.source < block.owner else (block.owner, block.source)

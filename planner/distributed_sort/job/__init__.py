@@ -1,0 +1,1 @@
+"""The state of a sort job: nodes, ledger, pending tasks, losses."""

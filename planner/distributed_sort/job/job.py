@@ -1,0 +1,281 @@
+"""The request for a cluster sort, and the state that its phases share."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from planner.distributed_sort.dataset.compressed_input import with_plain_copies
+from planner.distributed_sort.dataset.dataset import Dataset, Partition
+from planner.distributed_sort.dataset.input_versions import InputVersions
+from planner.distributed_sort.dataset.partition_reader import Slice
+from planner.distributed_sort.dataset.unreadable_input import UnreadableCopy, require_sound, unreadable_copy
+from planner.distributed_sort.job.events import Emit
+from planner.distributed_sort.job.ledger import Journal, Ledger
+from planner.distributed_sort.job.nodes import LOST, Nodes
+from planner.distributed_sort.node_files.node_environment import JobFiles
+from planner.errors import IoFailureError
+from planner.sort_policy.coordinators import NODES_PER_COORDINATOR
+from planner.sort_policy.sizing import Sizes
+from planner.statistics.slow_node_screening import Drop
+
+_MOST_SUSPICIONS: Final = 3
+"""So often is a partition of the input had otherwise because a node could not read it."""
+_WORTH_AVOIDING: Final = 1 / 3
+"""Of what a slow node shall store: if more is still to come, it takes longer than doing all of it again elsewhere."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SortRequest:
+    """Sort `source` into the folder `output` of every node's disks, or below the prefix `output` of an object store
+    (s3://bucket/prefix), each partition on `copies` nodes.
+
+    `rates` are the nodes' speeds in any one unit; a node without one gets the mean. Nodes whose environment names no
+    disks keep files in `directory`. `uniform` trusts that keys are spread evenly over all values (Indy). `in_memory`
+    keeps intermediate data in the nodes' memory (Minutesort). `sums_input` asks for the input's checksum. `avoid_slow`
+    leaves out nodes that are much slower than the others, if the others can do their work. On more nodes than
+    `nodes_per_coordinator`, coordinators order the tasks of about so many each. Small data makes no partition for each
+    node that has much less than `least_partition_bytes`.
+    """
+
+    source: Dataset
+    output: str
+    copies: int = 1
+    memory_bytes: int | None = None
+    rates: dict[str, float] = field(default_factory=dict)
+    directory: str = ""
+    uniform: bool = False
+    on_volume: bool = False
+    in_memory: bool = False
+    sums_input: bool = False
+    avoid_slow: bool = True
+    nodes_per_coordinator: int = NODES_PER_COORDINATOR
+    least_partition_bytes: int | None = None
+
+
+@dataclass
+class Moved:
+    """Bytes that tasks reported, repeated tasks included."""
+
+    sample_read: int = 0
+    input_read: int = 0
+    input_remade: int = 0
+    intermediate_written: int = 0
+    intermediate_read: int = 0
+    output_written: int = 0
+    replica_written: int = 0
+    crossed_network: int = 0
+
+
+@dataclass(kw_only=True)
+class Job:
+    """A running job. `timeline` lists when each stretch of a phase began and ended, in seconds from the job's
+    beginning.
+    """
+
+    request: SortRequest
+    ray: Any
+    nodes: Nodes
+    files: JobFiles
+    sizes: Sizes
+    slices: list[Slice]
+    splitting_reference: Any
+    ledger: Ledger
+    journal: Journal
+    emit: Emit
+    moved: Moved = field(default_factory=Moved)
+    input_checksums: dict[int, int] = field(default_factory=dict)
+    """By slice that was read; their sum is the checksum of the input."""
+    retries: int = 0
+    members: tuple[str, ...] = ()
+    """The nodes that are ordered here, where a coordinator orders a part of them; empty: all of them."""
+    coordinators: int = 1
+    """How many there are: each fills so large a part of a node's store."""
+    damaged: dict[str, str] = field(default_factory=dict)
+    """By node whose intermediate files are not all readable: what is wrong."""
+    damages: Counter[str] = field(default_factory=Counter)
+    """How often that was seen to, by node."""
+    vain_beginnings: int = 0
+    """How often coordinators ended too early although no node was lost."""
+    coordinated: Counter[str] = field(default_factory=Counter)
+    """Tasks and processor seconds of coordinators."""
+    slow_nodes: dict[str, str] = field(default_factory=dict)
+    """By node much slower than the others: how slow it is, and whether it was left out."""
+    timeline: list[dict[str, Any]] = field(default_factory=list)
+    suspected: dict[int, str] = field(default_factory=dict)
+    """By input partition: the node that could not read its copy last."""
+    suspicions: Counter[int] = field(default_factory=Counter)
+    """How often that was, by input partition."""
+    damaged_inputs: list[UnreadableCopy] = field(default_factory=list)
+    """Copies of the input that no node can read."""
+    input_versions: InputVersions = field(init=False)
+    """Of the files that were read."""
+    _unnoticed: frozenset[str] = frozenset()
+    began: float = field(default_factory=time.monotonic)
+    began_at_s: float = field(default_factory=time.time)
+    began_cpu_s: float = field(default_factory=time.process_time)
+
+    def __post_init__(self) -> None:
+        self.input_versions = InputVersions.of(self.request.source)
+
+    @property
+    def record_size(self) -> int:
+        """Bytes of a record."""
+        return self.request.source.layout.record_size
+
+    def input_of(self, slice_: Slice) -> Partition:
+        """Return the partition that a slice belongs to, with the copies that are left, as the slice's task needs it."""
+        whole = self.request.source.partitions[slice_.partition]
+        return whole.for_slice(slice_.first, slice_.records).reached_from(self.nodes.names)
+
+    def notice_losses(self, *, at_once: bool = False) -> frozenset[str]:
+        """Take note of lost nodes and return them. Raises IoFailureError naming input that was lost with them."""
+        before, unnoticed = self.nodes.lost, self._unnoticed
+        self._unnoticed = frozenset()
+        self.after_losses(self.nodes.newly_lost(at_once=at_once))
+        return unnoticed | (self.nodes.lost - before)
+
+    def not_read(self, number: int, node: str, read: Partition, error: IoFailureError) -> None:
+        """Suspect the copy of an input partition that a task `read` on a node, if that is why it failed."""
+        if fault := unreadable_copy(number, node, read, error):
+            self.suspect(fault)
+
+    def suspect(self, fault: UnreadableCopy) -> None:
+        """Have input that a node could not read otherwise: where all reach it, decompressed again, or made again.
+
+        Raises IoFailureError when that was tried often enough, BadInputError when all copies of a partition are
+        damaged, and what `require_inputs` raises.
+        """
+        partitions, number = self.request.source.partitions, fault.partition
+        if fault.is_damaged:
+            self.damaged_inputs.append(fault)
+            require_sound(number, partitions[number].reached_from(self.nodes.names), self.damaged_inputs)
+        if (rest := fault.avoided_in(partitions[number])) is None:
+            return
+        if self.suspicions[number] == _MOST_SUSPICIONS:
+            raise IoFailureError(f"{fault.reason}; read otherwise {_MOST_SUSPICIONS} times")
+        self.suspicions[number] += 1
+        self.suspected[number] = fault.node
+        self.emit({"event": "unreadable", "node": fault.node, "reason": fault.reason})
+        before = self.nodes.lost
+        changed = (*partitions[:number], rest, *partitions[number + 1 :])
+        self.request = replace(self.request, source=replace(self.request.source, partitions=changed))
+        self.after_losses(self.require_inputs())
+        self._unnoticed |= self.nodes.lost - before
+
+    def after_losses(self, gone: frozenset[str]) -> None:
+        """Forget what was on lost nodes, and see to the input that was there. Raises what `require_inputs` does."""
+        while gone:
+            self.emit({"event": "lost", "nodes": sorted(gone), "left": self.nodes.names})
+            self._forget(gone)
+            gone = self.require_inputs()
+
+    def _forget(self, gone: frozenset[str]) -> None:
+        self.ledger.forget_nodes(gone, self.nodes.names)
+        self.journal.owners(self.ledger.owner)
+
+    def judge(self, drop: Drop) -> bool:
+        """Report a slow node, leave it out if much is still to come to it, and say whether it was left out."""
+        is_early = not self.ledger.done and self.ledger.share_missing(drop.node) > _WORTH_AVOIDING
+        is_avoided = is_early and self.avoid(drop)
+        self.slow_nodes[drop.node] = f"{drop.reason}, {'left out' if is_avoided else 'kept'}"
+        self.emit({"event": "slow", "node": drop.node, "reason": self.slow_nodes[drop.node]})
+        return is_avoided
+
+    def avoid(self, drop: Drop) -> bool:
+        """Leave a slow node out if the others can do all its work again, and say whether it was."""
+        if not self.request.avoid_slow:
+            return False
+        node, left = drop.node, [name for name in self.nodes.names if name != drop.node]
+        copies = self.request.copies
+        free_bytes = min((self.nodes.facts[name].free_bytes for name in left), default=0)
+        needed_bytes = self.request.source.bytes * (1 + copies) / max(1, len(left))
+        partitions = [partition.reached_from(left) for partition in self.request.source.partitions]
+        is_available = all(partition.copies or partition.recipe is not None for partition in partitions)
+        if len(left) < copies or needed_bytes > free_bytes or not is_available:
+            return False
+        self.nodes.avoid(node)
+        self._forget(frozenset({node}))
+        self.after_losses(self.require_inputs())
+        return True
+
+    def require_inputs(self) -> frozenset[str]:
+        """Have what is still needed of compressed input decompressed again where that is lost, and return the nodes
+        that are lost meanwhile. Raises IoFailureError naming the partitions that are still needed but lost.
+        """
+        needed = {self.slices[number].partition for number in self.ledger.slices_missing()}
+        partitions, names = self.request.source.partitions, self.nodes.names
+        lost = [
+            partitions[number]
+            for number in sorted(needed)
+            if not partitions[number].reached_from(names).copies and partitions[number].recipe is None
+        ]
+        if lost:
+            gone = ", ".join(sorted({copy.node for partition in lost for copy in partition.copies} - set(names)))
+            lines = [
+                f"{partition.uri} on {', '.join(copy.node for copy in partition.copies)}: {partition.records} records"
+                for partition in lost
+            ]
+            raise IoFailureError(f"lost with {gone}, and there is neither a copy nor a recipe to remake it", lines)
+        before = self.nodes.lost
+        source, read_bytes = with_plain_copies(
+            self.request.source, self.files, self.nodes, self.emit, needed=needed, suspected=self.suspected
+        )
+        self.request = replace(self.request, source=source)
+        self.moved.input_read += read_bytes
+        return self.nodes.lost - before
+
+    def usage(self) -> dict[str, list[dict[str, float]]]:
+        """Return each remaining node's samples; times are in seconds from the job's beginning."""
+        services = self.nodes.services
+        asked = {name: services[name].samples.remote() for name in self.nodes.names if name in services}
+        samples_of = {name: self.nodes.awaited(reference, nodes=(name,)) for name, reference in asked.items()}
+        return {
+            name: [
+                sample | {"at_s": sample["at_s"] - self.began_at_s}
+                for sample in samples
+                if sample["at_s"] > self.began_at_s
+            ]
+            for name, samples in samples_of.items()
+            if samples is not LOST
+        }
+
+    def driver_effort(self) -> dict[str, float]:
+        """Return what ordering the job took of this process: tasks, seconds of a processor, and bytes of the ledger."""
+        return {
+            "tasks": self.nodes.tasks,
+            "cpu_s": time.process_time() - self.began_cpu_s,
+            "ledger_bytes": self.ledger.size_bytes,
+            **{f"coordinators_{name}": amount for name, amount in self.coordinated.items()},
+        }
+
+    def report_progress(self, phase: str, *, records: int) -> None:
+        """Emit how much of a phase is done: so many of the input's records."""
+        self.emit(progress(phase, self.request.source, records=records, nodes=len(self.nodes.names)))
+
+    @contextmanager
+    def timed(self, phase: str) -> Iterator[None]:
+        """Note in the timeline when the body, a stretch of a phase, began and ended, also if it fails."""
+        start_s = time.monotonic() - self.began
+        try:
+            yield
+        finally:
+            end_s = time.monotonic() - self.began
+            self.timeline.append({"phase": phase, "start_s": start_s, "end_s": end_s})
+
+    def seconds(self, phase: str) -> float:
+        """Return the seconds spent in a phase so far."""
+        return float(
+            sum(stretch["end_s"] - stretch["start_s"] for stretch in self.timeline if stretch["phase"] == phase)
+        )
+
+
+def progress(phase: str, source: Dataset, *, records: int, nodes: int) -> dict[str, Any]:
+    """Return the event that so many records of `source` are done in a phase, on so many nodes."""
+    size = source.layout.record_size
+    counts = {"bytes_done": min(records * size, source.bytes), "bytes_total": source.bytes, "nodes": nodes}
+    return {"event": "progress", "phase": phase} | counts

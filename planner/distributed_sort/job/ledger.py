@@ -1,0 +1,279 @@
+"""What has been done of a job, so that after a loss or a crash only what is missing is done again."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import os
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.arrays import Ints
+from planner.distributed_sort.content.splittings import AnySplitting, document_of, splitting_of
+from planner.distributed_sort.dataset.dataset import FORMAT, Partition, dataset_of
+from planner.errors import IoFailureError
+from planner.sort_policy.placement import heirs
+
+
+@dataclass(frozen=True, kw_only=True)
+class LedgerRows:
+    """Some rows of a ledger, for another one: groups by their first partition, and the records that are new of each."""
+
+    begins: Ints
+    records: Ints
+    rows: Ints
+    is_stored: NDArray[np.uint8]
+
+
+class Ledger:
+    """Which slices lie with the owner of each partition, in bits: a row for eight slices, a column for each group.
+
+    A group is consecutive partitions of one owner, whose records came together. `done[p]`: the finished output
+    partition and its serialized summary. Where it is of `own` slices only, others are never missing.
+    """
+
+    def __init__(self, *, slices: int, owner: list[str], own: Collection[int] | None = None) -> None:
+        self.owner = owner
+        self.done: dict[int, tuple[Partition, bytes]] = {}
+        self._slices = slices
+        self._begins = np.zeros(1, np.int64)
+        """The first partition of each group."""
+        self._records = np.zeros(1, np.int64)
+        self._is_stored = np.zeros((-(-slices // 8), 1), np.uint8)
+        self._others = np.zeros(-(-slices // 8) * 8, np.uint8)
+        if own is not None:
+            self._others[:] = 1
+            self._others[list(own)] = 0
+        self._others = np.packbits(self._others, bitorder="little")
+        self._changed_rows = set[int]()
+        self._whole: list[tuple[str, int, int]] = []
+        """What is missing of a slice of which nothing is stored, however groups are cut; empty until it is needed."""
+        self._cut_at(_changes(owner))
+
+    @property
+    def size_bytes(self) -> int:
+        """The memory that it takes but for finished partitions."""
+        return self._is_stored.nbytes + self._records.nbytes + self._begins.nbytes
+
+    @property
+    def stored_records(self) -> int:
+        """The records that are stored in all; where a group was divided, each partition counts as much as another."""
+        return int(self._records.sum())
+
+    def record(self, slices: Mapping[int, int], *, first: int, end: int) -> None:
+        """Note that the records of some slices for partitions `first` to `end` - 1 are stored, so many of each. What is
+        noted again does not count: the number is the same each time.
+        """
+        begin = self._at(first)
+        groups = range(begin, self._at(end))
+        numbers, records = np.array(list(slices), np.int64), np.array(list(slices.values()), np.int64)
+        rows, bits = numbers >> 3, (1 << (numbers & 7)).astype(np.uint8)
+        self._changed_rows.update(rows.tolist())
+        lengths = [end - first] if len(groups) == 1 else self._lengths()[groups.start : groups.stop].tolist()
+        for group, length in zip(groups, lengths, strict=True):
+            is_new = self._is_stored[rows, group] & bits == 0
+            self._records[group] += (records[is_new] * length // (end - first)).sum()
+            np.bitwise_or.at(self._is_stored[:, group], rows, bits)
+
+    def missing_ranges(self, slice_number: int) -> list[tuple[str, int, int]]:
+        """Return what of a slice is not stored, of unfinished partitions: (owner, first, end), one owner each."""
+        groups, begins, ends = self._open()
+        is_missing = ~self._is_stored[slice_number >> 3, groups] >> (slice_number & 7) & 1
+        if self.done or not is_missing.all():
+            return self._ranges(begins, ends, np.flatnonzero(is_missing))
+        self._whole = self._whole or self._ranges(begins, ends, np.arange(len(begins)))
+        return list(self._whole)
+
+    def _ranges(self, begins: Ints, ends: Ints, groups: Ints) -> list[tuple[str, int, int]]:
+        """Return some groups, those of one owner that meet as one."""
+        ranges = list[tuple[str, int, int]]()
+        for at in groups.tolist():
+            owner, first, end = self.owner[begins[at]], int(begins[at]), int(ends[at])
+            if ranges and ranges[-1][0] == owner and ranges[-1][2] == first:
+                first = ranges.pop()[1]
+            ranges.append((owner, first, end))
+        return ranges
+
+    def is_missing(self, slice_number: int) -> bool:
+        """Say whether anything of a slice is not stored that an unfinished partition needs."""
+        groups, _, _ = self._open()
+        return bool((~self._is_stored[slice_number >> 3, groups] >> (slice_number & 7) & 1).any())
+
+    def slices_missing(self) -> list[int]:
+        """Return the slices of which anything is missing."""
+        groups, _, _ = self._open()
+        stored = np.bitwise_and.reduce(self._is_stored[:, groups], axis=1, initial=255) | self._others
+        is_stored = np.unpackbits(stored, count=self._slices, bitorder="little")
+        return [int(number) for number in np.flatnonzero(is_stored == 0)]
+
+    def whole(self) -> list[int]:
+        """Return the partitions of which every slice is stored."""
+        stored = np.bitwise_or(self._is_stored, self._others[:, None])
+        counts = np.unpackbits(stored, axis=0, count=self._slices, bitorder="little").sum(axis=0)
+        return np.flatnonzero(np.repeat(counts == self._slices, self._lengths())).tolist()
+
+    def rows_of(self, slices: Ints) -> LedgerRows:
+        """Return what is stored of some slices, and of those beside them, none of it new."""
+        rows = np.unique(slices >> 3)
+        rows = rows[self._is_stored[rows].any(axis=1)]
+        records = np.zeros_like(self._records)
+        return LedgerRows(begins=self._begins, records=records, rows=rows, is_stored=self._is_stored[rows])
+
+    def take_changes(self) -> LedgerRows:
+        """Return what was stored since the last call; records count anew from here on."""
+        rows = np.array(sorted(self._changed_rows), np.int64)
+        changes = LedgerRows(begins=self._begins, records=self._records, rows=rows, is_stored=self._is_stored[rows])
+        self._changed_rows, self._records = set(), np.zeros_like(self._records)
+        return changes
+
+    def merge(self, changes: LedgerRows) -> None:
+        """Note what another ledger of the same partitions and owners says is stored."""
+        self._cut_at(changes.begins)
+        groups = np.searchsorted(changes.begins, self._begins, side="right") - 1
+        self._is_stored[changes.rows] |= changes.is_stored[:, groups]
+        lengths = np.diff(changes.begins, append=len(self.owner))[groups]
+        self._records += changes.records[groups] * self._lengths() // np.maximum(1, lengths)
+
+    def share_missing(self, owner: str) -> float:
+        """Return the share of an owner's blocks that are not stored; 0 for one that owns nothing."""
+        own = np.array([self.owner[begin] == owner for begin in self._begins.tolist()], np.bool_)
+        wanted = int(self._lengths()[own].sum()) * self._slices
+        if not wanted:
+            return 0.0
+        stored = np.unpackbits(self._is_stored[:, own], axis=0, count=self._slices, bitorder="little").sum(axis=0)
+        return 1 - float((stored * self._lengths()[own]).sum()) / wanted
+
+    def forget_nodes(self, lost: frozenset[str], left: list[str]) -> None:
+        """Strike out what lost nodes had; their partitions go in turn to those that are `left`."""
+        self.done = {
+            number: (remaining, summary)
+            for number, (partition, summary) in self.done.items()
+            if (remaining := partition.without_nodes(lost)).copies
+        }
+        orphans = [number for number, owner in enumerate(self.owner) if owner in lost]
+        for number, heir in zip(orphans, heirs(len(orphans), left), strict=True):
+            self.owner[number] = heir
+        self._whole = []
+        self._cut_at(_changes(self.owner))
+        self._empty(np.isin(self._begins, orphans))
+
+    def forget_stored(self, owner: str) -> None:
+        """Strike out what an owner has that is not finished; it stays the owner."""
+        self._empty(np.array([self.owner[begin] == owner for begin in self._begins.tolist()], np.bool_))
+
+    def _empty(self, groups: NDArray[np.bool_]) -> None:
+        self._whole = []
+        self._is_stored[:, groups] = 0
+        self._records[groups] = 0
+
+    def _lengths(self) -> Ints:
+        return np.diff(self._begins, append=len(self.owner))
+
+    def _at(self, partition: int) -> int:
+        """Return the group that begins with a partition; one that holds it is divided first."""
+        at = int(self._begins.searchsorted(partition))
+        if partition < len(self.owner) and (at == len(self._begins) or self._begins[at] != partition):
+            self._cut_at([partition])
+        return at
+
+    def _cut_at(self, partitions: Iterable[int]) -> None:
+        """Divide groups so that these partitions begin one."""
+        begins = np.union1d(self._begins, np.fromiter(partitions, np.int64))
+        if len(begins) == len(self._begins):
+            return
+        whole = np.searchsorted(self._begins, begins, side="right") - 1
+        records, lengths = self._records[whole], self._lengths()[whole]
+        self._begins, self._is_stored = begins, self._is_stored[:, whole]
+        self._records = records * self._lengths() // np.maximum(1, lengths)
+
+    def _open(self) -> tuple[Any, Ints, Ints]:
+        """Return the unfinished partitions as ranges, each within a group: their groups, beginnings and ends."""
+        if not self.done:
+            return slice(None), self._begins, self._begins + self._lengths()
+        is_open = np.ones(len(self.owner), np.bool_)
+        is_open[list(self.done)] = False
+        numbers, groups = np.flatnonzero(is_open), np.repeat(np.arange(len(self._begins)), self._lengths())[is_open]
+        breaks = np.flatnonzero((np.diff(numbers) > 1) | (np.diff(groups) != 0)) + 1
+        first = np.r_[0, breaks][: len(numbers)]
+        last = np.r_[breaks, len(numbers)][: len(numbers)] - 1
+        return groups[first], numbers[first], numbers[last] + 1
+
+
+def _changes(owner: list[str]) -> list[int]:
+    """Return the partitions before which the owner changes."""
+    return [number for number, (before, name) in enumerate(pairwise(owner), start=1) if before != name]
+
+
+class Journal:
+    """A ledger's essence in a file that grows line by line: how keys were split, who owns what, which partitions are
+    finished. Intermediate files need no lines: nodes are asked for theirs.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def begin(self, *, job: str, slice_records: int, splitting: AnySplitting, owner: list[str]) -> None:
+        """Start a new journal. Raises IoFailureError when it cannot be written."""
+        head = {"job": job, "slice_records": slice_records, **document_of(splitting)}
+        self.path.unlink(missing_ok=True)
+        self._write(head)
+        self.owners(owner)
+
+    def owners(self, owner: list[str]) -> None:
+        """Note who owns each partition from now on."""
+        self._write({"owner": owner})
+
+    def finished(self, number: int, partition: Partition, summary: bytes) -> None:
+        """Note a finished output partition. A line that a power cut takes costs no more than sorting it again, so the
+        driver need not wait for the disk, which is busy with output.
+        """
+        line = {"done": number, "partition": partition.document(), "summary": base64.b64encode(summary).decode()}
+        self._write(line, durable=False)
+
+    def read(self, job: str) -> tuple[int, AnySplitting, list[str], dict[int, tuple[Partition, bytes]]] | None:
+        """Return slice size, splitting, owners and finished partitions of `job`; None when the file is not its, or an
+        earlier version's.
+        """
+        lines = list(self._lines())
+        if len(lines) < 2 or lines[0].get("job") != job or (splitting := splitting_of(lines[0])) is None:
+            return None
+        owner = [line["owner"] for line in lines if "owner" in line][-1]
+        return lines[0]["slice_records"], splitting, owner, dict(_finished(lines))
+
+    def end(self) -> None:
+        """Delete the journal of a job that needs none any more."""
+        self.path.unlink(missing_ok=True)
+
+    def _lines(self) -> Iterator[dict[str, Any]]:
+        with contextlib.suppress(FileNotFoundError):
+            for line in self.path.read_text(encoding="utf-8").splitlines():
+                try:
+                    yield json.loads(line)
+                except ValueError:  # the line that was being written when the process was killed
+                    continue
+
+    def _write(self, line: dict[str, Any], *, durable: bool = True) -> None:
+        try:
+            with self.path.open("ab+") as file:
+                file.seek(-1 if file.tell() else 0, os.SEEK_END)
+                torn = file.read(1) not in (b"", b"\n")
+                file.write(b"\n" * torn + json.dumps(line).encode() + b"\n")
+                file.flush()
+                if durable:
+                    os.fsync(file.fileno())
+        except OSError as error:
+            raise IoFailureError(f"journal {self.path}: {error.strerror}") from error
+
+
+def _finished(lines: Iterable[dict[str, Any]]) -> Iterator[tuple[int, tuple[Partition, bytes]]]:
+    for line in lines:
+        if "done" in line:
+            dataset = dataset_of({"format": FORMAT, "layout": {}, "partitions": [line["partition"]]})
+            yield line["done"], (dataset.partitions[0], base64.b64decode(line["summary"]))

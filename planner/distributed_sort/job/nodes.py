@@ -1,0 +1,291 @@
+"""The nodes of a Ray cluster by name: which are alive, which are lost, and running a task on one of them."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from typing import Any, Final
+
+from planner.distributed_sort.exchange.block_server import Address
+from planner.distributed_sort.exchange.parcels import Block
+from planner.distributed_sort.node_files.node_environment import NodeFacts, require_own_names, require_same_versions
+from planner.distributed_sort.node_tasks import node_tasks
+from planner.distributed_sort.node_tasks.node_service import MOST_STORING, STORING, NodeService
+from planner.errors import IoFailureError, PlannerError
+from planner.extras import optional
+from planner.sort_policy.concurrency import Concurrency
+
+WORKER_RETRIES: Final = 5
+"""How often Ray runs a task again whose process has died."""
+LOST: Final = object()
+"""Stands for the outcome of a task that was lost."""
+NOWHERE: Final = "", 0
+"""The address of a node whose service does not answer."""
+_CHECK_EVERY_S: Final = 0.5
+_LONGEST_ANSWER_S: Final = 0.5
+"""The driver waits so long for what it wants to know of a service."""
+
+
+def import_ray() -> Any:
+    """Return Ray. Raises PlannerError, saying how to install it, when it is missing."""
+    return optional("ray", extra="ray", purpose="the cluster sort")
+
+
+class Nodes:
+    """The nodes that offered CPUs when the job began.
+
+    `lost` names those that have gone since, and those left out because they are slow; `avoided` names only the latter.
+    """
+
+    def __init__(self, ray: Any, *, directory: str = "") -> None:
+        self._ray = ray
+        self._directory = directory
+        self._remotes: dict[Callable[..., Any], Any] = {}
+        self._placed: dict[tuple[Callable[..., Any], str, bool], Any] = {}
+        self._checked_at_s = time.monotonic()
+        self.lost: frozenset[str] = frozenset()
+        self.avoided: frozenset[str] = frozenset()
+        self._ids: dict[str, str] = {}
+        self.facts: dict[str, NodeFacts] = {}
+        self.cpus: dict[str, float] = {}
+        self.concurrency = Concurrency.of(())
+        self.store_bytes: dict[str, int] = {}
+        self.services: dict[str, Any] = {}
+        """By node: its `NodeService`, once they have begun."""
+        self._addresses: dict[str, Address] = {}
+        self.tasks = 0
+        """Begun so far, calls of services included: Ray keeps account of each in the driver."""
+        self._discover()
+
+    @property
+    def ray(self) -> Any:
+        """The connection to Ray."""
+        return self._ray
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For a coordinator, which knows the nodes as the driver does, and counts its own tasks."""
+        own: dict[str, Any] = {"_ray": None, "_remotes": {}, "_placed": {}, "tasks": 0}
+        return vars(self) | own
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _ray=import_ray())
+
+    @property
+    def names(self) -> list[str]:
+        """The nodes that are alive and not left out, sorted."""
+        return sorted(self._ids.keys() - self.lost)
+
+    def threads(self, node: str) -> int:
+        """Return the threads of a task on a node."""
+        return self.concurrency.threads(self.cpus[node])
+
+    def run(self, node: str, task: Callable[..., Any], *arguments: Any, firmly: bool = True) -> Any:
+        """Begin a task on a node, with its share of the node's CPUs, and return its reference.
+
+        Unless `firmly`, Ray may run the task elsewhere when that node is lost.
+        """
+        placement = (task, self._ids[node], firmly)
+        if placement not in self._placed:  # making a new one takes a sixth of the driver's time for a task
+            self._placed[placement] = self._place(task, node, firmly=firmly)
+        self.tasks += 1
+        return self._placed[placement].remote(*arguments)
+
+    def _place(self, task: Callable[..., Any], node: str, *, firmly: bool) -> Any:
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        remote = self._remotes.setdefault(task, self._ray.remote(task))
+        return remote.options(
+            num_cpus=self.concurrency.cpus(self.cpus[node]),
+            max_retries=WORKER_RETRIES,
+            scheduling_strategy=NodeAffinitySchedulingStrategy(self._ids[node], soft=not firmly),
+        )
+
+    def begin_actor(self, node: str, actor: type, *arguments: Any) -> Any:
+        """Begin an actor on a node, which takes none of its CPUs; one method may be called while another runs."""
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        affinity = NodeAffinitySchedulingStrategy(self._ids[node], soft=False)
+        placed = self._ray.remote(actor).options(num_cpus=0, max_concurrency=2, scheduling_strategy=affinity)
+        return placed.remote(*arguments)
+
+    def begin_services(self) -> None:
+        """Begin the service of every node, which goes on until the driver ends, unless that was done before. Ask where
+        they listen. Nodes that are lost meanwhile have none.
+        """
+        job = self._ray.get_runtime_context().get_job_id()
+        hosts = {node["NodeID"]: node["NodeManagerAddress"] for node in self._ray.nodes()}
+        self.services = {name: _service(job, self._ids[name], hosts[self._ids[name]]) for name in self.names}
+        asked = {name: service.address.remote() for name, service in self.services.items()}
+        addresses = {name: self._address_of(name, reference) for name, reference in asked.items()}
+        self._addresses = {name: address for name, address in addresses.items() if address is not LOST}
+
+    def _address_of(self, name: str, asked: Any) -> Any:
+        """Return what a service answers, or LOST. One whose process died meanwhile begins anew and is asked again."""
+        for _ in range(WORKER_RETRIES):
+            if (address := self.awaited(asked, nodes=(name,))) is not LOST or self._ids[name] not in self._alive():
+                return address
+            asked = self.services[name].address.remote()
+        return LOST
+
+    def address(self, node: str) -> Address:
+        """Return where a node's blocks are to be had."""
+        return self._addresses.get(node, NOWHERE)
+
+    def ask_address(self, node: str) -> None:
+        """Ask a node again where its blocks are to be had: its service may have begun anew."""
+        address = self.answer(self.services[node].address.remote())
+        if address is not None:
+            self._addresses[node] = address
+
+    def call(self, node: str, method: str, *arguments: Any) -> Any:
+        """Begin a method of a node's service and return its reference."""
+        self.tasks += 1
+        return getattr(self.services[node], method).remote(*arguments)
+
+    def answer(self, reference: Any) -> Any:
+        """Return what a service answers; None if it does not soon."""
+        exceptions = self._ray.exceptions
+        try:
+            return self._ray.get(reference, timeout=_LONGEST_ANSWER_S)
+        except (exceptions.RayError, exceptions.GetTimeoutError):
+            return None
+
+    def give_up(self, gone: Iterable[str] | None = None) -> None:
+        """Have all services give up what they are fetching from nodes that are lost; all of it, where None."""
+        addresses = None if gone is None else [self._addresses[name] for name in gone if name in self._addresses]
+        if addresses == []:
+            return
+        for name in self.names:
+            if name in self.services:
+                self.services[name].give_up.remote(addresses)
+
+    def avoid(self, node: str) -> None:
+        """Treat a node as lost although it answers."""
+        self.avoided |= {node}
+        self.lost |= {node}
+        self.give_up([node])
+
+    def on_all(self, task: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
+        """Run a task on every node and return the results by node; nodes lost meanwhile are left out."""
+        return self._on(self.names, task, *arguments)
+
+    def on_avoided(self, task: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
+        """Run a task on the nodes that were left out because they are slow."""
+        return self._on(sorted(self.avoided), task, *arguments)
+
+    def _on(self, names: Sequence[str], task: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
+        began = {name: self.run(name, task, *arguments) for name in names}
+        outcomes = {name: self.awaited(reference, nodes=(name,)) for name, reference in began.items()}
+        return {name: value for name, value in outcomes.items() if value is not LOST}
+
+    def awaited(self, reference: Any, *, nodes: Sequence[str]) -> Any:
+        """Wait for a task and return its outcome; return LOST as soon as one of `nodes` is gone.
+
+        After a link was cut, Ray reports the node as gone long before it reports the tasks there. Raises what `outcome`
+        raises.
+        """
+        while not self._ray.wait([reference], timeout=_CHECK_EVERY_S, fetch_local=False)[0]:
+            if not self._alive().issuperset(self._ids[name] for name in nodes):
+                return LOST
+        return self.outcome(reference)
+
+    def have_come(self, blocks: Sequence[Block]) -> list[bool]:
+        """Say for each block whether its owner has it, as far as owners answer."""
+        asked = {owner: self.services[owner].arrived.remote() for owner in {block.owner for block in blocks}}
+        come = {owner: self.answer(reference) or set() for owner, reference in asked.items()}
+        return [block.key in come[block.owner] for block in blocks]
+
+    def outcome(self, reference: Any) -> Any:
+        """Return what a task returned, or LOST when its process or node was lost.
+
+        Raises the PlannerError that the task raised; anything else that it raised becomes an IoFailureError.
+        """
+        exceptions = self._ray.exceptions
+        try:
+            return self._ray.get(reference)
+        except exceptions.RayError as error:
+            cause: BaseException = error
+            while isinstance(cause, exceptions.RayTaskError):  # this task's, or that of a task it waited for
+                cause = cause.cause
+            if isinstance(cause, PlannerError):
+                raise cause from None
+            if isinstance(cause, exceptions.RayError):
+                return LOST
+            raise IoFailureError("a task failed unexpectedly", str(error).splitlines()[-6:]) from error
+
+    def outcomes(self, began: Sequence[Any], *, doing: str) -> list[Any]:
+        """Return what several tasks returned. Raises what `outcome` raises, and IoFailureError when one was lost."""
+        results = [self.awaited(reference, nodes=self.names) for reference in began]
+        if any(result is LOST for result in results):
+            self.newly_lost(at_once=True)
+            raise IoFailureError(
+                f"a node was lost while {doing}", [", ".join(sorted(self.lost)) or "its name is unknown"]
+            )
+        return results
+
+    def newly_lost(self, *, at_once: bool = False) -> frozenset[str]:
+        """Return the nodes lost since the last call. Raises IoFailureError when no node is left.
+
+        Unless `at_once`, Ray is asked at most twice a second.
+        """
+        if not at_once and time.monotonic() - self._checked_at_s < _CHECK_EVERY_S:
+            return frozenset()
+        self._checked_at_s = time.monotonic()
+        alive = self._alive()
+        gone = frozenset(name for name, node in self._ids.items() if node not in alive) - self.lost
+        self.lost |= gone
+        if not self.names:
+            raise IoFailureError("no node is left", [f"lost: {', '.join(sorted(self.lost))}"])
+        self.give_up(gone)
+        return gone
+
+    def _alive(self) -> set[str]:
+        return {node["NodeID"] for node in self._ray.nodes() if node["Alive"]}
+
+    def _discover(self) -> None:
+        """Ask every node that offers CPUs for its facts.
+
+        Raises IoFailureError when there is no such node, or nodes differ in version or share a name.
+        """
+        offering = [node for node in self._ray.nodes() if node["Alive"] and node["Resources"].get("CPU")]
+        if not offering:
+            raise IoFailureError("the Ray cluster has no node that offers CPUs; start a worker first")
+        for node in offering:
+            self._ids[node["NodeID"]] = node["NodeID"]
+            self.cpus[node["NodeID"]] = node["Resources"]["CPU"]
+        self.concurrency = Concurrency.of(self.cpus.values())
+        # A process takes a second to start, so all that will be needed are started before anything waits for them.
+        for _ in range(self.concurrency.tasks - 1):
+            for name in self._ids:
+                self.run(name, node_tasks.describe, self._directory)
+        facts_by_id: dict[str, NodeFacts] = self.on_all(node_tasks.describe, self._directory)
+        require_same_versions(facts_by_id.values())
+        require_own_names(facts_by_id.values())
+        resources = {node["NodeID"]: node["Resources"] for node in offering}
+        self.facts = {facts.name: facts for facts in facts_by_id.values()}
+        self._ids = {facts.name: node for node, facts in facts_by_id.items()}
+        self.cpus = {name: resources[node]["CPU"] for name, node in self._ids.items()}
+        self.store_bytes = {
+            name: int(resources[node].get("object_store_memory", 0)) for name, node in self._ids.items()
+        }
+
+
+@cache
+def _service(job: str, node_id: str, host: str) -> Any:
+    """Start the service of a node, one for all sorts of a Ray job, since a process takes a second of CPU to start."""
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    ray = import_ray()
+    for method in (NodeService.store, NodeService.copy):
+        ray.method(concurrency_group=STORING)(method)
+    affinity = NodeAffinitySchedulingStrategy(node_id, soft=False)
+    actor = ray.remote(concurrency_groups={STORING: MOST_STORING})(NodeService)
+    placed = actor.options(num_cpus=0, max_restarts=-1, scheduling_strategy=affinity)
+    return placed.remote(host, token=_token(job), seed=secrets.randbits(32))
+
+
+@cache
+def _token(_job: str) -> bytes:
+    return secrets.token_bytes(32)

@@ -1,0 +1,120 @@
+"""Running tasks, and what to do when each has ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from planner.distributed_sort.job.nodes import LOST, Nodes
+from planner.errors import IoFailureError
+
+_LONGEST_WAIT_S: Final = 0.5
+"""Bounds the wait, so that progress is shown and lost nodes are noticed while no task ends."""
+_WAITED_FOR: Final = 1 / 50
+"""Of many running tasks, so many are waited for at once: Ray looks at all of them each time it is asked."""
+_GATHERING_S: Final = 50e-6
+"""Bounds the wait for several, times the running tasks: it takes Ray a few microseconds to look at each."""
+_LONGEST_CANCEL_S: Final = 10.0
+"""A killed process ends within a second or two; a task of a node that is lost may never be heard of."""
+
+OnEnd = Callable[[Any], None]
+"""Called with what a task returned, or LOST."""
+OnFailure = Callable[[IoFailureError], None]
+"""Called with what a task raised; raises it again where that ends the job."""
+
+
+def _raise(error: IoFailureError) -> None:
+    raise error
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Task:
+    """A task on `node`, which reads what comes from the nodes it `needs`; a call of a service cannot be cancelled."""
+
+    on_end: OnEnd
+    on_failure: OnFailure
+    node: str
+    needs: frozenset[str]
+    is_call: bool
+
+
+class PendingTasks:
+    """References of running tasks, each with what to call when it ends."""
+
+    def __init__(self, ray: Any, nodes: Nodes) -> None:
+        self._ray = ray
+        self._nodes = nodes
+        self._tasks: dict[Any, _Task] = {}
+        self._lost_before = frozenset[str]()
+        self._doomed: list[Any] = []
+        """Those that were added although nodes which they need were lost before."""
+
+    def __len__(self) -> int:
+        return len(self._tasks)
+
+    def add(
+        self,
+        reference: Any,
+        on_end: OnEnd,
+        *,
+        node: str,
+        sources: Iterable[str] = (),
+        on_failure: OnFailure = _raise,
+        is_call: bool = False,
+    ) -> None:
+        """Watch a task, or a call of a service, that runs on `node` and reads from `sources`."""
+        needs = frozenset((node, *sources))
+        self._tasks[reference] = _Task(on_end=on_end, on_failure=on_failure, node=node, needs=needs, is_call=is_call)
+        if needs & self._lost_before:
+            self._doomed.append(reference)
+
+    def wait(self) -> None:
+        """Give up tasks that need lost nodes, wait half a second at most for others to end, and report all that have.
+
+        Raises what tasks raised, but for failures that are seen to.
+        """
+        self._give_up(self._nodes.lost)
+        running = list(self._tasks)
+        if not running:
+            return
+        several = max(1, int(len(running) * _WAITED_FOR))
+        timeout_s = _LONGEST_WAIT_S if several == 1 else min(_LONGEST_WAIT_S, len(running) * _GATHERING_S)
+        ended, _ = self._ray.wait(running, num_returns=several, timeout=timeout_s, fetch_local=False)
+        if ended:
+            ended, _ = self._ray.wait(running, num_returns=len(running), timeout=0, fetch_local=False)
+        for reference in ended:
+            task = self._tasks.pop(reference)
+            try:
+                outcome = self._nodes.outcome(reference)
+            except IoFailureError as error:
+                task.on_failure(error)
+            else:
+                task.on_end(outcome)
+
+    def _give_up(self, lost: frozenset[str]) -> None:
+        """Cancel the tasks that need lost nodes, best effort, and report them as LOST.
+
+        After a link was cut, Ray reports the node as gone ten seconds before it reports the tasks there. It then makes
+        anew what others wait for, which this job does itself.
+        """
+        looked_at = self._doomed if lost == self._lost_before else list(self._tasks)
+        self._lost_before, self._doomed = lost, []
+        for reference in looked_at:
+            if (task := self._tasks.get(reference)) is None or not lost & task.needs:
+                continue
+            del self._tasks[reference]
+            if not task.is_call:
+                self._ray.cancel(reference, force=task.node in lost)  # without force a task's process goes on
+            task.on_end(LOST)
+
+    def cancel_all(self) -> None:
+        """Cancel every task and wait a while for their processes to end, so that none writes after a clean-up."""
+        if any(task.is_call for task in self._tasks.values()):
+            self._nodes.give_up()
+        for reference, task in self._tasks.items():
+            if not task.is_call:
+                self._ray.cancel(reference, force=True)
+        if running := list(self._tasks):
+            self._ray.wait(running, num_returns=len(running), timeout=_LONGEST_CANCEL_S, fetch_local=False)
+        self._tasks.clear()

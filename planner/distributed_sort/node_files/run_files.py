@@ -1,0 +1,251 @@
+"""Intermediate files on a node's disk: the records of some slices of the input for consecutive partitions.
+
+A file holds the partitions' records one partition after another, of each the records of one slice after another. Then
+come, as 64-bit integers, the slices' numbers, and how many records there are of each slice for each partition. Its name
+tells which slices and partitions it is of, and it appears whole or not.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import sha256
+from io import FileIO
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.arrays import Bytes, Ints
+from planner.distributed_sort.node_files import direct_io
+from planner.distributed_sort.node_files.node_environment import node_name
+from planner.errors import IoFailureError
+
+_NAME: Final = re.compile(r"(\d+)-([0-9a-f]{16})-(\d+)-(\d+)-(\d+)\.run")
+_FILES_KNOWN: Final = 4096
+"""Of which a process keeps the tables: it reads a piece of each for every partition that it sorts."""
+
+
+class RunsDamagedError(IoFailureError):
+    """Intermediate files are not all there, or cannot be read; what was in them can be made again."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunFile:
+    """Records of so many `slices`, whose numbers have this `digest`, for partitions `first` to `end` - 1."""
+
+    path: Path
+    lowest_slice: int
+    digest: str
+    slices: int
+    first: int
+    end: int
+
+    def counts(self) -> dict[int, Ints]:
+        """Return, by slice, the records of each partition. Raises IoFailureError."""
+        slices, ends = self._table()
+        counts = np.diff(ends, prepend=0).reshape(-1, len(slices))
+        return {number: counts[:, column] for column, number in enumerate(slices)}
+
+    def pieces(self, partition: int) -> Iterator[tuple[int, slice]]:
+        """Yield (slice, which of the file's records) of a partition, in the file's order. Raises IoFailureError."""
+        slices, ends = self._table()
+        at = (partition - self.first) * len(slices)
+        begin = int(ends[at - 1]) if at else 0
+        for number, end in zip(slices, ends[at : at + len(slices)].tolist(), strict=True):
+            yield number, slice(begin, end)
+            begin = end
+
+    def read(self, records: slice, into: Bytes, *, record_size: int, cached: bool = False) -> None:
+        """Read some of the file's records into `into`, which has their size. Raises IoFailureError, also when the file
+        is not as long as all its records and its table: what is cut off in front shifts the rest.
+        """
+        _, ends = self._table()
+        whole = int(ends[-1]) * record_size + self.table_bytes
+        with failing("read", self.path):
+            if (size := self.path.stat().st_size) != whole:
+                raise _changed(self.path, f"has {size} bytes instead of {whole}")
+        with failing("read", self.path), direct_io.opened(self.path, os.O_RDONLY, cached=cached) as descriptor:
+            read = direct_io.read_cached if cached else direct_io.read_into
+            done = read(descriptor, into, offset=records.start * record_size)
+        if done < len(into):
+            raise _too_short(self.path, len(into) - done)
+
+    def _table(self) -> tuple[tuple[int, ...], Ints]:
+        with failing("read", self.path):
+            return _table(self, self.path.stat().st_mtime_ns)
+
+    @property
+    def table_bytes(self) -> int:
+        """Bytes of the table at the end."""
+        return 8 * self.slices * (1 + self.end - self.first)
+
+
+@lru_cache(maxsize=_FILES_KNOWN)
+def _table(run: RunFile, _written_at: int) -> tuple[tuple[int, ...], Ints]:
+    """Return a run file's slices, and how many of its records stand before the end of each piece."""
+    size = run.table_bytes
+    with run.path.open("rb") as file:
+        file.seek(-size, os.SEEK_END)
+        table = np.frombuffer(file.read(size), "<i8")
+    if _digest(table[: run.slices]) != run.digest:
+        raise _changed(run.path, "does not end as it should")
+    return tuple(table[: run.slices].tolist()), np.cumsum(table[run.slices :])
+
+
+def _digest(slices: Ints) -> str:
+    return sha256(slices.tobytes()).hexdigest()[:16]
+
+
+def run_files(folders: Iterable[Path]) -> list[RunFile]:
+    """Return the complete run files of some folders in order of slices; none where there is no folder."""
+    named = ((entry, _NAME.fullmatch(entry.name)) for folder in folders for entry in _entries(folder))
+    files = [
+        RunFile(
+            path=Path(entry.path),
+            lowest_slice=int(match[1]),
+            digest=match[2],
+            slices=int(match[3]),
+            first=int(match[4]),
+            end=int(match[5]),
+        )
+        for entry, match in named
+        if match
+    ]
+    return sorted(files, key=lambda run: (run.lowest_slice, run.path.name))
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return list(entries)
+    except FileNotFoundError:
+        return []
+
+
+def pieces_of(partition: int, folders: Iterable[Path], read_slices: set[int]) -> Iterator[tuple[RunFile, slice]]:
+    """Yield where the records of `partition` lie, each slice's once, and add the slices to `read_slices`. One may lie
+    in several files: when a node is lost, what was on its way is sent again in other parcels, and Ray repeats map
+    tasks, one of which may run on the owner. Raises IoFailureError.
+    """
+    for run in run_files(folders):
+        if run.first <= partition < run.end:
+            yield from ((run, records) for records in _joined(run.pieces(partition), read_slices))
+
+
+def _joined(pieces: Iterable[tuple[int, slice]], read_slices: set[int]) -> Iterator[slice]:
+    """Yield the records of slices that are not `known` yet, neighbours together; they are from then on."""
+    begin = end = 0
+    for number, records in pieces:
+        if number in read_slices:
+            continue
+        read_slices.add(number)
+        if records.start != end:
+            if begin < end:
+                yield slice(begin, end)
+            begin = records.start
+        end = records.stop
+    if begin < end:
+        yield slice(begin, end)
+
+
+def write_run(
+    folders: Sequence[Path], *, first: int, blocks: Mapping[int, tuple[Ints, Bytes]], cached: bool = False
+) -> int:
+    """Write a run file of some slices' blocks to one of the folders, through the page cache where `cached`, and return
+    its bytes. Of each slice there is how many records it has for each partition from `first` on, and these records.
+    Raises IoFailureError, with nothing left.
+    """
+    numbers = np.array(list(blocks), "<i8")
+    counts = [slice_counts for slice_counts, _ in blocks.values()]
+    digest = _digest(numbers)
+    name = f"{min(blocks):08d}-{digest}-{len(blocks)}-{first:06d}-{first + len(counts[0]):06d}.run"
+    path = folders[int(digest, 16) % len(folders)] / name
+    table = np.stack(counts, axis=1).astype("<i8")
+    return write_whole(path, (*_by_partition(list(blocks.values())), numbers, table), durable=False, cached=cached)
+
+
+def _by_partition(blocks: Sequence[tuple[Ints, Bytes]]) -> Iterator[Bytes]:
+    """Yield the pieces of blocks so that each partition's are together."""
+    if len(blocks) == 1:
+        yield blocks[0][1]
+        return
+    for pieces in zip(*(_cut(*block) for block in blocks), strict=True):
+        yield from pieces
+
+
+def _cut(counts: Ints, records: Bytes) -> list[Bytes]:
+    ends = np.cumsum(counts) * (len(records) // max(1, int(counts.sum())))
+    return np.split(records, ends[:-1])
+
+
+def write_whole(path: Path, arrays: Iterable[NDArray[Any]], *, durable: bool, cached: bool = False) -> int:
+    """Write arrays one after another to `path`, which appears whole or not at all, and return the bytes.
+
+    Files that are `cached` pass through the page cache. `durable` ones survive a power cut when this returns. Raises
+    IoFailureError naming node and file.
+    """
+    partial = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.partial")
+    with failing("write", path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with direct_io.opened(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, cached=cached) as descriptor:
+                write = direct_io.write_cached if cached else direct_io.write_all
+                written = write(descriptor, arrays)
+                if durable:
+                    os.fsync(descriptor)
+            partial.replace(path)
+        except BaseException:
+            partial.unlink(missing_ok=True)
+            raise
+    return written
+
+
+def sync(path: Path) -> None:
+    """Have the disk take what has been written of a file. Raises IoFailureError."""
+    with failing("write", path), path.open("rb") as file:
+        os.fsync(file.fileno())
+
+
+def read_exactly(file: FileIO, into: Bytes, path: Path | str) -> None:
+    """Fill `into` from a file object. Raises IoFailureError when the file ends first."""
+    view, done = raw(into), 0
+    while done < len(view):
+        count = file.readinto(view[done:])
+        if not count:
+            raise _too_short(path, len(view) - done)
+        done += count
+
+
+@contextmanager
+def failing(doing: str, path: Path | str) -> Iterator[None]:
+    """Turn an OSError of the body into an IoFailureError that names node, file and what was being done."""
+    try:
+        yield
+    except OSError as error:
+        raise IoFailureError(f"{node_name()}: cannot {doing} {path}: {error.strerror or error}") from error
+
+
+def raw(array: NDArray[Any]) -> memoryview:
+    """Return the bytes of a contiguous array."""
+    return array.reshape(-1).view(np.uint8).data
+
+
+def _too_short(path: Path | str, missing: int) -> IoFailureError:
+    return _changed(path, f"ends {missing} bytes too early")
+
+
+def _changed(path: Path | str, how: str) -> IoFailureError:
+    return IoFailureError(f"{node_name()}: {path} {how}: it is truncated, or was changed")
+
+
+def partial_files(folders: Iterable[Path]) -> Iterator[Path]:
+    """Yield what tasks that were killed left of files they had begun."""
+    for folder in folders:
+        yield from folder.glob(".*.partial")

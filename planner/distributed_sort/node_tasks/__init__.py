@@ -1,0 +1,1 @@
+"""Tasks that run on a node."""

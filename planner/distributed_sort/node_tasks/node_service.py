@@ -1,0 +1,118 @@
+"""What runs on a node for a whole Ray job, as one actor: it samples what the node uses, serves the blocks that were
+grouped there, and fetches and stores those that the node owns.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+import numpy as np
+
+from planner.arrays import Bytes
+from planner.distributed_sort.exchange.block_fetch import COUNT_BYTES, BlockFetcher, PackedParts, Part
+from planner.distributed_sort.exchange.block_server import Address, BlockServer
+from planner.distributed_sort.exchange.segments import write_segment
+from planner.distributed_sort.node_files.node_environment import JobFiles
+from planner.distributed_sort.node_tasks import node_tasks
+from planner.distributed_sort.node_tasks.node_tasks import Block, Sorted, SortOrder, Stored
+from planner.distributed_sort.node_tasks.resource_sampler import Sampler
+from planner.sort_policy.send_queue import MOST_PARCELS
+
+STORING: Final = "storing"
+"""The methods that may wait for other nodes: so many run at a time that others never wait for them."""
+MOST_STORING: Final = MOST_PARCELS + 3
+_PROBE: Final = "probe-0"
+
+
+class NodeService:
+    """Its process listens on `host`, at a port that follows from `seed`, for those who know the `token`."""
+
+    def __init__(self, host: str, *, token: bytes, seed: int) -> None:
+        self._sampler = Sampler()
+        self._server = BlockServer(host, token=token, seed=seed)
+        self._fetcher = BlockFetcher(token)
+        self._buffers = _Buffers()
+        self._arrived: set[tuple[int, int]] = set()
+
+    def address(self) -> Address:
+        """Return where others fetch this node's blocks."""
+        return self._server.address
+
+    def samples(self) -> list[dict[str, float]]:
+        """Return what the node used, each second so far."""
+        return self._sampler.samples()
+
+    def store(self, files: JobFiles, first: int, packed: PackedParts) -> Stored:
+        """Fetch a parcel, whose blocks are for partitions from `first` on, and write it to one of this node's disks as
+        one file. What is not to be had is left out. Raises IoFailureError.
+        """
+        parts = packed.unpacked()
+        keys = {(part.slice, first) for part in parts}
+        try:
+            with self._buffers.array(sum(part.size_bytes for part in parts)) as into:
+                pieces = self._fetcher.fetch(
+                    files, parts, into, on_come=lambda part: self._arrived.add((part.slice, first))
+                )
+                fetched = zip(parts, pieces, strict=True)
+                blocks = {part.slice: _block(piece, part) for part, piece in fetched if piece is not None}
+                return node_tasks.store(files, first, blocks)
+        finally:
+            self._arrived -= keys
+
+    def copy(self, order: SortOrder, part: Part) -> Sorted | None:
+        """Fetch a sorted partition and write it here, too; return None if it cannot be had. Raises IoFailureError."""
+        with self._buffers.array(part.size_bytes) as into:
+            (records,) = self._fetcher.fetch(order.files, [part], into)
+            return None if records is None else node_tasks.write_partition(records, order)
+
+    def arrived(self) -> set[tuple[int, int]]:
+        """Return the blocks that have come, but wait for others of their parcel: (slice, first partition)."""
+        return set(self._arrived)
+
+    def give_up(self, addresses: Collection[Address] | None = None) -> None:
+        """Give up what is fetched from nodes that are lost; all that is being fetched, where none are named."""
+        self._fetcher.give_up(addresses)
+
+    def begin_probe(self, files: JobFiles, size: int) -> None:
+        """Have a segment of so many bytes that others can fetch to see how long it takes."""
+        write_segment(files, _PROBE, [np.zeros(size, np.uint8)], reserve_bytes=0)
+
+    def probe_seconds(self, files: JobFiles, address: Address, size: int) -> float | None:
+        """Return how long it takes to fetch the probe of another node; None if it is not to be had."""
+        part = Part(slice=0, address=address, segment=_PROBE, offset=0, size_bytes=size, partitions=0)
+        with self._buffers.array(size) as into:
+            into.fill(0)  # its first touch is not the link's
+            began = time.perf_counter()
+            (piece,) = self._fetcher.fetch(files, [part], into)
+            return None if piece is None else time.perf_counter() - began
+
+
+class _Buffers:
+    """Arrays that are used again, since the first touch of fresh memory costs more than what is received costs."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._free: list[Bytes] = []
+
+    @contextmanager
+    def array(self, size: int) -> Iterator[Bytes]:
+        """Yield so many bytes, which are free again afterwards."""
+        with self._lock:
+            whole = self._free.pop() if self._free else np.empty(0, np.uint8)
+        if len(whole) < size:
+            whole = np.empty(size + size // 8, np.uint8)
+        try:
+            yield whole[:size]
+        finally:
+            with self._lock:
+                self._free.append(whole)
+
+
+def _block(piece: Bytes, part: Part) -> Block:
+    """Return what a part holds: how many records of each partition, and these."""
+    at = part.partitions * COUNT_BYTES
+    return piece[:at].view("<i8"), piece[at:]

@@ -1,0 +1,235 @@
+"""What runs on the nodes: plain functions over files and arrays, which know nothing of Ray.
+
+All of them may be run again at any time: what they write appears whole under a name of its own, or not at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from planner.arrays import Bytes, Ints
+from planner.distributed_sort.content import buffers
+from planner.distributed_sort.content.content import content_of
+from planner.distributed_sort.dataset import partition_reader
+from planner.distributed_sort.dataset.dataset import Copy, Layout, Partition, Recipe
+from planner.distributed_sort.dataset.object_store import delete_partitions, write_object
+from planner.distributed_sort.exchange.abandoned_segments import free_abandoned
+from planner.distributed_sort.exchange.segments import drop_segments, write_segment
+from planner.distributed_sort.node_files import run_files
+from planner.distributed_sort.node_files.node_environment import JobFiles, NodeFacts, facts, free_space, node_name
+from planner.distributed_sort.node_files.run_files import RunsDamagedError
+from planner.errors import BadInputError, IoFailureError
+from planner.native import core, core_errors
+
+Block = tuple[Ints, Bytes]
+"""What a slice holds for consecutive partitions: the records of each, and all of them one after another."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sorted:
+    """An output partition as written, the intermediate bytes it came from, and valsort's summary of it, serialized.
+
+    Its records take `sent_bytes` in the segment where they wait to be copied.
+    """
+
+    partition: Partition
+    read_bytes: int
+    written_bytes: int
+    summary: bytes
+    sent_bytes: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class SortOrder:
+    """What a sort task shall do: the partition's number, of how many slices the node must have its records, the memory
+    allowed. Where it is to be copied, there is a `segment` for its records, which leaves `reserve_bytes` of the node's
+    memory free. The segments `dropped` are deleted before.
+    """
+
+    number: int
+    slices: int
+    layout: Layout
+    files: JobFiles
+    memory_bytes: int
+    segment: str = ""
+    dropped: tuple[str, ...] = ()
+    reserve_bytes: int = 0
+    threads: int = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stored:
+    """What was written to a node's disks: which slices it is of, and the bytes of it all."""
+
+    slices: tuple[int, ...]
+    written_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inventory:
+    """What a node has of a job's intermediate files: (slice, first partition, end, records in all)."""
+
+    runs: tuple[tuple[int, int, int, int], ...]
+
+
+def describe(directory: str) -> NodeFacts:
+    """Describe the node this runs on."""
+    return facts(directory)
+
+
+def generate(recipe: Recipe, records: int, files: JobFiles, index: int, threads: int = 1) -> Partition:
+    """Write a partition of test records to one of the node's disks; all of it is there, or a sort would wait for it."""
+    path = Path(files.output_uri(index))
+    with run_files.failing("make", path.parent):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    with core_errors():
+        core.generate_file(str(path), records=records, start=recipe.start, skewed=recipe.skew, threads=threads)
+    run_files.sync(path)
+    return Partition(records=records, copies=(Copy(uri=str(path), node=_node_of(files)),), recipe=recipe)
+
+
+def sample(partition: Partition, layout: Layout, keys: int) -> list[bytes]:
+    """Return the keys of about `keys` records, or lines, read in windows spaced evenly over a partition."""
+    with partition_reader.naming_file(partition):
+        return content_of(layout).sample(partition, keys)
+
+
+def store(files: JobFiles, first: int, blocks: Mapping[int, Block]) -> Stored:
+    """Write blocks of some slices to one of this node's disks, as one file, and say what there is of each for the
+    partitions from `first` on.
+    """
+    written = run_files.write_run(files.run_folders(), first=first, blocks=blocks, cached=files.cached) if blocks else 0
+    return Stored(slices=tuple(blocks), written_bytes=written)
+
+
+def inventory(files: JobFiles) -> Inventory:
+    """Return what this node has of a job, and delete what killed tasks left half written, or a crash of the node, and
+    the segments of killed jobs.
+    """
+    free_abandoned(folder.parent for folder in files.segment_folders())
+    for partial in run_files.partial_files(files.run_folders()):
+        partial.unlink(missing_ok=True)
+    runs = list[tuple[int, int, int, int]]()
+    for run in run_files.run_files(files.run_folders()):
+        try:
+            runs += [(number, run.first, run.end, int(counts.sum())) for number, counts in run.counts().items()]
+        except IoFailureError:  # they are not synced
+            run.path.unlink()
+    return Inventory(runs=tuple(runs))
+
+
+def sort_partition(order: SortOrder) -> Sorted:
+    """Bring the runs of a partition together, sort them and write the partition; where it is to be copied, also put its
+    records in a segment.
+
+    Raises RunsDamagedError when the runs are not of all slices or one cannot be read, which is deleted; BadInputError
+    when the records do not fit in the memory allowed; IoFailureError when the partition cannot be written.
+    """
+    drop_segments(order.files, order.dropped)
+    content = content_of(order.layout)
+    gathered = _gathered(order)
+    _require_memory(order, content.needed_bytes(gathered, order.threads))
+    output = content.sorted(gathered, order.threads)
+    done = write_partition(output, order)
+    return replace(done, read_bytes=len(gathered), sent_bytes=_offer(output, order))
+
+
+def offer_partition(partition: Partition, order: SortOrder) -> int:
+    """Put a whole output partition that this node has in a segment, and return its bytes there."""
+    drop_segments(order.files, order.dropped)
+    return _offer(content_of(order.layout).read_output(partition), order)
+
+
+def _offer(output: Bytes, order: SortOrder) -> int:
+    if not order.segment:
+        return 0
+    write_segment(order.files, order.segment, [output], reserve_bytes=order.reserve_bytes)
+    return len(output)
+
+
+def _require_memory(order: SortOrder, needed_bytes: int) -> None:
+    if needed_bytes > order.memory_bytes:
+        raise BadInputError(
+            f"{node_name()}: partition {order.number} needs {needed_bytes} bytes of memory to be sorted, but "
+            f"{order.memory_bytes} are allowed; sort with more memory"
+        )
+
+
+def write_partition(records: Bytes, order: SortOrder) -> Sorted:
+    """Write sorted records as an output partition of this node, durably, and say what was written."""
+    files, content = order.files, content_of(order.layout)
+    summary = content.summary(records, order.threads)
+    uri = files.output_uri(order.number) + content.suffix
+    prologue = np.frombuffer(content.prologue, np.uint8)
+    if files.in_store:
+        write_object(uri, np.concatenate([prologue, records]) if len(prologue) else records)
+    else:
+        run_files.write_whole(Path(uri), (prologue, records), durable=True)
+    copy = Copy(uri=uri, node=_node_of(files), offset=len(prologue))
+    partition = replace(content.described(records, summary), copies=(copy,), checksum=f"{summary.checksum:x}")
+    return Sorted(
+        partition=partition, read_bytes=0, written_bytes=len(prologue) + len(records), summary=summary.serialize()
+    )
+
+
+def validate(partition: Partition, layout: Layout, threads: int = 1) -> bytes:
+    """Read a partition's first copy and return valsort's summary of it, serialized."""
+    summary, have = content_of(layout).validated(partition, threads)
+    if have != partition.records:
+        raise IoFailureError(
+            f"{node_name()}: {partition.uri} holds {have} {layout.unit} instead of {partition.records}"
+        )
+    return bytes(summary.serialize())
+
+
+def clean(files: JobFiles) -> None:
+    """Delete a job's intermediate files on this node, and the segments of killed jobs."""
+    free_abandoned(folder.parent for folder in files.segment_folders())
+    free_space([*files.run_folders(), *files.segment_folders(), *files.plain_folders()])
+
+
+def undo(files: JobFiles) -> None:
+    """Delete a job's intermediate files on this node and what it has written of the output."""
+    clean(files)
+    if files.in_store:
+        delete_partitions(files.output)
+    else:
+        free_space(files.output_folders())
+
+
+def _node_of(files: JobFiles) -> str:
+    """Return the node that output is bound to: none, when all can reach it, on a volume or in an object store."""
+    return "" if files.on_volume or files.in_store else node_name()
+
+
+def _gathered(order: SortOrder) -> Bytes:
+    size, read_slices = order.layout.stored_size, set[int]()
+    try:
+        pieces = list(run_files.pieces_of(order.number, order.files.run_folders(), read_slices))
+    except IoFailureError as error:
+        raise RunsDamagedError(error.message) from error
+    if len(read_slices) != order.slices:
+        raise RunsDamagedError(
+            f"{node_name()}: {_listed(order.files.run_folders())}: partition {order.number} has records of "
+            f"{len(read_slices)} slices instead of {order.slices}; intermediate files were lost or changed"
+        )
+    whole = sum(records.stop - records.start for _, records in pieces)
+    _require_memory(order, 2 * whole * size)  # before so much is read
+    gathered, done = buffers.array(buffers.RAW, whole * size), 0
+    for run, records in pieces:
+        end = done + (records.stop - records.start) * size
+        try:
+            run.read(records, gathered[done:end], record_size=size, cached=order.files.cached)
+        except IoFailureError as error:
+            run.path.unlink(missing_ok=True)
+            raise RunsDamagedError(error.message) from error
+        done = end
+    return gathered
+
+
+def _listed(folders: list[Path]) -> str:
+    return ", ".join(map(str, folders))

@@ -1,0 +1,1 @@
+"""The phases of a sort: sampling, map and shuffle, reduce."""

@@ -1,0 +1,185 @@
+"""The two phases as the driver runs them: by itself on a few nodes, by coordinators for groups of nodes on many.
+
+A task costs its owner milliseconds of a processor, and each block of it some more. So on many nodes the driver owns no
+tasks. A coordinator for each group runs the same code for the slices that its nodes group, or the partitions that they
+sort, and reports every few seconds. When a node or a coordinator is lost, all coordinators end, and new ones do what is
+missing by the driver's ledger.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from functools import cache
+from typing import Any, Final
+
+import numpy as np
+
+from planner.distributed_sort.dataset.partition_reader import nodes_with
+from planner.distributed_sort.job.job import Job
+from planner.distributed_sort.job.nodes import LOST
+from planner.distributed_sort.job.pending_tasks import PendingTasks
+from planner.distributed_sort.phases import reduce as phase_two
+from planner.distributed_sort.phases import shuffle as phase_one
+from planner.distributed_sort.phases.coordinator import Coordinator, GroupFacts, JobFacts, Report
+from planner.errors import IoFailureError
+from planner.sort_policy.coordinators import groups
+
+_FIRST_REPORT_S: Final = 0.25
+_REPORT_EVERY_S: Final = 5.0
+"""Later on: the first report comes soon, and each one takes twice as long as the one before, up to this."""
+_LONGEST_WAIT_S: Final = 0.5
+_LONGEST_END_S: Final = 15.0
+_MOST_VAIN_BEGINNINGS: Final = 10
+
+
+def shuffle(job: Job) -> None:
+    """Have coordinators run phase one for all that is missing. Raises IoFailureError when something cannot be had or
+    written.
+    """
+    with job.timed(phase_one.PHASE):
+        while job.ledger.slices_missing():
+            _run_coordinators(job, phase_one.PHASE)
+
+
+def reduce(job: Job) -> bool:
+    """Have coordinators run phase two and say whether all partitions are finished; if not, some need phase one again.
+
+    Raises IoFailureError when something cannot be read or written.
+    """
+    with job.timed(phase_two.PHASE):
+        _run_coordinators(job, phase_two.PHASE)
+        return not phase_two.unfinished(job)
+
+
+def again(job: Job) -> bool:
+    """Do what is missing, and say whether all partitions are finished. Without coordinators, those of which nothing was
+    lost are sorted and copied meanwhile, so links have copies to carry while processors group slices again.
+
+    Raises IoFailureError when something cannot be had, read or written.
+    """
+    if is_coordinated(job):
+        shuffle(job)
+        return reduce(job)
+    tasks = PendingTasks(job.ray, job.nodes)
+    rest = phase_two.Reduce(job, tasks)
+    with job.timed(phase_one.PHASE):
+        phase_one.Shuffle(job, tasks).run(beside=rest.begin_whole)
+    with job.timed(phase_two.PHASE):
+        return rest.run()
+
+
+def is_coordinated(job: Job) -> bool:
+    """Whether a job has so many nodes that its driver owns no tasks."""
+    return len(job.nodes.names) > job.request.nodes_per_coordinator
+
+
+def _run_coordinators(job: Job, phase: str) -> None:
+    """Have coordinators run a phase until it is over, or until one of them or a node is lost. Raises IoFailureError
+    when they end too early again and again.
+    """
+    before, suspicions = job.nodes.lost, job.suspicions.total()
+    coordinators = _begun(job, phase)
+    running = {coordinator.advance.remote(_FIRST_REPORT_S): node for node, coordinator in coordinators.items()}
+    try:
+        is_over = _follow(job, phase, coordinators, running)
+    finally:
+        _end(job, coordinators, running)
+    job.notice_losses(at_once=True)
+    job.vain_beginnings += not is_over and job.nodes.lost == before and job.suspicions.total() == suspicions
+    if job.vain_beginnings > _MOST_VAIN_BEGINNINGS:
+        raise IoFailureError(f"coordinators ended {job.vain_beginnings} times although no node was lost")
+
+
+def _follow(job: Job, phase: str, coordinators: dict[str, Any], running: dict[Any, str]) -> bool:
+    """Take over what coordinators report, and say whether all are done; they are not when a node was lost, or left
+    out. `running` has the reports that are to come, by the coordinator's node.
+    """
+    before, done_records = job.nodes.lost, sum(partition.records for partition, _ in job.ledger.done.values())
+    seconds = dict.fromkeys(coordinators, _FIRST_REPORT_S)
+    while running:
+        _report_progress(job, phase, done_records)
+        ended, _ = job.ray.wait(list(running), num_returns=1, timeout=_LONGEST_WAIT_S)
+        for reference in ended:
+            node, report = running.pop(reference), job.nodes.outcome(reference)
+            if report is LOST or _note(job, report):
+                return False
+            done_records += sum(partition.records for _, partition, _ in report.finished)
+            seconds[node] = min(_REPORT_EVERY_S, 2 * seconds[node])
+            if not report.is_over:
+                running[coordinators[node].advance.remote(seconds[node])] = node
+        if job.notice_losses() or job.nodes.lost != before:
+            return False
+    _report_progress(job, phase, done_records)
+    return True
+
+
+def _report_progress(job: Job, phase: str, done_records: int) -> None:
+    job.report_progress(phase, records=job.ledger.stored_records if phase == phase_one.PHASE else done_records)
+
+
+def _end(job: Job, coordinators: dict[str, Any], running: dict[Any, str]) -> None:
+    """End coordinators. Those that run cancel their tasks first, which could write after a clean-up."""
+    last = [reference for reference, node in running.items() if node not in job.nodes.lost]
+    for coordinator in coordinators.values() if last else ():
+        coordinator.end.remote()
+    if last:
+        job.ray.wait(last, num_returns=len(last), timeout=_LONGEST_END_S)
+    for coordinator in coordinators.values():
+        job.ray.kill(coordinator)
+
+
+def _begun(job: Job, phase: str) -> dict[str, Any]:
+    """Begin a coordinator on the first node of each group, and return them by node."""
+    parts = groups(job.nodes.names, most=job.request.nodes_per_coordinator)
+    facts = JobFacts(
+        phase=phase,
+        request=job.request,
+        nodes=job.nodes,
+        files=job.files,
+        sizes=job.sizes,
+        splitting=[job.splitting_reference],
+        owner=job.ledger.owner,
+        done=job.ledger.done,
+        coordinators=len(parts),
+    )
+    told = job.ray.put(facts)
+    slices = _slices_of(job, parts) if phase == phase_one.PHASE else [[] for _ in parts]
+    coordinators = dict[str, Any]()
+    for members, numbers in zip(parts, slices, strict=True):
+        own = np.array(numbers, np.int64)
+        group = GroupFacts(members=members, slices=own, stored=job.ledger.rows_of(own))
+        coordinators[members[0]] = job.nodes.begin_actor(members[0], Coordinator, told, group)
+    return coordinators
+
+
+def _slices_of(job: Job, parts: list[tuple[str, ...]]) -> list[list[int]]:
+    """Return the missing slices that each group shall do: each where its input is, or where the fewest are."""
+    group_of = {name: at for at, members in enumerate(parts) for name in members}
+
+    @cache
+    def holders(partition: int) -> list[int]:
+        nodes = nodes_with(job.request.source.partitions[partition].reached_from(job.nodes.names))
+        return sorted({group_of[name] for name in nodes if name}) or list(range(len(parts)))
+
+    slices: list[list[int]] = [[] for _ in parts]
+    for number in job.ledger.slices_missing():
+        slices[min(holders(job.slices[number].partition), key=lambda at: len(slices[at]))].append(number)
+    return slices
+
+
+def _note(job: Job, report: Report) -> bool:
+    """Take over what a coordinator did, and say whether all must begin anew."""
+    job.ledger.merge(report.changes)
+    for number, partition, summary in report.finished:
+        job.ledger.done[number] = (partition, summary)
+        job.journal.finished(number, partition, summary)
+    job.input_checksums |= report.input_checksums
+    for moved in fields(job.moved):
+        setattr(job.moved, moved.name, getattr(job.moved, moved.name) + getattr(report.moved, moved.name))
+    job.retries += report.retries
+    job.damaged |= report.damaged
+    job.coordinated.update(report.effort)
+    if report.unreadable is not None:
+        job.suspect(report.unreadable)
+    is_avoided = [job.judge(drop) for drop in report.slow if drop.node not in job.slow_nodes]
+    return report.is_stopped or any(is_avoided)

@@ -1,0 +1,183 @@
+"""An actor that orders a phase's tasks for a group of nodes, with the driver's own code, and tells it what was done."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from planner.arrays import Ints
+from planner.distributed_sort.dataset.dataset import Partition
+from planner.distributed_sort.dataset.slicing import slices
+from planner.distributed_sort.dataset.unreadable_input import UnreadableCopy
+from planner.distributed_sort.job.job import Job, Moved, SortRequest
+from planner.distributed_sort.job.ledger import Journal, Ledger, LedgerRows
+from planner.distributed_sort.job.nodes import Nodes
+from planner.distributed_sort.node_files.node_environment import JobFiles
+from planner.distributed_sort.phases import reduce, shuffle
+from planner.sort_policy.coordinators import coordinator_sizes
+from planner.sort_policy.sizing import Sizes
+from planner.statistics.slow_node_screening import Drop
+
+_OBJECTS_PER_COLLECTION: Final = 200_000
+"""Hundreds of thousands of blocks wait here, none of them in a cycle: to look for cycles took a sixth of the time."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobFacts:
+    """What all coordinators of a phase are told of the job. `splitting` is Ray's reference, within a list, so that Ray
+    passes it on as it is.
+    """
+
+    phase: str
+    request: SortRequest
+    nodes: Nodes
+    files: JobFiles
+    sizes: Sizes
+    splitting: list[Any]
+    owner: list[str]
+    done: dict[int, tuple[Partition, bytes]]
+    coordinators: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupFacts:
+    """The nodes of one coordinator; in phase one also the slices that they group, and what is stored of them."""
+
+    members: tuple[str, ...]
+    slices: Ints
+    stored: LedgerRows
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """What a coordinator did since its last report. `is_over`: nothing is left for it to do. `is_stopped`: a node was
+    lost, or it was told to end, so it has given up what was under way.
+    """
+
+    is_over: bool
+    is_stopped: bool
+    changes: LedgerRows
+    finished: tuple[tuple[int, Partition, bytes], ...]
+    input_checksums: dict[int, int]
+    moved: Moved
+    slow: tuple[Drop, ...]
+    damaged: dict[str, str]
+    unreadable: UnreadableCopy | None
+    retries: int
+    effort: Counter[str]
+
+
+class NodesLostError(Exception):
+    """A node was lost, or a copy of the input; the driver decides who gets its partitions, and who reads instead."""
+
+
+class _Unwritten(Journal):
+    """Keeps what is to be written to the driver's journal."""
+
+    def __init__(self) -> None:
+        super().__init__(Path())
+        self.lines: list[tuple[int, Partition, bytes]] = []
+
+    def finished(self, number: int, partition: Partition, summary: bytes) -> None:
+        self.lines.append((number, partition, summary))
+
+
+@dataclass(kw_only=True)
+class GroupJob(Job):
+    """A coordinator's part of a job: it ends when a node is lost, and leaves slow nodes to the driver."""
+
+    journal: _Unwritten
+    slow: list[Drop] = field(default_factory=list)
+    unreadable: UnreadableCopy | None = None
+
+    def notice_losses(self, *, at_once: bool = False) -> frozenset[str]:
+        """Raise NodesLostError when a node is lost. Only the driver looks all the time: the head answers it alone."""
+        if at_once and self.nodes.newly_lost(at_once=True):
+            raise NodesLostError
+        return frozenset()
+
+    def suspect(self, fault: UnreadableCopy) -> None:
+        """Raise NodesLostError when input is to be had otherwise, or perhaps no longer: only the driver can see to
+        that.
+        """
+        if fault.is_damaged or fault.avoided_in(self.request.source.partitions[fault.partition]) is not None:
+            self.unreadable = fault
+            raise NodesLostError
+
+    def judge(self, drop: Drop) -> bool:
+        """Note a slow node for the next report."""
+        self.slow.append(drop)
+        return False
+
+
+class Coordinator:
+    """Orders one phase for a group, a while at each call. Tasks go on between calls."""
+
+    def __init__(self, facts: JobFacts, group: GroupFacts) -> None:
+        gc.set_threshold(_OBJECTS_PER_COLLECTION)
+        self._job = _job_of(facts, group)
+        self._phase = shuffle.Shuffle(self._job) if facts.phase == shuffle.PHASE else reduce.Reduce(self._job)
+        self._cpu_s = 0.0
+        self._is_ended = False
+
+    def advance(self, seconds: float) -> Report:
+        """Go on for so long at most. Raises IoFailureError when something cannot be had or written."""
+        until_s, is_stopped = time.monotonic() + seconds, False
+        try:
+            self._phase.run(until=lambda: self._is_ended or time.monotonic() >= until_s)
+        except NodesLostError:
+            is_stopped = True
+        if self._is_ended:
+            self._phase.cancel()
+        return self._report(is_over=self._phase.is_over, is_stopped=is_stopped or self._is_ended)
+
+    def end(self) -> None:
+        """Have `advance` cancel all tasks and return."""
+        self._is_ended = True
+
+    def _report(self, *, is_over: bool, is_stopped: bool) -> Report:
+        job = self._job
+        cpu_s = time.process_time() - self._cpu_s
+        effort = {"reports": 1, "tasks": job.nodes.tasks, "cpu_s": cpu_s}
+        report = Report(
+            is_over=is_over,
+            is_stopped=is_stopped,
+            changes=job.ledger.take_changes(),
+            finished=tuple(job.journal.lines),
+            input_checksums=job.input_checksums,
+            moved=job.moved,
+            slow=tuple(job.slow),
+            damaged=dict(job.damaged),
+            unreadable=job.unreadable,
+            retries=job.retries,
+            effort=Counter(effort),
+        )
+        job.nodes.tasks = job.retries = 0
+        job.moved, job.input_checksums, job.journal.lines, job.slow = Moved(), {}, [], []
+        self._cpu_s = time.process_time()
+        return report
+
+
+def _job_of(facts: JobFacts, group: GroupFacts) -> GroupJob:
+    cut = list(slices(facts.request.source, facts.sizes.slice_records))
+    ledger = Ledger(slices=len(cut), owner=facts.owner, own=group.slices.tolist())
+    ledger.done = facts.done
+    ledger.merge(group.stored)
+    return GroupJob(
+        request=facts.request,
+        ray=facts.nodes.ray,
+        nodes=facts.nodes,
+        files=facts.files,
+        sizes=coordinator_sizes(facts.sizes, store_bytes=min(facts.nodes.store_bytes.values()) // facts.coordinators),
+        slices=cut,
+        splitting_reference=facts.splitting[0],
+        ledger=ledger,
+        journal=_Unwritten(),
+        emit=lambda _: None,
+        members=group.members,
+        coordinators=facts.coordinators,
+    )

@@ -1,0 +1,117 @@
+"""What is decided before the first phase of a sort: where its input can be read, sizes, splitters and owners."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from planner.distributed_sort.content.splittings import AnySplitting
+from planner.distributed_sort.dataset.compressed_input import has_plain_copy
+from planner.distributed_sort.dataset.dataset import Dataset, Partition
+from planner.distributed_sort.dataset.quote_scan import find_quotes
+from planner.distributed_sort.dataset.readable_input import ReadableInput
+from planner.distributed_sort.job.events import Emit
+from planner.distributed_sort.job.job import SortRequest, progress
+from planner.distributed_sort.job.nodes import Nodes
+from planner.distributed_sort.node_files.node_environment import JobFiles
+from planner.distributed_sort.node_tasks.link_probe import PROBE_BYTES, link_bytes_per_s
+from planner.distributed_sort.phases import sampling
+from planner.errors import BadInputError
+from planner.sort_policy.placement import share_out
+from planner.sort_policy.sizing import (
+    LEAST_PARTITION_BYTES,
+    LEAST_TABLE_BYTES,
+    SORT_BUFFERS,
+    TEXT_SORT_BUFFERS,
+    Sizes,
+    choose_sizes,
+)
+
+DECOMPRESS_PHASE: Final = "decompress"
+SAMPLE_PHASE: Final = "sample"
+_PROBES_PER_NODE: Final = 2
+"""Links are measured where a node has more data than so many measurements take."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Start:
+    """What is decided before the first phase; `done` has the partitions that an earlier call finished, if there was
+    one. Of the `source` each partition can be read in slices; that took `decompressed_s` seconds.
+    """
+
+    source: Dataset
+    sizes: Sizes
+    splitting: AnySplitting
+    owner: list[str]
+    sample_bytes: int
+    compressed_bytes: int
+    decompressed_s: float
+    done: dict[int, tuple[Partition, bytes]] | None = None
+
+
+def started(request: SortRequest, files: JobFiles, nodes: Nodes, emit: Emit, *, earlier: Any) -> Start:
+    """Make the input readable in slices, and decide. `earlier` is what the journal of an earlier call has, None without
+    one: then the input is sampled, and partitions are shared out. What is lost with a node meanwhile is done again.
+    Raises BadInputError, IoFailureError.
+    """
+    began, readable = time.monotonic(), ReadableInput(request.source, files=files, nodes=nodes, emit=emit)
+    if not all(map(has_plain_copy, request.source.partitions)):
+        emit(progress(DECOMPRESS_PHASE, request.source, records=0, nodes=len(nodes.names)))
+    readable.make_plain()
+    decompressed_s = time.monotonic() - began if readable.read_bytes else 0.0
+    scanned_bytes = find_quotes(readable)
+    sizes = _sizes(request, readable.source, files, nodes)
+    if earlier is not None:
+        slice_records, splitting, owner, done = earlier
+        store_bytes = min(nodes.store_bytes.values())
+        sizes = sizes.going_on(
+            slice_records=slice_records, record_size=request.source.layout.record_size, store_bytes=store_bytes
+        )
+        sample_bytes = 0
+    else:
+        emit(progress(SAMPLE_PHASE, readable.source, records=0, nodes=len(nodes.names)))
+        splitting, sample_bytes = sampling.splitting_of(readable, sizes=sizes, is_uniform=request.uniform)
+        owner, done = share_out(splitting.weights, _rates(request.rates, nodes.names)), None
+    return Start(
+        source=readable.source,
+        sizes=sizes,
+        splitting=splitting,
+        owner=owner,
+        sample_bytes=sample_bytes + scanned_bytes,
+        compressed_bytes=readable.read_bytes,
+        decompressed_s=decompressed_s,
+        done=done,
+    )
+
+
+def _sizes(request: SortRequest, source: Dataset, files: JobFiles, nodes: Nodes) -> Sizes:
+    store_bytes = min(nodes.store_bytes.values())
+    is_worth_it = source.bytes > _PROBES_PER_NODE * PROBE_BYTES * len(nodes.names)
+    layout = source.layout
+    least_bytes = LEAST_TABLE_BYTES if layout.table else LEAST_PARTITION_BYTES
+    sizes = choose_sizes(
+        data_bytes=source.bytes,
+        record_size=layout.record_size,
+        node_count=len(nodes.names),
+        memory_bytes=request.memory_bytes or store_bytes,
+        store_bytes=store_bytes,
+        replicated=request.copies > 1,
+        concurrency=nodes.concurrency,
+        least_partition_bytes=request.least_partition_bytes or least_bytes,
+        link_bytes_per_s=link_bytes_per_s(nodes, files) if is_worth_it else None,
+        sort_buffers=TEXT_SORT_BUFFERS if layout.text or layout.table else SORT_BUFFERS,
+    )
+    longest = max((rows for partition in source.partitions for rows in partition.groups), default=0)
+    if longest <= sizes.slice_records:
+        return sizes
+    return sizes.going_on(slice_records=longest, record_size=layout.record_size, store_bytes=store_bytes)
+
+
+def _rates(user_rates: Mapping[str, float], names: list[str]) -> dict[str, float]:
+    """Return the rate of each node; a node without one gets the mean of those given."""
+    if unknown := sorted(user_rates.keys() - set(names)):
+        raise BadInputError(f"rates of unknown nodes {', '.join(unknown)}; there are {', '.join(names)}")
+    mean = sum(user_rates.values()) / len(user_rates) if user_rates else 1.0
+    return {name: user_rates.get(name, mean) for name in names}

@@ -1,0 +1,297 @@
+"""Phase one: every slice is read, grouped by partition, sent, and written to the disks of the partitions' owners."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final
+
+from planner.distributed_sort.dataset.partition_reader import Slice, nodes_with
+from planner.distributed_sort.exchange.parcels import Block, Parcel, packed
+from planner.distributed_sort.exchange.segment_names import SegmentNames
+from planner.distributed_sort.exchange.transfer_rates import TransferRates
+from planner.distributed_sort.job.job import Job
+from planner.distributed_sort.job.nodes import LOST
+from planner.distributed_sort.job.pending_tasks import PendingTasks
+from planner.distributed_sort.node_tasks.map_task import MapOrder, map_slice
+from planner.distributed_sort.node_tasks.node_tasks import Stored
+from planner.distributed_sort.phases.paused_slices import PausedSlices
+from planner.distributed_sort.phases.slice_under_way import SliceUnderWay
+from planner.errors import IoFailureError
+from planner.sort_policy.send_queue import SendQueue
+from planner.sort_policy.turns import MapsUnderWay
+
+PHASE: Final = "map and shuffle"
+_MOST_ATTEMPTS: Final = 10
+_MOST_FAILURES: Final = 3
+"""Of a slice that cannot be read: each holder of its input is asked in turn, and one that is alone again."""
+_IDLE_S: Final = 0.1
+_PROGRESS_EVERY_S: Final = 0.5
+_CHECK_SHARE: Final = 0.05
+"""Of the driver's time, at most, to look for slow nodes: it compares all blocks under way."""
+
+
+class Shuffle:
+    """Keeps a few slices of every node under way until nothing is missing. `tasks` may be shared with phase two."""
+
+    def __init__(self, job: Job, tasks: PendingTasks | None = None) -> None:
+        self._job = job
+        self._tasks = PendingTasks(job.ray, job.nodes) if tasks is None else tasks
+        self._lost = job.nodes.lost
+        self._queues: dict[str, deque[int]] = defaultdict(deque)
+        self._paused = PausedSlices()
+        self._under_way: dict[int, SliceUnderWay] = {}  # by slice
+        self._attempts: Counter[int] = Counter()
+        self._segments = SegmentNames()
+        self._failed_on: dict[int, list[str]] = defaultdict(list)  # nodes by slice that they could not group
+        self._reported_at_s = self._next_check_at_s = 0.0
+        store_bytes = min(job.nodes.store_bytes.values()) // job.coordinators
+        self._send_queue = SendQueue[Block](
+            store_bytes=store_bytes, parcel_bytes=job.sizes.parcel_bytes, least_bytes=job.sizes.least_parcel_bytes
+        )
+        self._is_begun = self.is_over = False
+        self._grouped: Counter[str] = Counter()  # slices by node
+        self._transfer_rates = TransferRates(most_partners=len(job.members or job.nodes.names))
+        self._judged: set[str] = set()
+
+    def run(self, *, until: Callable[[], bool] = lambda: False, beside: Callable[[], None] = lambda: None) -> bool:
+        """Go on until nothing is missing, or `until` says so, and say whether nothing is missing. `beside` may begin
+        other tasks. Cancels what is under way if it fails.
+        """
+        self._report()
+        try:
+            if not self._is_begun:
+                self._enqueue(self._job.ledger.slices_missing())
+                self._is_begun = True
+            while self._submit() or self._under_way or self._paused:
+                self._send()
+                beside()
+                if self._tasks:
+                    self._tasks.wait()
+                else:
+                    time.sleep(_IDLE_S)
+                self._handle_losses()
+                if time.monotonic() - self._reported_at_s >= _PROGRESS_EVERY_S:
+                    self._check_speeds()
+                    self._report()
+                if until():
+                    return False
+        except BaseException:
+            self.cancel()
+            raise
+        self._report()
+        self.is_over = True
+        return True
+
+    def cancel(self) -> None:
+        """Cancel what is under way, best effort."""
+        self._tasks.cancel_all()
+
+    def _handle_losses(self, *, at_once: bool = False) -> bool:
+        """Queue all missing slices again when nodes are lost, and say whether any is; nobody would empty a lost node's
+        queue. Others may have noticed the loss.
+        """
+        self._job.notice_losses(at_once=at_once)
+        if self._job.nodes.lost == self._lost:
+            return False
+        self._lost = self._job.nodes.lost
+        self._enqueue_all()
+        return True
+
+    def _check_speeds(self) -> None:
+        """Look for slow nodes, unless that would take much of the driver's time."""
+        if (at_s := time.monotonic()) >= self._next_check_at_s:
+            self._handle_slow_nodes()
+            self._next_check_at_s = time.monotonic() + (time.monotonic() - at_s) / _CHECK_SHARE
+
+    def _handle_slow_nodes(self) -> None:
+        """Report nodes that are much slower than the others, and leave them out if much is still to come to them."""
+        job, at_s = self._job, time.monotonic()
+        self._transfer_rates.excuse(job.nodes.have_come, at_s=at_s)
+        unjudged = [name for name in job.nodes.names if name not in self._judged]
+        for drop in self._transfer_rates.slow(unjudged, at_s=at_s):
+            self._judged.add(drop.node)
+            if job.judge(drop):
+                self._enqueue_all()
+
+    def _enqueue_all(self) -> None:
+        self._queues.clear()
+        self._paused.clear()
+        self._enqueue([number for number in self._job.ledger.slices_missing() if number not in self._under_way])
+
+    def _enqueue(self, numbers: list[int]) -> None:
+        """Queue slices at a node that holds their input; '' is the queue of slices that any node can read."""
+        members = self._job.members
+        for number in numbers:
+            holders = nodes_with(self._job.input_of(self._job.slices[number]))
+            if members:
+                holders = [name for name in holders if name in members or not name]
+            failed = self._failed_on.get(number, [])
+            self._queues[min(holders, key=lambda node: (failed.count(node), len(self._queues[node])))].append(number)
+
+    def _submit(self) -> bool:
+        """Start what there is room for; say whether anything is still queued."""
+        self._enqueue(self._paused.rested())
+        for node, room in self._room().items():
+            begun = 0
+            while begun < room and (queue := self._queues[node] or self._queues[""]):
+                begun += self._begin(queue.popleft(), node)
+        return any(self._queues.values())
+
+    def _room(self) -> dict[str, int]:
+        """Return how many slices each node may begin."""
+        sizes, concurrency = self._job.sizes, self._job.nodes.concurrency
+        slice_bytes = sizes.slice_records * self._job.record_size
+        nodes = {name: MapsUnderWay(grouped=self._grouped[name]) for name in self._job.members or self._job.nodes.names}
+        for slice_ in self._under_way.values():
+            if (node := nodes.get(slice_.source)) is not None:
+                node.held_bytes += slice_.left_bytes
+                node.slices += 1
+                node.grouping += slice_.is_grouping
+        return {
+            name: node.room(concurrency, slices=sizes.slices, slice_bytes=slice_bytes) for name, node in nodes.items()
+        }
+
+    def _begin(self, number: int, node: str) -> bool:
+        """Start the map task of a slice, whose blocks are then queued; say whether anything was missing."""
+        job, slice_ = self._job, self._job.slices[number]
+        missing = job.ledger.missing_ranges(number)
+        if not missing:
+            return False
+        self._attempts[number] += 1
+        if self._attempts[number] > _MOST_ATTEMPTS:
+            raise IoFailureError(f"slice {number} of the input failed {_MOST_ATTEMPTS} times on {node}")
+        job.retries += self._attempts[number] > 1
+        source = job.input_of(slice_)
+        order = MapOrder(
+            slice=slice_,
+            partition=source,
+            layout=job.request.source.layout,
+            files=job.files,
+            ranges=tuple(missing),
+            segment=self._segments.take(node),
+            dropped=self._segments.retired(node),
+            reserve_bytes=job.nodes.store_bytes[node],
+            threads=job.nodes.threads(node),
+            sums=job.request.sums_input,
+            memory_bytes=job.sizes.sort_bytes,
+        )
+        is_firm = nodes_with(source) != [""] and source.recipe is None
+        mapped = job.nodes.run(node, map_slice, order, job.splitting_reference, firmly=is_firm)
+        self._under_way[number] = SliceUnderWay(
+            source=node, segment=order.segment, left=len(missing), left_bytes=slice_.records * job.record_size
+        )
+        on_failure = partial(self._not_mapped, number, node, order)
+        self._tasks.add(mapped, partial(self._mapped, slice_, missing), node=node, on_failure=on_failure)
+        return True
+
+    def _not_mapped(self, number: int, node: str, order: MapOrder, error: IoFailureError) -> None:
+        """Have a slice grouped again, best by another node that holds its input. Raises the error of the last try."""
+        self._failed_on[number].append(node)
+        if len(self._failed_on[number]) == _MOST_FAILURES:
+            raise error
+        self._job.not_read(order.slice.partition, node, order.partition, error)
+        self._ended(number, blocks=self._under_way[number].left, size_bytes=self._under_way[number].left_bytes)
+
+    def _mapped(self, slice_: Slice, ranges: list[tuple[str, int, int]], mapped: Any) -> None:
+        number = slice_.number
+        under_way = self._under_way[number]
+        under_way.is_grouping = False
+        if mapped is LOST:
+            under_way.is_disturbed = True
+            self._ended(number, blocks=under_way.left, size_bytes=under_way.left_bytes)
+            return
+        self._job.input_versions.note(mapped.versions)
+        under_way.left_bytes = sum(mapped.sizes.values())
+        under_way.is_disturbed = mapped.node != under_way.source  # the segment is on another node
+        self._grouped[under_way.source] += 1
+        self._job.moved.input_read += mapped.read_bytes
+        self._job.moved.input_remade += mapped.remade_bytes
+        self._job.input_checksums[number] = mapped.checksum
+        source, segment, sizes, offsets = mapped.node, under_way.segment, mapped.sizes, mapped.offsets
+        stored, add = mapped.stored, self._send_queue.add
+        for owner, first, end in ranges:
+            if first in stored:
+                self._record((Block(slice_, source, owner, first, end, sizes[first]),), stored[first])
+                self._ended(number, size_bytes=sizes[first])
+            else:
+                add(Block(slice_, source, owner, first, end, sizes[first], segment, offsets[first]))
+
+    def _send(self) -> None:
+        """Have owners pull and store the parcels that may go now; blocks from and to lost nodes are dropped."""
+        for block in self._send_queue.remove_lost(self._job.nodes.lost):
+            self._lose(block)
+        more_to_come = any(slice_.is_grouping for slice_ in self._under_way.values())
+        for parcel in self._send_queue.next(more_to_come=more_to_come):
+            self._transfer_rates.began(parcel, at_s=time.monotonic())
+            owner, first = parcel[0].owner, parcel[0].first
+            stored = self._job.nodes.call(
+                owner, "store", self._job.files, first, packed(parcel, self._job.nodes.address)
+            )
+            sources = {block.source for block in parcel}
+            self._tasks.add(stored, partial(self._stored, parcel), node=owner, sources=sources, is_call=True)
+
+    def _stored(self, parcel: Parcel, stored: Any) -> None:
+        """Note what an owner stored; have what did not come sent once more, or made again."""
+        self._send_queue.done(parcel)
+        lost = self._job.nodes.lost
+        if stored is LOST and lost.isdisjoint(name for block in parcel for name in (block.source, block.owner)):
+            self._handle_losses(at_once=True)  # a node whose loss is not known yet, or a process
+        numbers = frozenset() if stored is LOST else self._record(parcel, stored)
+        self._transfer_rates.ended(parcel, came=numbers, at_s=time.monotonic())
+        came = parcel if len(numbers) == len(parcel) else [block for block in parcel if block.slice.number in numbers]
+        for block in came:
+            self._ended(block.slice.number, size_bytes=block.size_bytes)
+        self._job.moved.crossed_network += sum(block.size_bytes for block in came)
+        if came is not parcel:
+            self._see_to_missed([block for block in parcel if block.slice.number not in numbers])
+
+    def _see_to_missed(self, missed: list[Block]) -> None:
+        """Have blocks that did not come sent once more, or made again."""
+        for source in {block.source for block in missed if not block.again} - self._job.nodes.lost:
+            self._job.nodes.ask_address(source)
+        for block in missed:
+            self._not_come(block)
+
+    def _not_come(self, block: Block) -> None:
+        """Have a block sent once more; one that was, or whose node is lost, is made again."""
+        if block.again or self._job.nodes.lost & {block.source, block.owner}:
+            self._lose(block)
+            return
+        self._under_way[block.slice.number].is_disturbed = True
+        self._send_queue.add(block._replace(again=True))
+
+    def _lose(self, block: Block) -> None:
+        self._under_way[block.slice.number].is_disturbed = True
+        self._ended(block.slice.number, size_bytes=block.size_bytes)
+
+    def _record(self, parcel: Parcel, stored: Stored) -> frozenset[int]:
+        """Note that blocks lie on their owner's disk and return the slices that they are of.
+
+        Nothing counts if the owner was lost since, because its partitions have new owners.
+        """
+        if parcel[0].owner in self._job.nodes.lost:
+            return frozenset()
+        self._job.moved.intermediate_written += stored.written_bytes
+        came, size = frozenset(stored.slices), self._job.record_size
+        records = {number: block.size_bytes // size for block in parcel if (number := block.slice.number) in came}
+        self._job.ledger.record(records, first=parcel[0].first, end=parcel[0].end)
+        return came
+
+    def _ended(self, number: int, *, size_bytes: int, blocks: int = 1) -> None:
+        """Note that blocks of a slice were stored or lost; after the last, queue the slice again if any is missing."""
+        under_way = self._under_way[number]
+        under_way.left -= blocks
+        under_way.left_bytes -= size_bytes
+        if under_way.left:
+            return
+        del self._under_way[number]
+        self._segments.give_back(under_way.source, under_way.segment, is_stored=not under_way.is_disturbed)
+        if self._job.ledger.is_missing(number) and not self._handle_losses(at_once=True):
+            self._paused.add(number, attempts=self._attempts[number])
+
+    def _report(self) -> None:
+        self._reported_at_s = time.monotonic()
+        self._job.report_progress(PHASE, records=self._job.ledger.stored_records)

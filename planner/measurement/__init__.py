@@ -1,0 +1,1 @@
+"""Measurements: the instruments, and readers of what other tools measured."""

@@ -1,0 +1,149 @@
+"""CSV files of measurements, of any columns: which column holds which field, and in which unit, is never guessed.
+
+A rate's unit comes from the mapping (`--column bytes_per_s=speed:MB/s`), from the column's name (`speed_MBps`,
+`baseline_Gbps`, `read_bytes_per_s`), or from the cells (`250 MB/s`); from two of them at once it is refused, and so
+are cells without any.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date
+from pathlib import Path
+from typing import Any, Final
+
+from planner.catalog.measurements import MEASUREMENTS
+from planner.catalog.tables.rows import Rows, rows_of
+from planner.errors import BadInputError, bad_input, nearest
+from planner.measurement.ingest.json_documents import read_text
+from planner.measurement.ingest.measurement import Reading
+from planner.units import parse_rate
+
+FIELDS: Final = tuple(name for name in MEASUREMENTS.names if name != "source")
+_CELLS: Final = {column.name: column.kind for column in MEASUREMENTS.columns}
+_UNIT_IN_NAME: Final = re.compile(r"(?:_|\b)(bytes_per_s|[KMGT]?i?Bps|[KMGT]bps|[KMGT]bit/s|[KMGT]?i?B/s)$")
+_PLAIN_NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+
+PAIRS: Final = {("instance_read_MBps", "instance_write_MBps"): ("read_only", "write_only")}
+"""Columns of a wide table that are a measurement each."""
+
+
+def parse_mapping(texts: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Return field -> (column, unit or '') from texts such as `bytes_per_s=speed:MB/s`.
+
+    Raises BadInputError for anything else, or an unknown field.
+    """
+    mapping = {}
+    for text in texts:
+        name, equals, rest = text.partition("=")
+        column, _, unit = rest.partition(":")
+        if not equals or not column:
+            raise BadInputError(f"--column {text!r}: write FIELD=COLUMN or FIELD=COLUMN:UNIT")
+        if name not in FIELDS:
+            hint = nearest(name, FIELDS)
+            raise BadInputError(f"--column {text!r}: {name} is no field.{hint} Fields: {', '.join(FIELDS)}")
+        if unit and name != "bytes_per_s":
+            raise BadInputError(f"--column {text!r}: only bytes_per_s takes a unit")
+        mapping[name] = (column, unit)
+    return mapping
+
+
+def parse_choices(texts: Sequence[str]) -> dict[str, str]:
+    """Return column -> value from texts such as `cloud=aws`. Raises BadInputError for anything else."""
+    pairs = [text.partition("=") for text in texts]
+    if any(not equals for _, equals, _ in pairs):
+        raise BadInputError("--only: write COLUMN=VALUE, such as cloud=aws")
+    return {column: value for column, _, value in pairs}
+
+
+def read_columns(
+    path: Path, mapping: Mapping[str, tuple[str, str]], only: Mapping[str, str] | None = None
+) -> list[Reading]:
+    """Return a reading for each row (and for each rate, where a row has a read and a write rate) whose cells are as
+    `only` asks.
+
+    Raises BadInputError listing every bad cell with its line.
+    """
+    header, rows = rows_of(path, read_text(path))
+    rows = _chosen(path, header, rows, only or {})
+    plans = _plans(path, header, mapping)
+    problems: list[str] = []
+    readings = []
+    for line, row in rows:
+        for plan in plans:
+            reading = _reading(plan, row, f"{path}:{line}", problems)
+            if reading.get("bytes_per_s") is not None:
+                readings.append({**reading, "source": path.name, "row": f"line {line}"})
+    if problems:
+        raise bad_input(path, problems)
+    if not readings:
+        raise BadInputError(f"{path}: no row has a rate")
+    return readings
+
+
+def _chosen(path: Path, header: list[str], rows: Rows, only: Mapping[str, str]) -> Rows:
+    for column in only:
+        if column not in header:
+            raise BadInputError(f"{path}: --only {column}: no such column.{nearest(column, header)}")
+    return [(line, row) for line, row in rows if all(row[column] == value for column, value in only.items())]
+
+
+def _plans(
+    path: Path, header: list[str], mapping: Mapping[str, tuple[str, str]]
+) -> list[tuple[dict[str, tuple[str, str]], Reading]]:
+    """Return (field -> (column, unit), constants) for each measurement that a row holds."""
+    absent = [column for column, _ in mapping.values() if column not in header]
+    if absent:
+        hint = nearest(absent[0], header)
+        raise BadInputError(f"{path}: no column {absent[0]!r}.{hint} Columns: {', '.join(header)}")
+    named = {name: (name, "") for name in FIELDS if name in header} | dict(mapping)
+    for columns, quantities in PAIRS.items():
+        if "bytes_per_s" not in named and set(columns) <= set(header):
+            wide = zip(columns, quantities, strict=True)
+            return [({**named, "bytes_per_s": (column, "")}, {"quantity": quantity}) for column, quantity in wide]
+    if "bytes_per_s" not in named:
+        raise BadInputError(
+            f"{path}: which column is the rate? Say --column bytes_per_s=COLUMN:UNIT; columns: {', '.join(header)}"
+        )
+    return [(named, {})]
+
+
+def _reading(
+    plan: tuple[dict[str, tuple[str, str]], Reading], row: Mapping[str, str], where: str, problems: list[str]
+) -> Reading:
+    named, constants = plan
+    reading: Reading = dict(constants)
+    for name, (column, unit) in named.items():
+        cell = row[column].strip()
+        if not cell:
+            continue
+        try:
+            reading[name] = _rate(cell, column, unit) if name == "bytes_per_s" else _value(name, cell)
+        except (BadInputError, ValueError) as error:
+            problems.append(f"{where}, column {column}: {cell!r}: {error}")
+    return reading
+
+
+def _rate(cell: str, column: str, unit: str) -> float:
+    named_unit = _UNIT_IN_NAME.search(column)
+    units = [u for u in (unit, _spelt(named_unit[1]) if named_unit else "") if u]
+    if len({parse_rate(f"1{u}") for u in units}) > 1:
+        raise BadInputError(f"two units: {units[0]} was asked for, the column's name says {units[1]}")
+    if not _PLAIN_NUMBER.fullmatch(cell):
+        if units:
+            raise BadInputError(f"two units: the cell must be a number, for its column is in {units[0]}")
+        return parse_rate(cell)
+    if not units:
+        raise BadInputError("no unit; say it with --column bytes_per_s=COLUMN:UNIT, such as MB/s or Gbit/s")
+    return parse_rate(f"{cell}{units[0]}")
+
+
+def _spelt(unit: str) -> str:
+    """Return a unit out of a column's name as planner.units reads it: Gbps are bits, MBps bytes."""
+    return "B/s" if unit == "bytes_per_s" else unit
+
+
+def _value(name: str, cell: str) -> Any:
+    readers: dict[str, Callable[[str], Any]] = {"whole": int, "number": float, "day": date.fromisoformat}
+    return readers.get(_CELLS[name], str)(cell)

@@ -1,0 +1,259 @@
+"""fio's JSON and JSON+ output (fio 3): rates, operations and latencies of a machine's disks or volumes.
+
+Jobs of one group ran together and add up; groups are measurements of their own. So are reading and writing of a group
+that did both. In client/server mode each server is an instance. fio 3 gives `bw_bytes` in bytes/s; the `bw` of older
+versions is in units that changed from version to version, and is not used.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from planner.errors import BadInputError
+from planner.measurement.ingest.fio_latency import latencies
+from planner.measurement.ingest.json_documents import day_of, number
+from planner.measurement.ingest.measurement import Reading, mean_of
+
+_SIDES: Final = {
+    "read": ("read",), "randread": ("read",), "write": ("write",), "randwrite": ("write",),
+    "rw": ("read", "write"), "readwrite": ("read", "write"), "randrw": ("read", "write"),
+}  # fmt: skip
+_CAPS: Final = ("rate", "rate_iops", "thinktime")
+"""Options that hold fio back: what it then reaches is what was asked for, not what the disks can."""
+_WHOLE: Final = ("numjobs", "iodepth", "fsync", "fdatasync", "rwmixread", "rwmixwrite")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Job:
+    """One entry of fio's `jobs` or `client_stats`, with the options that held for it."""
+
+    result: dict[str, Any]
+    options: dict[str, str]
+
+    @property
+    def name(self) -> str:
+        return str(self.result.get("jobname"))
+
+    @property
+    def host(self) -> str:
+        return str(self.result.get("hostname", ""))
+
+    @property
+    def pattern(self) -> str:
+        given = self.options.get("rw") or self.options.get("readwrite") or "read"
+        return given.partition(":")[0]
+
+    @property
+    def sides(self) -> tuple[str, ...]:
+        """What the job did: of a mix that is all reading or all writing, that alone."""
+        sides = _SIDES[self.pattern]
+        alone = {1.0: ("read",), 0.0: ("write",)}
+        return alone.get(_read_share(self.options), sides) if len(sides) > 1 else sides
+
+
+def is_fio(document: dict[str, Any]) -> bool:
+    """Whether a parsed file is fio's."""
+    return "fio version" in document
+
+
+def read_fio(path: Path, document: dict[str, Any], *, job: str | None = None) -> list[Reading]:
+    """Return what a fio file says: a reading for each group of jobs, two for one that read and wrote at once.
+
+    `job` picks the jobs of one name. Raises BadInputError for fio 2, failed jobs, patterns other than reading and
+    writing, jobs of several block sizes at once, jobs that were held back, or a run of no length.
+    """
+    return [
+        reading
+        for hosts in _groups(_chosen(path, document, job))
+        for reading in _over_hosts(path, document, list(hosts.values()))
+    ]
+
+
+def readings_by_host(path: Path, document: dict[str, Any]) -> dict[str, list[Reading]]:
+    """Return the readings of every machine of a client/server run; those of a plain run are of host ''."""
+    by_host: dict[str, list[Reading]] = {}
+    for hosts in _groups(_chosen(path, document, None)):
+        for host, jobs in hosts.items():
+            by_host.setdefault(host, []).extend(_of_group(path, document, jobs))
+    return by_host
+
+
+def _groups(jobs: Sequence[_Job]) -> list[dict[str, list[_Job]]]:
+    """Return the jobs of each group by host."""
+    groups: dict[Any, dict[str, list[_Job]]] = {}
+    for fio_job in jobs:
+        groups.setdefault(fio_job.result.get("groupid"), {}).setdefault(fio_job.host, []).append(fio_job)
+    return list(groups.values())
+
+
+def _chosen(path: Path, document: dict[str, Any], name: str | None) -> list[_Job]:
+    version = str(document["fio version"])
+    if version.startswith(("fio-1", "fio-2")):
+        raise BadInputError(f"{path}: {version} gives rates in units that depend on its version; run fio 3")
+    jobs = _jobs(path, document)
+    if name is not None:
+        names = dict.fromkeys(fio_job.name for fio_job in jobs)
+        jobs = [fio_job for fio_job in jobs if fio_job.name == name]
+        if not jobs:
+            raise BadInputError(f"{path}: no job {name!r}; there are {', '.join(names)}")
+    failed = [fio_job.name for fio_job in jobs if fio_job.result.get("error")]
+    if failed:
+        raise BadInputError(f"{path}: fio reports errors of {', '.join(failed)}; choose the others with --job")
+    for fio_job in jobs:
+        _check(path, fio_job)
+    return jobs
+
+
+def _jobs(path: Path, document: dict[str, Any]) -> list[_Job]:
+    entries = document.get("jobs") or document.get("client_stats")
+    if not isinstance(entries, list) or not entries or not all(isinstance(entry, dict) for entry in entries):
+        raise BadInputError(f"{path}: no jobs in it; was fio interrupted?")
+    if "client_stats" in document:
+        # The sum over all clients has no options of its own, and the clients are there one by one.
+        entries = [entry for entry in entries if entry.get("jobname") != "All clients"]
+    shared = _global_options(document)
+    return [_Job(result=entry, options={**shared, **_texts(entry.get("job options"))}) for entry in entries]
+
+
+def _global_options(document: dict[str, Any]) -> dict[str, str]:
+    """Return the options of all jobs; from several clients newer versions write a list of tables, which are alike."""
+    options = document.get("global options")
+    tables = options if isinstance(options, list) else [options]
+    return {name: value for table in tables for name, value in _texts(table).items()}
+
+
+def _texts(table: Any) -> dict[str, str]:
+    return {str(name): str(value) for name, value in table.items()} if isinstance(table, dict) else {}
+
+
+def _check(path: Path, job: _Job) -> None:
+    choose = "choose the others with --job"
+    if job.pattern not in _SIDES:
+        raise BadInputError(f"{path}: job {job.name}: rw={job.pattern} is neither reading nor writing alone; {choose}")
+    if "mixed" in job.result:
+        raise BadInputError(f"{path}: job {job.name}: run fio without unified_rw_reporting, which adds both sides")
+    odd = [f"{name}={job.options[name]}" for name in _WHOLE if not job.options.get(name, "1").isdecimal()]
+    if odd:
+        raise BadInputError(f"{path}: job {job.name}: {', '.join(odd)} is no whole number")
+    caps = [f"{name}={job.options[name]}" for name in _CAPS if name in job.options]
+    if caps:
+        raise BadInputError(f"{path}: job {job.name} was held back by {', '.join(caps)}; {choose}")
+
+
+def _over_hosts(path: Path, document: dict[str, Any], hosts: Sequence[Sequence[_Job]]) -> list[Reading]:
+    """Return the readings of one group: the mean over the hosts that ran it."""
+    by_side: dict[str | None, list[Reading]] = {}
+    for jobs in hosts:
+        for reading in _of_group(path, document, jobs):
+            by_side.setdefault(reading.get("side"), []).append(reading)
+    return [rows[0] if len(rows) == 1 else mean_of(rows, over="instances") for rows in by_side.values()]
+
+
+def _of_group(path: Path, document: dict[str, Any], jobs: Sequence[_Job]) -> Iterator[Reading]:
+    sides = [side for side in ("read", "write") if any(side in job.sides for job in jobs)]
+    for side in sides:
+        active = [job for job in jobs if side in job.sides]
+        blocks = {_block_bytes(path, job, side) for job in active}
+        patterns = {job.pattern.startswith("rand") for job in active}
+        if len(blocks) > 1 or len(patterns) > 1:
+            told = ", ".join(f"{job.name}: rw={job.pattern} bs={_block_bytes(path, job, side)}" for job in active)
+            raise BadInputError(f"{path}: jobs of several kinds at once ({told}); pick one with --job")
+        yield {
+            "quantity": "simultaneous" if len(sides) > 1 else f"{side}_only",
+            "side": side if len(sides) > 1 else None,
+            "pattern": "random" if patterns.pop() else "sequential",
+            "block_bytes": blocks.pop(),
+            **_settings(jobs, active, side),
+            **_figures(path, active, side),
+            "as_of": day_of(document.get("timestamp")),
+            "instances": 1,
+            "repeats": 1,
+            "aggregate": "mean",
+            "method": _method(document, jobs),
+            "source": path.name,
+        }
+
+
+def _block_bytes(path: Path, job: _Job, side: str) -> int:
+    """Return what an operation moved: as counted, so that it is right for every spelling of the option."""
+    moved, operations = (number(path, job.result.get(side), name) for name in ("io_bytes", "total_ios"))
+    if moved == 0 or operations == 0 or number(path, job.result[side], "runtime") == 0:
+        raise BadInputError(
+            f"{path}: {side}s of job {job.name} have no length; run it for a minute, or choose the others with --job"
+        )
+    block = moved / operations
+    nearest = 2 ** round(math.log2(block))
+    # The last operation of a file may be short.
+    return nearest if abs(block / nearest - 1) < 0.02 else round(block)
+
+
+def _settings(jobs: Sequence[_Job], active: Sequence[_Job], side: str) -> Reading:
+    options, mixed = active[0].options, [job for job in jobs if len(job.sides) > 1]
+    workers = _whole(options, "numjobs", 1) if len(active) == 1 else len(active)
+    flushes = [count for name in ("fsync", "fdatasync") if (count := _whole(options, name, 0))]
+    if options.get("sync", "0") not in ("0", "none"):
+        flushes.append(1)
+    return {
+        "job": ", ".join(dict.fromkeys(job.name for job in jobs)),
+        "threads": workers,
+        "depth": _whole(options, "iodepth", 1),
+        "flush_every": min(flushes) if flushes and side == "write" else None,
+        "read_share": _read_share(mixed[0].options) if mixed else None,
+        "buffered": "no" if all(job.options.get("direct", "0") == "1" for job in active) else "yes",
+    }
+
+
+def _read_share(options: dict[str, str]) -> float:
+    if "rwmixwrite" in options and "rwmixread" not in options:
+        return 1 - _whole(options, "rwmixwrite", 50) / 100
+    return _whole(options, "rwmixread", 50) / 100
+
+
+def _whole(options: dict[str, str], name: str, usual: int) -> int:
+    return int(options.get(name) or usual)
+
+
+def _figures(path: Path, jobs: Sequence[_Job], side: str) -> Reading:
+    results = [job.result[side] for job in jobs]
+    figures, note = latencies(path, results)
+    return {
+        "bytes_per_s": sum(_rate(path, job, side) for job in jobs),
+        "operations_per_s": sum(number(path, result, "iops") for result in results),
+        **figures,
+        "note": note,
+        "seconds": min(number(path, result, "runtime") for result in results) / 1000,
+        "within_run_sigma": _within_run(path, results),
+    }
+
+
+def _rate(path: Path, job: _Job, side: str) -> float:
+    """Return a job's bytes over its own time."""
+    result = job.result[side]
+    moved, runtime, rate = (number(path, result, name) for name in ("io_bytes", "runtime", "bw_bytes"))
+    if abs(rate * runtime / 1000 / moved - 1) > 0.05:
+        raise BadInputError(f"{path}: {side} bw_bytes {rate:g} is not io_bytes/runtime; two units in one file?")
+    return rate
+
+
+def _within_run(path: Path, results: Sequence[dict[str, Any]]) -> float | None:
+    """Return the spread over time of a single job, of which fio keeps mean and deviation; several jobs' cannot be
+    told from theirs.
+    """
+    if len(results) > 1 or "bw_samples" not in results[0]:
+        return None
+    samples, mean, deviation = (number(path, results[0], name) for name in ("bw_samples", "bw_mean", "bw_dev"))
+    return math.sqrt(math.log1p((deviation / mean) ** 2)) if samples > 1 and mean > 0 else None
+
+
+def _method(document: dict[str, Any], jobs: Sequence[_Job]) -> str:
+    options = jobs[0].options
+    patterns = "+".join(dict.fromkeys(job.pattern for job in jobs))
+    block = options.get("bs") or options.get("blocksize") or "4k"
+    workers = options.get("numjobs", "1") if len(jobs) == 1 else len(jobs)
+    shown = ("ioengine", "iodepth", "direct", "size", "runtime", "fsync", "fdatasync", "end_fsync", "rwmixread")
+    given = [f"{name}={options[name]}" for name in shown if name in options]
+    return " ".join([str(document["fio version"]), f"rw={patterns}", f"bs={block}", f"numjobs={workers}", *given])

@@ -1,0 +1,80 @@
+"""From files of any known kind to measurements: told apart by what is in them, never by their names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from planner.errors import BadInputError
+from planner.measurement.ingest.csv_columns import read_columns
+from planner.measurement.ingest.fio import is_fio, read_fio
+from planner.measurement.ingest.ioping import is_ioping, is_ioping_text, read_ioping
+from planner.measurement.ingest.iperf3 import is_iperf3, joined_stream, read_iperf3
+from planner.measurement.ingest.json_documents import holds_objects, parse, parse_list, read_text
+from planner.measurement.ingest.measurement import Measurement, Reading, completed, merged
+from planner.measurement.ingest.planner_bench import is_own, read_own
+from planner.measurement.ingest.sysbench import is_sysbench, read_sysbench
+
+
+def read_measurements(
+    paths: Sequence[Path],
+    *,
+    user_values: Mapping[str, Any],
+    mapping: Mapping[str, tuple[str, str]],
+    only: Mapping[str, str] | None = None,
+    job: str | None = None,
+    files_are: str | None = None,
+) -> list[Measurement]:
+    """Return all measurements in the files, with what the user `said` filling what they leave open.
+
+    `mapping` and `only` (which rows: column -> value) are for CSV files, `job` for fio files of several jobs;
+    `files_are` ("instances" or "repeats") says what several files of the same circumstances are. Raises BadInputError
+    for the first file that cannot be used; nothing is half read.
+    """
+    readings = [
+        {**reading, "file": path.resolve()}
+        for path in paths
+        for reading in readings_of(path, mapping=mapping, only=only, job=job)
+    ]
+    return [completed(reading, user_values) for reading in merged(readings, files_are=files_are)]
+
+
+def readings_of(
+    path: Path, *, mapping: Mapping[str, tuple[str, str]], only: Mapping[str, str] | None = None, job: str | None = None
+) -> list[Reading]:
+    """Return what one file says, as it says it; options as for `read_measurements`, which also fills the gaps.
+
+    Raises BadInputError for a file that cannot be used.
+    """
+    text = read_text(path)
+    if not text.strip():
+        raise BadInputError(f"{path}: empty")
+    if text.lstrip().startswith("["):
+        return [read_ioping(path, _items(path, text))]
+    if is_sysbench(text):
+        return read_sysbench(path, text)
+    if is_ioping_text(text):
+        raise BadInputError(f"{path}: ioping's output for people; run it with -J for JSON")
+    if not holds_objects(text):
+        return read_columns(path, mapping, only)
+    return [reading for document in joined_stream(parse(path, text)) for reading in _read(path, document, job)]
+
+
+def _read(path: Path, document: dict[str, Any], job: str | None) -> list[Reading]:
+    if is_fio(document):
+        return read_fio(path, document, job=job)
+    if is_iperf3(document):
+        return [read_iperf3(path, document)]
+    if is_own(document):
+        return read_own(path, document)
+    raise BadInputError(
+        f"{path}: JSON of no known instrument; known: fio, iperf3, ioping, planner bench; sysbench fileio as text"
+    )
+
+
+def _items(path: Path, text: str) -> list[dict[str, Any]]:
+    items = parse_list(path, text)
+    if not is_ioping(items):
+        raise BadInputError(f"{path}: a JSON list of no known instrument; known: ioping -J")
+    return items

@@ -1,0 +1,57 @@
+"""ioping's JSON output (`ioping -J`): operations of one block at a time, and how long they take."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from planner.errors import BadInputError
+from planner.measurement.ingest.json_documents import day_of, number
+from planner.measurement.ingest.measurement import Reading
+
+_NS = 1e-9
+
+
+def is_ioping(items: list[Any]) -> bool:
+    """Whether a parsed list is ioping's."""
+    return bool(items) and all(isinstance(item, dict) and "target" in item for item in items)
+
+
+def is_ioping_text(text: str) -> bool:
+    """Whether a file is what ioping prints without -J: lines for people, or the bare numbers of -B."""
+    return " ioping statistics ---" in text or re.fullmatch(r"\d+( \d+){7,11}\s*", text) is not None
+
+
+def read_ioping(path: Path, items: list[dict[str, Any]]) -> Reading:
+    """Return what a file says: operations/s while one is under way, and their mean latency.
+
+    Without its single requests (`-q`) a file does not say whether it read or wrote. Raises BadInputError for an
+    interrupted run, or one without requests.
+    """
+    stat = items[-1].get("stat")
+    if not isinstance(stat, dict):
+        raise BadInputError(f"{path}: no statistics at its end; was ioping interrupted?")
+    count, moved = number(path, stat, "count"), number(path, stat, "size")
+    if count == 0:
+        raise BadInputError(f"{path}: no request counted; run it with more (-c)")
+    operations = {item["io"].get("operation") for item in items if isinstance(item.get("io"), dict)}
+    return {
+        "quantity": f"{operations.pop()}_only" if len(operations) == 1 else None,
+        "bytes_per_s": number(path, stat, "bps"),
+        "operations_per_s": number(path, stat, "iops"),
+        "latency_mean_s": number(path, stat, "avg") * _NS,
+        "pattern": "random",
+        "block_bytes": round(moved / count),
+        "threads": 1,
+        "depth": 1,
+        "buffered": "yes",
+        "note": "the page cache may be in the figure: the file does not say whether ioping ran with -D",
+        "seconds": number(path, stat, "time") * _NS,
+        "as_of": day_of(items[-1].get("timestamp")),
+        "instances": 1,
+        "repeats": 1,
+        "aggregate": "mean",
+        "method": f"ioping, one request at a time, {round(count)} requests",
+        "source": path.name,
+    }

@@ -1,0 +1,98 @@
+"""iperf3's JSON output: the network rate of a pair of nodes over TCP, with any number of streams, either direction."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from planner.errors import BadInputError
+from planner.measurement.ingest.json_documents import day_of, number
+from planner.measurement.ingest.measurement import Reading
+from planner.statistics.variance_components import within_runs
+
+
+def is_iperf3(document: dict[str, Any]) -> bool:
+    """Whether a parsed file is iperf3's."""
+    start = document.get("start")
+    if not isinstance(start, dict):
+        return False
+    return "test_start" in start or "iperf" in str(start.get("version", "")) or {"intervals", "end"} <= document.keys()
+
+
+def joined_stream(documents: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the documents of a file; the events of `iperf3 --json-stream` become the one document that `-J` writes."""
+    if not all({"event", "data"} <= document.keys() for document in documents):
+        return documents
+    whole: dict[str, Any] = {"intervals": [], "end": {}}
+    for document in documents:
+        name, data = str(document["event"]), document["data"]
+        if name == "interval":
+            whole["intervals"].append(data)
+        else:
+            whole[name] = data
+    return [whole]
+
+
+def read_iperf3(path: Path, document: dict[str, Any]) -> Reading:
+    """Return what an iperf3 file says: payload bytes/s as received, all streams together (the less of both directions
+    with --bidir).
+
+    Raises BadInputError for a failed, unfinished or zero-length run, or one over UDP.
+    """
+    if document.get("error"):
+        raise BadInputError(f"{path}: iperf3 failed: {document['error']}")
+    start, end = document["start"], document.get("end")
+    test = start.get("test_start")
+    if not isinstance(test, dict) or not isinstance(end, dict) or not end:
+        raise BadInputError(f"{path}: the run did not finish; run iperf3 again")
+    if str(test.get("protocol", "TCP")).upper() != "TCP":
+        raise BadInputError(f"{path}: measured over {test['protocol']}; a shuffle runs over TCP")
+    sums = [end[name] for name in ("sum_received", "sum_received_bidir_reverse") if name in end]
+    if not sums:
+        raise BadInputError(f"{path}: no sum_received in it; was the run interrupted?")
+    streams = int(number(path, test, "num_streams"))
+    return {
+        "quantity": "network",
+        "bytes_per_s": min(_rate(path, received) for received in sums),
+        "nodes": 2,
+        "connections": streams,
+        "seconds": number(path, sums[0], "seconds"),
+        "as_of": day_of((start.get("timestamp") or {}).get("timesecs")),
+        "instances": 2,
+        "repeats": 1,
+        "aggregate": "mean",
+        "within_run_sigma": _within_run(document),
+        "retransmits": _retransmits(end),
+        "method": _method(start, test, streams=streams, both=len(sums) > 1),
+        "source": path.name,
+    }
+
+
+def _rate(path: Path, received: Any) -> float:
+    moved, seconds = number(path, received, "bytes"), number(path, received, "seconds")
+    if moved == 0 or seconds == 0:
+        raise BadInputError(f"{path}: a run of no length; run iperf3 for a minute")
+    rate = number(path, received, "bits_per_second") / 8
+    if abs(rate * seconds / moved - 1) > 0.05:
+        raise BadInputError(f"{path}: bits_per_second {rate * 8:g} is not 8 x bytes/seconds; two units in one file?")
+    return rate
+
+
+def _retransmits(end: dict[str, Any]) -> int | None:
+    """Return the segments sent again, both directions together; None where the system does not count them."""
+    sums = [end.get(name) for name in ("sum_sent", "sum_sent_bidir_reverse")]
+    counts = [count["retransmits"] for count in sums if isinstance(count, dict) and "retransmits" in count]
+    return sum(int(count) for count in counts) if counts else None
+
+
+def _within_run(document: dict[str, Any]) -> float | None:
+    """Return how the rate moved from interval to interval, of the direction that iperf3 sums."""
+    sums = [interval.get("sum", {}) for interval in document.get("intervals") or ()]
+    rates = [interval.get("bits_per_second") for interval in sums if not interval.get("omitted")]
+    return within_runs([[float(rate) for rate in rates if isinstance(rate, int | float)]])
+
+
+def _method(start: dict[str, Any], test: dict[str, Any], *, streams: int, both: bool) -> str:
+    way = "both directions" if both else "reverse" if test.get("reverse") else "forward"
+    version = str(start.get("version", "iperf3"))
+    return f"{version} TCP -P {streams}, {way}, {test.get('duration', '?')} s, received payload"

@@ -1,0 +1,156 @@
+"""Rates of single nodes from files, for screening: CSV with a column `node` and one column per rate, JSON by node, or
+what instruments wrote: ours, fio, iperf3, ioping, a file for each run of a node.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from planner.catalog.tables.rows import rows_of
+from planner.errors import BadInputError, bad_input
+from planner.measurement.ingest.fio import is_fio, readings_by_host
+from planner.measurement.ingest.ingest import readings_of
+from planner.measurement.ingest.ioping import is_ioping, is_ioping_text
+from planner.measurement.ingest.iperf3 import is_iperf3, joined_stream, read_iperf3
+from planner.measurement.ingest.json_documents import holds_objects, parse, parse_list, read_text
+from planner.measurement.ingest.measurement import Reading
+from planner.measurement.ingest.planner_bench import is_own, read_own
+from planner.measurement.ingest.sysbench import is_sysbench
+
+NodeRuns = dict[str, dict[str, list[float]]]
+"""Metric -> node -> the rate of each run, in the order of the runs; NaN where a run gave no figure."""
+
+_NOT_METRICS = ("node", "run")
+_TIMES: Final = re.compile(
+    r"(?<!per)[_ (](s|ms|us|ns|sec|seconds)\)?$|latency|delay|(^|_)(errors?|retransmits?)$", re.I
+)
+_LATENCY: Final = "latency_p99_s"
+
+_Row = tuple[str, Mapping[str, Any], str]
+"""A node, its figures, and when they were measured ('' where a file does not say)."""
+
+
+def lower_is_better(metric: str) -> bool:
+    """Whether less is better of a metric, by its name: times (`read_ms`, `boot_s`), latencies and errors."""
+    return bool(_TIMES.search(metric)) and not metric.endswith("per_s")
+
+
+def read_node_results(paths: Path | Sequence[Path]) -> NodeRuns:
+    """Return each metric's rates by node, one for each run, those of several files in order of time.
+
+    CSV: a column `node`, one named `run` where nodes have several rows, every other column a metric, a blank cell is
+    no figure. JSON: an object of nodes, each an object of metrics, or an instrument's: its node is the host that it
+    names, else the file's name. Raises BadInputError listing all that is wrong.
+    """
+    problems: list[str] = []
+    results: NodeRuns = {}
+    files = [paths] if isinstance(paths, Path) else paths
+    rows = [(path, row) for path in files for row in _rows(path)]
+    for path, (node, figures, _) in sorted(rows, key=lambda row: row[1][2]):
+        for metric in (name for name in figures if name not in _NOT_METRICS):
+            rate = _rate(figures[metric], f"{path}: node {node}, {metric}", problems)
+            results.setdefault(metric, {}).setdefault(node, []).append(rate)
+    where = ", ".join(str(path) for path in files)
+    if problems:
+        raise bad_input(where, problems)
+    if not results:
+        raise BadInputError(f"{where}: no node with a figure; expected a column node and one column per rate")
+    return results
+
+
+def _rows(path: Path) -> Iterable[_Row]:
+    text = read_text(path)
+    if text.lstrip().startswith("[") and is_ioping(parse_list(path, text)):
+        return [_instrument_row(path.stem, readings_of(path, mapping={}), "")]
+    if is_sysbench(text) or is_ioping_text(text):
+        return [_instrument_row(path.stem, readings_of(path, mapping={}), "")]
+    if text.lstrip().startswith("[") or holds_objects(text):
+        return [row for document in joined_stream(parse(path, text)) for row in _json_rows(path, document)]
+    return [(node, figures, "") for node, figures in _csv_rows(path, text)]
+
+
+def median_rates(runs: NodeRuns) -> dict[str, dict[str, float]]:
+    """Return each metric's rate by node: the median of its runs that gave a figure, NaN without any."""
+    return {
+        metric: {node: _median([rate for rate in rates if not math.isnan(rate)]) for node, rates in by_node.items()}
+        for metric, by_node in runs.items()
+    }
+
+
+def _median(rates: list[float]) -> float:
+    return statistics.median(rates) if rates else math.nan
+
+
+def _csv_rows(path: Path, text: str) -> list[tuple[str, dict[str, Any]]]:
+    header, numbered = rows_of(path, text)
+    if "node" not in header:
+        raise BadInputError(f"{path}: no column 'node' among {', '.join(header) or 'no columns'}")
+    rows = [row for _, row in numbered]
+    names = [" run ".join(str(row[name]) for name in _NOT_METRICS if name in row) for row in rows]
+    twice = [f"node {name!r} appears more than once" for name in dict.fromkeys(names) if names.count(name) > 1]
+    if twice:
+        raise bad_input(path, twice, "" if "run" in header else "; give repeated runs a column run")
+    return [(row["node"], row) for row in rows]
+
+
+def _json_rows(path: Path, document: dict[str, Any]) -> list[_Row]:
+    when = str(document.get("measured_at") or document.get("timestamp") or "")
+    if document.get("instrument") == "netbench":
+        return [(node, figures, when) for node, figures in _netbench_rows(path, document)]
+    if is_fio(document):
+        hosts = readings_by_host(path, document)
+        return [_instrument_row(host or path.stem, readings, when) for host, readings in hosts.items()]
+    if is_own(document) or is_iperf3(document):
+        readings = read_own(path, document) if is_own(document) else [read_iperf3(path, document)]
+        return [_instrument_row(str(document.get("host") or path.stem), readings, when)]
+    if not all(isinstance(figures, dict) for figures in document.values()):
+        raise BadInputError(f'{path}: expected an object of nodes, such as {{"node-1": {{"read_bytes_per_s": 1e9}}}}')
+    return [(node, figures, "") for node, figures in document.items()]
+
+
+def _instrument_row(node: str, readings: Sequence[Reading], when: str) -> _Row:
+    """Return a node's rates, and how long its slowest operations took where that was counted."""
+    figures: dict[str, Any] = {}
+    for reading in readings:
+        name = _name(reading)
+        figures[f"{name}_bytes_per_s"] = reading["bytes_per_s"]
+        if reading.get(_LATENCY) is not None:
+            figures[f"{name}_{_LATENCY}"] = reading[_LATENCY]
+    return node, figures, when
+
+
+def _name(reading: Reading) -> str:
+    """Return what was measured, such as `both_write_1M` or `read_random_4K_raid0`."""
+    quantity = str(reading.get("quantity")).replace("_only", "").replace("simultaneous", "both")
+    size = (reading.get("block_bytes") or 0) / 1024
+    block = "" if not size else f"{size:g}K" if size < 1024 else f"{size / 1024:g}M"
+    random = "random" if reading.get("pattern") == "random" else ""
+    array = "raid0" if reading.get("layout") == "raid0" else ""
+    return "_".join(filter(None, (quantity, reading.get("side"), random, block, array)))
+
+
+def _netbench_rows(path: Path, document: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """Return the nodes in every run of NetBench's largest cluster."""
+    try:
+        largest = max(run["nodes"] for run in document["runs"])
+        nodes = [node for run in document["runs"] if run["nodes"] == largest for node in run["per_node"]]
+        return [(node["address"], {"network_bytes_per_s": node["bytes_per_s"]}) for node in nodes]
+    except (KeyError, TypeError, ValueError) as error:
+        raise BadInputError(f"{path}: not as netbench writes it ({error!r}); measure again") from error
+
+
+def _rate(cell: Any, where: str, problems: list[str]) -> float:
+    if cell in ("", None):
+        return math.nan
+    try:
+        rate = math.nan if isinstance(cell, bool | list | dict) else float(cell)
+    except ValueError:
+        rate = math.nan
+    if not (math.isfinite(rate) and rate >= 0):
+        problems.append(f"{where}: {cell!r} is not a rate of zero or more")
+    return rate

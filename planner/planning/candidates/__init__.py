@@ -1,0 +1,1 @@
+"""Candidate clusters: the grid, feasibility, and each in full."""

@@ -1,0 +1,176 @@
+"""One model on one catalog in one region: filter the types, price them, and estimate every cluster there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+
+import numpy as np
+
+from planner.arrays import Flags, Floats, Rows
+from planner.cost_model.burst_credit import with_lasting_credit
+from planner.cost_model.charges import partly_unknown
+from planner.cost_model.disk_layout import VOLUMES
+from planner.cost_model.duration import duration
+from planner.cost_model.estimate import Estimates, estimate
+from planner.cost_model.model import CostModel
+from planner.cost_model.prices import paid_nodes
+from planner.cost_model.run_overheads import RunOverheads
+from planner.cost_model.workload import JobContext
+from planner.planning.candidates import feasibility
+from planner.planning.candidates.candidates import candidate
+from planner.planning.ranking.selection import Cell
+from planner.planning.request.constraints import RESTARTS, Constraint, amounts, constraints, times_begun
+from planner.planning.request.evidence_filter import well_founded
+from planner.planning.request.job_context import job_context
+from planner.planning.request.offer import Offer
+from planner.planning.request.region import Region
+from planner.schemas.plan import Candidate, FrontierPoint, Rejection, Request
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CandidateGrid:
+    """The context, what it is offered for, the estimates of every cluster there, and what is asked of them."""
+
+    context: JobContext
+    offer: Offer
+    estimates: Estimates
+    asked: Sequence[Constraint]
+    good: Flags
+
+    @classmethod
+    def of(cls, context: JobContext, offer: Offer, estimates: Estimates, request: Request) -> CandidateGrid:
+        """Return the grid with what a request asks of its clusters."""
+        asked = constraints(context, estimates, request, region=offer.region)
+        good = np.isfinite(estimates.total_usd)
+        for constraint in asked:
+            good &= constraint.met
+        return cls(context=context, offer=offer, estimates=estimates, asked=asked, good=good)
+
+    def asked_again(self, request: Request) -> CandidateGrid:
+        """Return the same clusters with what another request for the same job asks of them."""
+        return CandidateGrid.of(self.context, self.offer, self.estimates, request)
+
+    @cached_property
+    def partly_unknown(self) -> Flags:
+        """On which layouts (R,) part of the bill has no known price."""
+        return partly_unknown(self.context)
+
+    def rows_of_types(self) -> list[Rows]:
+        """Return the layouts of each type, as arrays of rows."""
+        rows = np.arange(len(self.context.layouts.type_row))
+        return np.split(rows, self.context.layouts.first_of_types()[1:])
+
+    def type_name(self, row: int) -> str:
+        """Return the instance type of a layout."""
+        return str(self.context.catalog.instances.instance_type[self.context.layouts.type_row[row]])
+
+    def cluster_name(self, row: int, column: int) -> str:
+        """Return what a cell is called: `79 x i8g.8xlarge`."""
+        return f"{self.estimates.nodes[column]:.0f} x {self.type_name(row)}"
+
+    def point(self, cell: Cell) -> FrontierPoint:
+        """Return a cell as a point of the frontier."""
+        return FrontierPoint(
+            model=self.context.model.name,
+            cloud=self.context.catalog.cloud,
+            instance_type=self.type_name(cell.row),
+            nodes=int(self.estimates.nodes[cell.column]),
+            time_s=float(self.estimates.expected_s[cell.row, cell.column]),
+            cost_usd_total=float(self.estimates.total_usd[cell.row, cell.column]),
+        )
+
+    def exact(self, cell: Cell, request: Request) -> tuple[Candidate, float]:
+        """Return a cell as a candidate, and by what factor it exceeds what was asked: at most 1 is within."""
+        cluster, exactly = self.measured(cell, request)
+        exceeds = (exactly[constraint.name] / constraint.limit for constraint in self.asked)
+        return cluster, max(exceeds, default=0.0)
+
+    def measured(self, cell: Cell, request: Request) -> tuple[Candidate, dict[str, float]]:
+        """Return a cell as a candidate, and how much it has of each thing asked, by name."""
+        nodes = int(self.estimates.nodes[cell.column])
+        cluster = candidate(self.context, row=cell.row, nodes=nodes, offer=self.offer, request=request)
+        needed_s = cluster.time_s.expected
+        if request.has_deadline and request.confidence:
+            context = self.context.only(cell.row)
+            needed_s = float(duration(context, cluster.phases, nodes).quantile_s(request.confidence))
+        estimated = {constraint.name: float(constraint.measure[cell.row, cell.column]) for constraint in self.asked}
+        launched = self._launched_to_estimated(cell, cluster)
+        estimated |= {name: estimated[name] * launched for name in estimated.keys() & {"quota", "capacity"}}
+        exactly = amounts(cluster, needed_s)
+        if self.context.risk is not None:
+            expected_s, of = np.array(cluster.time_s.expected), np.array(float(nodes))
+            exactly[RESTARTS] = float(times_begun(self.context.risk, nodes=of, expected_s=expected_s))
+        return cluster, estimated | {name: exactly[name] for name in exactly.keys() & estimated.keys()}
+
+    def _launched_to_estimated(self, cell: Cell, cluster: Candidate) -> float:
+        """Return how many nodes are launched, spares among them, beside what the estimates take for it."""
+        nodes = self.estimates.nodes[[cell.column]]
+        estimated = float(paid_nodes(nodes, spare_fraction=self.context.overheads.spare_fraction)[0])
+        return (cluster.nodes + cluster.spares) / estimated
+
+
+def build_grid(
+    request: Request, *, model: CostModel, region: Region, overheads: RunOverheads, sizes: Floats | None = None
+) -> tuple[CandidateGrid, list[Rejection]]:
+    """Return the grid, of clusters of `sizes` nodes (N,) alone where given, and a rejection for every type that was not
+    asked for or lacks a fact.
+    """
+    whole = _whole_context(request, model=model, region=region, overheads=overheads)
+    offer = _with_volumes(region.offer, whole, request)
+    context, rejected = _feasible(request, whole, region=region, offer=offer)
+    every_size = np.array([float(request.nodes)]) if request.nodes else np.arange(1.0, request.max_nodes + 1)
+    nodes = every_size if sizes is None else sizes
+    estimates = estimate(
+        context,
+        price_usd_per_hour=offer.price_usd_per_hour,
+        nodes=nodes,
+        budgeted=request.budget_usd is not None,
+        reservations=offer.reservations,
+    )
+    return CandidateGrid.of(context, offer, estimates, request), rejected
+
+
+def _whole_context(request: Request, *, model: CostModel, region: Region, overheads: RunOverheads) -> JobContext:
+    """Return the job on all types of a region, with volumes on burst credit where that lasts and costs less."""
+    with_volumes = partial(job_context, request, model=model, catalog=region.catalog, overheads=overheads)
+    sustained = with_volumes(volumes=region.volumes)
+    if region.volumes_on_credit is None or not sustained.layouts.uses(VOLUMES).any():
+        return sustained
+    lasting = with_lasting_credit(
+        sustained,
+        on_credit=region.volumes_on_credit,
+        price_usd_per_hour=region.offer.price_usd_per_hour,
+        nodes=request.nodes,
+        max_nodes=request.max_nodes,
+    )
+    return with_volumes(volumes=lasting)
+
+
+def _feasible(
+    request: Request, whole: JobContext, *, region: Region, offer: Offer
+) -> tuple[JobContext, list[Rejection]]:
+    """Return the layouts that were asked for, have every fact and hold the data; a rejection for each other type."""
+    fit, lacking = feasibility.with_all_facts(
+        whole, offer, networked=request.nodes != 1, powered=request.objective == "energy"
+    )
+    fitting = whole.only_rows(np.flatnonzero(region.passed[whole.layouts.type_row] & fit))
+    founded, weak = well_founded(fitting, request.evidence, networked=request.nodes not in (None, 1))
+    fitting = fitting.only_rows(np.flatnonzero(founded))
+    roomy, small = feasibility.roomy(fitting, request)
+    unasked = {rejection.instance_type for rejection in region.unasked}
+    rejected = [*region.unasked, *(r for r in lacking if r.instance_type not in unasked), *weak, *small]
+    return fitting.only_rows(np.flatnonzero(roomy)), rejected
+
+
+def _with_volumes(offer: Offer, context: JobContext, request: Request) -> Offer:
+    """Price a node all-in: on volumes, with what does not depend on capacity."""
+    fixed = np.zeros(len(offer.price_usd_per_hour))
+    on_volumes = context.layouts.uses(VOLUMES)
+    type_rows = context.layouts.type_row[on_volumes]
+    fixed[type_rows] = np.nan_to_num(context.volumes.fixed_usd_per_hour[type_rows])
+    if "price" in request.assume or not on_volumes.any():
+        return offer
+    factor = request.scale.get("price", 1.0)
+    return replace(offer, price_usd_per_hour=offer.price_usd_per_hour + fixed * factor)

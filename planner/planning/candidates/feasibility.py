@@ -1,0 +1,134 @@
+"""Why a type cannot do the job: every type left out carries a reason that a reader can act on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+
+from planner.arrays import Flags
+from planner.cost_model.capacity import fewest_nodes, node_bounds
+from planner.cost_model.disk_layout import LOCAL, MEMORY, OBJECTS, VOLUMES
+from planner.cost_model.workload import JobContext
+from planner.planning.request.offer import Offer
+from planner.schemas.plan import Rejection, Request
+from planner.units import format_bytes
+
+TOO_FEW: Final = ("does not hold the data", "does not keep its copies on two nodes", "has no node in each zone")
+"""How the reasons begin of types of which more nodes are needed than a request allows."""
+
+
+def with_all_facts(
+    context: JobContext, offer: Offer, *, networked: bool, powered: bool
+) -> tuple[Flags, list[Rejection]]:
+    """Return which layouts (R,) have every fact the model needs, and a rejection for each type that has none.
+
+    The reason is what the type's first layout lacks first, the detail all else that it lacks. Only a job on a network
+    needs one, and only the objective `energy` needs the power (`powered`).
+    """
+    layouts = context.layouts
+    left = np.ones(len(layouts.type_row), bool)
+    lacks: dict[int, list[tuple[str, str]]] = {}
+    first = np.zeros(len(left), bool)
+    first[layouts.first_of_types()] = True
+    for lacking, reason, detail in _lacks(context, offer, networked=networked, powered=powered):
+        for row in np.flatnonzero(first & lacking).tolist():
+            lacks.setdefault(int(layouts.type_row[row]), []).append((reason, detail))
+        left &= ~lacking
+    useless = set(lacks) - set(layouts.type_row[left].tolist())
+    return left, [_rejection(context, type_row, lacks[type_row]) for type_row in sorted(useless)]
+
+
+def _lacks(context: JobContext, offer: Offer, *, networked: bool, powered: bool) -> Iterator[tuple[Flags, str, str]]:
+    """Yield, in the order to report them, which layouts lack a fact, what it is called and what to do about it."""
+    instances, rates, layouts = context.catalog.instances, context.rates, context.layouts
+    type_rows, local = layouts.type_row, layouts.uses(LOCAL)
+    disks = instances.local_disks[type_rows]
+    # A model of local intermediate data keeps it on volumes where a type has no disks; whether it has must be known.
+    by_default = local | ((layouts.intermediate_on == VOLUMES) & (context.model.storage["intermediate"] == "local"))
+    yield by_default & np.isnan(disks), "number of local disks unknown", ""
+    yield local & (disks == 0), "no local disks", "the model keeps its data on them"
+    measure = "measure it, or --assume {0}_read=RATE,{0}_write=RATE"
+    there = local & (disks != 0)
+    yield there & ~rates.local.known[type_rows], "local disk rate unknown", measure.format("local")
+    yield there & np.isnan(instances.local_disk_bytes[type_rows]), "local disk capacity unknown", ""
+    on_volumes, unknown = layouts.uses(VOLUMES), np.isnan(rates.volumes.read + rates.volumes.write)[type_rows]
+    yield on_volumes & unknown, "block volume rate unknown", measure.format("volume")
+    yield on_volumes & np.isnan(context.volumes.bytes_max[type_rows]), "block volume price or size unknown", ""
+    on_objects, unknown = layouts.uses(OBJECTS), np.isnan(rates.objects.read + rates.objects.write)[type_rows]
+    yield on_objects & unknown, "object store rate unknown", measure.format("object")
+    yield on_objects & (not context.objects.priced), "object store price unknown", ""
+    staged = ~on_objects & (context.catalog.cloud in (context.staging.source, context.staging.sink))
+    yield staged & unknown, "object store rate unknown", measure.format("object") + " to stage the data"
+    buffered = layouts.uses(MEMORY) | bool(context.overheads.partitions_at_once)
+    yield buffered & np.isnan(instances.memory_bytes[type_rows]), "memory unknown", "two passes need buffers"
+    yield (
+        np.isnan(rates.network.flat)[type_rows] & networked,
+        "network rate unknown",
+        "measure it, or --assume network=RATE",
+    )
+    yield np.isnan(instances.vcpu)[type_rows] & (not context.paper), "number of vCPUs unknown", ""
+    needed = context.model.engine.memory_min_bytes(instances.vcpu[type_rows])
+    engine = f"the engine {context.model.engine.name}"
+    yield (needed > 0) & np.isnan(instances.memory_bytes[type_rows]), "memory unknown", f"{engine} needs some"
+    least = format_bytes(float(np.nanmin(needed, initial=np.inf)))
+    yield instances.memory_bytes[type_rows] < needed, "too little memory", f"{engine} needs at least {least} on a node"
+    yield np.isnan(context.power_w)[type_rows] & powered, "power unknown", "or --assume power:TYPE=WATTS"
+    where = f"{offer.pricing} price unknown in {offer.region}"
+    yield np.isnan(offer.price_usd_per_hour)[type_rows], where, "or --assume price=USD"
+
+
+def roomy(context: JobContext, request: Request) -> tuple[Flags, list[Rejection]]:
+    """Return which layouts (R,) hold the data within the nodes a request allows, and a rejection for each type of which
+    none does.
+    """
+    fewest, allowed = fewest_nodes(context), request.nodes or request.max_nodes
+    large = ~(fewest > allowed)
+    type_rows = context.layouts.type_row
+    small = sorted(set(type_rows.tolist()) - set(type_rows[large].tolist()))
+    bounds = node_bounds(context) if small else {}
+    rejected = []
+    for type_row in small:
+        rows = np.flatnonzero(type_rows == type_row)
+        row = int(rows[np.argmin(fewest[rows])])
+        limit = max(bounds, key=lambda name: float(bounds[name][row]))
+        rejected.append(_too_few(context, type_row, least=float(fewest[row]), limit=limit, request=request))
+    return large, rejected
+
+
+_PURPOSE: Final = {
+    "disks": "to hold the data",
+    "memory": "for its memory to sort it in two passes",
+    "credit": "for its volumes' burst credit to last",
+}
+
+
+def _too_few(context: JobContext, type_row: int, *, least: float, limit: str, request: Request) -> Rejection:
+    """Say that a request allows fewer nodes than a type needs, for the data, for copies on other nodes or for zones."""
+    allowed = request.nodes or request.max_nodes
+    option = f"--nodes {allowed}" if request.nodes else f"--max-nodes {allowed}"
+    reason, detail = TOO_FEW[0], f"needs {least:.0f} nodes {_PURPOSE[limit]}"
+    if allowed < context.model.nodes_min:
+        reason, detail = TOO_FEW[1], f"the model {context.model.name} keeps a copy on another node: it needs 2 nodes"
+    elif allowed < context.nodes_min:
+        reason, detail = TOO_FEW[2], f"it needs {context.nodes_min} nodes for --zones {context.staging.zones}"
+    return Rejection(
+        instance_type=_name(context, type_row),
+        reason=f"{reason} within {option}",
+        detail=detail,
+        nearness=least / allowed,
+    )
+
+
+def _rejection(context: JobContext, type_row: int, lacking: list[tuple[str, str]]) -> Rejection:
+    """Name the first fact that is lacking as the reason, and the rest beside what to do about the first."""
+    (reason, advice), *others = lacking
+    also = f"also {', '.join(name for name, _ in others)}" if others else ""
+    return Rejection(
+        instance_type=_name(context, type_row), reason=reason, detail="; ".join(filter(None, (advice, also)))
+    )
+
+
+def _name(context: JobContext, type_row: int) -> str:
+    return context.catalog.instances.names[type_row]

@@ -1,0 +1,219 @@
+"""A plan whose times come from a calibrated profile instead of the equations alone.
+
+The equations say which clusters hold the data and what each resource does; the profile, learned from real runs, says
+how long such a cluster takes and how sure that is. A deadline is met when the upper end of the profile's 90% range
+meets it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+
+from planner.calibration import Job, Profile
+from planner.cost_model.bill import retimed
+from planner.planning.candidates.quoted import with_quoted
+from planner.planning.ranking.selection import order
+from planner.planning.request.constraints import overrun
+from planner.schemas.asked import is_plain
+from planner.schemas.plan import Candidate, Cost, Plan, Range, Rejection, Request
+from planner.units import format_duration
+
+_NODE_COUNTS = 24
+"""Cluster sizes tried up to the most allowed, evenly spread on a logarithmic scale."""
+
+_UNSURE: Final = 0.5
+"""How wide a what-if makes the range: the standard deviation of ln(time), for each unit of ln(ratio)."""
+
+_Z95: Final = 1.645
+
+Specs = Mapping[str, Mapping[str, Any]]
+
+
+def plan_with_profile(
+    request: Request,
+    profile: Profile,
+    *,
+    specs: Specs,
+    options: Mapping[str, Any] | None = None,
+    plan_again: Callable[[Request], Plan],
+) -> Plan:
+    """Return the plan for `request` with `profile`'s times and ranges.
+
+    `specs` describe the machines as calibration wants them, `options` are the further columns of the runs (such as
+    `io`), and `plan_again` plans a request by the equations. Each type is tried at several cluster sizes; those whose
+    range ends beyond the deadline, or whose total exceeds the budget, are rejected with how near they come.
+    """
+    free = replace(request, deadline_s=None, sort_deadline_s=None, budget_usd=None)
+    base = plan_again(free)
+    jobs = [job for candidate in base.candidates for job in _jobs(candidate, request, options or {})]
+    if not jobs:
+        return replace(base, request=request)
+    median, _, high = profile.mixture(
+        jobs, instances={job.instance_type: specs[job.instance_type] for job in jobs}
+    ).range_s()
+    estimated = _by_equations(free, jobs, plan_again)
+    times = _what_if_times(free, jobs, estimated, plan_again)
+    ratios = {
+        cluster: _ratio(float(median_s), *times[cluster])
+        for cluster, median_s in zip(map(_cluster, jobs), median, strict=True)
+        if cluster in times
+    }
+    tried = [
+        with_quoted(
+            _timed(
+                estimated[cluster], *_stretched(float(median_s), float(high_s), ratios[cluster]), ratio=ratios[cluster]
+            ),
+            data_bytes=request.data_bytes,
+        )
+        for cluster, median_s, high_s in zip(map(_cluster, jobs), median, high, strict=True)
+        if cluster in ratios
+    ]
+    without = sorted({name for name, _ in estimated.keys() - ratios.keys()} - {name for name, _ in ratios})
+    good = [candidate for candidate in tried if _meets(candidate, request)]
+    best = {candidate.instance_type: candidate for candidate in reversed(order(good, request.objective))}
+    missed = [
+        _rejection(tried, name, request) for name in {candidate.instance_type for candidate in tried} - best.keys()
+    ]
+    ranked = order(list(best.values()), request.objective)
+    return replace(
+        base,
+        request=request,
+        best=ranked[0] if ranked else None,
+        candidates=tuple(ranked[: request.top]),
+        rejected=(*base.rejected, *missed, *(_without_ratio(name) for name in without)),
+        frontier=(),
+    )
+
+
+def _jobs(candidate: Candidate, request: Request, options: Mapping[str, Any]) -> Iterator[Job]:
+    counts = {request.nodes} if request.nodes else _node_counts(candidate.nodes_min, request.max_nodes)
+    for nodes in sorted(counts):
+        yield Job(
+            instance_type=candidate.instance_type, nodes=nodes, data_gb=request.data_bytes / 1e9, options=dict(options)
+        )
+
+
+def _node_counts(least: int, most: int) -> set[int]:
+    """Take the fewest nodes that hold the data and, above, sizes that all types share, so that they plan together."""
+    shared = np.geomspace(1, most, _NODE_COUNTS).round().astype(int).tolist()
+    return {least} | {count for count in shared if count > least}
+
+
+def _cluster(job: Job) -> tuple[str, int]:
+    return job.instance_type, job.nodes
+
+
+def _what_if_times(
+    free: Request,
+    jobs: Sequence[Job],
+    estimated: Mapping[tuple[str, int], Candidate],
+    plan_again: Callable[[Request], Plan],
+) -> dict[tuple[str, int], tuple[float, float]]:
+    """Return each cluster's seconds without and with the request's what-ifs, as the equations have them.
+
+    A profile knows machines as they were when it ran on them. Clusters are left out that the equations can only time
+    with the what-ifs, as where a rate is unknown that the request assumes.
+    """
+    assume = {name: value for name, value in free.assume.items() if is_plain(name)}
+    scale = {name: factor for name, factor in free.scale.items() if is_plain(name)}
+    as_is = replace(free, assume=assume, scale=scale, network_distribution=None)
+    if as_is == free:
+        return dict.fromkeys(estimated, (1.0, 1.0))
+    before = _by_equations(as_is, jobs, plan_again)
+    return {
+        cluster: (before[cluster].time_s.expected, candidate.time_s.expected)
+        for cluster, candidate in estimated.items()
+        if cluster in before
+    }
+
+
+def _ratio(median_s: float, before_s: float, after_s: float) -> float:
+    """Return by what factor a what-if changes the profile's time: as the equations' own time changes, but by all the
+    seconds that it adds to them. They may have a job wait for what the profile knows is fast.
+    """
+    ratio = after_s / before_s
+    return max(ratio, 1 + (after_s - before_s) / median_s) if ratio > 1 else ratio
+
+
+def _stretched(median_s: float, high_s: float, ratio: float) -> tuple[float, float]:
+    """Return the profile's median and upper end with a what-if: as much longer as the equations get.
+
+    How much of the real time follows the equations is not known, so the range widens by half of the change, in ln.
+    """
+    spread = math.hypot(math.log(high_s / median_s), _Z95 * _UNSURE * math.log(ratio))
+    return median_s * ratio, median_s * ratio * math.exp(spread)
+
+
+def _without_ratio(name: str) -> Rejection:
+    return Rejection(
+        instance_type=name,
+        reason="the profile cannot be carried over to the what-if",
+        detail="without it the equations cannot time the type: measure what is assumed, or plan without --profile",
+    )
+
+
+def _by_equations(
+    free: Request, jobs: Sequence[Job], plan_again: Callable[[Request], Plan]
+) -> dict[tuple[str, int], Candidate]:
+    """Return each job's cluster as the equations have it; one call answers for all types of a size."""
+    names = tuple(sorted({job.instance_type for job in jobs}))
+    sizes = sorted({job.nodes for job in jobs})
+    plans = (plan_again(replace(free, nodes=nodes, instances=names, top=len(names))) for nodes in sizes)
+    return {(candidate.instance_type, candidate.nodes): candidate for plan in plans for candidate in plan.candidates}
+
+
+def _timed(candidate: Candidate, median_s: float, high_s: float, *, ratio: float) -> Candidate:
+    """Put the profile's time in place of the equations', which stays visible as `equation`."""
+    old = candidate.time_s
+    energy = candidate.energy_j
+    return replace(
+        candidate,
+        energy_j=None if energy is None or not old.expected else energy * median_s / old.expected,
+        time_s=Range(equation=old.equation, expected=median_s, p50=median_s, p95=high_s),
+        cost_usd=_cost(candidate, median_s=median_s, high_s=high_s),
+        bill=retimed(candidate, job_s=median_s),
+        warnings=(*candidate.warnings, _source_of_time(ratio)),
+    )
+
+
+def _source_of_time(ratio: float) -> str:
+    words = "time and range: from the profile; the phases are the equations'"
+    return words if ratio == 1 else f"{words}; the what-if makes it {ratio:.2f} times as long, by the equations"
+
+
+def _cost(candidate: Candidate, *, median_s: float, high_s: float) -> Cost:
+    """Price the profile's times at the equations' rate; requests and charges do not depend on time."""
+    old = candidate.cost_usd
+    equation_s = candidate.time_s.equation
+    per_s = (old.equation - old.requests) / equation_s if equation_s else 0.0
+    totals = [math.fsum(line.usd or 0.0 for line in retimed(candidate, job_s=s)) for s in (median_s, high_s)]
+    return replace(
+        old,
+        expected=per_s * median_s + old.requests,
+        p50=per_s * median_s + old.requests,
+        p95=per_s * high_s + old.requests,
+        total=totals[0],
+        total_p95=totals[1],
+    )
+
+
+def _meets(candidate: Candidate, request: Request) -> bool:
+    return overrun(candidate, candidate.time_s.p95, request) <= 1
+
+
+def _rejection(tried: Sequence[Candidate], name: str, request: Request) -> Rejection:
+    fastest = min(
+        (candidate for candidate in tried if candidate.instance_type == name),
+        key=lambda candidate: candidate.time_s.p95,
+    )
+    return Rejection(
+        instance_type=name,
+        reason="misses the deadline or the budget at the upper end of the profile's range",
+        detail=f"{fastest.nodes} nodes take up to {format_duration(fastest.time_s.p95)}",
+        nearness=overrun(fastest, fastest.time_s.p95, request),
+    )

@@ -1,0 +1,1 @@
+"""Questions about a catalog: price and performance, storage, coverage."""

@@ -1,0 +1,1 @@
+"""The choice among candidates: selection, frontier, refusals."""

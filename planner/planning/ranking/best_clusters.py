@@ -1,0 +1,209 @@
+"""The best cluster of each type: chosen by the estimates of all, then computed exactly, the most promising first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Final
+
+import numpy as np
+
+from planner.arrays import Flags, Floats, Rows
+from planner.planning.candidates.candidate_grid import CandidateGrid
+from planner.planning.ranking import selection
+from planner.planning.ranking.selection import Cell
+from planner.planning.request import constraints
+from planner.schemas.plan import Candidate, Objective, Rejection, Request
+
+_TRIES: Final = 6
+"""How often a cell that turns out to miss what was asked is replaced by a safer one."""
+
+_ALIKE: Final = 1.01
+"""Layouts whose estimated times lie within this factor are compared exactly."""
+
+_ROUNDING: Final = 1e-9
+"""By what share a bound is lowered so that the cell it was taken from does not meet it."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Pick:
+    """The best cluster of a type in a grid, as estimated, among the layouts `rows` of the type; `limit_usd` is
+    `selection.limit_above` the cheapest of any under the same model.
+    """
+
+    grid: CandidateGrid
+    rows: Rows
+    cell: Cell
+    limit_usd: float
+
+
+def choose(
+    request: Request, grids_by_model: Sequence[Sequence[CandidateGrid]]
+) -> tuple[list[Candidate], list[Rejection]]:
+    """Pick the best cluster of each type in each grid; the first `2 * top` are worked out in full, and of each model
+    the first.
+    """
+    rejected: list[Rejection] = []
+    picks = [_picks(request, grids, rejected) for grids in grids_by_model]
+    limit = _limit_usd(list(chain(*grids_by_model)))
+    ranked = sorted(chain(*picks), key=lambda pick: _promise(pick, request=request, limit_usd=limit))
+    settled: dict[int, Candidate | Rejection] = {}
+    for mine, wanted in [(ranked, 2 * request.top), *((mine, 1) for mine in picks)]:
+        good = 0
+        for pick in mine:
+            if good >= wanted:
+                break
+            if id(pick) not in settled:
+                settled[id(pick)] = _settled(request, pick)
+            good += isinstance(settled[id(pick)], Candidate)
+    candidates = [outcome for outcome in settled.values() if isinstance(outcome, Candidate)]
+    return candidates, rejected + [outcome for outcome in settled.values() if isinstance(outcome, Rejection)]
+
+
+def _limit_usd(grids: Sequence[CandidateGrid]) -> float:
+    """Return the limit above the cheapest cluster of all whose whole bill is known, if there is one; inf where there is
+    none at all.
+    """
+    priced = [(grid, grid.good & ~grid.partly_unknown[:, None]) for grid in grids]
+    some = [(grid, good) for grid, good in priced if good.any()] or [(grid, grid.good) for grid in grids]
+    limits = (selection.least_and_limit(grid.estimates, good) for grid, good in some)
+    return min(limits, default=(np.inf, np.inf))[1]
+
+
+def _picks(request: Request, grids: Sequence[CandidateGrid], rejected: list[Rejection]) -> list[_Pick]:
+    """Return the picks of one model, the most promising first; adds the types that have none to `rejected`."""
+    limit = _limit_usd(grids)
+    hopeful, hopeless = _hopeful(request, grids)
+    rejected += hopeless
+    picks = []
+    for grid, rows in hopeful:
+        cell = selection.best_cell(rows, grid.estimates, grid.good, objective=request.objective, limit_usd=limit)
+        if cell:
+            picks.append(_Pick(grid=grid, rows=rows, cell=cell, limit_usd=limit))
+    return sorted(picks, key=lambda pick: _promise(pick, request=request, limit_usd=limit))
+
+
+def _hopeful(
+    request: Request, grids: Sequence[CandidateGrid]
+) -> tuple[list[tuple[CandidateGrid, Rows]], list[Rejection]]:
+    """Return the types, as rows of a grid, that can be among the first `6 * top`, and a rejection of each that is
+    not admissible at any size.
+    """
+    hopeful: list[tuple[float, CandidateGrid, Rows]] = []
+    rejected: list[Rejection] = []
+    for grid in grids:
+        least = _least_of_rows(grid, request.objective)
+        for rows in grid.rows_of_types() if len(least) else ():
+            best = float(least[rows].min())
+            if np.isfinite(best):
+                hopeful.append((best, grid, rows))
+            else:
+                rejected.append(_missed(grid, rows))
+    hopeful.sort(key=lambda item: item[0])
+    by_bill: tuple[list[tuple[float, CandidateGrid, Rows]], ...] = ([], [])
+    for item in hopeful:
+        by_bill[bool(item[1].partly_unknown[item[2][0]])].append(item)
+    return [pair for alike in by_bill for pair in _first(alike, 6 * request.top)], rejected
+
+
+def _first(rising: Sequence[tuple[float, CandidateGrid, Rows]], wanted: int) -> list[tuple[CandidateGrid, Rows]]:
+    """Return the first `wanted` types, and those that are hardly worse than the last of them."""
+    limit = selection.SLACK * rising[min(len(rising), wanted) - 1][0] if rising else 0.0
+    return [(grid, rows) for best, grid, rows in rising if best <= limit]
+
+
+def _least_of_rows(grid: CandidateGrid, objective: Objective) -> Floats:
+    """Return what the objective ranks by first, at the best admissible size of each layout: inf where none is."""
+    estimates = grid.estimates
+    measure = {"time": estimates.expected_s}.get(objective, estimates.total_usd)
+    if objective == "energy":
+        measure = estimates.energy_j(np.arange(len(estimates.power_w)))
+    return np.asarray(np.min(measure, axis=1, where=grid.good, initial=np.inf))
+
+
+def _settled(request: Request, pick: _Pick) -> Candidate | Rejection:
+    """Work a cell out exactly; where that misses what was asked, which the estimates only bound, take a safer one."""
+    cell, good = pick.cell, pick.grid.good
+    for _ in range(_TRIES):
+        cluster, excess = pick.grid.exact(cell, request)
+        if excess <= 1:
+            return selection.order([cluster, *_like(request, pick, cell)], request.objective)[0]
+        good = _safer(pick, cell, good, excess=excess)
+        safer_cell = selection.best_cell(
+            pick.rows, pick.grid.estimates, good, objective=request.objective, limit_usd=pick.limit_usd
+        )
+        if safer_cell is None:
+            break
+        cell = safer_cell
+    cluster, least_excess = pick.grid.exact(_safest(pick), request)
+    return cluster if least_excess <= 1 else _near_miss(pick, cell, nearness=max(min(excess, least_excess), 1.0))
+
+
+def cheapest_near(request: Request, grid: CandidateGrid, cell: Cell) -> Candidate | None:
+    """Return the cheapest cluster, worked out, of a cell's type that keeps to what is asked, where the cell itself, the
+    cheapest by the estimates, does not; None where none was met.
+    """
+    rows = next(rows for rows in grid.rows_of_types() if cell.row in rows)
+    outcome = _settled(replace(request, objective="cost"), _Pick(grid=grid, rows=rows, cell=cell, limit_usd=np.inf))
+    return outcome if isinstance(outcome, Candidate) else None
+
+
+def _safest(pick: _Pick) -> Cell:
+    """Return the cell of the pick's type that the estimates put furthest within all limits. Estimates are lower bounds,
+    and not by the same factor everywhere: it may be within them where what exceeds its estimate by more is not.
+    """
+    shares = [constraint.measure[pick.rows] / constraint.limit for constraint in pick.grid.asked]
+    largest = np.where(pick.grid.good[pick.rows], np.max(shares, axis=0, initial=0.0), np.inf)
+    row, column = np.unravel_index(np.argmin(largest), largest.shape)
+    return Cell(row=int(pick.rows[row]), column=int(column))
+
+
+def _safer(pick: _Pick, cell: Cell, good: Flags, *, excess: float) -> Flags:
+    """Return the admissible clusters (R, N) without `cell`, and without those of the pick's type that would exceed a
+    limit, too, if they exceeded their estimates as the cell does, which is beyond the limit by `excess`.
+    """
+    safer = good.copy()
+    for constraint in pick.grid.asked:
+        estimated = constraint.measure[cell.row, cell.column]
+        if estimated * excess > constraint.limit:
+            bound = estimated / excess * (1 - _ROUNDING)
+            safer[pick.rows] &= constraint.measure[pick.rows] <= bound
+    safer[cell.row, cell.column] = False
+    return safer
+
+
+def _near_miss(pick: _Pick, cell: Cell, *, nearness: float) -> Rejection:
+    asked = pick.grid.asked
+    return Rejection(
+        instance_type=pick.grid.type_name(cell.row),
+        reason=asked[0].reason if asked else "",
+        detail=f"by {100 * (nearness - 1):.2g}%, computed exactly",
+        nearness=nearness,
+    )
+
+
+def _like(request: Request, pick: _Pick, cell: Cell) -> Iterator[Candidate]:
+    """Yield the same cluster on its other layouts, where the estimates, lower bounds, cannot tell them apart."""
+    expected, good = pick.grid.estimates.expected_s[:, cell.column], pick.grid.good[:, cell.column]
+    for row in pick.rows.tolist():
+        if row != cell.row and good[row] and expected[row] <= expected[cell.row] * _ALIKE:
+            cluster, over = pick.grid.exact(Cell(row=row, column=cell.column), request)
+            if over <= 1:
+                yield cluster
+
+
+def _promise(pick: _Pick, *, request: Request, limit_usd: float) -> tuple[float, ...]:
+    """Order picks as `selection.order` will order the candidates made of them."""
+    grid, cell = pick.grid, pick.cell
+    time, total = grid.estimates.expected_s[cell.row, cell.column], grid.estimates.total_usd[cell.row, cell.column]
+    in_part = bool(grid.partly_unknown[cell.row])
+    if request.objective == "energy":
+        return (float(grid.estimates.energy_j(np.array([cell.row]))[0, cell.column]), time)
+    if request.objective == "balanced":
+        return (in_part, 0.0, time, total) if total <= limit_usd else (in_part, 1.0, total, time)
+    return (in_part, total, time) if request.objective == "cost" else (time, in_part, total)
+
+
+def _missed(grid: CandidateGrid, rows: Rows) -> Rejection:
+    return constraints.missed(grid.type_name(int(rows[0])), rows, grid.asked)

@@ -1,0 +1,1 @@
+"""What was asked: checks, constraints, filters, regions and prices."""

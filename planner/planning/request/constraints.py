@@ -1,0 +1,229 @@
+"""What the request asks of a cluster beyond holding the data: deadline, budget, quota. And which of them clash."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from planner.arrays import Flags, Floats, Rows
+from planner.cost_model.estimate import Estimates
+from planner.cost_model.lateness import later
+from planner.cost_model.prices import paid_nodes
+from planner.cost_model.staging_steps import around_s
+from planner.cost_model.workload import JobContext
+from planner.planning.request.evidence_filter import weak_network
+from planner.planning.request.node_limits import most_nodes
+from planner.schemas.plan import Candidate, Rejection, Request
+from planner.statistics.interruptions import Risk
+from planner.units import format_duration, format_usd
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Constraint:
+    """One thing asked: `measure` (R, N) may be at most `limit`. `reason` says so, `shown` shows a measure."""
+
+    name: str
+    reason: str
+    measure: Floats
+    limit: float
+    shown: str
+
+    @property
+    def met(self) -> Flags:
+        """Which clusters keep to it."""
+        return self.measure <= self.limit
+
+    def show(self, amount: float) -> str:
+        """Return an amount of what is measured in words."""
+        if self.name == "capacity":
+            return f"{self.shown} {amount:.3g} times as many nodes as there are"
+        if self.name == "evidence":
+            return self.shown
+        if self.name == "quota":
+            return f"{self.shown} {amount:.0f} vCPUs"
+        if self.name == RESTARTS:
+            return f"{self.shown} {amount:,.3g} times"
+        return f"{self.shown} {format_duration(amount) if 'deadline' in self.name else format_usd(amount)}"
+
+    def excess(self, amount: float) -> str:
+        """Return by how much an amount is too large where it looks like the limit, else nothing."""
+        alike = self.name != "evidence" and self.show(amount) == self.show(self.limit)
+        return f", {100 * (amount / self.limit - 1):.2g}% too much" if alike else ""
+
+    def option(self, amount: float) -> str:
+        """Return the option that allows an amount, rounded up; nothing where no option sets one."""
+        if self.name == RESTARTS:
+            return "--pricing on-demand"
+        return f"{_OPTIONS[self.name]} {_rounded_up(self.name, amount)}" if self.name in _OPTIONS else ""
+
+
+RESTARTS: Final = "limit on restarts"
+_MOST_BEGUN: Final = 100.0
+"""A job that begins so often on average before it ends is none to plan: hardly one in a hundred ends at once."""
+
+_OPTIONS: Final = {
+    "deadline": "--deadline",
+    "sort's deadline": "--sort-deadline",
+    "budget": "--budget",
+    "quota": "--max-vcpus",
+}
+
+
+def _rounded_up(name: str, amount: float) -> str:
+    """Return an amount as an option takes it: whole vCPUs, cents and seconds, small amounts to three figures."""
+    unit = 10.0 ** (math.floor(math.log10(amount)) - 2) if amount > 0 else 1.0
+    if name == "quota":
+        return f"{math.ceil(amount)}"
+    if name == "budget":
+        return f"{math.ceil(amount * 100) / 100:.2f}" if amount >= 1 else f"{math.ceil(amount / unit) * unit:.3g}"
+    return f"{math.ceil(amount)}s" if amount >= 100 else f"{math.ceil(amount / unit) * unit:.3g}s"
+
+
+def constraints(context: JobContext, estimates: Estimates, request: Request, *, region: str) -> list[Constraint]:
+    """Return what `request` asks, measured on every cluster of a region."""
+    return [
+        *_deadlines(context, estimates, request),
+        *_budget(estimates, request),
+        *_quota(context, estimates, request),
+        *_capacity(context, estimates, request, region=region),
+        *_evidence(context, estimates, request),
+        *_restarts(context, estimates),
+    ]
+
+
+def _deadlines(context: JobContext, estimates: Estimates, request: Request) -> Iterator[Constraint]:
+    late = later(request.confidence, shared_sigma=context.overheads.shared_sigma) if request.confidence else 1.0
+    sureness = f" with probability {request.confidence:g}" if request.confidence else ""
+    sort_s = estimates.expected_s * late
+    if request.deadline_s is not None:
+        yield Constraint(
+            name="deadline",
+            reason=f"misses the deadline of {format_duration(request.deadline_s)}{sureness}",
+            measure=sort_s + around_s(context, estimates.nodes),
+            limit=request.deadline_s,
+            shown="takes in all",
+        )
+    if request.sort_deadline_s is not None:
+        yield Constraint(
+            name="sort's deadline",
+            reason=f"misses the sort's deadline of {format_duration(request.sort_deadline_s)}{sureness}",
+            measure=sort_s,
+            limit=request.sort_deadline_s,
+            shown="takes",
+        )
+
+
+def _budget(estimates: Estimates, request: Request) -> Iterator[Constraint]:
+    if request.budget_usd is not None and estimates.total_p95_usd is not None:
+        yield Constraint(
+            name="budget",
+            reason=f"exceeds the budget of {format_usd(request.budget_usd)}",
+            measure=estimates.total_p95_usd,
+            limit=request.budget_usd,
+            shown="costs in all, at 95%,",
+        )
+
+
+def _quota(context: JobContext, estimates: Estimates, request: Request) -> Iterator[Constraint]:
+    if request.max_vcpus is not None:
+        vcpu = context.catalog.instances.vcpu[context.layouts.type_row]
+        yield Constraint(
+            name="quota",
+            reason=f"exceeds the quota of {request.max_vcpus} vCPUs",
+            measure=_where_possible(estimates, vcpu[:, None] * _launched(context, estimates)),
+            limit=request.max_vcpus,
+            shown="launches",
+        )
+
+
+def _capacity(context: JobContext, estimates: Estimates, request: Request, *, region: str) -> Iterator[Constraint]:
+    if request.node_limits:
+        most = most_nodes(request.node_limits, context.catalog, region=region)[context.layouts.type_row]
+        yield Constraint(
+            name="capacity",
+            reason="needs more nodes than there are to be had",
+            measure=_where_possible(estimates, _launched(context, estimates) / most[:, None]),
+            limit=1.0,
+            shown="launches",
+        )
+
+
+def _evidence(context: JobContext, estimates: Estimates, request: Request) -> Iterator[Constraint]:
+    """A network in doubt rules out clusters, not one node alone."""
+    if request.evidence != "any" and request.nodes is None:
+        weak = weak_network(context, request.evidence)[:, None] & (estimates.nodes > 1)
+        yield Constraint(
+            name="evidence",
+            reason=f"rests on weaker evidence than --evidence {request.evidence}",
+            measure=_where_possible(estimates, np.where(weak, 2.0, 1.0)),
+            limit=1.0,
+            shown="network: not measured" if request.evidence == "measured" else "network: neither stated nor measured",
+        )
+
+
+def _restarts(context: JobContext, estimates: Estimates) -> Iterator[Constraint]:
+    """Spot nodes that are taken back make the whole job begin again, under some models."""
+    if context.risk is not None and context.risk.recovery != "redo":
+        yield Constraint(
+            name=RESTARTS,
+            reason="begins again too often, as spot nodes are taken back",
+            measure=_where_possible(
+                estimates, times_begun(context.risk, nodes=estimates.nodes, expected_s=estimates.expected_s)
+            ),
+            limit=_MOST_BEGUN,
+            shown="begins",
+        )
+
+
+def times_begun(risk: Risk, *, nodes: Floats, expected_s: Floats) -> Floats:
+    """Return how often a job of an expected time, with its interruptions, begins until it ends, on average: between two
+    beginnings lie the time to an interruption and a replacement.
+    """
+    per_s = nodes * risk.per_node_s
+    return np.asarray(1 + expected_s * per_s / (1 + per_s * risk.replacement_s))
+
+
+def _launched(context: JobContext, estimates: Estimates) -> Floats:
+    """Return how many nodes are launched at each cluster size, spares included, shape (N,)."""
+    return paid_nodes(estimates.nodes, spare_fraction=context.overheads.spare_fraction)
+
+
+def _where_possible(estimates: Estimates, measure: Floats) -> Floats:
+    return np.where(np.isfinite(estimates.total_usd), measure, np.inf)
+
+
+def amounts(candidate: Candidate, sort_s: float) -> dict[str, float]:
+    """Return how much a cluster, computed exactly, has of what deadlines and a budget limit, by the constraints' names.
+    `sort_s` is how long its sort takes, as surely as is asked.
+    """
+    whole_s = sort_s + sum(candidate.overheads_s.values())
+    return {"deadline": whole_s, "sort's deadline": sort_s, "budget": candidate.cost_usd.total_p95}
+
+
+def overrun(candidate: Candidate, sort_s: float, request: Request) -> float:
+    """Return by what factor a cluster, computed exactly, exceeds the tightest of deadlines and budget; at most 1 meets
+    all. `sort_s` is how long its sort takes, as surely as is asked.
+    """
+    limits = {"deadline": request.deadline_s, "sort's deadline": request.sort_deadline_s, "budget": request.budget_usd}
+    exactly = amounts(candidate, sort_s)
+    return max((exactly[name] / limit for name, limit in limits.items() if limit), default=0.0)
+
+
+def missed(name: str, rows: Rows, asked: Sequence[Constraint]) -> Rejection:
+    """Return the rejection of a type, of layouts `rows`, that holds the data but does not keep to all of `asked`."""
+    for constraint in asked:
+        least = float(constraint.measure[rows].min())
+        if least > constraint.limit:
+            at_least = "" if constraint.name == "evidence" else " at least"
+            detail = f"{constraint.show(least)}{at_least}{constraint.excess(least)}"
+            return Rejection(
+                instance_type=name, reason=constraint.reason, detail=detail, nearness=least / constraint.limit
+            )
+    together = " and ".join(f"the {constraint.name}" for constraint in asked)
+    measured = (constraint for constraint in asked if constraint.name != "evidence")
+    detail = ", ".join(f"{constraint.show(float(constraint.measure[rows].min()))} at least" for constraint in measured)
+    return Rejection(instance_type=name, reason=f"meets {together} only apart", detail=detail, nearness=1.0)

@@ -1,0 +1,83 @@
+"""What a region has to offer whatever the cost model: its prices, the volumes to attach, the types asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from planner.arrays import Flags
+from planner.catalog import Catalog
+from planner.cost_model.block_volumes import VolumeChoice, choose_volumes, has_credit
+from planner.cost_model.rates import evidence_codes, evidence_name
+from planner.planning.request.filters import wanted
+from planner.planning.request.offer import Offer
+from planner.planning.request.price_overrides import with_own_prices
+from planner.schemas.plan import OwnPrice, Rejection, Request
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Region:
+    """What a region has to offer whatever the model: nodes without volumes, the volumes to take with them, and which
+    types, (T,), the request's filters let through; a rejection for each other.
+    """
+
+    catalog: Catalog
+    offer: Offer
+    volumes: VolumeChoice
+    volumes_on_credit: VolumeChoice | None
+    passed: Flags
+    unasked: list[Rejection]
+
+    @classmethod
+    def of(cls, request: Request, catalog: Catalog, name: str) -> Region:
+        """Return the region called `name`. Raises BadInputError where the catalog has no prices."""
+        offer = _offer(catalog, name, request)
+        price = offer.price_usd_per_hour
+        assumed = [request.assume[rate] for rate in ("volume_read", "volume_write") if rate in request.assume]
+        wanted_rate = max(assumed) if assumed and not request.paper else None
+        with_credit = has_credit(catalog) and not request.paper and not assumed
+        choose = partial(choose_volumes, catalog, region=name, price_usd_per_hour=price, wanted_bytes_per_s=wanted_rate)
+        faster = choose(with_credit=with_credit)
+        sustained, on_credit = faster, None
+        if faster.on_credit.any():
+            sustained, on_credit = choose(), faster
+        passed, unasked = wanted(request, catalog)
+        return cls(
+            catalog=catalog, offer=offer, volumes=sustained, volumes_on_credit=on_credit, passed=passed, unasked=unasked
+        )
+
+
+def _offer(catalog: Catalog, region: str, request: Request) -> Offer:
+    """Price a node without its volumes."""
+    factor, size = request.scale.get("price", 1.0), len(catalog.instances)
+    if catalog.cloud == "local":  # nothing is rented, and that is known
+        nothing = np.zeros(size)
+        return Offer(region=region, pricing=request.pricing, price_usd_per_hour=nothing, evidence=("measured",) * size)
+    if "price" in request.assume:
+        price = np.full(size, request.assume["price"] * factor)
+        return Offer(region=region, pricing=request.pricing, price_usd_per_hour=price, evidence=("assumed",) * size)
+    own = () if request.paper else request.own_prices
+    offer = offer_of(catalog, region, pricing=request.pricing, own_prices=own)
+    return offer if factor == 1 else offer.times(factor)
+
+
+def offer_of(catalog: Catalog, region: str, *, pricing: str, own_prices: Sequence[OwnPrice] = ()) -> Offer:
+    """Return the list prices of a region, with the user's own in their place.
+
+    Raises BadInputError as `prices` does, but where a type has a price of the user's own, which needs no list.
+    """
+    if region not in catalog.regions(pricing):
+        size = len(catalog.instances)
+        unknown = Offer(
+            region=region, pricing=pricing, price_usd_per_hour=np.full(size, np.nan), evidence=("assumed",) * size
+        )
+        offer = with_own_prices(unknown, catalog, own_prices)
+        if offer.notes:
+            return offer
+    listed = catalog.prices(region, pricing)
+    words = tuple(evidence_name(code) for code in evidence_codes(listed.evidence).tolist())
+    offer = Offer(region=region, pricing=pricing, price_usd_per_hour=listed.price_usd_per_hour, evidence=words)
+    return with_own_prices(offer, catalog, own_prices) if own_prices else offer

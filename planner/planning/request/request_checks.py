@@ -1,0 +1,143 @@
+"""What is wrong with a request before anything is planned."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from typing import Final, get_args
+
+from planner.catalog import Catalog
+from planner.catalog.bandwidth_distributions import distribution
+from planner.cost_model.engine import Engine
+from planner.cost_model.model import CostModel, run_by
+from planner.cost_model.rates import check_assumptions, check_rate
+from planner.errors import BadInputError, nearest
+from planner.planning.request.evidence_filter import WEAKEST
+from planner.schemas.plan import NetworkView, Request
+
+SUREST: Final = 0.9999
+"""No larger probability can be asked for: how far the equations are off was not seen in so many runs."""
+
+MOST_ZONES: Final = 6
+"""Of all regions of the four clouds us-east-1 of AWS has most availability zones, a to f; others have 3 to 5."""
+
+
+def check_request(request: Request, catalogs: Sequence[Catalog]) -> None:
+    """Raise BadInputError for amounts out of range, options that contradict each other, and unknown names."""
+    check_assumptions(assume=request.assume, scale=request.scale)
+    _check_amounts(request)
+    _check_confidence(request)
+    _check_interruptions(request)
+    _check_types(request, catalogs)
+    _check_power(request, catalogs)
+    if request.network_distribution is not None:
+        if "network" in request.assume:
+            raise BadInputError("--network-distribution and --assume network both say what the network does: give one")
+        distribution(request.network_distribution)
+
+
+def run_by_engine(request: Request, models: Sequence[CostModel], engine: Engine) -> tuple[Request, list[CostModel]]:
+    """Return the request for as many nodes as an engine can use, and the models as it carries them out.
+
+    Raises BadInputError if more nodes are asked for.
+    """
+    if engine.one_machine and request.nodes not in (None, 1):
+        raise BadInputError(f"--engine {engine.name} sorts on one machine, not on {request.nodes}; use --engine ray")
+    if engine.one_machine:
+        request = replace(request, nodes=1, max_nodes=Request.max_nodes)
+    return request, [run_by(model, engine) for model in models]
+
+
+def _check_amounts(request: Request) -> None:
+    if request.head_room is not None and not 0 <= request.head_room <= 0.9:
+        raise BadInputError(f"head room {request.head_room:g}: a share of the disks from 0 to 0.9, such as 0.1")
+    if not 1 <= request.zones <= MOST_ZONES:
+        raise BadInputError(f"--zones {request.zones}: must lie between 1 and {MOST_ZONES}; no region has more zones")
+    if request.compute_bytes_per_s_per_vcpu is not None:
+        check_rate(request.compute_bytes_per_s_per_vcpu, option="--compute")
+    for name, ratio in (("map", request.map_ratio), ("reduce", request.reduce_ratio)):
+        if not 1e-6 <= ratio < 1e6:
+            raise BadInputError(
+                f"{name} ratio {ratio:g}: output over input must be positive, from 0.000001 to below a million"
+            )
+    default = Request.max_nodes
+    if request.nodes and request.max_nodes != default and request.nodes > request.max_nodes:
+        raise BadInputError(
+            f"--nodes {request.nodes} and --max-nodes {request.max_nodes} contradict each other: give one"
+        )
+    if request.evidence not in WEAKEST:
+        raise BadInputError(
+            f"evidence {request.evidence}: use {', '.join(WEAKEST)}.{nearest(request.evidence, list(WEAKEST))}"
+        )
+    if request.network not in get_args(NetworkView):
+        raise BadInputError(f"--network {request.network}: use one of {', '.join(get_args(NetworkView))}")
+    if request.network != "expected" and ("network" in request.assume or request.network_distribution):
+        raise BadInputError("--network and an assumed network contradict each other: both say how fast it is, give one")
+    if request.arch not in (None, "x86_64", "arm64"):
+        raise BadInputError(f"arch {request.arch}: use x86_64 or arm64")
+
+
+def _check_confidence(request: Request) -> None:
+    if request.confidence is None:
+        return
+    if not 0 < request.confidence < 1:
+        raise BadInputError(f"confidence {request.confidence:g}: a probability lies between 0 and 1, such as 0.95")
+    if request.confidence > SUREST:
+        raise BadInputError(
+            f"confidence {request.confidence!r}: no forecast is so sure; at most {SUREST}, usual is 0.95"
+        )
+    if not request.has_deadline:
+        raise BadInputError("--confidence says how surely a deadline is met: give --deadline or --sort-deadline, too")
+
+
+def _check_interruptions(request: Request) -> None:
+    interruptions = request.interruptions_per_node_hour
+    if interruptions is not None and not 0 < interruptions <= 60:
+        raise BadInputError(
+            f"interruptions {interruptions:g}: an hourly rate per node above 0 and at most 60, such as 0.05"
+        )
+    if interruptions is not None and request.pricing != "spot":
+        raise BadInputError(f"interruptions are of spot nodes: say pricing spot, not {request.pricing}")
+
+
+def _check_power(request: Request, catalogs: Sequence[Catalog]) -> None:
+    """Nodes of different types need different power, so that it is assumed type by type."""
+    alone = len(request.instances) == 1 and not set("*?[") & set(request.instances[0])
+    if "power" in request.assume and not alone:
+        watts = f"{request.assume['power']:g}"
+        raise BadInputError(
+            f"assume power={watts}: nodes of different types need different power; say whose it is: "
+            f"power:TYPE={watts}, where TYPE may be a pattern, or ask for one --instance"
+        )
+    names = [name for catalog in catalogs for name in catalog.instances.cloud_type.tolist()]
+    for assumed in request.assume:
+        pattern = assumed.removeprefix("power:")
+        if pattern != assumed and not any(fnmatchcase(name, pattern) for name in names):
+            raise BadInputError(f"assume {assumed}: no type is called {pattern!r}.{nearest(pattern, names)}")
+
+
+def _check_types(request: Request, catalogs: Sequence[Catalog]) -> None:
+    """What is typed must name a type; lists of prices and limits may speak of other clouds' types."""
+    instances = [catalog.instances for catalog in catalogs]
+    names = [name for table in instances for name in (*table.instance_type.tolist(), *table.cloud_type.tolist())]
+    for option, pattern in _patterns(request):
+        if not any(fnmatchcase(name, pattern) for name in names):
+            where = ", ".join(catalog.name for catalog in catalogs)
+            raise BadInputError(f"{option}: unknown instance type {pattern!r} in {where}.{_meant(pattern, names)}")
+
+
+def _patterns(request: Request) -> Iterator[tuple[str, str]]:
+    """Yield each pattern of types that the user typed, with its option."""
+    yield from (("--instance", pattern) for pattern in request.instances)
+    yield from (("--exclude", pattern) for pattern in request.exclude)
+    yield from ((own.note, own.instance) for own in request.own_prices if own.note.startswith("--"))
+    yield from ((limit.note, limit.instance) for limit in request.node_limits if limit.note.startswith("--"))
+
+
+def _meant(pattern: str, names: Sequence[str]) -> str:
+    family = next((name for name in names if re.match(rf"{re.escape(pattern)}\W", name)), None)
+    if family is None:
+        return nearest(pattern, names)
+    return f" Its family is {f'{pattern}{family[len(pattern)]}*'!r}."

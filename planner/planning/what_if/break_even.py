@@ -1,0 +1,191 @@
+"""What would overturn a recommendation: how much of a doubtful rate its type may lose and still be the best choice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+
+from planner.catalog import EVIDENCE
+from planner.catalog.bare_metal import is_bare_metal
+from planner.cost_model.estimate import estimate
+from planner.cost_model.rates import evidence_name
+from planner.planning.candidates.candidate_grid import CandidateGrid
+from planner.planning.catalog_questions.next_measurement import proposal
+from planner.planning.ranking import selection
+from planner.planning.request.constraints import constraints
+from planner.schemas.plan import Candidate, Overturn, Request
+
+LEAST_FRACTION: Final = 0.1
+"""A rate that may fall to a tenth and change nothing is not in doubt."""
+
+_STEPS: Final = 8
+"""Halvings of the range in which the fraction lies: it is found to half a percent."""
+
+_RESOLUTION: Final = (1 - LEAST_FRACTION) / 2**_STEPS
+"""So far below the fraction that was found the type no longer comes first."""
+
+
+def overturned_by(
+    request: Request, ranked: Sequence[Candidate], grids: Sequence[CandidateGrid], *, cheapest: Sequence[Candidate] = ()
+) -> Overturn | None:
+    """Return the doubtful rate of the recommended type that may lose least before another type is the better choice;
+    None where no rate is in doubt, no other type was worked out, or none of them ever overtakes it. `cheapest` may cost
+    less than all that are `ranked`.
+    """
+    best = ranked[0]
+    grid = next((grid for grid in grids if _is_of(grid, best)), None)
+    if grid is None or request.paper:
+        return None
+    rivals = [rival for rival in ranked[1:] if not _same_machine(rival, best, grid)]
+    if not rivals:
+        return None
+    fragile, fraction = None, LEAST_FRACTION
+    for rate, evidence in _doubtful(best, grid):
+        trial = _Trial(
+            request=request, best=best, rivals=rivals, cheapest=cheapest, grid=grid, rate=rate, evidence=evidence
+        )
+        if (least := trial.fraction()) > fraction:
+            fragile, fraction = trial, least
+    return None if fragile is None else _overturn(fragile, fraction)
+
+
+def _overturn(trial: _Trial, fraction: float) -> Overturn:
+    boot_s = trial.grid.context.overheads.boot_s
+    is_network = trial.rate == "network"
+    measuring = proposal(
+        trial.best, trial.grid.context.catalog, network=is_network, storage=not is_network, boot_s=boot_s
+    )
+    return Overturn(
+        rate=trial.rate,
+        evidence=trial.evidence,
+        at_fraction=fraction,
+        winner=trial.winner(fraction - _RESOLUTION),
+        measure_usd=measuring.cost_usd,
+        command=measuring.command,
+    )
+
+
+def _is_of(grid: CandidateGrid, candidate: Candidate) -> bool:
+    return (grid.context.model.name, grid.context.catalog.cloud, grid.offer.region) == (
+        candidate.model,
+        candidate.cloud,
+        candidate.region,
+    ) and candidate.instance_type in grid.context.catalog.instances.rows
+
+
+def _same_machine(rival: Candidate, best: Candidate, grid: CandidateGrid) -> bool:
+    """Whether two types are one, or bare metal and the largest virtual machine on it: what slows one slows the other.
+
+    The latter are of one family and have as many virtual CPUs and the same disks.
+    """
+    if rival.instance_type == best.instance_type:
+        return True
+    instances = grid.context.catalog.instances
+    metal = [is_bare_metal(candidate.cloud_type) for candidate in (rival, best)]
+    if rival.cloud != best.cloud or metal[0] == metal[1] or rival.instance_type not in instances.rows:
+        return False
+    rows = [instances.index(candidate.instance_type) for candidate in (rival, best)]
+    sizes = np.stack([instances.vcpu, instances.local_disks, instances.local_disk_bytes])[:, rows]
+    same_size = np.array_equal(sizes[:, 0], sizes[:, 1], equal_nan=True)
+    return same_size and bool(instances.family[rows[0]] == instances.family[rows[1]])
+
+
+def _doubtful(best: Candidate, grid: CandidateGrid) -> Iterator[tuple[str, str]]:
+    """Yield the rates that the best cluster waits for and nobody measured, by the names of `Request.scale`, and what
+    they rest on.
+    """
+    rates, type_row = grid.context.rates, grid.context.catalog.instances.index(best.instance_type)
+    used = {name for phase in best.phases for name in phase.resources}
+    devices = {"local": rates.local, "volumes": rates.volumes, "objects": rates.objects}
+    names = {"local": {"local_disks", "data_disks", "intermediate_disks"}, "objects": {"object_store"}}
+    words = {name: evidence_name(int(device.evidence[type_row])) for name, device in devices.items()}
+    words["network"] = rates.network.evidence_at(type_row, best.nodes)
+    for name, word in words.items():
+        if used & names.get(name, {name}) and word not in (*EVIDENCE[:1], "assumed", "unknown"):
+            yield name, word
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Trial:
+    """The recommended type with one rate lowered, against the best clusters of other types."""
+
+    request: Request
+    best: Candidate
+    rivals: Sequence[Candidate]
+    cheapest: Sequence[Candidate]
+    grid: CandidateGrid
+    rate: str
+    evidence: str
+
+    def fraction(self) -> float:
+        """Return the least share of its rate at which the type still comes first: 1 if it must lose nothing."""
+        low, high = LEAST_FRACTION, 1.0
+        if self._holds(low):
+            return low
+        for _ in range(_STEPS):
+            middle = (low + high) / 2
+            low, high = (low, middle) if self._holds(middle) else (middle, high)
+        return high
+
+    def winner(self, fraction: float) -> str:
+        """Return the type that comes first when the rate is a share of what the plan expects."""
+        lowered = self._at(fraction)
+        able = [*([] if lowered is None else [lowered]), *self.rivals]
+        cheapest = [cluster for cluster in self.cheapest if cluster.instance_type != self.best.instance_type]
+        if lowered is not None:  # the type's cheapest cluster changes as its best does
+            ratio = lowered.cost_usd.total / self.best.cost_usd.total if self.best.cost_usd.total else 1.0
+            own = (cluster for cluster in self.cheapest if cluster.instance_type == self.best.instance_type)
+            cheapest += [replace(c, cost_usd=replace(c.cost_usd, total=ratio * c.cost_usd.total)) for c in own]
+        return selection.order(able, self.request.objective, cheapest=cheapest)[0].instance_type
+
+    def _holds(self, fraction: float) -> bool:
+        return self.winner(fraction) == self.best.instance_type
+
+    def _at(self, fraction: float) -> Candidate | None:
+        """Return the type's best cluster at a share of its rate: the exact one, changed as the estimates change."""
+        cell, before = self._estimated(fraction), self._as_planned
+        if cell is None or before is None:
+            return None
+        time_s, total = (after / planned if planned else 1.0 for after, planned in zip(cell, before, strict=True))
+        best = self.best
+        return replace(
+            best,
+            time_s=replace(best.time_s, expected=best.time_s.expected * time_s),
+            cost_usd=replace(best.cost_usd, total=best.cost_usd.total * total),
+        )
+
+    @cached_property
+    def _as_planned(self) -> tuple[float, float] | None:
+        return self._estimated(1.0)
+
+    def _estimated(self, fraction: float) -> tuple[float, float] | None:
+        """Return the expected seconds and the total cost of the type's best cluster; None where none keeps to what is
+        asked.
+        """
+        grid, request = self.grid, self.request
+        rows = np.flatnonzero(grid.context.layouts.type_row == self._type_row)
+        context = grid.context.only_rows(rows)
+        context = replace(context, rates=context.rates.times({self.rate: fraction}))
+        estimates = estimate(
+            context,
+            price_usd_per_hour=grid.offer.price_usd_per_hour,
+            nodes=grid.estimates.nodes,
+            budgeted=request.budget_usd is not None,
+            reservations=grid.offer.reservations,
+        )
+        good = np.isfinite(estimates.total_usd)
+        for constraint in constraints(context, estimates, request, region=grid.offer.region):
+            good &= constraint.met
+        limit = selection.limit_of(self.rivals)
+        cell = selection.best_cell(np.arange(len(rows)), estimates, good, objective=request.objective, limit_usd=limit)
+        if cell is None:
+            return None
+        return float(estimates.expected_s[cell.row, cell.column]), float(estimates.total_usd[cell.row, cell.column])
+
+    @property
+    def _type_row(self) -> int:
+        return self.grid.context.catalog.instances.index(self.best.instance_type)

@@ -1,0 +1,145 @@
+"""What-ifs about a plan: its cluster at other sizes, with faster or slower resources, with more data or dearer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import numpy as np
+
+from planner.cost_model.rates import SCALABLE
+from planner.cost_model.volume_counts import VolumeCount
+from planner.errors import BadInputError, nearest
+from planner.planning.ranking.narrowing import narrowed
+from planner.planning.what_if.network_views import NetworkRow, network_as_it_is
+from planner.schemas.arguments import request_fields
+from planner.schemas.asked import Asked
+from planner.schemas.plan import ALL_MODELS, Candidate, Plan, Request
+
+_RESOURCES_OF: Final = {"local": {"local_disks", "data_disks", "intermediate_disks"}, "objects": {"object_store"}}
+"""The resources of a phase that a what-if's name stands for, where it is not their own."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contrast:
+    """What to compare the best candidate with: the same cluster with each resource twice as fast (`reliefs`) or half as
+    fast (`burdens`), with `doubled` data or price (None: not feasible), and what planning by storage alone would take
+    (`storage_alone`, None for nothing else; its best is None where it is not feasible with the network it has).
+    `networks` has the leading types under three networks, and `volumes` what they do with each number of block volumes,
+    where that is shown.
+    """
+
+    reliefs: Mapping[str, Candidate] = field(default_factory=dict)
+    burdens: Mapping[str, Candidate] = field(default_factory=dict)
+    doubled: Mapping[str, Candidate | None] = field(default_factory=dict)
+    storage_alone: Plan | None = None
+    networks: Sequence[NetworkRow] = ()
+    volumes: Sequence[VolumeCount] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class WhatIf:
+    """Questions about the best cluster of a plan; without one every answer is empty.
+
+    `plan_again` plans a request on the same catalogs; `has_type` says whether the catalog of a name has a candidate's
+    type.
+    """
+
+    plan: Plan
+    plan_again: Callable[[Request], Plan]
+    has_type: Callable[[str, Candidate], bool]
+
+    def at_sizes(self, points: int) -> list[Candidate]:
+        """Return the best type at about `points` node counts, evenly spaced in their logarithm, from the fewest that
+        hold the data to `max_nodes`; what is not feasible is left out.
+        """
+        best = self.plan.best
+        if best is None:
+            return []
+        most = max(best.nodes, self.plan.request.max_nodes)
+        sizes = np.unique(np.geomspace(best.nodes_min, most, points).round().astype(int)).tolist()
+        clusters = (self.plan_again(self._narrowed(best, nodes=nodes)).best for nodes in sizes)
+        return [cluster for cluster in clusters if cluster is not None]
+
+    def reliefs(self, factor: float) -> dict[str, Candidate]:
+        """Return what the best cluster becomes with each resource that it uses made `factor` times as fast."""
+        best = self.plan.best
+        if best is None:
+            return {}
+        fixed = self._narrowed(best, nodes=best.nodes)
+        names = [name for name in ("network", "local", "volumes", "objects", "cpu") if _uses(best, name)]
+        clusters = {name: self.plan_again(scaled(fixed, {name: factor})).best for name in names}
+        return {name: cluster for name, cluster in clusters.items() if cluster is not None}
+
+    def contrast(self) -> Contrast:
+        """Return what to compare the best cluster with."""
+        best = self.plan.best
+        if best is None:
+            return Contrast()
+        fixed = self._narrowed(best, nodes=best.nodes)
+        return Contrast(
+            reliefs=self.reliefs(2.0),
+            burdens=self.reliefs(0.5),
+            doubled={
+                "data": self.plan_again(replace(fixed, data_bytes=2 * fixed.data_bytes)).best,
+                "price": self.plan_again(scaled(fixed, {"price": 2.0})).best,
+            },
+            storage_alone=self._storage_alone(best),
+        )
+
+    def _storage_alone(self, best: Candidate) -> Plan | None:
+        """Return the plan of the type that would be chosen if every network were fast enough; None if it is the same,
+        or if the network is as the user says.
+        """
+        request = self.plan.request
+        if not network_as_it_is(request):
+            return None
+        blind = self.plan_again(replace(request, network="unlimited", top=1)).best
+        if blind is None or blind.instance_type == best.instance_type:
+            return None
+        catalogs = self._catalogs_with(blind)
+        return self.plan_again(
+            replace(request, catalogs=catalogs, regions=(blind.region,), instances=(blind.instance_type,), top=1)
+        )
+
+    def _narrowed(self, candidate: Candidate, *, nodes: int) -> Request:
+        """Return the request narrowed to one candidate's type, region and model at `nodes`, without limits on time
+        and cost.
+        """
+        request = self.plan.request
+        model = candidate.model if request.model == ALL_MODELS else request.model
+        catalogs = self._catalogs_with(candidate)
+        return replace(narrowed(request, candidate, nodes=nodes), model=model, catalogs=catalogs, top=1)
+
+    def _catalogs_with(self, candidate: Candidate) -> tuple[str, ...]:
+        return tuple(name for name in self.plan.request.catalogs if self.has_type(name, candidate))
+
+
+def scaled(request: Request, factors: Mapping[str, float]) -> Request:
+    """Return the request with resources multiplied by factors, on top of those that it has already."""
+    product = {name: factor * request.scale.get(name, 1.0) for name, factor in factors.items()}
+    return replace(request, scale=request.scale | product)
+
+
+def _uses(best: Candidate, name: str) -> bool:
+    """Whether a resource of a what-if does anything in a cluster; all local disks are one."""
+    used = {resource for phase in best.phases for resource in phase.resources}
+    return bool(used & _RESOURCES_OF.get(name, {name}))
+
+
+def changed(request: Request, changes: Mapping[str, Any]) -> Request:
+    """Return the request with resources multiplied (numbers under the names of `SCALABLE`) and arguments of `recommend`
+    replaced; prices and capacities add to those that it has. Raises BadInputError for an unknown name.
+    """
+    factors = {name: by for name, by in changes.items() if name in SCALABLE and not isinstance(by, str)}
+    asked = {name: amount for name, amount in changes.items() if name not in factors}
+    arguments = ("data", "model", *(name for name in Asked.__annotations__ if name not in ("profile", "option")))
+    for name in asked:
+        if name not in arguments:
+            near = nearest(name, (*SCALABLE, *arguments))
+            raise BadInputError(f"what_if {name}: no resource and no argument of recommend.{near}")
+    fields = request_fields(asked)
+    for several in fields.keys() & {"own_prices", "node_limits"}:
+        fields[several] += getattr(request, several)
+    return scaled(replace(request, **fields), factors)

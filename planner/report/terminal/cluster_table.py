@@ -1,0 +1,101 @@
+"""Clusters on a screen: what is about to be rented, what runs, and what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from planner.clouds.order import Choice, Order
+from planner.clouds.protocol import Place, PlannedRequest, Preflight
+from planner.clusters.provisioning.dry_run import Rehearsal
+from planner.clusters.provisioning.launch import Cluster
+from planner.clusters.provisioning.order_from_plan import enough_text
+from planner.units import format_duration, format_usd
+
+_MARKS = {True: "ok", False: "NO", None: "?"}
+
+
+def findings_text(outcome: Preflight) -> str:
+    """Return what preflight found, a line each."""
+    return "\n".join(f"  {_MARKS[finding.ok]:<3} {finding.subject}: {finding.text}" for finding in outcome.findings)
+
+
+def offer_text(order: Order, places: Sequence[Place], *, now: datetime) -> str:
+    """Return what will be rented, in full, at today's prices; further places are tried when the first has no room."""
+    first, hours = places[0].choice, (order.expires_at - now).total_seconds() / 3600
+    lines = [
+        f"{places[0].text}: {_count(first.nodes, 'node')}, {_count(first.spares, 'spare')}"
+        + (", in one placement group" if first.placement_group else ""),
+        *([_volumes_text(places[0])] if first.volumes else []),
+        f"cost: {format_usd(first.total_usd)} expected for {format_duration(first.expected_s)}, at "
+        f"{format_usd(first.launched_usd_per_hour)} per hour",
+        f"cap: {format_usd(first.launched_usd_per_hour * hours)}, because every machine ends by itself in "
+        f"{format_duration(hours * 3600)}, at {order.expires_at:%Y-%m-%d %H:%M} UTC",
+        *_short_life(first, hours),
+        f"the head takes SSH from {order.ssh_from} alone; no other machine can be reached",
+    ]
+    others = [place.text for place in places[1:]]
+    return "\n".join([*lines, *([f"if there is no room: {', then '.join(others)}"] if others else [])])
+
+
+def decision_text(
+    order: Order, made: Rehearsal, *, now: datetime, own_address: bool, vcpus: float | None = None
+) -> str:
+    """Return what a dry run decided: what would be rented and created, and what it may cost and take of the quota.
+
+    Without `own_address` the network that reaches the head is a placeholder.
+    """
+    counts = [_count(count, name.replace("-", " ")) for name, count in made.made.items()]
+    offered = offer_text(order, [made.place], now=now)
+    if not own_address:
+        offered = offered.replace(order.ssh_from, f"{order.ssh_from} (a placeholder for your address)")
+    return "\n".join(
+        [
+            offered,
+            *([] if vcpus is None else [_quota(made, vcpus)]),
+            f"to be created, and removed in the end: {', '.join(counts)}",
+            f"dry run: {order.cloud} was asked nothing, so the price is the plan's; --verbose prints the "
+            f"{len(made.requests)} requests",
+        ]
+    )
+
+
+def _quota(made: Rehearsal, vcpus: float) -> str:
+    choice = made.place.choice
+    return f"quota: {vcpus:g} {choice.pricing} vCPUs of the family of {choice.instance_type} in {made.place.region}"
+
+
+def _count(number: int, name: str) -> str:
+    return f"{number} {name}" if number == 1 else f"{number} {name}s"
+
+
+def _short_life(choice: Choice, hours: float) -> list[str]:
+    if hours * 3600 >= choice.needed_s:
+        return []
+    text = f"95 of 100 such runs end within {format_duration(choice.needed_s)}: others lose their machines"
+    return [f"warning: {text}; {enough_text(choice)}"]
+
+
+def _volumes_text(place: Place) -> str:
+    volumes = place.choice.volumes
+    return f"each with {volumes.count} x {volumes.volume_type} of {volumes.size_gib} GiB" if volumes else ""
+
+
+def cluster_text(cluster: Cluster, *, order: Order, key: str) -> str:
+    """Return how to reach a cluster and how to stop paying for it."""
+    usd_per_hour = format_usd(cluster.place.choice.launched_usd_per_hour)
+    through = f" -o ProxyCommand=\"ssh -W '[%h]:%p' {order.jump}\"" if order.jump else ""
+    return "\n".join(
+        [
+            f"run {order.run}: {len(cluster.nodes)} machines in {cluster.place.zone or cluster.place.region}",
+            f"ssh -i {key}{through} ubuntu@{cluster.head.public_address or cluster.head.private_address}",
+            f"{usd_per_hour} per hour until: planner cluster down {order.run}",
+        ]
+    )
+
+
+def request_lines(requests: Sequence[PlannedRequest]) -> Iterator[str]:
+    """Yield each request that would be made: its number, service, region, operation and parameters."""
+    for number, request in enumerate(requests, 1):
+        yield f"{number:>3} {request.service} {request.region} {request.operation}"
+        yield from (f"      {name} = {value!r}" for name, value in request.parameters.items())

@@ -1,0 +1,231 @@
+"""A plan on one screen: what to rent, the bill, three choices, what binds, how sure it is, what to type next.
+
+At most 24 lines of 80 columns, as plain text, so that it reads alike in a terminal, a pipe and a log.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterator
+from typing import Final
+
+from planner.planning.ranking.selection import SENSIBLE
+from planner.report.terminal.bill_items import bill_of
+from planner.report.terminal.break_even import overturn_text
+from planner.schemas.plan import Candidate, FrontierPoint, Plan
+from planner.units import format_bytes, format_duration, format_usd
+
+LINES: Final = 24
+WORTH_IT: Final = 1.05
+"""A cluster that costs more for speed is a choice from so many times the speed on."""
+_CHOICE: Final = "  choice"
+_SAVED: Final = "$/min saved"
+_SAVED_WIDTH: Final = 13
+_EVIDENCE: Final = {
+    "measured": "measured",
+    "derived": "computed from measured or stated ones",
+    "spec": "stated by the cloud, not measured",
+    "extrapolated": "extrapolated beyond what was measured",
+    "recalled": "recalled, without a source at hand",
+    "assumed": "assumed",
+}
+
+_BOUND_BY: Final = {"driver": "handing out tasks"}
+"""Resources under names that a first reader knows."""
+
+
+def short_answer(plan: Plan, *, width: int, before: Candidate | None = None) -> list[str]:
+    """Return the answer in lines of at most `width` columns; the plan must have a best candidate. What a what-if
+    changes, if the best cluster was another one `before`, comes first.
+    """
+    best = plan.best
+    if best is None:
+        return ["nothing feasible"]
+    changes = [] if before is None else _wrapped(difference(before, best), width)
+    lines = [*changes, *_headline(plan, best, width), "", *_bill(best, width), *_choices(plan, best, width), ""]
+    reasons = [binds(best), _sureness(best), *([f"Most data: {plan.beyond}."] if plan.beyond else [])]
+    lines += [line for reason in reasons for line in _wrapped(reason, width)]
+    notes = [f"Note: {in_words(warning)}" for warning in (*_refreshed(plan), *plan.warnings, *best.warnings)]
+    ending = _next(plan, width, notes=len(notes))
+    lines = _closer(lines, over=len(lines) + len(ending) - LINES)
+    for number, note in enumerate(notes):
+        wrapped = _wrapped(note, width)
+        if len(lines) + len(wrapped) + len(ending) > LINES:
+            return [*lines, *_next(plan, width, notes=len(notes) - number)]
+        lines += wrapped
+    return [*lines, *_next(plan, width, notes=0)]
+
+
+def _closer(lines: list[str], *, over: int) -> list[str]:
+    """Return the lines without so many that carry least: the last empty one, the choices' heading, the others."""
+    heading = [number for number, line in enumerate(lines) if line.startswith(_CHOICE)]
+    empty = [number for number, line in enumerate(lines) if line == ""]
+    dropped = [*empty[-1:], *heading, *reversed(empty[:-1])][: max(over, 0)]
+    return [line for number, line in enumerate(lines) if number not in dropped]
+
+
+def in_words(warning: str) -> str:
+    """Return a warning without the words of the field that a first reader cannot know: 'driver', 'cloud truth'."""
+    warning = re.sub(r"^cloud truth (\d of \d):", r"\1 demands on a measurement are met:", warning)
+    return re.sub(r"^driver:", f"{_BOUND_BY['driver']}:", warning)
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    return textwrap.wrap(text, width, subsequent_indent="  ", break_on_hyphens=False)
+
+
+def _headline(plan: Plan, best: Candidate, width: int) -> Iterator[str]:
+    whole = format_duration(best.time_s.expected + sum(best.overheads_s.values()))
+    place = f"{best.cloud} {best.region}" + (", one placement group" if best.placement_group else "")
+    yield from _wrapped(f"Rent {best.nodes} x {best.instance_type} ({place})", width)
+    whole += _limit(plan.request.deadline_s)
+    beside = f" and {', '.join(best.cost_usd.unknown)}, of unknown price" if best.cost_usd.unknown else " in all"
+    yield from _wrapped(f"for {whole}, {total_text(best)}{beside}.", width)
+    yield from _wrapped(kept_text(plan), width)
+    for text in plan.left_out:
+        yield from _wrapped(f"{text}; --rejected says more.", width)
+    most = ", the most within what is asked," if plan.beyond else ""
+    time = f"{format_duration(best.time_s.expected)} (95%: {format_duration(best.time_s.p95)})"
+    time += _limit(plan.request.sort_deadline_s)
+    durability = f": {best.durability}" if best.durability else ""
+    yield from _wrapped(
+        f"The sort of {format_bytes(plan.request.data_bytes)}{most} takes {time}. {best.model}{durability}.", width
+    )
+    if best.cloud_type != best.instance_type:
+        yield from _wrapped(f"Order {best.cloud_type}, and the local disks with it.", width)
+
+
+def kept_text(plan: Plan) -> str:
+    """Say how likely the deadline, named before, is kept, and what keeps it more surely; '' without a deadline."""
+    likely, surer = plan.best.deadline_kept if plan.best else None, plan.surer
+    if likely is None or plan.request.paper:
+        return ""
+    cluster = f"{surer.nodes} x {surer.instance_type}, {format_usd(surer.cost_usd_total)}" if surer else ""
+    more = f"; in 95%: {cluster} (--confidence 95%)" if cluster else ""
+    subject = "Kept" if plan.request.deadline_s else "Deadline kept"
+    return f"{subject} in about {min(likely, 0.99):.0%} of runs{more}."
+
+
+def total_text(best: Candidate) -> str:
+    """Return the whole bill in words: a lower bound where part of it is unknown."""
+    return f"{'at least ' if best.cost_usd.at_least else ''}{format_usd(best.cost_usd.total)}"
+
+
+def _limit(deadline_s: float | None) -> str:
+    return f" (deadline: {format_duration(deadline_s)})" if deadline_s else ""
+
+
+def _bill(best: Candidate, width: int) -> Iterator[str]:
+    """Yield the groups of the bill, in cents that add up to the total."""
+    bill, table = bill_of(best), min(width, 64)
+    for item in bill.items:
+        if not (item.usd is None or item.time_s or float(bill.shown(item.usd).replace(",", ""))):
+            continue  # what is left of rounding, and is nothing
+        time = format_duration(item.time_s) if item.time_s else ""
+        yield _row(item.name, time, bill.shown(item.usd), width=table)
+    in_all = "all that is known" if best.cost_usd.unknown else "in all"
+    in_all += f" (95%: {format_usd(best.cost_usd.total_p95)})"
+    yield _row(in_all, format_duration(bill.time_s), f"${bill.shown(bill.total_usd)}", width=table)
+
+
+def _row(name: str, time: str, cost: str, *, width: int) -> str:
+    return f"  {name:<{width - 28}}{time:>14} {cost:>11}"
+
+
+def _choices(plan: Plan, best: Candidate, width: int) -> Iterator[str]:
+    """Yield the cheapest, the recommended and the fastest sensible cluster, with the price of each minute saved against
+    the one above. Of the fastest nothing is said where it hardly is faster.
+    """
+    points = sorted(plan.frontier, key=lambda point: point.time_s)
+    if len(points) < 2:
+        return
+    cheapest = min(points, key=lambda point: point.cost_usd_total)
+    sensible = next(point for point in points if point.cost_usd_total <= SENSIBLE * cheapest.cost_usd_total)
+    recommended = next((point for point in points if is_of(point, best)), cheapest)
+    named = {"cheapest": cheapest, "recommended": recommended}
+    if sensible.time_s * WORTH_IT <= recommended.time_s:
+        named["fastest sensible"] = sensible
+    if len(set(map(id, named.values()))) < 2:
+        return
+    yield ""
+    yield from _choices_heading(width)
+    before = None
+    for name, point in named.items():
+        if point is before or (name == "cheapest" and point is recommended):
+            continue
+        saved = f"{'' if before is None else _per_minute(before, point):>{_SAVED_WIDTH}}"
+        cluster = f"{point.nodes} x {point.instance_type}"
+        cluster = f"{cluster:<{min(25, max(11, width - 42))}}"
+        costs = f"{format_duration(point.time_s):>12} {format_usd(point.cost_usd_total):>9}"
+        line = f"  {name:<16} {cluster} {costs}"
+        if len(line) > width:  # a long name stands on a line of its own
+            yield f"  {name} {cluster.rstrip()}"[:width]
+            line = f"{costs:>{width}}"
+        yield f"{line}{saved}".rstrip() if len(line) + len(saved) <= width else line
+        before = point
+
+
+def _choices_heading(width: int) -> Iterator[str]:
+    line = f"{_CHOICE:<18} {'cluster':<{min(25, max(11, width - 42))}} {'the sort':>12} {'the bill':>9}"
+    saved = f"{_SAVED:>{_SAVED_WIDTH}}"
+    yield line + saved if len(line) + len(saved) <= width else line
+
+
+def is_of(point: FrontierPoint, best: Candidate) -> bool:
+    """Whether a point of the frontier is that cluster."""
+    place = (point.model, point.cloud, point.instance_type, point.nodes)
+    return place == (best.model, best.cloud, best.instance_type, best.nodes)
+
+
+def _per_minute(slower: FrontierPoint, faster: FrontierPoint) -> str:
+    minutes = (slower.time_s - faster.time_s) / 60
+    dearer = faster.cost_usd_total - slower.cost_usd_total
+    return format_usd(dearer / minutes) if minutes > 0 and dearer > 0 else ""
+
+
+def binds(best: Candidate) -> str:
+    """Say what each phase waits for."""
+    phases = [
+        (_BOUND_BY.get(phase.bottleneck, phase.bottleneck.replace("_", " ")), phase.name)
+        for phase in best.phases
+        if phase.resources
+    ]
+    if len(phases) > 1 and len({bottleneck for bottleneck, _ in phases}) == 1:
+        return f"What binds: {phases[0][0]}, in all phases."
+    return f"What binds: {', then '.join(f'{bottleneck} ({name})' for bottleneck, name in phases)}."
+
+
+def evidence_text(best: Candidate) -> str:
+    """Say what the figures that decide, rates as well as prices and shapes, rest on."""
+    at_worst = "" if best.evidence == "measured" else "at worst "
+    return f"Sureness: the figures that decide are {at_worst}{_EVIDENCE.get(best.evidence, best.evidence)}."
+
+
+def _sureness(best: Candidate) -> str:
+    overturn = overturn_text(best)
+    return f"{evidence_text(best)} {overturn}." if overturn else evidence_text(best)
+
+
+def _refreshed(plan: Plan) -> Iterator[str]:
+    if plan.catalog.refreshed:
+        yield f"types and prices of {', '.join(plan.catalog.refreshed)} as you refreshed them"
+
+
+def _next(plan: Plan, width: int, *, notes: int) -> list[str]:
+    several = f" and {notes} more note{'s' * (notes > 1)}" if notes else ""
+    stored = plan.request.output and "all" not in plan.request.model and plan.request.model != "object-store"
+    if stored:
+        return _wrapped(f"Next: --model all, as a store keeps copies itself; --explain; --wide{several}.", width)
+    return _wrapped(f"Next: --explain says why; --wide shows all candidates{several}.", width)
+
+
+def difference(before: Candidate, after: Candidate) -> str:
+    """Return what a what-if changes, in a sentence: the cluster, its cost and the time of the sort."""
+    was, becomes = (
+        f"{of.nodes} x {of.instance_type}, {format_usd(of.cost_usd.total)}, {format_duration(of.time_s.expected)}"
+        for of in (before, after)
+    )
+    cost = after.cost_usd.total / before.cost_usd.total - 1
+    time = after.time_s.expected / before.time_s.expected - 1
+    return f"What if: was {was} -> {becomes} (cost {cost:+.0%}, time {time:+.0%})"

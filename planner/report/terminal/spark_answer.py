@@ -1,0 +1,219 @@
+"""Where to move a logged Spark application, on one screen: at most 24 lines of 80 columns, as plain text."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from planner.schemas.json_values import to_jsonable
+from planner.spark.application.application import Application
+from planner.spark.application.cluster import Cluster
+from planner.spark.model.bounds import Explanation
+from planner.spark.model.choices import Choice, SparkPlan
+from planner.spark.model.configuration import configuration
+from planner.spark.model.machines import Nodes
+from planner.units import format_duration, format_usd
+
+LINES: Final = 24
+_SURE: Final = 0.9
+_DOUBTED: Final = 0.25
+_CHOICES_SHOWN: Final = 5
+
+
+def answer_lines(application: Application, plan: SparkPlan, explained: Explanation, *, width: int = 80) -> list[str]:
+    """Return the answer in lines of at most `width` columns."""
+    lines = [*_wrapped(_was(application, plan, explained), width), ""]
+    lines += [*_wrapped(advice(plan), width), "", *_table(plan), ""]
+    chosen = plan.best or plan.fastest
+    properties = " ".join(
+        f"{key.removeprefix('spark.')}={value}" for key, value in configuration(plan.work, chosen.nodes).items()
+    )
+    lines += _wrapped(f"With it, of spark.*: {properties}", width)
+    for note in notes(application, plan, explained):
+        wrapped = _wrapped(note, width)
+        if len(lines) + len(wrapped) >= LINES:
+            return [*lines, "More notes: --json."]
+        lines += wrapped
+    return lines
+
+
+def answer_json(application: Application, plan: SparkPlan, explained: Explanation) -> dict[str, Any]:
+    """Return the answer for programs."""
+    chosen = plan.best or plan.fastest
+    return {
+        "app_id": application.app_id,
+        "keep": plan.keep,
+        "deadline_s": plan.deadline_s,
+        "logged": _choice_json(plan.logged),
+        "best": None if plan.best is None else _choice_json(plan.best),
+        "cheapest": _choice_json(plan.cheapest),
+        "fastest": _choice_json(plan.fastest),
+        "choices": [_choice_json(choice) for choice in plan.choices],
+        "configuration": configuration(plan.work, chosen.nodes),
+        "seconds_by_bound": explained.seconds_by_bound,
+        "unexplained_share": plan.work.steps.unexplained,
+        "rejected": [to_jsonable(rejection) for rejection in plan.rejected],
+        "notes": list(notes(application, plan, explained)),
+        "runs": plan.runs,
+        "unused_runs": list(plan.unused),
+        "losses": [str(loss) for loss in application.losses],
+    }
+
+
+def _choice_json(choice: Choice) -> dict[str, Any]:
+    prediction, machine = choice.prediction, choice.nodes.machine
+    return {
+        "cloud": machine.cloud,
+        "instance_type": machine.instance_type,
+        "nodes": choice.nodes.count,
+        "time_s": prediction.duration_s,
+        "time_low_s": prediction.low_s,
+        "time_high_s": prediction.high_s,
+        "cost_usd": _known(choice.cost_usd),
+        "chance_cheaper": _known(choice.chance_cheaper),
+        "ends_spill": prediction.ends_spill,
+    }
+
+
+def _known(amount: float) -> float | None:
+    return None if math.isnan(amount) else amount
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    return textwrap.wrap(text, width, subsequent_indent="  ", break_on_hyphens=False)
+
+
+def _was(application: Application, plan: SparkPlan, explained: Explanation) -> str:
+    logged = plan.logged
+    bounds = [f"{name} {format_duration(seconds)}" for name, seconds in list(explained.seconds_by_bound.items())[:4]]
+    return (
+        f"{application.name or application.app_id or 'It'} ran on {logged.name} ({logged.nodes.machine.cloud}) for"
+        f" {format_duration(logged.prediction.duration_s)}, {_usd(logged.cost_usd)}. What bound its stages:"
+        f" {', '.join(bounds)}; no stage {format_duration(explained.timeline.driver_s)}."
+    )
+
+
+def advice(plan: SparkPlan) -> str:
+    """Return in a sentence or two what to do."""
+    limit = format_duration(plan.deadline_s)
+    if plan.best is None:
+        return f"No cluster ends within {limit}. The fastest: {_words(plan.fastest, plan.logged)}."
+    if plan.keep:
+        return f"Keep what you have: no other cluster that ends within {limit} costs 5% less."
+    sure = plan.best.chance_cheaper
+    doubt = "" if sure >= _SURE else f" The log cannot tell for sure: it is cheaper with a chance of {sure:.0%}."
+    if math.isnan(sure):
+        doubt = " What it cost where it ran is unknown."
+    in_time = f"with a chance of {plan.best.chance_in_time:.0%}"
+    return f"Move to {_words(plan.best, plan.logged)}: the cheapest that ends within {limit}, {in_time}.{doubt}"
+
+
+def _words(choice: Choice, logged: Choice) -> str:
+    prediction = choice.prediction
+    return (
+        f"{choice.name} ({choice.nodes.machine.cloud}): {format_duration(prediction.duration_s)} (90%:"
+        f" {format_duration(prediction.low_s)} to {format_duration(prediction.high_s)}), {_usd(choice.cost_usd)}"
+        f"{_change(choice, logged)}"
+    )
+
+
+def _change(choice: Choice, logged: Choice) -> str:
+    return f" ({choice.cost_usd / logged.cost_usd - 1:+.0%})" if logged.cost_usd > 0 else ""
+
+
+def _table(plan: SparkPlan) -> list[str]:
+    rows = choice_rows(plan, others=_CHOICES_SHOWN)
+    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
+    return ["  ".join(f"{cell:<{widths[place]}}" for place, cell in enumerate(row)).rstrip() for row in rows]
+
+
+def choice_rows(plan: SparkPlan, *, others: int) -> list[tuple[str, ...]]:
+    """Return a head and a row for the cluster as it was, for at most so many others, the cheapest and the fastest."""
+    named = [("as it was", plan.logged), ("cheapest", plan.cheapest), ("fastest", plan.fastest)]
+    unnamed = [
+        choice for choice in plan.choices if choice.nodes not in [named_choice.nodes for _, named_choice in named]
+    ]
+    named[1:1] = [("in time", choice) for choice in unnamed[:others]]
+    rows: list[tuple[str, ...]] = [("", "cluster", "time", "90% range", "cost", "")]
+    for label, choice in named:
+        prediction = choice.prediction
+        between = f"{_clock(prediction.low_s)} - {_clock(prediction.high_s)}"
+        change = "" if choice is plan.logged else _change(choice, plan.logged).strip()
+        cells = (choice.name, _clock(prediction.duration_s), between, _usd(choice.cost_usd), change)
+        rows.append((label, *cells))
+    return rows
+
+
+def _contradicted(cluster: Cluster, nodes: Nodes) -> Iterator[str]:
+    """Say where the log contradicts what the user says it ran on: by its type, its hosts, or by cores left over."""
+    vcpus = nodes.count * nodes.machine.vcpu
+    other_type = cluster.instance_type not in ("", nodes.machine.instance_type.partition("+")[0])
+    more_hosts = len(cluster.hosts) > nodes.count and not cluster.dynamic
+    if not (other_type or more_hosts or (cluster.cores or vcpus) < vcpus / 2):
+        return
+    seen = [f"names {cluster.instance_type}"] if cluster.instance_type else []
+    seen += [f"saw executors on {len(cluster.hosts)} hosts"] if cluster.hosts else []
+    seen += [f"saw {cluster.cores} cores at most"] if cluster.cores else []
+    yield f"The log {', '.join(seen)}; --ran-on says {nodes.name}, {vcpus} virtual CPUs: is that what it ran on?"
+
+
+def _usd(amount: float) -> str:
+    """Return dollars, with tenths of a cent where there is less than one."""
+    return f"${amount:.3f}" if 0.005 <= amount < 1 else format_usd(amount)
+
+
+def _clock(seconds: float) -> str:
+    """Return hours, minutes and seconds as a clock shows them."""
+    whole = round(seconds)
+    minutes = f"{whole % 3600 // 60:02}:{whole % 60:02}"
+    return f"{whole // 3600}:{minutes}" if whole >= 3600 else minutes
+
+
+def notes(application: Application, plan: SparkPlan, explained: Explanation) -> Iterator[str]:
+    """Yield what a reader has to know beside the answer."""
+    yield from (f"Lost: {loss}" for loss in application.losses)
+    if plan.runs > 1:
+        yield f"The times rest on {plan.runs} runs, weighed by how near they are; the latest is 'as it was'."
+    yield from (f"Not counted: {reason}" for reason in plan.unused)
+    if not application.ended:
+        yield "The log has no end: what came after it is not in these times."
+    if plan.work.steps.unexplained > _DOUBTED:
+        yield (
+            f"For {plan.work.steps.unexplained:.0%} of the stages' time tasks waited, and the log does not tell for "
+            "what: the times of other clusters are doubtful."
+        )
+    if not all(step.slots_known for step in plan.work.timeline.steps):
+        yield "The log does not tell the executors' cores: as many are taken as its tasks needed."
+    yield from _contradicted(application.cluster, plan.logged.nodes)
+    nodes, slots = plan.logged.nodes, plan.work.slots
+    if slots * plan.work.task_cpus > nodes.count * nodes.machine.vcpu:
+        yield (
+            f"{slots} tasks ran at once, and {nodes.name} has {nodes.count * nodes.machine.vcpu} virtual CPUs: is that"
+            " what it ran on?"
+        )
+    yield from _few_tasks(plan, explained)
+    if plan.best is not None and plan.best.prediction.ends_spill:
+        yield "Its memory ends the spill."
+    without = sorted({r.reason for r in plan.rejected if r.reason.startswith(("nobody", "less memory"))})
+    counts = [f"{sum(r.reason == reason for r in plan.rejected)} types: {reason}" for reason in without]
+    if counts:
+        yield f"Left out: {'; '.join(counts)}."
+    yield "Costs are of the workers while it runs: not of the driver, volumes, storage or a platform's fee."
+
+
+def _few_tasks(plan: SparkPlan, explained: Explanation) -> Iterator[str]:
+    seconds = explained.seconds_by_bound.get("too few tasks", 0.0)
+    if seconds > _DOUBTED * explained.duration_s:
+        tasks = max(stage.stage.tasks for stage in explained.stages if stage.bound == "too few tasks")
+        count = f"{tasks} task{'s' * (tasks != 1)}"
+        yield (
+            f"Stages of at most {count} held {plan.work.slots} slots for {format_duration(seconds)}: more partitions"
+            " would use them, where the input can be split."
+        )
+
+
+def rejected_lines(plan: SparkPlan) -> Sequence[str]:
+    """Return every type left out, and why."""
+    return [f"{rejection.instance_type}: {rejection.reason}" for rejection in plan.rejected]

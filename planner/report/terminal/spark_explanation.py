@@ -1,0 +1,159 @@
+"""Where a Spark application's time went, on one screen: at most 24 lines of 80 columns, as plain text."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from planner.spark.application.application import Application, stage_row
+from planner.spark.application.cluster import Cluster
+from planner.spark.model.bounds import Explanation, StageBound
+from planner.spark.model.task_time import RESOURCES
+from planner.units import format_bytes, format_duration
+
+LINES: Final = 24
+_STAGES_SHOWN: Final = 6
+_NOTES: Final = 1
+_WORTH: Final = 0.01
+_TIMES: Final = ("gc", "wait", "write", "sched")
+_HEAD: Final = ("stage", "time", "tasks", "bound by", "busy", "cpu", "gc", "input", "shuffle", "spill", "skew")
+
+
+def explanation_lines(
+    application: Application, explained: Explanation, *, notes: Sequence[str] = (), width: int = 80
+) -> list[str]:
+    """Return the explanation in lines of at most `width` columns."""
+    head = [*_headline(application, explained, width), "", *_where(explained, width), ""]
+    changes = ["", *_changes(explained, width)]
+    room = LINES - len(head) - len(changes) - _NOTES
+    lines = [*head, *_longest(explained.stages, most=max(room - 1, 1), width=width), *changes]
+    for note in (*(f"Lost: {loss}" for loss in application.losses), *notes):
+        wrapped = textwrap.wrap(note, width, subsequent_indent="  ", break_on_hyphens=False)
+        if len(lines) + len(wrapped) >= LINES:
+            return [*lines, "More notes: --json."]
+        lines += wrapped
+    return lines
+
+
+def cluster_text(cluster: Cluster) -> str:
+    """Return the cluster in words, as far as the log tells it."""
+    executors = "unknown executors" if cluster.executors is None else f"{cluster.executors} executors"
+    cores = "an unknown number of cores" if cluster.cores is None else f"{cluster.cores} cores"
+    hosts = f"{len(cluster.hosts)} host{'s' * (len(cluster.hosts) != 1)}" if cluster.hosts else "unknown hosts"
+    types = f" of {cluster.instance_type}" if cluster.instance_type else ""
+    return f"{executors}{' at most' if cluster.dynamic else ''} with {cores} on {hosts}{types}"
+
+
+def _headline(application: Application, explained: Explanation, width: int) -> list[str]:
+    name, version = application.name or "An application", application.spark_version or "of unknown version"
+    platform = f" on {application.cluster.platform}" if application.cluster.platform else ""
+    end = "took" if application.ended else "has no end in its log; what the log holds took"
+    text = f"{name} ({application.app_id or 'id unknown'}, Spark {version}{platform}) {end}"
+    text += f" {format_duration(explained.duration_s)}: {cluster_text(application.cluster)}."
+    return textwrap.wrap(text, width, break_on_hyphens=False)
+
+
+def _where(explained: Explanation, width: int) -> Iterator[str]:
+    shares = sorted(((explained.time.share(name), name) for name in RESOURCES), reverse=True)
+    spent = ", ".join(f"{name} {share:.0%}" for share, name in shares if share >= 0.005)
+    yield from textwrap.wrap(f"Task time {format_duration(explained.time.total)}: {spent or 'none'}.", width)
+    bounds = [
+        f"{name} {format_duration(amount)}" for name, amount in explained.seconds_by_bound.items() if amount > 0.1
+    ]
+    yield from textwrap.wrap(f"Stages ran, by what bound them: {', '.join(bounds) or 'none'}.", width)
+    line = explained.timeline
+    yield from textwrap.wrap(
+        f"No stage ran for {format_duration(line.driver_s)}: {format_duration(line.startup_s)} before the first,"
+        f" {format_duration(line.between_s)} between stages, {format_duration(line.after_s)} after the last.",
+        width,
+    )
+
+
+def _changes(explained: Explanation, width: int) -> Iterator[str]:
+    counted = [change for change in explained.changes if abs(change.share) >= _WORTH]
+    others = [change.resource for change in explained.changes if abs(change.share) < _WORTH]
+    if counted:
+        yield from textwrap.wrap("With nothing else changed, the application would take at best:", width)
+    for change in counted:
+        text = f"  {change.what}: {format_duration(change.duration_s)} ({change.share:+.0%})"
+        yield from textwrap.wrap(text, width, subsequent_indent="    ")
+    if others:
+        yield from textwrap.wrap(f"Less than 1% would come of more or faster {', '.join(others)}.", width)
+
+
+def _longest(bounds: Sequence[StageBound], *, most: int, width: int) -> list[str]:
+    """Return the stages in as many columns as there is room for; `--show stages` has all."""
+    longest = sorted(bounds, key=lambda bound: -(bound.stage.duration_s or 0.0))[: min(most, _STAGES_SHOWN)]
+    rows = [_HEAD, *(_row(bound) for bound in longest)]
+    widths = [max(len(row[place]) for row in rows) for place in range(len(_HEAD))]
+    room = sum(sum(widths[: place + 1]) + place <= width for place in range(len(_HEAD)))
+    cells = (
+        (f"{cell:{'<' if place == 3 else '>'}{widths[place]}}" for place, cell in enumerate(row[:room])) for row in rows
+    )
+    return [" ".join(row).rstrip() for row in cells]
+
+
+def _row(bound: StageBound) -> tuple[str, ...]:
+    stage, sums, total = bound.stage, bound.stage.sums, bound.time.total
+    attempt = f".{stage.attempt}" if stage.attempt else ""
+    return (
+        f"{stage.stage_id}{attempt}",
+        _brief(stage.duration_s or 0.0),
+        str(stage.tasks),
+        bound.bound,
+        "?" if bound.busy is None else f"{bound.busy:.0%}",
+        f"{bound.time.cpu / total:.0%}" if total else "",
+        f"{bound.time.gc / total:.0%}" if total else "",
+        _size(sums.input_bytes),
+        _size(sums.shuffle_read_bytes + sums.shuffle_write_bytes),
+        _size(sums.spill_disk_bytes),
+        "" if stage.time_skew is None else f"{stage.time_skew:.1f}",
+    )
+
+
+def _brief(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds < 100 else f"{seconds:.0f} s"
+
+
+def _size(size: float) -> str:
+    return format_bytes(float(f"{size:.2g}")).replace(" ", "") if size else "-"
+
+
+def brief_stage_table(explained: Explanation) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Return the columns and the cells of every stage, in order of start, as few as fit a page."""
+    return _HEAD, [_row(bound) for bound in explained.stages]
+
+
+def stage_table(explained: Explanation) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Return the columns and the cells of every stage, in order of start, for people."""
+    columns = (*_HEAD[:6], "failed", "input", "local", "remote", "written", "spill", "output", *_TIMES, "skew", "name")
+    return columns, [_wide_row(bound) for bound in explained.stages]
+
+
+def _wide_row(bound: StageBound) -> tuple[str, ...]:
+    stage, sums, brief = bound.stage, bound.stage.sums, _row(bound)
+    sizes = (
+        sums.input_bytes, sums.shuffle_read_local_bytes, sums.shuffle_read_remote_bytes, sums.shuffle_write_bytes,
+        sums.spill_disk_bytes, sums.output_bytes,
+    )  # fmt: skip
+    shares = (bound.time.gc, bound.time.fetch, bound.time.shuffle_write, bound.time.scheduling)
+    return (
+        *brief[:6],
+        str(stage.failed),
+        *map(_size, sizes),
+        *(f"{share / bound.time.total:.0%}" if bound.time.total else "" for share in shares),
+        brief[-1],
+        stage.name,
+    )
+
+
+def stage_rows(application: Application, explained: Explanation) -> list[dict[str, Any]]:
+    """Return every stage as one flat row, with what bound it; None is unknown."""
+    bounds = {(bound.stage.stage_id, bound.stage.attempt): bound for bound in explained.stages}
+    rows = []
+    for stage in application.stages:
+        bound = bounds.get((stage.stage_id, stage.attempt))
+        row = stage_row(stage, origin_s=application.started_at_s)
+        rows.append({**row, "bound": bound.bound if bound else "", "busy": bound.busy if bound else None})
+    return rows

@@ -1,0 +1,1 @@
+"""Fixed-size records and keyed text lines."""

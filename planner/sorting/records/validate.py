@@ -1,0 +1,171 @@
+"""What valsort reports: records, order, duplicate keys, and the 128-bit sum of the records' CRC-32."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from planner.config.atomic_file import replace_file
+from planner.errors import BadInputError, IoFailureError, ValidationFailedError
+from planner.native import Progress, core, core_errors, run_interruptible
+
+StrPath = str | os.PathLike[str]
+
+LARGEST_SUMMARY_BYTES = 1 << 26
+"""A summary holds two records and 84 bytes; anything larger is no summary."""
+
+
+@dataclass(frozen=True)
+class ValidationReport:
+    """Of one or more parts read in order, seams included; `records` are lines if lines were validated.
+
+    `first_unordered` counts from 0; `duplicates` are records with their predecessor's key; `checksum` is in lower-case
+    hex, as valsort prints it, and does not depend on the order.
+    """
+
+    records: int
+    bytes: int
+    unordered: int
+    first_unordered: int | None
+    duplicates: int
+    checksum: str
+
+    @property
+    def is_sorted(self) -> bool:
+        """True when no record is smaller than its predecessor."""
+        return self.unordered == 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields, and `sorted`, as JSON-able values."""
+        return asdict(self) | {"sorted": self.is_sorted}
+
+    def require_sorted(self) -> None:
+        """Raise ValidationFailedError, naming the first place, unless the records are in order."""
+        if not self.is_sorted:
+            raise ValidationFailedError(
+                f"{self.unordered} of {self.records} records are out of order; "
+                f"the first is record {self.first_unordered}"
+            )
+
+
+def validate_files(
+    paths: Sequence[StrPath],
+    *,
+    record_size: int = 100,
+    key_offset: int = 0,
+    key_size: int = 10,
+    threads: int | None = None,
+    summary: StrPath | None = None,
+    progress: Progress | None = None,
+) -> ValidationReport:
+    """Validate files as consecutive parts of one output; keep what was found in the file `summary` if it is named.
+
+    Raises BadInputError for half a record or an impossible format, IoFailureError for a file that cannot be read,
+    InterruptedRunError when cancelled.
+    """
+    names = [os.fspath(path) for path in _nonempty(paths)]
+
+    def work(watched: Progress) -> core.Summary:
+        watched.begin_phase(0, bytes_total=sum(Path(name).stat().st_size for name in names))
+        return _joined(
+            lambda name: core.validate_file(
+                name,
+                record_bytes=record_size,
+                key_offset=key_offset,
+                key_bytes=key_size,
+                threads=threads or 0,
+                progress=watched,
+            ),
+            names,
+        )
+
+    whole = run_interruptible(work, progress)
+    if summary is not None:
+        try:
+            replace_file(Path(summary), whole.serialize())
+        except OSError as error:
+            raise IoFailureError(f"cannot write the summary {summary}: {error.strerror}") from error
+    return _report(whole)
+
+
+def validate_line_files(
+    paths: Sequence[StrPath],
+    *,
+    key_offset: int = 0,
+    key_size: int | None = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> ValidationReport:
+    """Validate text files as consecutive parts of one output, by lines or a byte range of them, as `sort_file` does.
+
+    A last line without a newline counts as if it had one. Raises BadInputError for an impossible key, IoFailureError
+    for a file that cannot be read, InterruptedRunError when cancelled.
+    """
+    names = [os.fspath(path) for path in _nonempty(paths)]
+    if key_offset < 0 or (key_size is not None and key_size < 1):
+        raise BadInputError(f"no key of a line begins at {key_offset} and has {key_size} bytes")
+
+    def work(watched: Progress) -> core.LineSummary:
+        watched.begin_phase(0, bytes_total=sum(Path(name).stat().st_size for name in names))
+        first, *rest = (
+            core.validate_lines_file(
+                name, key_offset=key_offset, key_bytes=key_size, threads=threads or 0, progress=watched
+            )
+            for name in names
+        )
+        for part in rest:
+            first.append(part)
+        return first
+
+    whole = run_interruptible(work, progress)
+    return ValidationReport(
+        records=whole.lines,
+        bytes=whole.bytes,
+        unordered=whole.unordered,
+        first_unordered=whole.first_unordered,
+        duplicates=whole.duplicates,
+        checksum=f"{whole.checksum:x}",
+    )
+
+
+def validate_summaries(paths: Sequence[StrPath]) -> ValidationReport:
+    """Join the summaries that `validate_files` kept, in order, checking across the seams.
+
+    Raises BadInputError for a file that is no summary or of another record format, IoFailureError for one that cannot
+    be read.
+    """
+    with core_errors():
+        return _report(_joined(_read_summary, [os.fspath(path) for path in _nonempty(paths)]))
+
+
+def _nonempty(paths: Sequence[StrPath]) -> Sequence[StrPath]:
+    if not paths:
+        raise BadInputError("nothing to validate: name at least one file")
+    return paths
+
+
+def _joined(summarize: Callable[[str], core.Summary], names: Iterable[str]) -> core.Summary:
+    first, *rest = names
+    whole = summarize(first)
+    for name in rest:
+        whole.append(summarize(name))
+    return whole
+
+
+def _read_summary(name: str) -> core.Summary:
+    with Path(name).open("rb") as file:
+        return core.Summary.parse(file.read(LARGEST_SUMMARY_BYTES), path=name)
+
+
+def _report(whole: core.Summary) -> ValidationReport:
+    return ValidationReport(
+        records=whole.records,
+        bytes=whole.records * whole.record_bytes,
+        unordered=whole.unordered,
+        first_unordered=whole.first_unordered,
+        duplicates=whole.duplicates,
+        checksum=f"{whole.checksum:x}",
+    )

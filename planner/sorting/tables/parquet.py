@@ -1,0 +1,197 @@
+"""Sorting Parquet files of any size by their columns, within a given memory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from io import BufferedWriter, FileIO
+from typing import TYPE_CHECKING, Any, Final
+
+from planner.errors import BadInputError
+from planner.native import Progress, core, core_errors
+from planner.sorting.tables.arrow_library import arrow, arrow_errors
+from planner.sorting.tables.packed_rows import PackedBatch, Packing
+from planner.sorting.tables.parquet_output import SortedFile, row_groups, style_of
+from planner.sorting.tables.parquet_rows import decoded_bytes, largest_group_bytes, read_footer, rows_ahead, rows_of
+from planner.sorting.tables.table import sorted_batches
+from planner.sorting.tables.table_disorder import first_disorder
+from planner.sorting.tables.table_keys import parse_table_keys
+from planner.sorting.tables.table_order import bytes_beside_row
+from planner.sorting.tables.table_rows import is_taken_in_place, offset_bytes
+from planner.sorting.tables.table_runs import Runs, Tables, ahead, distinct, limited
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+_LIBRARY_BYTES: Final = 224 << 20
+"""What Python, pyarrow and the threads of both take, however few rows there are."""
+_LEAST_BYTES: Final = 320 << 20
+_MOST_RUN_BYTES: Final = 1 << 36
+"""So few that the rows, with what their order takes, can be numbered with 32 bits."""
+_MOST_IN_ONE_BYTES: Final = 1 << 30
+"""Of columns that are put in one piece, whose offsets may have 32 bits."""
+_PIECES: Final = 14
+"""That part of the memory is for a piece of every run that is merged. As much again is loaded, sorted and written."""
+_LEAST_PIECE_BYTES: Final = 1 << 18
+_MOST_TAKEN_BYTES: Final = 1 << 23
+"""Where nothing is merged: so few that a row group is ready when the one before it is written."""
+_AHEAD: Final = 16
+"""That part of the memory may hold rows that are decoded and not taken yet."""
+_ENCODED: Final = 8
+"""That part of the memory may hold the row group of each thread that encodes one."""
+_THREAD_BYTES: Final = 1 << 25
+"""What a thread that decodes takes for pages of all columns."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParquetJob:
+    """Files with equal schemas, and how they are sorted into one; keys are `COLUMN[:asc|desc][:first|last]`."""
+
+    inputs: tuple[str, ...]
+    output: str
+    keys: tuple[str, ...]
+    merge: bool = False
+    unique: bool = False
+    most_rows: int | None = None
+    memory_bytes: int
+    temp_dirs: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ParquetReport:
+    """What was written, in so many rows; `runs` is 0 if memory held all at once."""
+
+    rows: int
+    runs: int
+    spilled_bytes: int
+
+
+def sort_parquet(job: ParquetJob, progress: Progress) -> ParquetReport:
+    """Sort; the output appears whole or not at all, with the inputs' schema, metadata and compression.
+
+    Raises BadInputError for a key, for schemas that differ, for what is no Parquet and for less
+    than 320 MiB of memory; IoFailureError.
+    """
+    if job.memory_bytes < _LEAST_BYTES:
+        raise BadInputError("sorting Parquet needs --memory of at least 320MiB, most of which pyarrow takes")
+    with core_errors(), arrow_errors(f"cannot sort {job.inputs[0]} into {job.output}: pyarrow says"):
+        return _Sort(job, progress).run()
+
+
+def find_disorder(path: str, keys: Sequence[str], *, unique: bool, progress: Progress) -> tuple[int, list[Any]] | None:
+    """Return the number, from 1, and the key values of the first row that is out of order.
+
+    With `unique` rows with equal keys are out of order, too. Raises BadInputError.
+    """
+    with core_errors(), arrow_errors(f"cannot check {path}: pyarrow says"):
+        source = read_footer(path)
+        parsed = parse_table_keys(keys, source.schema)
+        progress.begin_phase(0, bytes_total=decoded_bytes([source]))
+        return first_disorder(rows_of(source, progress), parsed, unique=unique)
+
+
+class _NamedOutput(FileIO):
+    """A descriptor that is written to, whose errors name a path."""
+
+    def __init__(self, descriptor: int, path: str) -> None:
+        super().__init__(descriptor, "wb", closefd=False)
+        self._path = path
+
+    def write(self, content: Buffer, /) -> int:
+        try:
+            return super().write(content)
+        except OSError as error:
+            raise OSError(error.errno, f"cannot write {self._path}: {error.strerror}") from error
+
+
+class _Sort:
+    def __init__(self, job: ParquetJob, progress: Progress) -> None:
+        self._job = job
+        self._progress = progress
+        self._inputs = [replace(read_footer(path), memory_bytes=job.memory_bytes) for path in job.inputs]
+        self._first = self._inputs[0]
+        for source in self._inputs:
+            if not source.schema.equals(self._first.schema):
+                raise BadInputError(
+                    f"{source.path}: its columns are not those of {job.inputs[0]}; schemas must be equal"
+                )
+        self._keys = parse_table_keys(job.keys, self._first.schema)
+        self._free_bytes = job.memory_bytes - _LIBRARY_BYTES
+        self._run_bytes = min(self._free_bytes * 6 // 10, _MOST_RUN_BYTES)
+        self._runs = Runs(self._keys, job.temp_dirs, progress=progress)
+
+    def run(self) -> ParquetReport:
+        self._progress.begin_phase(0, bytes_total=decoded_bytes(self._inputs))
+        if self._job.merge:
+            for source in self._inputs:
+                self._runs.add_sorted(partial(rows_of, source, self._progress))
+            tables, runs = self._runs.merged(), 0
+        else:
+            last = self._make_runs()
+            runs = len(self._runs)
+            tables = self._runs.merged() if runs else last
+        if self._job.unique:
+            tables = distinct(tables, self._keys)
+        if self._job.most_rows is not None:
+            tables = limited(tables, self._job.most_rows)
+        return ParquetReport(self._write(tables), runs, self._runs.spilled_bytes)
+
+    def _make_runs(self) -> Tables:
+        """Sort as much as memory holds at a time. Returns the only run, if there is but one."""
+        schema = self._first.schema
+        beside_row = bytes_beside_row([schema.field(key.column).type for key in self._keys])
+        packing = Packing(schema, self._keys)
+        in_one_piece = self._put_in_one_piece(packing)
+        waiting: list[PackedBatch] = []
+        size = size_in_one = 0
+        for batch in self._decoded(packing):
+            waiting.append(batch)
+            size += batch.nbytes + batch.num_rows * beside_row
+            size_in_one += sum(batch.unpacked.column(column).nbytes for column in in_one_piece)
+            if size + size_in_one >= self._run_bytes or size_in_one >= _MOST_IN_ONE_BYTES:
+                self._add_run(waiting, packing)
+                waiting, size, size_in_one = [], 0, 0
+        if not len(self._runs):
+            return sorted_batches(waiting, packing, piece_bytes=_MOST_TAKEN_BYTES)
+        if waiting:
+            self._add_run(waiting, packing)
+        return iter(())
+
+    def _add_run(self, batches: list[PackedBatch], packing: Packing) -> None:
+        """Write a run; the first tells by its rows how many there will be, and so how large their pieces may be."""
+        if not len(self._runs):
+            all_rows = sum(source.metadata.num_rows for source in self._inputs)
+            runs = all_rows * 5 // (4 * sum(batch.num_rows for batch in batches)) + 1
+            self._runs.expect(runs, memory_bytes=max(self._free_bytes // _PIECES, _LEAST_PIECE_BYTES))
+        self._runs.add(sorted_batches(batches, packing, piece_bytes=self._runs.piece_bytes))
+
+    def _decoded(self, packing: Packing) -> Iterator[PackedBatch]:
+        threads = min(arrow().cpu_count(), self._free_bytes // _THREAD_BYTES)
+        most_bytes = self._free_bytes // _AHEAD
+        return rows_ahead(self._inputs, self._progress, packing.pack, threads=threads, most_bytes=most_bytes)
+
+    def _put_in_one_piece(self, packing: Packing) -> list[int]:
+        """Return the columns, of those that are kept, that are there twice while a run is sorted."""
+        types = [self._first.schema.field(column).type for column in packing.unpacked]
+        texts = {key.column for key in packing.keys if offset_bytes(types[key.column])}
+        return [place for place, of in enumerate(types) if place in texts or not is_taken_in_place(of)]
+
+    def _write(self, tables: Iterator[Any]) -> int:
+        output = core.OutputFile(os.fsencode(self._job.output))
+        rows = 0
+        self._progress.begin_phase(1, bytes_total=decoded_bytes(self._inputs))
+        style = style_of(self._first.metadata, self._first.schema)
+        most = self._free_bytes // (_ENCODED * largest_group_bytes(self._inputs))  # so that none must be cut
+        threads = min(arrow().cpu_count(), max(most, 1))
+        with BufferedWriter(_NamedOutput(output.descriptor, self._job.output)) as file:
+            result = SortedFile(file, self._first.schema, style, self._keys)
+            groups = row_groups(tables, rows=style.group_rows, size_bytes=self._free_bytes // (_ENCODED * threads))
+            for part in result.write(ahead(groups), threads=threads):
+                rows += part.rows
+                self._progress.add_bytes(part.decoded_bytes)
+            size = result.finish()
+            file.flush()
+        output.commit(size)
+        return rows

@@ -1,0 +1,204 @@
+"""Writing sorted rows as Parquet: with the schema, metadata, compression and row groups that the inputs have."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from inspect import signature
+from itertools import chain
+from typing import Any, Final, NamedTuple
+
+from planner.sorting.tables.arrow_library import arrow
+from planner.sorting.tables.parquet_parts import JoinedParts
+from planner.sorting.tables.table_keys import ColumnKey
+
+MOST_GROUP_ROWS: Final = 1 << 20
+_LEAST_COLUMN_BYTES: Final = 1 << 16
+"""Of a row group: smaller ones are written by one thread, as long as it takes to join their footers."""
+_LEAST_PART_BYTES: Final = 1 << 22
+"""Smaller row groups are encoded several at a time: each part has a footer of its own, which takes time."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParquetStyle:
+    """How a file is written, whatever its schema: compression in pyarrow's words, the leaves that have dictionaries
+    (None: all may), the rows of a row group, whether every column is one leaf, and whether decimals are integers.
+    """
+
+    compression: str
+    dictionaries: tuple[str, ...] | None
+    group_rows: int
+    is_flat: bool
+    has_decimal_integers: bool
+
+
+def style_of(metadata: Any, schema: Any) -> ParquetStyle:
+    """Return how a file was written, from its footer."""
+    groups = metadata.num_row_groups
+    rows = max((metadata.row_group(i).num_rows for i in range(groups)), default=0)
+    return ParquetStyle(
+        compression=_compression(metadata),
+        dictionaries=_dictionaries(metadata),
+        group_rows=min(rows, MOST_GROUP_ROWS) if rows else MOST_GROUP_ROWS,
+        is_flat=len(schema.names) == metadata.num_columns,
+        has_decimal_integers=_has_decimal_integers(metadata),
+    )
+
+
+def parquet_writer(file: Any, schema: Any, style: ParquetStyle, keys: Sequence[ColumnKey]) -> Any:
+    """Return pyarrow's writer of a file that is sorted by keys, which its footer says if all columns are leaves."""
+    parquet = arrow("pyarrow.parquet")
+    order = [parquet.SortingColumn(key.column, key.descending, key.nulls_first) for key in keys]
+    decimals = {"store_decimal_as_integer": style.has_decimal_integers}
+    if "store_decimal_as_integer" not in signature(parquet.ParquetWriter.__init__).parameters:  # before pyarrow 19
+        decimals = {}
+    return parquet.ParquetWriter(
+        file,
+        schema,
+        compression=style.compression,
+        use_dictionary=True if style.dictionaries is None else list(style.dictionaries),
+        sorting_columns=order if style.is_flat else None,
+        store_schema=True,
+        **decimals,
+    )
+
+
+class SortedFile:
+    """A file that threads encode, part by part, and that one writes in order; small row groups are written by one."""
+
+    def __init__(self, file: Any, schema: Any, style: ParquetStyle, keys: Sequence[ColumnKey]) -> None:
+        self._file = file
+        self._how = schema, style, keys
+        self._joined = JoinedParts(file)
+        self._written = 0
+        self._is_complete = False
+
+    def write(self, groups: Iterator[Any], *, threads: int) -> Iterator[Any]:
+        """Write tables as row groups; yield the rows and decoded bytes of each part that is written."""
+        first = next(groups, None)
+        if first is None:
+            return
+        write = self._write_alone if first.nbytes < _LEAST_COLUMN_BYTES * first.num_columns else self._write_parts
+        yield from write(chain([first], groups), threads)
+
+    def _write_alone(self, groups: Iterator[Any], threads: int) -> Iterator[Any]:
+        del threads
+        with parquet_writer(self._file, *self._how) as writer:
+            for table in groups:
+                writer.write_table(table, row_group_size=MOST_GROUP_ROWS)
+                yield _Part(None, table.num_rows, table.nbytes)
+        self._is_complete = True
+
+    def _write_parts(self, groups: Iterator[Any], threads: int) -> Iterator[Any]:
+        with ThreadPoolExecutor(threads) as pool:
+            waiting: deque[Future[_Part]] = deque()
+            try:
+                for stretch in _stretches(groups):
+                    waiting.append(pool.submit(self._encode, stretch))
+                    if len(waiting) > threads:
+                        yield self._append(waiting.popleft().result())
+                while waiting:
+                    yield self._append(waiting.popleft().result())
+            finally:
+                pool.shutdown(cancel_futures=True)
+
+    def finish(self) -> int:
+        """Write the footer; return the size of the file."""
+        if self._is_complete:
+            return int(self._file.tell())
+        if not self._written:
+            self._append(self._encode([]))
+        return self._joined.finish()
+
+    def _encode(self, tables: list[Any]) -> _Part:
+        file = arrow().BufferOutputStream()
+        rows = size = 0
+        with parquet_writer(file, *self._how) as writer:
+            for table in tables:
+                writer.write_table(table, row_group_size=MOST_GROUP_ROWS)
+                rows += table.num_rows
+                size += table.nbytes
+        tables.clear()
+        return _Part(file.getvalue(), rows, size)
+
+    def _append(self, part: _Part) -> _Part:
+        begin = self._joined.end
+        self._joined.add(part.file)
+        self._written += 1
+        _begin_to_sync(self._file, begin, self._joined.end - begin)
+        return part._replace(file=None)
+
+
+class _Part(NamedTuple):
+    """A Parquet file in memory, and what is in it."""
+
+    file: Any
+    rows: int
+    decoded_bytes: int
+
+
+def _begin_to_sync(file: Any, begin: int, size: int) -> None:
+    """Let the system write to the disk what must be there in the end, and go on meanwhile."""
+    file.flush()
+    if hasattr(os, "posix_fadvise"):
+        with suppress(OSError):  # it is only advice
+            os.posix_fadvise(file.fileno(), begin, size, os.POSIX_FADV_DONTNEED)
+
+
+def _stretches(tables: Iterator[Any]) -> Iterator[list[Any]]:
+    """Yield tables, small ones several at a time."""
+    waiting: list[Any] = []
+    size = 0
+    for table in tables:
+        waiting.append(table)
+        size += table.nbytes
+        if size >= _LEAST_PART_BYTES:
+            yield waiting
+            waiting, size = [], 0
+    if waiting:
+        yield waiting
+
+
+def row_groups(tables: Iterator[Any], *, rows: int, size_bytes: int) -> Iterator[Any]:
+    """Yield tables of so many rows, or bytes if those come first, of smaller and larger ones."""
+    waiting: list[Any] = []
+    have = size = 0
+    for table in tables:
+        begin = 0
+        while begin < table.num_rows:
+            part = table.slice(begin, rows - have)
+            begin += part.num_rows
+            have += part.num_rows
+            size += part.nbytes
+            waiting.append(part)
+            if have == rows or size >= size_bytes:
+                yield arrow().concat_tables(waiting)
+                waiting, have, size = [], 0, 0
+    if waiting:
+        yield arrow().concat_tables(waiting)
+
+
+def _compression(metadata: Any) -> str:
+    if not (metadata.num_row_groups and metadata.num_columns):
+        return "snappy"
+    name: str = metadata.row_group(0).column(0).compression
+    return "none" if name == "UNCOMPRESSED" else name.lower()
+
+
+def _dictionaries(metadata: Any) -> tuple[str, ...] | None:
+    """Return the leaves that had dictionaries, which are not worth a try elsewhere."""
+    if not metadata.num_row_groups:
+        return None
+    columns = [metadata.row_group(0).column(i) for i in range(metadata.num_columns)]
+    return tuple(column.path_in_schema for column in columns if column.has_dictionary_page)
+
+
+def _has_decimal_integers(metadata: Any) -> bool:
+    """Whether a decimal is stored as an integer, which takes less time than as bytes."""
+    schema = metadata.schema
+    columns = [schema.column(i) for i in range(metadata.num_columns)]
+    return any(column.converted_type == "DECIMAL" and column.physical_type.startswith("INT") for column in columns)

@@ -1,0 +1,244 @@
+"""Rows of Parquet files, decoded ahead of their use by several threads."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+from planner.errors import BadInputError
+from planner.native import Progress
+from planner.sorting.tables.arrow_library import arrow, arrow_errors
+from planner.sorting.tables.table_runs import Tables
+
+BATCH_ROWS: Final = 1 << 14
+_BATCH_BYTES: Final = 1 << 23
+"""Of rows that are so long on average that fewer than `BATCH_ROWS` are decoded at a time."""
+_ROW_COPIES: Final = 10
+"""How often a long row is in memory at most, as measured: pages, what pyarrow decodes, packed, taken and encoded."""
+_BESIDE_ROW_BYTES: Final = 150_000_000
+"""What Python and pyarrow take before."""
+
+
+@dataclass(frozen=True)
+class ParquetInput:
+    """A file by its name, and what its footer says; it is open only while it is read, as there may be thousands."""
+
+    path: str
+    metadata: Any
+    schema: Any
+    memory_bytes: int | None = None
+    """What a row must fit into, with what sorting it takes."""
+
+    def batches(self, groups: Sequence[int] | None = None, *, use_threads: bool = True) -> Iterator[Any]:
+        """Yield the rows of all row groups, or of some. Raises BadInputError that names the file."""
+        damaged = f"{self.path} is damaged or encrypted, or pyarrow cannot read it"
+        with _opened(self.path, self.metadata) as file, arrow_errors(damaged):
+            first_row = self._rows_before(groups)
+            for batch in file.iter_batches(self._batch_rows(), row_groups=groups, use_threads=use_threads):
+                self._require_rows_fit(batch, first_row)
+                first_row += batch.num_rows
+                yield batch
+
+    def _rows_before(self, groups: Sequence[int] | None) -> int:
+        """Return the number of the first row, from 1, of groups that follow one another."""
+        return 1 + sum(int(self.metadata.row_group(i).num_rows) for i in range(groups[0] if groups else 0))
+
+    def _batch_rows(self) -> int:
+        most_bytes = max((_bytes_per_row(self.metadata.row_group(i)) for i in range(self.metadata.num_row_groups)),
+                         default=0)  # fmt: skip
+        return max(min(BATCH_ROWS, int(_BATCH_BYTES // max(most_bytes, 1))), 1)
+
+    def _require_rows_fit(self, batch: Any, first_row: int) -> None:
+        if self.memory_bytes is None:
+            return
+        most_bytes = max(self.memory_bytes - _BESIDE_ROW_BYTES, 0) // _ROW_COPIES
+        if batch.nbytes <= most_bytes:
+            return
+        if (shared := _dictionary_bytes(batch)) > most_bytes:
+            raise self._does_not_fit("the dictionaries of its columns have", shared)
+        row, size = _longest_row(batch)
+        if size - shared > most_bytes:
+            raise self._does_not_fit(f"row {first_row + row} has", size - shared)
+
+    def _does_not_fit(self, what: str, size: int) -> BadInputError:
+        needed_mb = (size * _ROW_COPIES + _BESIDE_ROW_BYTES) // 1_000_000 + 1
+        return BadInputError(
+            f"{self.path}: {what} {size} bytes, which with what sorting takes do not fit into {self.memory_bytes} bytes"
+            f" of memory; give --memory of at least {needed_mb}MB"
+        )
+
+
+def _bytes_per_row(group: Any) -> float:
+    """Return how many bytes the rows of a row group take on average."""
+    return float(group.total_byte_size / max(group.num_rows, 1))
+
+
+def _dictionary_bytes(batch: Any) -> int:
+    """Return what the dictionaries of columns take, which each of their rows has whole."""
+    types = arrow("pyarrow.types")
+    columns = (column for column in batch.columns if types.is_dictionary(column.type))
+    return sum(int(column.dictionary.nbytes) for column in columns)
+
+
+def _longest_row(batch: Any) -> tuple[int, int]:
+    """Return the place and the bytes of a row that is longer than all others together, or of one that is long."""
+    first = 0
+    while batch.num_rows > 1:
+        half = batch.num_rows // 2
+        left, right = batch.slice(0, half), batch.slice(half)
+        if left.nbytes < right.nbytes:
+            first += half
+        batch = left if left.nbytes >= right.nbytes else right
+    return first, batch.nbytes
+
+
+def read_footer(path: str) -> ParquetInput:
+    """Raises BadInputError for what is no Parquet, damaged or encrypted."""
+    with _opened(path, None) as file:
+        return ParquetInput(path, file.metadata, file.schema_arrow)
+
+
+@contextmanager
+def _opened(path: str, metadata: Any) -> Iterator[Any]:
+    parquet = arrow("pyarrow.parquet")
+    with arrow_errors(f"{path} is no Parquet file, or is damaged or encrypted"):
+        file = parquet.ParquetFile(path, metadata=metadata, pre_buffer=False, buffer_size=1 << 20)
+    with file:
+        yield file
+
+
+def decoded_bytes(inputs: Sequence[ParquetInput]) -> int:
+    """Return about how many bytes the rows of all files take in memory, as their metadata have it."""
+    return sum(_group_bytes(inputs))
+
+
+def largest_group_bytes(inputs: Sequence[ParquetInput]) -> int:
+    """Return about how many bytes the rows of the largest row group take in memory, 1 at least."""
+    return max([1, *_group_bytes(inputs)])
+
+
+def _group_bytes(inputs: Sequence[ParquetInput]) -> Iterator[int]:
+    footers = [source.metadata for source in inputs]
+    return (footer.row_group(i).total_byte_size for footer in footers for i in range(footer.num_row_groups))
+
+
+def rows_of(source: ParquetInput, progress: Progress) -> Tables:
+    """Yield the rows of a file; what is decoded counts as progress. Raises KeyboardInterrupt if cancelled."""
+    for batch in source.batches():
+        _count(batch, progress)
+        yield arrow().Table.from_batches([batch])
+
+
+def rows_ahead(
+    inputs: Sequence[ParquetInput],
+    progress: Progress,
+    prepare: Callable[[Any], Iterable[Any]],
+    *,
+    threads: int,
+    most_bytes: int,
+) -> Iterator[Any]:
+    """Yield what `prepare` makes of the batches of all files in turn, while threads decode and prepare the next ones.
+
+    What is ready takes about `most_bytes`, and a batch of each thread more. One thread is always there. Raises
+    KeyboardInterrupt if cancelled.
+    """
+    groups = [(source, number) for source in inputs for number in range(source.metadata.num_row_groups)]
+    threads = max(threads, 1)
+    ready = _Ready(len(groups), most_bytes)
+    with ThreadPoolExecutor(threads) as pool:
+        try:
+            for _ in range(min(threads, len(groups))):
+                pool.submit(ready.fill, groups, prepare, side_by_side=len(groups) < threads)
+            for prepared in ready.batches():
+                _count(prepared, progress)
+                yield prepared
+        finally:
+            ready.stop()
+
+
+_Group = tuple[ParquetInput, int]
+
+
+class _Ready:
+    """Batches of row groups, which threads put in and one takes out in order.
+
+    A thread waits if too much is ready, unless its group is the one that is taken: so one always goes on.
+    """
+
+    def __init__(self, groups: int, most_bytes: int) -> None:
+        self._changed = threading.Condition()
+        self._batches: list[deque[Any]] = [deque() for _ in range(groups)]
+        self._most_bytes = most_bytes
+        self._bytes = self._begun = self._taken = 0
+        self._is_stopped = False
+
+    def fill(self, groups: Sequence[_Group], prepare: Callable[[Any], Iterable[Any]], *, side_by_side: bool) -> None:
+        """Decode the groups that no other thread has begun, their columns side by side if there are few groups."""
+        while (number := self._next()) is not None:
+            end: BaseException | None = None
+            try:
+                source, group = groups[number]
+                batches = source.batches([group], use_threads=side_by_side)
+                for prepared in (part for batch in batches for part in prepare(batch)):
+                    if not self._put(number, prepared):
+                        return
+            except BaseException as error:  # which is for the one who takes
+                end = error
+            with self._changed:
+                self._batches[number].append(end)
+                self._changed.notify_all()
+
+    def _next(self) -> int | None:
+        with self._changed:
+            if self._is_stopped or self._begun == len(self._batches):
+                return None
+            self._begun += 1
+            return self._begun - 1
+
+    def _put(self, number: int, batch: Any) -> bool:
+        """Return whether more is wanted."""
+        size = batch.nbytes
+        with self._changed:
+            self._changed.wait_for(
+                lambda: self._is_stopped or self._taken == number or self._bytes + size <= self._most_bytes
+            )
+            self._batches[number].append(batch)
+            self._bytes += size
+            self._changed.notify_all()
+            return not self._is_stopped
+
+    def batches(self) -> Iterator[Any]:
+        """Yield all in order; raise what a thread that decoded raised."""
+        for number, waiting in enumerate(self._batches):
+            with self._changed:
+                self._taken = number
+                self._changed.notify_all()
+            while (batch := self._take(waiting)) is not None:
+                if isinstance(batch, BaseException):
+                    raise batch
+                yield batch
+
+    def _take(self, waiting: deque[Any]) -> Any:
+        with self._changed:
+            self._changed.wait_for(lambda: waiting)
+            batch = waiting.popleft()
+            self._bytes -= getattr(batch, "nbytes", 0)
+            self._changed.notify_all()
+            return batch
+
+    def stop(self) -> None:
+        """Make all threads end."""
+        with self._changed:
+            self._is_stopped = True
+            self._changed.notify_all()
+
+
+def _count(batch: Any, progress: Progress) -> None:
+    if progress.is_cancelled:
+        raise KeyboardInterrupt
+    progress.add_bytes(batch.nbytes)

@@ -1,0 +1,86 @@
+"""Sorting Arrow tables in memory, and what the sort of Parquet files shares with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from planner.errors import BadInputError
+from planner.native import core_errors
+from planner.sorting.tables.arrow_library import arrow, arrow_errors
+from planner.sorting.tables.packed_rows import PackedBatch, PackedTable, Packing
+from planner.sorting.tables.table_keys import ColumnKey, key_columns, parse_table_keys
+from planner.sorting.tables.table_order import row_order
+from planner.sorting.tables.table_rows import MOST_ROWS, TableRows
+
+
+def sort_table(table: Any, *, keys: Sequence[str] | str) -> Any:
+    """Return the rows of `table` in order, as a `pyarrow.Table` with the same schema and metadata.
+
+    `table` is anything that exports an Arrow stream (`__arrow_c_stream__`): tables of pyarrow, Polars, DuckDB and
+    pandas among others, mostly without a copy. A key is `COLUMN[:asc|desc][:first|last]`. Equal rows keep their order.
+
+    >>> sort_table({"a": [2, None, 1]}, keys="a:desc").column("a").to_pylist()
+    [2, 1, None]
+
+    Raises BadInputError for a key that is no column or has no order, and for what pyarrow cannot take rows of.
+    """
+    whole = table if isinstance(table, arrow().Table) else arrow().table(table)
+    parsed = parse_table_keys([keys] if isinstance(keys, str) else keys, whole.schema)
+    with core_errors(), arrow_errors("cannot sort the table: pyarrow says"):
+        return sorted_table(whole, parsed)
+
+
+def sorted_table(table: Any, keys: Sequence[ColumnKey]) -> Any:
+    """Return a sorted table. Each column is copied alone, so that little is held twice if the caller keeps no table."""
+    schema, order = table.schema, _order(table, keys)
+    batches = table.to_batches()
+    del table
+    rows = TableRows(batches, schema)
+    batches.clear()
+    return rows.all_at(order)
+
+
+def sorted_pieces(tables: list[Any], keys: Sequence[ColumnKey], *, piece_bytes: int) -> Iterator[Any]:
+    """Yield the rows of all tables in order, in tables of about so many bytes; the list is emptied."""
+    whole = arrow().concat_tables(tables)
+    tables.clear()
+    rows, order = TableRows(whole.to_batches(), whole.schema), _order(whole, keys)
+    sizes = whole.num_rows, whole.nbytes
+    del whole
+    return (rows.at(part) for part in _cut(order, *sizes, piece_bytes))
+
+
+def sorted_batches(batches: list[PackedBatch], packing: Packing, *, piece_bytes: int) -> Iterator[Any]:
+    """Yield the rows of packed batches in order, in tables of about so many bytes; the list is emptied."""
+    count, size = sum(batch.num_rows for batch in batches), sum(batch.nbytes for batch in batches)
+    if not count:
+        return
+    rows, order = PackedTable(batches, packing), _order(_keys_of(batches), packing.keys)
+    for part in _cut(order, count, size, piece_bytes):
+        yield rows.at(part)
+
+
+def _cut(order: Any, count: int, size: int, piece_bytes: int) -> Iterator[Any]:
+    step = max(count * piece_bytes // max(size, 1), 1)
+    return (order[first : first + step] for first in range(0, count, step))
+
+
+def _keys_of(batches: list[PackedBatch]) -> Any:
+    """Return the columns that were kept; the list is emptied."""
+    whole = arrow().Table.from_batches([batch.unpacked for batch in batches])
+    batches.clear()
+    return whole
+
+
+def rows_at(table: Any, rows: Any) -> Any:
+    """Return a table of the rows at these places."""
+    import numpy as np
+
+    return TableRows(table.to_batches(), table.schema).at(rows.to_numpy().astype(np.uint32))
+
+
+def _order(table: Any, keys: Sequence[ColumnKey]) -> Any:
+    if table.num_rows > MOST_ROWS:
+        raise BadInputError(f"a table of {table.num_rows:,} rows is too long to sort in memory: at most {MOST_ROWS:,}")
+    return row_order(key_columns(table, keys), table.num_rows)

@@ -1,0 +1,160 @@
+"""A hash of every row of an Arrow table, so that a sum says whether rows were lost or changed, whatever their order.
+
+It depends on the values alone: not on chunks, on dictionaries, or on the size of offsets. Values become words of 64
+bits, multiplied by an odd number for each place and added; the finalizer of MurmurHash3 (Appleby, 2011) mixes the sum.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from planner.sorting.tables.arrow_library import arrow
+
+_WORD_BYTES: Final = 8
+_MOST_PADDED_BYTES: Final = 1 << 26
+"""Texts are padded so many bytes at a time."""
+_NULL: Final = np.uint64(0x6E756C6C)
+_HASH_BITS: Final = 32
+
+
+def rows_checksum(table: Any) -> int:
+    """Return the sum of the rows' hashes, of 32 bits each, as the checksum of records is a sum of CRC-32."""
+    return int(row_hashes(table).sum(dtype=np.uint64))
+
+
+def row_hashes(table: Any) -> Any:
+    """Return a number of 32 bits for each row. Raises TypeError for a type that Parquet cannot hold."""
+    together = np.zeros(table.num_rows, np.uint64)
+    for place, column in enumerate(table.columns):
+        chunks = [_hashes(chunk) for chunk in column.chunks]
+        if chunks:
+            together += _mixed(np.concatenate(chunks) ^ _odd(place))
+    return (_mixed(together) >> np.uint64(_HASH_BITS)).astype(np.uint32)
+
+
+def _hashes(values: Any) -> Any:
+    """Return 64 bits for each value of an array; nulls are equal."""
+    hashes = _of_type(values, arrow("pyarrow.types"))
+    if values.null_count:
+        hashes[_are_null(values)] = _NULL
+    return hashes
+
+
+def _of_type(values: Any, types: Any) -> Any:
+    value_type = values.type
+    if hasattr(value_type, "storage_type"):
+        return _hashes(values.storage)
+    if types.is_dictionary(value_type):
+        places = _numbers(values.indices.fill_null(0).cast("int64"), np.int64)
+        return _hashes(values.dictionary)[places] if len(values.dictionary) else np.full(len(values), _NULL)
+    if types.is_null(value_type):
+        return np.full(len(values), _NULL)
+    if types.is_struct(value_type):
+        fields = (_mixed(_hashes(values.field(at)) ^ _odd(at)) for at in range(value_type.num_fields))
+        return sum(fields, np.zeros(len(values), np.uint64))
+    if types.is_fixed_size_list(value_type):
+        size = value_type.list_size
+        ends = np.arange(len(values) + 1, dtype=np.int64) * size
+        return _of_lists(values.values.slice(values.offset * size, len(values) * size), ends)
+    if types.is_list(value_type) or types.is_large_list(value_type) or types.is_map(value_type):
+        return _of_stretches(values)
+    return _of_flat(values, types)
+
+
+def _of_flat(values: Any, types: Any) -> Any:
+    library, value_type = arrow(), values.type
+    if types.is_boolean(value_type):
+        return _of_flat(values.cast("uint8"), types)
+    if types.is_string_view(value_type) or types.is_binary_view(value_type):
+        return _of_texts(values.cast(library.large_binary()))
+    if types.is_string(value_type) or types.is_large_string(value_type):
+        return _of_texts(values.view(library.binary() if types.is_string(value_type) else library.large_binary()))
+    if types.is_binary(value_type) or types.is_large_binary(value_type):
+        return _of_texts(values)
+    if types.is_run_end_encoded(value_type):
+        return _hashes(arrow("pyarrow.compute").run_end_decode(values))
+    if not (types.is_primitive(value_type) or types.is_decimal(value_type) or types.is_fixed_size_binary(value_type)):
+        raise TypeError(f"rows with values of type {value_type} have no checksum")
+    width = value_type.bit_width // 8
+    words = np.zeros((len(values), -(-width // _WORD_BYTES) * _WORD_BYTES), np.uint8)
+    words[:, :width] = _bytes(values.buffers()[1], values.offset * width, len(values) * width).reshape(-1, width)
+    return _of_words(words)
+
+
+def _of_stretches(values: Any) -> Any:
+    """Return hashes of lists whose offsets say where each ends."""
+    ends = _numbers(values.offsets.cast("int64"), np.int64)
+    return _of_lists(values.values.slice(int(ends[0]), int(ends[-1] - ends[0])), ends - ends[0])
+
+
+def _of_lists(items: Any, ends: Any) -> Any:
+    """Return hashes of lists of `items`: each begins where the one before it ends."""
+    lengths = np.diff(ends)
+    place = np.arange(ends[-1]) - np.repeat(ends[:-1], lengths)
+    sums = np.zeros(len(items) + 1, np.uint64)
+    np.cumsum(_mixed(_hashes(items) + _odds(place)), out=sums[1:])
+    return _mixed(sums[ends[1:]] - sums[ends[:-1]] + _odds(lengths))
+
+
+def _of_texts(values: Any) -> Any:
+    """Return hashes of bytes of any length: those of about one length at a time, padded with zeros to words."""
+    compute, library = arrow("pyarrow.compute"), arrow()
+    is_large = arrow("pyarrow.types").is_large_binary(values.type)
+    text = values.fill_null(b"").view(library.large_string() if is_large else library.string())
+    lengths = _numbers(compute.binary_length(text).cast("int64"), np.int64)
+    hashes = _odds(lengths)
+    words = np.maximum(-(-lengths // _WORD_BYTES), 1)
+    classes = np.ceil(np.log2(words)).astype(np.int64)
+    for size in np.unique(classes):
+        width, of_class = int(_WORD_BYTES << size), np.flatnonzero(classes == size)
+        step = max(1, _MOST_PADDED_BYTES // width)
+        for first in range(0, len(of_class), step):
+            rows = of_class[first : first + step]
+            padded = compute.ascii_rpad(text.take(library.array(rows)), width=width, padding="\0")
+            packed = _bytes(padded.buffers()[2], padded.offset * width, len(rows) * width)
+            hashes[rows] += _of_words(packed.reshape(-1, width))
+    return _mixed(hashes)
+
+
+def _of_words(packed: Any) -> Any:
+    """Return a hash of each row of bytes, whose number is a multiple of a word's."""
+    words = np.ascontiguousarray(packed).view(np.uint64)
+    sums = np.zeros(len(words), np.uint64)
+    for place in range(words.shape[1]):
+        word = words[:, place]
+        sums += (word ^ (word >> np.uint64(31))) * _odd(place)
+    return _mixed(sums)
+
+
+def _are_null(values: Any) -> Any:
+    return _numbers(values.is_null().cast("uint8"), np.uint8).view(bool)
+
+
+def _numbers(values: Any, number_type: Any) -> Any:
+    """Return numbers without nulls from where they lie."""
+    size = np.dtype(number_type).itemsize
+    return _bytes(values.buffers()[1], values.offset * size, len(values) * size).view(number_type)
+
+
+def _bytes(buffer: Any, begin: int, size: int) -> Any:
+    return np.frombuffer(buffer or b"", np.uint8, count=size, offset=begin if size else 0)
+
+
+def _odd(place: int) -> Any:
+    return _odds(np.array([place], np.int64))[0]
+
+
+def _odds(places: Any) -> Any:
+    """Return an odd number for each place, without a pattern."""
+    return _mixed(places.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)) | np.uint64(1)
+
+
+def _mixed(words: Any) -> Any:
+    mixed = words ^ (words >> np.uint64(33))
+    mixed = mixed * np.uint64(0xFF51AFD7ED558CCD)
+    mixed ^= mixed >> np.uint64(33)
+    mixed *= np.uint64(0xC4CEB9FE1A85EC53)
+    mixed ^= mixed >> np.uint64(33)
+    return mixed

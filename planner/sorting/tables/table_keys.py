@@ -1,0 +1,135 @@
+"""Columns of Arrow tables as keys: the order that all who sort tables share.
+
+NaN is greater than all numbers, -0.0 equals 0.0, strings compare as bytes. Nulls come last unless a key says first,
+whatever the direction. pyarrow puts NaN beside nulls and has one place for the nulls of all keys, so each key becomes
+up to three columns that it sorts as is meant: whether it is null, whether it is NaN, and the value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cmp_to_key
+from typing import Any, NamedTuple
+
+from planner.errors import BadInputError, nearest
+from planner.sorting.tables.arrow_library import arrow
+from planner.sorting.tables.table_views import dictionary_without_views
+from planner.sorting.text.csv_keys import split_column
+
+_ORDERED_EXTENSIONS = ("arrow.uuid", "arrow.json")
+"""They have the order of the bytes and texts that they are stored as."""
+_WORDS = ("asc", "desc", "first", "last")
+
+
+class ColumnKey(NamedTuple):
+    """A column by its place, and how it is ordered."""
+
+    column: int
+    descending: bool = False
+    nulls_first: bool = False
+
+
+class KeyColumn(NamedTuple):
+    """A column that sorts as a part of a key does; nulls of it are equal."""
+
+    values: Any
+    descending: bool
+
+
+def parse_table_keys(texts: Sequence[str], schema: Any) -> list[ColumnKey]:
+    """Return the keys `COLUMN[:asc|desc][:first|last]` of a schema. Raises BadInputError."""
+    if not texts:
+        raise BadInputError("say which columns to sort by: --key NAME")
+    if not schema.names:
+        raise BadInputError(f"there is no column {texts[0]}: the table has no columns at all")
+    keys = []
+    for text in texts:
+        column, words = split_column(text, schema.names, columns=len(schema.names))
+        if wrong := [word for word in words if word not in _WORDS]:
+            raise BadInputError(
+                f"key {text}: {wrong[0]!r} is none of asc, desc, first, last.{nearest(wrong[0], _WORDS)}"
+            )
+        if {"asc", "desc"} <= set(words) or {"first", "last"} <= set(words):
+            raise BadInputError(f"key {text}: two of its words exclude each other")
+        _comparable_type(schema.field(column), text)
+        keys.append(ColumnKey(column, "desc" in words, "first" in words))
+    return keys
+
+
+def key_columns(table: Any, keys: Sequence[ColumnKey], *, all_parts: bool = False) -> list[KeyColumn]:
+    """Return the columns by which a table is sorted: those that decide nothing only with `all_parts`."""
+    compute = arrow("pyarrow.compute")
+    parts: list[KeyColumn] = []
+    for key in keys:
+        values = table.column(key.column)
+        if arrow("pyarrow.types").is_run_end_encoded(values.type):
+            values = compute.run_end_decode(values)
+        if arrow("pyarrow.types").is_dictionary(values.type):
+            values = dictionary_without_views(values)
+        values = values.cast(_comparable_type(table.schema.field(key.column), ""))
+        if all_parts or values.null_count:
+            parts.append(KeyColumn(values.is_null().cast("uint8"), key.nulls_first))
+        if arrow("pyarrow.types").is_floating(values.type):
+            is_nan = compute.is_nan(values).fill_null(False)
+            if all_parts or compute.any(is_nan).as_py():
+                parts.append(KeyColumn(is_nan.cast("uint8"), key.descending))
+                values = compute.if_else(is_nan, arrow().scalar(None, values.type), values)
+            values = compute.add(values, arrow().scalar(0, values.type))  # -0.0 becomes 0.0
+        parts.append(KeyColumn(values, key.descending))
+    return parts
+
+
+def row_key(parts: Sequence[KeyColumn], row: int) -> Any:
+    """Return a row's key as a value that compares as it sorts."""
+    descending = [part.descending for part in parts]
+
+    def compare(a: tuple[Any, ...], b: tuple[Any, ...]) -> int:
+        for x, y, falls in zip(a, b, descending, strict=True):
+            if x != y:
+                return -1 if (x < y) != falls else 1
+        return 0
+
+    return cmp_to_key(compare)(tuple(part.values[row].as_py() for part in parts))
+
+
+def first_of_equals(parts: Sequence[KeyColumn], rows: int) -> Any:
+    """Return for each row of a sorted table whether its key differs from the row's before; the first one's does."""
+    compute, library = arrow("pyarrow.compute"), arrow()
+    differs = library.array([False] * max(rows - 1, 0), library.bool_())
+    for part in parts:
+        values = part.values
+        values = values.combine_chunks() if hasattr(values, "combine_chunks") else values
+        equal = compute.equal(values.slice(1), values.slice(0, max(rows - 1, 0))).fill_null(True)
+        differs = compute.or_(differs, compute.invert(equal))
+    return library.concat_arrays([library.array([True] * min(rows, 1), library.bool_()), differs])
+
+
+def _comparable_type(column: Any, text: str) -> Any:
+    """Return a type of the same order that pyarrow sorts. Raises BadInputError for what has no order."""
+    library, types = arrow(), arrow("pyarrow.types")
+    column_type = column.type
+    if types.is_dictionary(column_type) or types.is_run_end_encoded(column_type):
+        column_type = column_type.value_type
+    if getattr(column_type, "extension_name", "") in _ORDERED_EXTENSIONS:
+        column_type = column_type.storage_type
+    if types.is_boolean(column_type) or types.is_null(column_type):
+        return library.uint8()
+    if types.is_float16(column_type):
+        return library.float32()
+    if types.is_date32(column_type) or types.is_time32(column_type):
+        return library.int32()
+    if types.is_temporal(column_type) and not types.is_interval(column_type):
+        return library.int64()
+    if types.is_large_string(column_type) or types.is_string_view(column_type) or types.is_binary_view(column_type):
+        return library.large_binary()
+    if types.is_string(column_type):
+        return library.binary()
+    if types.is_decimal(column_type) and column_type.bit_width < 128:
+        return library.decimal128(column_type.precision, column_type.scale)
+    ordered = (
+        types.is_integer, types.is_floating, types.is_decimal, types.is_binary, types.is_large_binary,
+        types.is_fixed_size_binary,
+    )  # fmt: skip
+    if any(is_ordered(column_type) for is_ordered in ordered):
+        return column_type
+    raise BadInputError(f"key {text}: column {column.name!r} is of type {column.type}, which has no order")

@@ -1,0 +1,254 @@
+"""The order of a table's rows: keys as bytes of one size, sorted by the sort core with all threads.
+
+Each key column becomes an unsigned number of 1 to 16 bytes: long texts by their rank among those of the column. The
+numbers stand one after another, and the sort core says in which order these records come. What has no such number is
+left to pyarrow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+from planner.native import core
+from planner.sorting.tables.arrow_library import arrow
+from planner.sorting.tables.table_keys import KeyColumn
+
+_MOST_TEXT_BYTES: Final = 15
+_SAMPLED_ROWS: Final = 10_000
+_FEWEST_PAIRS: Final = 20
+"""Equal pairs in the sample that tell how many values there are."""
+_REPEATED: Final = 4
+"""So many rows to a value, and a dictionary is faster than ranks."""
+_FEWEST_SHARED: Final = 8
+"""So many chunks, and threads are worth their start."""
+_FEWEST_ROWS: Final = 4096
+"""Chunks of fewer on average are put in one piece."""
+
+
+def bytes_beside_row(key_types: Sequence[Any]) -> int:
+    """Return how many bytes the order of a row takes at most, beside the row itself, while it is found.
+
+    A key's number has up to 16 bytes and two for nulls and NaN. Ranks of texts, and numbers without NaN, take up to 20
+    more while they are made.
+    """
+    place_bytes, entry_bytes, most_bytes, null_bytes, making_bytes = 8, 12, 16, 2, 20
+    sizes = [min(key_type.bit_width // 8, most_bytes) if _has_width(key_type) else most_bytes for key_type in key_types]
+    return sum(sizes) + (null_bytes + making_bytes) * len(sizes) + place_bytes + entry_bytes
+
+
+def _has_width(key_type: Any) -> bool:
+    types = arrow("pyarrow.types")
+    return bool(types.is_primitive(key_type) or types.is_decimal(key_type))
+
+
+def row_order(parts: Sequence[KeyColumn], rows: int) -> Any:
+    """Return the places of rows in order, numbers of 32 bits; equal ones as they were."""
+    encoders = [_encoder(part) for part in parts]
+    if rows < 2 or any(encoder is None for encoder in encoders):  # nothing to sort
+        return _order_of_pyarrow(parts)
+    return _order_of_numbers(encoders, rows)
+
+
+def _order_of_pyarrow(parts: Sequence[KeyColumn]) -> Any:
+    import numpy as np
+
+    names = [str(number) for number in range(len(parts))]
+    table = arrow().table([part.values for part in parts], names=names)
+    order = [(name, "descending" if part.descending else "ascending") for name, part in zip(names, parts, strict=True)]
+    return arrow("pyarrow.compute").sort_indices(table, sort_keys=order).to_numpy().astype(np.uint32)
+
+
+def _order_of_numbers(encoders: Sequence[Any], rows: int) -> Any:
+    import numpy as np
+
+    record_bytes = sum(encoder.width for encoder in encoders)
+    records, order = np.empty((rows, record_bytes), np.uint8), np.empty(rows, np.uint32)
+    _write_numbers(encoders, records)
+    core.record_order(records.data, order.data, record_bytes=record_bytes)
+    return order
+
+
+def _write_numbers(encoders: Sequence[Any], records: Any) -> None:
+    """Write the numbers chunk by chunk, so that those on the way stay in the cache; threads share the chunks."""
+    tasks = []
+    column = 0
+    for encoder in encoders:
+        row = 0
+        for chunk in encoder.chunks:
+            tasks.append((encoder, chunk, records[row : row + len(chunk), column : column + encoder.width]))
+            row += len(chunk)
+        column += encoder.width
+    if len(tasks) < _FEWEST_SHARED:
+        for task in tasks:
+            _write_chunk(task)
+        return
+    with ThreadPoolExecutor(arrow().cpu_count()) as pool:
+        for _ in pool.map(_write_chunk, tasks):
+            pass
+
+
+def _write_chunk(task: tuple[Any, Any, Any]) -> None:
+    import numpy as np
+
+    encoder, chunk, out = task
+    numbers = encoder.numbers(chunk)
+    out[:] = np.bitwise_not(numbers) if encoder.descending else numbers
+
+
+class _Encoder(NamedTuple):
+    """What makes of each value a number of `width` bytes, highest first, that compares as the values do."""
+
+    width: int
+    chunks: Sequence[Any]
+    numbers: Callable[[Any], Any]
+    descending: bool
+
+
+def _encoder(part: KeyColumn) -> _Encoder | None:
+    """Return how to number a column; None for a type of which there are no numbers."""
+    import numpy as np
+
+    types, column_type = arrow("pyarrow.types"), part.values.type
+    chunks = _chunks(part.values)
+    if types.is_binary(column_type) or types.is_large_binary(column_type):
+        longest = max((_longest(chunk) for chunk in chunks), default=0)
+        if longest <= _MOST_TEXT_BYTES:
+            return _Encoder(longest + 1, chunks, partial(_padded, longest=longest), part.descending)
+    if types.is_binary(column_type) or types.is_large_binary(column_type) or types.is_fixed_size_binary(column_type):
+        whole = part.values.combine_chunks() if hasattr(part.values, "chunks") else part.values
+        if hasattr(whole, "chunks"):  # too long for one
+            return None
+        return _Encoder(4, [_ranks(whole)], _as_bytes, part.descending)
+    if types.is_decimal(column_type):
+        return _encoder_of_decimals(part, chunks) if column_type.bit_width == 128 else None
+    if types.is_integer(column_type) or types.is_float32(column_type) or types.is_float64(column_type):
+        return _Encoder(np.dtype(column_type.to_pandas_dtype()).itemsize, chunks, _of_numbers, part.descending)
+    return None
+
+
+def _chunks(values: Any) -> list[Any]:
+    """Return the chunks of a column, small ones in one piece: each takes as long as some thousand rows."""
+    if not hasattr(values, "chunks"):
+        return [values]
+    if values.num_chunks > 1 and len(values) < values.num_chunks * _FEWEST_ROWS:
+        values = values.combine_chunks()
+    chunks = values.chunks if hasattr(values, "chunks") else [values]
+    return [chunk for chunk in chunks if len(chunk)]  # empty ones may lack their buffers
+
+
+def _plain(values: Any) -> Any:
+    """Return numbers without nulls from where they lie: `to_numpy` loads pandas, which takes a quarter of a second."""
+    import numpy as np
+
+    data = values.buffers()[1]
+    dtype = np.dtype(values.type.to_pandas_dtype())
+    return np.frombuffer(data if data else b"", dtype, count=len(values), offset=values.offset * dtype.itemsize)
+
+
+def _is_null(values: Any) -> Any:
+    return _plain(values.is_null().cast("uint8")).view(bool)
+
+
+def _of_numbers(values: Any) -> Any:
+    import numpy as np
+
+    plain = _plain(values.fill_null(0) if values.null_count else values)
+    size = plain.dtype.itemsize
+    if plain.dtype.kind == "u":
+        return _as_bytes(plain)
+    bits = plain.view(f"u{size}")
+    sign = bits.dtype.type(1 << (8 * size - 1))
+    if plain.dtype.kind == "i":
+        return _as_bytes(bits ^ sign)
+    return _as_bytes(np.where(bits & sign, ~bits, bits | sign))
+
+
+def _as_bytes(numbers: Any) -> Any:
+    import numpy as np
+
+    return numbers.astype(numbers.dtype.newbyteorder(">")).view(np.uint8).reshape(len(numbers), numbers.dtype.itemsize)
+
+
+def _encoder_of_decimals(part: KeyColumn, chunks: Sequence[Any]) -> _Encoder:
+    """Return an encoder of 8 bytes if these say all; numpy has no larger numbers."""
+    import numpy as np
+
+    def low_half(chunk: Any) -> Any:
+        low = _words(chunk)[:, 0]
+        if chunk.null_count:
+            low = np.where(_is_null(chunk), np.int64(0), low)
+        return _as_bytes(low.view(np.uint64) ^ np.uint64(1 << 63))
+
+    are_low = (np.array_equal(words[:, 1], words[:, 0] >> 63) for words in map(_words, chunks))
+    width, numbers = (8, low_half) if all(are_low) else (16, _of_decimals)
+    return _Encoder(width, chunks, numbers, part.descending)
+
+
+def _words(values: Any) -> Any:
+    """Return decimals as two words each, the lower first; those of nulls may be anything."""
+    import numpy as np
+
+    stored = np.frombuffer(values.buffers()[1], np.int64, count=2 * len(values), offset=values.offset * 16)
+    return stored.reshape(len(values), 2)
+
+
+def _of_decimals(values: Any) -> Any:
+    import numpy as np
+
+    number = _words(values).view(np.uint8)[:, ::-1].copy()
+    number[:, 0] ^= 0x80
+    if values.null_count:
+        number[_is_null(values)] = 0
+    return number
+
+
+def _longest(values: Any) -> int:
+    compute = arrow("pyarrow.compute")
+    return compute.max(compute.binary_length(values)).as_py() or 0
+
+
+def _padded(values: Any, *, longest: int) -> Any:
+    """Return short texts with zeros behind them and their lengths."""
+    import numpy as np
+
+    compute, library = arrow("pyarrow.compute"), arrow()
+    text = library.large_string() if arrow("pyarrow.types").is_large_binary(values.type) else library.string()
+    filled = compute.fill_null(values.view(text), "") if values.null_count else values.view(text)
+    padded = compute.ascii_rpad(filled, width=longest, padding="\0") if longest else filled
+    numbers = np.empty((len(values), longest + 1), np.uint8)
+    if longest:
+        begin = padded.offset * longest
+        numbers[:, :longest] = np.frombuffer(padded.buffers()[2], np.uint8, len(values) * longest, begin).reshape(
+            len(values), longest
+        )
+    numbers[:, longest] = _plain(compute.binary_length(filled))
+    return numbers
+
+
+def _ranks(values: Any) -> Any:
+    """Return of each text its rank among those of the column; of nulls any."""
+    import numpy as np
+
+    compute = arrow("pyarrow.compute")
+    if not _has_few_values(values):
+        return _plain(compute.rank(values, tiebreaker="dense")).astype(np.uint32)
+    coded = values.dictionary_encode()
+    order = _plain(compute.sort_indices(coded.dictionary))
+    ranks = np.empty(len(order) + 1, np.uint32)
+    ranks[order] = np.arange(len(order), dtype=np.uint32)
+    return ranks[_plain(coded.indices.fill_null(len(order)))]
+
+
+def _has_few_values(values: Any) -> bool:
+    """Whether a sample has so many equal pairs that most values come several times."""
+    import numpy as np
+
+    rows = len(values)
+    if rows <= _SAMPLED_ROWS:
+        return False
+    places = np.random.default_rng(rows).integers(0, rows, _SAMPLED_ROWS)
+    pairs = _SAMPLED_ROWS - len(values.take(arrow().array(places)).unique())
+    return pairs >= _FEWEST_PAIRS and _SAMPLED_ROWS**2 / (2 * pairs) * _REPEATED <= rows

@@ -1,0 +1,260 @@
+"""Sorted runs of Arrow tables in scratch files without a name, and their merge."""
+
+from __future__ import annotations
+
+import tempfile
+from bisect import bisect_left, bisect_right
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any, Final
+
+from planner.errors import BadInputError, IoFailureError
+from planner.native import Progress
+from planner.sorting.tables.arrow_library import arrow
+from planner.sorting.tables.table import rows_at, sorted_table
+from planner.sorting.tables.table_keys import ColumnKey, first_of_equals, key_columns, row_key
+
+MOST_MERGED: Final = 32
+Tables = Iterator[Any]
+
+
+class Runs:
+    """Runs in the directories by turns; a merge reads each in pieces of about `piece_bytes`."""
+
+    def __init__(self, keys: Sequence[ColumnKey], directories: Sequence[str], *, progress: Progress) -> None:
+        self._keys = list(keys)
+        self._directories = list(directories)
+        self._at_once = MOST_MERGED
+        self.piece_bytes = 0
+        self._loaded_bytes = 0
+        self._progress = progress
+        self._turn = 0
+        self._waiting: list[Callable[[], Tables]] = []
+        self.spilled_bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def expect(self, runs: int, *, memory_bytes: int) -> None:
+        """Share memory out over so many runs, or as many as are merged at once; if more come, they take rounds."""
+        self._at_once = min(max(runs, 2), MOST_MERGED)
+        self.piece_bytes = max(memory_bytes // self._at_once, 1)
+        self._loaded_bytes = memory_bytes + memory_bytes // 4
+
+    def add(self, tables: Tables) -> None:
+        """Write sorted tables, of which the next is made meanwhile."""
+        self._write(ahead(tables))
+
+    def add_sorted(self, tables: Callable[[], Tables]) -> None:
+        """Add what is sorted already and can be read."""
+        self._waiting.append(tables)
+
+    def merged(self) -> Tables:
+        """Return all rows in order, equal ones in the order in which runs were added."""
+        most = self._at_once
+        while len(self._waiting) > most:
+            groups = [self._waiting[i : i + most] for i in range(0, len(self._waiting), most)]
+            self._waiting = []
+            for group in groups:
+                self._write(self._merged(group))
+        return self._merged(self._waiting)
+
+    def _write(self, tables: Iterator[Any]) -> None:
+        directory = self._directories[self._turn % len(self._directories)]
+        self._turn += 1
+        file = tempfile.TemporaryFile(dir=directory)  # noqa: SIM115  # it lives as long as the run
+        writer = None
+        for table in tables:
+            self._progress_must_go_on()
+            with _writing_in(directory):
+                if writer is None:
+                    writer = arrow("pyarrow.ipc").new_stream(file, table.schema)
+                writer.write_table(table.combine_chunks(), max_chunksize=self._piece_rows(table))
+        with _writing_in(directory):
+            if writer is not None:
+                writer.close()
+            file.flush()
+        self.spilled_bytes += file.tell()
+        self._waiting.append(lambda: _read(file))
+
+    def _piece_rows(self, table: Any) -> int | None:
+        """Return how many rows of what a merge wrote are a piece; None for all."""
+        if not self.piece_bytes or table.nbytes <= 2 * self.piece_bytes:
+            return None
+        return max(int(table.num_rows * self.piece_bytes // table.nbytes), 1)
+
+    def _merged(self, runs: Sequence[Callable[[], Tables]]) -> Tables:
+        """Sort rows while a thread reads those that come next."""
+        for parts in ahead(self._cut(runs)):
+            if not parts:
+                raise BadInputError("--merge: an input is not sorted by these keys; --check says where")
+            yield parts[0] if len(parts) == 1 else sorted_table(arrow().concat_tables(parts), self._keys)
+
+    def _cut(self, runs: Sequence[Callable[[], Tables]]) -> Iterator[list[Any]]:
+        """Yield the rows of all runs that come before all others."""
+        cursors = [_Cursor(run(), self._keys) for run in runs]
+        while True:
+            self._progress_must_go_on()
+            cursors = [cursor for cursor in cursors if cursor.load()]
+            if not cursors:
+                return
+            yield _next_rows(cursors, self._loaded_bytes)
+
+    def _progress_must_go_on(self) -> None:
+        if self._progress.is_cancelled:
+            raise KeyboardInterrupt
+
+
+@contextmanager
+def _writing_in(directory: str) -> Iterator[None]:
+    """Say where the system refused to write."""
+    try:
+        yield
+    except OSError as error:
+        raise IoFailureError(f"cannot write temporary file in {directory}: {error.strerror or error}") from error
+
+
+def _read(file: Any) -> Tables:
+    """Yield the tables of a run, whose space is free behind the last."""
+    file.seek(0)
+    with file:
+        if file.seek(0, 2) == 0:
+            return
+        file.seek(0)
+        for batch in arrow("pyarrow.ipc").open_stream(file):
+            yield arrow().Table.from_batches([batch])
+
+
+class _Piece:
+    """Sorted rows, and from which on they are not taken yet."""
+
+    def __init__(self, table: Any, keys: Sequence[ColumnKey]) -> None:
+        self._table = table
+        self._row = 0
+        self._parts = key_columns(table, keys, all_parts=True)
+        self.last_key: Any = row_key(self._parts, table.num_rows - 1)
+        self.nbytes = table.nbytes
+
+    def take_until(self, bound: Any, *, with_equals: bool) -> Any:
+        """Return the rows before a key, or up to it."""
+        search = bisect_right if with_equals else bisect_left
+        rows = range(self._table.num_rows)
+        end = search(rows, bound, lo=self._row, key=lambda row: row_key(self._parts, row))
+        part = self._table.slice(self._row, end - self._row)
+        self._row = end
+        return part
+
+    def rest(self) -> Any:
+        """Return all rows that are left."""
+        return self._table.slice(self._row)
+
+    def is_taken(self) -> bool:
+        return bool(self._row == self._table.num_rows)
+
+
+class _Cursor:
+    """Where a run has been read to, and what is loaded behind that."""
+
+    def __init__(self, tables: Tables, keys: Sequence[ColumnKey]) -> None:
+        self._tables = tables
+        self._keys = keys
+        self._pieces: deque[_Piece] = deque()
+        self.has_more = True
+
+    def load(self) -> bool:
+        """Make sure that there are rows; return whether there are."""
+        if not self._pieces:
+            self.load_more()
+        return bool(self._pieces)
+
+    def load_more(self) -> None:
+        """Load the next piece, if there is one."""
+        table = next((table for table in self._tables if table.num_rows), None)
+        if table is None:
+            self.has_more = False
+        else:
+            self._pieces.append(_Piece(table, self._keys))
+
+    @property
+    def last_key(self) -> Any:
+        """The key of the last row that is loaded."""
+        return self._pieces[-1].last_key
+
+    @property
+    def nbytes(self) -> int:
+        return sum(piece.nbytes for piece in self._pieces)
+
+    def take_until(self, bound: Any, *, with_equals: bool) -> Iterator[Any]:
+        """Yield the rows before a key, or up to it, piece by piece."""
+        while self._pieces:
+            yield self._pieces[0].take_until(bound, with_equals=with_equals)
+            if not self._pieces[0].is_taken():
+                return
+            self._pieces.popleft()
+
+    def take_all(self) -> Iterator[Any]:
+        """Yield all rows that are loaded."""
+        while self._pieces:
+            yield self._pieces.popleft().rest()
+
+
+def _next_rows(cursors: Sequence[_Cursor], loaded_bytes: int) -> list[Any]:
+    """Return of all runs the rows up to the least of the last keys that are loaded, of runs that have more.
+
+    Pieces are loaded until they have so many bytes: each that ends first, as no row behind its end can be taken.
+    Rows that equal the bound may follow in its run. So later runs keep theirs until then, and equal rows stay in order.
+    """
+    size = sum(cursor.nbytes for cursor in cursors)
+    while (least := _first_to_end(cursors)) is not None and size < loaded_bytes:
+        before = cursors[least].nbytes
+        cursors[least].load_more()
+        size += cursors[least].nbytes - before
+    if least is None:
+        parts = [part for cursor in cursors for part in cursor.take_all()]
+    else:
+        bound = cursors[least].last_key
+        parts = [part for i, cursor in enumerate(cursors) for part in cursor.take_until(bound, with_equals=i <= least)]
+    return [part for part in parts if part.num_rows]
+
+
+def _first_to_end(cursors: Sequence[_Cursor]) -> int | None:
+    """Return which run's loaded rows end first, of those that have more."""
+    going_on = [i for i, cursor in enumerate(cursors) if cursor.has_more]
+    return min(going_on, key=lambda i: cursors[i].last_key, default=None)
+
+
+def ahead(tables: Iterator[Any]) -> Iterator[Any]:
+    """Yield tables, or lists of them, while a thread makes the next."""
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(next, tables, None)
+        while (table := waiting.result()) is not None:
+            waiting = pool.submit(next, tables, None)
+            yield table
+
+
+def distinct(tables: Tables, keys: Sequence[ColumnKey]) -> Tables:
+    """Yield of rows with equal keys the first; the tables are in order."""
+    last: Any = None
+    for table in tables:
+        if not table.num_rows:
+            continue
+        joined = table if last is None else arrow().concat_tables([last, table])
+        parts = key_columns(joined, keys, all_parts=True)
+        firsts = first_of_equals(parts, joined.num_rows).slice(joined.num_rows - table.num_rows)
+        last = table.slice(table.num_rows - 1)
+        yield (
+            table
+            if firsts.true_count == len(firsts)
+            else rows_at(table, arrow("pyarrow.compute").indices_nonzero(firsts))
+        )
+
+
+def limited(tables: Tables, rows: int) -> Tables:
+    """Yield the first rows."""
+    for table in tables:
+        yield table.slice(0, rows)
+        rows -= table.num_rows
+        if rows <= 0:
+            return

@@ -1,0 +1,151 @@
+"""CSV as RFC 4180 has it: its first row, and keys that are columns by name or number."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from planner.errors import BadInputError, nearest
+from planner.sorting.records.keys import Key
+
+BOM: Final = b"\xef\xbb\xbf"
+_UTF_16_BOMS: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_MOST_FIRST_ROW_BYTES: Final = 64 << 20
+_QUOTES: Final = re.compile(rb'"+')
+_KINDS: Final = {"bytes": "", "int": "I", "num": "N", "float": "F", "fold": "f"}
+_DIRECTIONS: Final = {"asc": "", "desc": "r"}
+_EMPTIES: Final = {"last": "", "first": "E"}
+_WORDS: Final = (_KINDS, _DIRECTIONS, _EMPTIES)
+
+
+@dataclass(frozen=True)
+class FirstRow:
+    """The first row of a file: its bytes with their end and a byte order mark before it, and its values."""
+
+    content: bytes
+    values: tuple[str, ...]
+
+    @property
+    def ends_with_crlf(self) -> bool:
+        """Whether rows end with carriage return and newline."""
+        return self.content.endswith(b"\r\n")
+
+    @property
+    def mark(self) -> bytes:
+        """The byte order mark, if there is one."""
+        return BOM if self.content.startswith(BOM) else b""
+
+
+def read_first_row(heads: Iterable[bytes], *, name: str, delimiter: bytes) -> FirstRow:
+    """Return the first row of a file of which ever longer beginnings are given. Raises BadInputError for none."""
+    head = b""
+    for head in heads:
+        if row := _whole_row(head):
+            return FirstRow(row, _values(row, name=name, delimiter=delimiter))
+        if len(head) > _MOST_FIRST_ROW_BYTES:
+            raise BadInputError(f"{name}: the first row does not end within {_MOST_FIRST_ROW_BYTES >> 20} MiB")
+    if not head.removeprefix(BOM):
+        raise BadInputError(f"{name} is empty: there is no first row that says what the columns are; leave it out")
+    return FirstRow(head, _values(head, name=name, delimiter=delimiter))
+
+
+def _whole_row(head: bytes) -> bytes | None:
+    """Return the bytes up to the first newline outside quotes, with it."""
+    quotes, begin = 0, 0
+    while (end := head.find(b"\n", begin)) >= 0:
+        quotes += head.count(b'"', begin, end)
+        if quotes % 2 == 0:
+            return head[: end + 1]
+        begin = end + 1
+    return None
+
+
+def _values(row: bytes, *, name: str, delimiter: bytes) -> tuple[str, ...]:
+    if row.startswith(_UTF_16_BOMS):
+        raise BadInputError(f"{name} is UTF-16: make it UTF-8 first, as iconv does")
+    text = row.removeprefix(BOM).removesuffix(b"\n").removesuffix(b"\r")
+    plain = re.compile(rb'[^"\r\n' + re.escape(delimiter) + rb"]*")
+    values: list[str] = []
+    at = 0
+    while True:
+        value, end = _quoted(text, at) if text.startswith(b'"', at) else _matched(plain, text, at)
+        if end < len(text) and not text.startswith(delimiter, end):
+            raise BadInputError(
+                f"{name}: row 1: field {len(values) + 1} has a quote that neither encloses it nor is doubled within it,"
+                " or a carriage return that ends no row"
+            )
+        values.append(value.decode(errors="surrogateescape"))
+        if end == len(text):
+            return tuple(values)
+        at = end + len(delimiter)
+
+
+def _matched(pattern: re.Pattern[bytes], text: bytes, at: int) -> tuple[bytes, int]:
+    match = pattern.match(text, at)
+    return (match[0], match.end()) if match else (b"", at)
+
+
+def _quoted(text: bytes, at: int) -> tuple[bytes, int]:
+    """Return a quoted field and where it ends: where it began if it has no end.
+
+    The first odd number of quotes is its end. One pattern for the whole field would take 130 bytes for each of its own.
+    """
+    for quotes in _QUOTES.finditer(text, at + 1):
+        if len(quotes[0]) % 2 == 1:
+            return text[at + 1 : quotes.end() - 1].replace(b'""', b'"'), quotes.end()
+    return b"", at
+
+
+def parse_column_key(text: str, names: Sequence[str], *, columns: int) -> Key:
+    """Return the key `COLUMN[:KIND][:asc|desc][:first|last]`. Raises BadInputError."""
+    column, words = split_column(text, names, columns=columns)
+    return Key(first_field=column, options=_options(words, text))
+
+
+def split_column(text: str, names: Sequence[str], *, columns: int) -> tuple[int, list[str]]:
+    """Return which column a key begins with, from 0 on, and its other words; `1` is the first column.
+
+    Names may have colons: the longest that fits is the column. Raises BadInputError for none, and for two.
+    """
+    words = text.split(":")
+    for size in range(len(words), 0, -1):
+        name = ":".join(words[:size])
+        if names.count(name) > 1:
+            raise BadInputError(f"--key {text}: {names.count(name)} columns are called {name!r}; give a number instead")
+        if name in names:
+            return names.index(name), words[size:]
+    if words[0].isascii() and words[0].isdigit():
+        return _column(words[0], text, columns=columns), words[1:]
+    raise BadInputError(_no_such_column(text, names))
+
+
+def _column(number: str, text: str, *, columns: int) -> int:
+    if not 1 <= int(number) <= columns:
+        raise BadInputError(f"--key {text}: there is no column {number}; they are numbered from 1 to {columns}")
+    return int(number) - 1
+
+
+def _no_such_column(text: str, names: Sequence[str]) -> str:
+    words = text.split(":")
+    while len(words) > 1 and any(words[-1] in options for options in _WORDS):
+        words.pop()
+    name = ":".join(words)
+    if not names:
+        return f"--key {text}: without a header a column is given by its number, not as {name!r}"
+    return f"--key {text}: there is no column {name!r}.{nearest(name, names)} The columns are {', '.join(names[:20])}"
+
+
+def _options(words: Sequence[str], text: str) -> str:
+    letters = ""
+    for options in _WORDS:
+        given = [word for word in words if word in options]
+        if len(given) > 1:
+            raise BadInputError(f"--key {text}: {given[0]} and {given[1]} exclude each other")
+        letters += "".join(options[word] for word in given)
+    every = [word for options in _WORDS for word in options]
+    if wrong := [word for word in words if word not in every]:
+        raise BadInputError(f"--key {text}: {wrong[0]!r} is none of {', '.join(every)}.{nearest(wrong[0], every)}")
+    return letters

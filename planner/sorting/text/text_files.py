@@ -1,0 +1,279 @@
+"""Sorting and checking files of text as people have them: compressed, with a header, as lines or as rows of CSV."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from planner.compression.text_codecs import SUFFIXES, Pipe, Source, compressor, open_source
+from planner.errors import BadInputError, InterruptedRunError, IoFailureError, PlannerError
+from planner.native import Progress, core, core_errors
+from planner.sorting.records.keyed import TextOrder, TextReport, find_disorder, sort_text
+from planner.sorting.records.keys import Key
+from planner.sorting.text.csv_keys import FirstRow, parse_column_key, read_first_row
+from planner.sorting.text.descriptors import allow_pipes
+from planner.sorting.text.joined_text import grouped, joined
+
+if TYPE_CHECKING:
+    from planner.sorting.records.local import Spill
+
+_WHOLE_LINES: Final = TextOrder()
+QUOTE: Final = b'"'
+
+
+@dataclass(frozen=True, kw_only=True)
+class CsvColumns:
+    """Rows of CSV and the columns that they are sorted by, as `parse_column_key` reads them."""
+
+    keys: tuple[str, ...]
+    delimiter: bytes = b","
+    header: bool = True
+
+    def skipped_bytes(self, row: FirstRow) -> int:
+        """Return what comes before the data of a file: its header, or a byte order mark alone."""
+        return len(row.content if self.header else row.mark)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextJob:
+    """What is sorted and how; `-` is standard input, and no output standard output.
+
+    The output is compressed as `compress` says (gz, zst or none), else as its name does.
+    """
+
+    inputs: tuple[str, ...]
+    output: str = ""
+    order: TextOrder = _WHOLE_LINES
+    csv: CsvColumns | None = None
+    compress: str | None = None
+    merge: bool = False
+    most_lines: int | None = None
+    memory_bytes: int = 0
+    temp_dirs: tuple[str, ...] = ()
+    threads: int = 0
+    spill: Spill = "auto"
+
+    @property
+    def compression(self) -> str | None:
+        """How the output is compressed, None for not at all."""
+        if self.compress is not None:
+            return None if self.compress == "none" else self.compress
+        return next((form for suffix, form in SUFFIXES.items() if self.output.endswith(suffix)), None)
+
+
+@dataclass(frozen=True)
+class _Opened:
+    """Inputs as the core takes them."""
+
+    paths: list[str]
+    names: dict[str, str]
+    order: TextOrder
+    first_bytes: list[int] = field(default_factory=list)
+    prologue: bytes = b""
+    first_row: int = 1
+
+
+def sort_text_files(job: TextJob, progress: Progress) -> TextReport:
+    """Sort; a header is not among the lines of the report.
+
+    The output appears whole or not at all. Raises BadInputError for damaged or truncated compression by the input's
+    name, and for rows by theirs; else as `sort_text`.
+    """
+    with _opened(job, progress) as opened, _output(job, progress) as output:
+        return sort_text(
+            opened.paths,
+            output,
+            order=opened.order,
+            first_bytes=opened.first_bytes,
+            prologue=opened.prologue,
+            first_row=opened.first_row,
+            merge=job.merge,
+            durable=True,
+            most_lines=job.most_lines,
+            memory_bytes=job.memory_bytes,
+            temp_dirs=job.temp_dirs,
+            threads=job.threads,
+            spill=job.spill,
+            progress=progress,
+        )
+
+
+def check_text_file(job: TextJob, progress: Progress) -> tuple[int, bytes] | None:
+    """Return the number, from 1, and the text of the first line of the one input that is out of order.
+
+    With a unique order lines that are equal are out of order, too. Of CSV the header is row 1.
+    """
+    with _opened(job, progress) as opened:
+        (first_byte,) = opened.first_bytes
+        return find_disorder(opened.paths[0], order=opened.order, first_byte=first_byte, first_row=opened.first_row)
+
+
+@contextmanager
+def _opened(job: TextJob, progress: Progress) -> Iterator[_Opened]:
+    """Yield the inputs; those that are no plain files are read by threads. A failure of theirs goes before others."""
+    with core_errors():
+        sources = [open_source(path, progress, by_name=bool(job.order.record_bytes)) for path in job.inputs]
+        opened = _with_csv(job.csv, sources, job.order) if job.csv else _Opened([], {}, job.order)
+        pipes: list[Pipe] = []
+    try:
+        firsts = _paths(job, sources, opened, pipes, progress)
+        yield replace(opened, first_bytes=firsts)
+    except PlannerError as error:
+        _close(pipes)
+        raise _renamed(error, opened.names) from error
+    except BaseException:
+        _close(pipes)
+        raise
+    _close(pipes)
+
+
+def _paths(
+    job: TextJob, sources: Sequence[Source], opened: _Opened, pipes: list[Pipe], progress: Progress
+) -> list[int]:
+    """Give the inputs paths, and pipes where they need them. Returns the first byte of each path.
+
+    Only what is merged is read side by side. Raises BadInputError if that takes too many descriptors.
+    """
+    if job.merge:
+        allow_pipes(sum(source.chunks is not None for source in sources))
+    sizes = iter(opened.first_bytes or [0] * len(sources))
+    firsts = []
+    for group in ([source] for source in sources) if job.merge else grouped(sources):
+        skipped = [next(sizes) for _ in group]
+        if group[0].chunks is None:
+            opened.paths.append(group[0].name)
+            firsts += skipped
+            continue
+        pipe = Pipe(progress)
+        pipes.append(pipe)
+        pipe.feed(joined(group, opened.order))
+        opened.paths.append(pipe.path)
+        opened.names[pipe.path] = group[0].name if len(group) == 1 else f"{group[0].name} and others"
+        firsts.append(skipped[0])  # which errors count
+    return firsts
+
+
+def _close(pipes: Sequence[Pipe]) -> None:
+    for pipe in pipes:
+        pipe.close()
+    for pipe in pipes:
+        with core_errors():
+            pipe.raise_failure()
+
+
+def _renamed(error: PlannerError, names: dict[str, str]) -> PlannerError:
+    """Return the error with the names of inputs where it has those of pipes."""
+    message = re.sub(r"/dev/fd/\d+", lambda path: names.get(path[0], path[0]), error.message)
+    return type(error)(message, error.details)
+
+
+def _with_csv(csv: CsvColumns, sources: Sequence[Source], order: TextOrder) -> _Opened:
+    """Take the header off every input, or but a byte order mark."""
+    rows = {source.name: read_first_row(source.head(), name=source.name, delimiter=csv.delimiter) for source in sources}
+    common = common_rows(csv, rows)
+    sizes = [csv.skipped_bytes(rows[source.name]) for source in sources]
+    for source, size in zip(sources, sizes, strict=True):
+        source.skip(size)
+    order = order._replace(keys=common.keys, csv=common.format, stable=True)
+    return _Opened([], {}, order, sizes, common.prologue, 2 if csv.header else 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommonRows:
+    """What files of CSV have in common: keys, the format as the core has it, and what a sorted file begins with."""
+
+    keys: tuple[Key, ...]
+    format: tuple[bytes, bytes, int, bool]
+    prologue: bytes
+
+
+def common_rows(csv: CsvColumns, rows: Mapping[str, FirstRow]) -> CommonRows:
+    """Return what the files have in common of which the first rows are given by name.
+
+    Raises BadInputError for headers that are not equal, and for keys that are no columns.
+    """
+    first_name, first = next(iter(rows.items()))
+    names = first.values if csv.header else ()
+    for name, row in rows.items():
+        if csv.header and row.values != names:
+            raise BadInputError(f"{name}: {_difference(row, first)} {first_name}; headers must be equal")
+    return CommonRows(
+        keys=tuple(parse_column_key(text, names, columns=len(first.values)) for text in csv.keys),
+        format=(csv.delimiter, QUOTE, len(first.values), _ends_with_crlf(rows.values())),
+        prologue=_ended(first.content) if csv.header else first.mark,
+    )
+
+
+def _ends_with_crlf(rows: Iterable[FirstRow]) -> bool:
+    """Whether rows end with CRLF, as the first says that has an end: the only row of a file may lack its own."""
+    return next((row.ends_with_crlf for row in rows if row.content.endswith(b"\n")), False)
+
+
+def _difference(row: FirstRow, first: FirstRow) -> str:
+    if len(row.values) != len(first.values):
+        return f"the header has {len(row.values)} columns and not the {len(first.values)} of"
+    number = next(i for i, (a, b) in enumerate(zip(row.values, first.values, strict=True)) if a != b)
+    return f"column {number + 1} is called {row.values[number]!r} and not {first.values[number]!r} as in"
+
+
+def _ended(row: bytes) -> bytes:
+    return row if row.endswith(b"\n") else row + b"\n"
+
+
+@contextmanager
+def _output(job: TextJob, progress: Progress) -> Iterator[str]:
+    """Yield what the core writes to; what it writes is compressed on its way if the job says so."""
+    form = job.compression
+    if form is None:
+        yield job.output
+        return
+    library = compressor(form, job.threads)
+    with core_errors():
+        target: Any = core.OutputFile(os.fsencode(job.output)) if _is_replaced(job.output) else None
+        opened = os.open(job.output, os.O_WRONLY) if job.output and target is None else 1
+    written = _Counted(opened if target is None else target.descriptor, job.output or "standard output")
+    pipe = Pipe(progress)
+    pipe.drain(lambda chunk: written.add(library.compress(chunk)))
+    try:
+        yield pipe.path
+    except BaseException:
+        pipe.close()
+        pipe.raise_failure()
+        raise
+    pipe.close()
+    pipe.raise_failure()
+    written.add(library.flush())
+    if target is not None:
+        if progress.is_cancelled:
+            raise InterruptedRunError("interrupted; nothing half written was left behind")
+        with core_errors():
+            target.commit(written.size)
+
+
+def _is_replaced(path: str) -> bool:
+    """Whether a file appears under this name in the end; standard output, devices and pipes are written as they are."""
+    return bool(path) and (os.path.isfile(path) or not os.path.exists(path))  # noqa: PTH110, PTH113
+
+
+class _Counted:
+    """Writes to a descriptor, and says how much that was."""
+
+    def __init__(self, descriptor: int, name: str) -> None:
+        self._descriptor = descriptor
+        self._name = name
+        self.size = 0
+
+    def add(self, content: bytes) -> None:
+        """Write all of it. Raises IoFailureError."""
+        view = memoryview(content)
+        while view:
+            try:
+                done = os.write(self._descriptor, view)
+            except OSError as error:
+                raise IoFailureError(f"write failed: {self._name}: {error.strerror}; nothing was written") from error
+            self.size += done
+            view = view[done:]

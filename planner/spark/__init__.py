@@ -1,0 +1,1 @@
+"""Spark applications: their logs, what bounds them, their time on other clusters."""

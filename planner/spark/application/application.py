@@ -1,0 +1,115 @@
+"""One application, or one attempt of it, as its log tells it; tables of it as pandas DataFrames."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from planner.spark.application.cluster import Cluster
+from planner.spark.application.executors import CoresStep, Executor, Job, cores_over_time
+from planner.spark.application.loss import Loss
+from planner.spark.application.stage import Stage
+from planner.spark.application.task_sums import TaskSums
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, kw_only=True)
+class Application:
+    """One application. Times are seconds since 1970, None where the log does not tell.
+
+    `files` are those it was read from, in their order. `ended` is whether the log has its end; else the log was cut
+    or the application still ran, and `ended_at_s` is the last time that the log tells. `properties` are Spark's.
+    """
+
+    app_id: str
+    attempt: str
+    name: str
+    spark_version: str
+    files: tuple[str, ...]
+    started_at_s: float | None
+    ended_at_s: float | None
+    ended: bool
+    stages: tuple[Stage, ...]
+    jobs: tuple[Job, ...]
+    executors: tuple[Executor, ...]
+    cluster: Cluster
+    properties: Mapping[str, str] = field(repr=False)
+    losses: tuple[Loss, ...]
+    events: int
+
+    @property
+    def duration_s(self) -> float | None:
+        """From its start to its end, or to the last time that the log tells."""
+        if self.started_at_s is None or self.ended_at_s is None:
+            return None
+        return max(0.0, self.ended_at_s - self.started_at_s)
+
+    @cached_property
+    def sums(self) -> TaskSums:
+        """What all tasks did."""
+        return sum((stage.sums for stage in self.stages), TaskSums())
+
+    @property
+    def tasks(self) -> int:
+        """Tasks that ended."""
+        return sum(stage.tasks for stage in self.stages)
+
+    @cached_property
+    def cores_over_time(self) -> tuple[CoresStep, ...]:
+        """How many executors and cores there were."""
+        return cores_over_time(self.executors)
+
+    def stage_frame(self) -> pd.DataFrame:
+        """Return one row for each stage attempt, in order of start. Seconds and bytes; NaN is unknown."""
+        return _frame(stage_row(stage, origin_s=self.started_at_s) for stage in self.stages)
+
+    def executor_frame(self) -> pd.DataFrame:
+        """Return one row for each executor."""
+        return _frame(asdict(executor) for executor in self.executors)
+
+    def job_frame(self) -> pd.DataFrame:
+        """Return one row for each job."""
+        return _frame(asdict(job) for job in self.jobs)
+
+    def cores_frame(self) -> pd.DataFrame:
+        """Return one row for each time at which executors came or went."""
+        return _frame(asdict(step) for step in self.cores_over_time)
+
+
+def stage_row(stage: Stage, *, origin_s: float | None) -> dict[str, Any]:
+    """Return a stage as one flat row; `start_s` counts from `origin_s`."""
+    start = stage.started_at_s
+    median_s = stage.seconds_at[len(stage.seconds_at) // 2] if stage.seconds_at else None
+    return {
+        "stage": stage.stage_id,
+        "attempt": stage.attempt,
+        "name": stage.name,
+        "status": stage.status,
+        "start_s": None if start is None or origin_s is None else start - origin_s,
+        "duration_s": stage.duration_s,
+        "tasks_planned": stage.tasks_planned,
+        "tasks": stage.tasks,
+        "failed": stage.failed,
+        "killed": stage.killed,
+        "speculative": stage.speculative,
+        "running": stage.running,
+        "without_metrics": stage.without_metrics,
+        **asdict(stage.sums),
+        "shuffle_read_bytes": stage.sums.shuffle_read_bytes,
+        "peak_execution_memory_bytes": stage.peak_execution_memory_bytes,
+        "task_median_s": median_s,
+        "task_longest_s": stage.seconds_at[-1] if stage.seconds_at else None,
+        "first_task_excess_s": stage.warm_up.seconds(1) if stage.warm_up else None,
+        "time_skew": stage.time_skew,
+        "bytes_skew": stage.bytes_skew,
+    }
+
+
+def _frame(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.DataFrame(list(rows))

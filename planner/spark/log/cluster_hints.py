@@ -1,0 +1,89 @@
+"""The cluster as far as a log tells: hosts and cores that were seen, and what Spark's properties say of the rest."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from planner.spark.application.cluster import Cluster
+from planner.spark.application.executors import Executor, cores_over_time
+
+_DATABRICKS: Final = "spark.databricks.clusterUsageTags."
+_HINTS: Final = {
+    "instance_type": (f"{_DATABRICKS}clusterNodeType", "spark.databricks.workerNodeTypeId"),
+    "driver_type": (f"{_DATABRICKS}driverNodeType", "spark.databricks.driverNodeTypeId"),
+    "region": (f"{_DATABRICKS}region", f"{_DATABRICKS}dataPlaneRegion"),
+    "cloud": (f"{_DATABRICKS}cloudProvider", "spark.databricks.cloudProvider"),
+}
+"""What a property says outright, in the order in which they are asked."""
+_CLOUDS: Final = {"AWS": "aws", "AZURE": "azure", "GCP": "gcp"}
+_SIZES: Final = {"": 1 << 20, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+_SIZE: Final = re.compile(r"(\d+)\s*([bkmgt]?)b?", re.IGNORECASE)
+
+
+def cluster_of(
+    executors: Iterable[Executor], *, properties: Mapping[str, str], version: str, driver_host: str
+) -> Cluster:
+    """Return what executors and properties (Spark's, Hadoop's and the system's together) tell."""
+    there = tuple(executors)
+    steps = cores_over_time(there)
+    cores_each = {executor.cores for executor in there}
+    hints, origins = _hints(properties)
+    platform = _platform(properties, version=version, driver_host=driver_host)
+    cloud = _CLOUDS.get(hints.pop("cloud", "").upper(), "")
+    return Cluster(
+        platform=platform,
+        cloud=cloud or {"EMR": "aws", "Dataproc": "gcp"}.get(platform, ""),
+        hosts=tuple(sorted({executor.host for executor in there if executor.host})),
+        executors=max((step.executors for step in steps), default=None),
+        cores=(max((step.cores for step in steps), default=0) or None) if None not in cores_each else None,
+        cores_per_executor=cores_each.pop() if len(cores_each) == 1 else None,
+        memory_per_executor_bytes=_executor_memory(properties),
+        dynamic=properties.get("spark.dynamicAllocation.enabled", "") == "true",
+        origins=origins,
+        **hints,
+    )
+
+
+def _hints(properties: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    values, origins = {}, {}
+    for name, keys in _HINTS.items():
+        key = next((key for key in keys if properties.get(key)), None)
+        if key is not None:
+            values[name], origins[name] = properties[key], key
+    return values, origins
+
+
+def _platform(properties: Mapping[str, str], *, version: str, driver_host: str) -> str:
+    if any(key.startswith("spark.databricks.") for key in properties):
+        return "Databricks"
+    if "amzn" in version or "EMR_CLUSTER_ID" in properties or "spark.emr.default.executor.memory" in properties:
+        return "EMR"
+    if any(key.startswith("spark.dataproc.") for key in properties) or "DATAPROC_IMAGE_VERSION" in properties:
+        return "Dataproc"
+    return "Dataproc" if re.search(r"-m(-\d+)?\.c\.[^ ]*internal$", driver_host) else ""
+
+
+def _executor_memory(properties: Mapping[str, str]) -> float | None:
+    """Return heap, off-heap and overhead; Spark's own default of the overhead is 10%, at least 384 MiB (YARN docs)."""
+    heap = size_bytes(properties.get("spark.executor.memory", ""))
+    if heap is None:
+        return None
+    overhead = size_bytes(properties.get("spark.executor.memoryOverhead", ""))
+    factor = _share(properties.get("spark.executor.memoryOverheadFactor", ""))
+    off_heap = size_bytes(properties.get("spark.memory.offHeap.size", "")) or 0.0
+    return heap + off_heap + (max(384 << 20, factor * heap) if overhead is None else overhead)
+
+
+def _share(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return 0.1
+
+
+def size_bytes(text: str) -> float | None:
+    """Return the bytes of a size in Spark's properties, `931M` or `4g`; bare numbers are MiB. None for none."""
+    match = _SIZE.fullmatch(text.strip())
+    return None if match is None else float(match[1]) * _SIZES[match[2].lower()]

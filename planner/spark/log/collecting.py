@@ -1,0 +1,96 @@
+"""From the events of the files of one log to its applications: mostly one, but files may hold several."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from planner.spark.log.fields import Event, FieldError, RepeatedError, seconds, text
+from planner.spark.log.tally import ApplicationTally
+
+_START: Final = "SparkListenerApplicationStart"
+_LOG_START: Final = "SparkListenerLogStart"
+_PREAMBLE: Final = {
+    "SparkListenerBlockManagerAdded", "SparkListenerEnvironmentUpdate", "SparkListenerResourceProfileAdded",
+    "DBCEventLoggingListenerMetadata",
+}  # fmt: skip
+"""Events that come between the start of a log and that of its application."""
+_MOST_PREAMBLE: Final = 1000
+
+
+class Collector:
+    """Takes the events of one log in their order. What is before an application's start belongs to it."""
+
+    def __init__(self) -> None:
+        self._tallies = [ApplicationTally()]
+        self._preamble: list[tuple[Event, str, int]] | None = None
+
+    def add(self, event: Event, *, name: str, line: int) -> None:
+        """Add an event of a line of a file."""
+        word = event["Event"]
+        if word == _LOG_START and self._current.started:
+            self._flush()
+            self._preamble = [(event, name, line)]
+        elif word == _START and self._current.started:
+            self._start(event, name, line)
+        elif self._preamble is not None and word in _PREAMBLE and len(self._preamble) < _MOST_PREAMBLE:
+            self._preamble.append((event, name, line))
+        else:
+            self._flush()
+            self._count(event, name, line)
+
+    def finish(self) -> list[ApplicationTally]:
+        """Return the applications that there are; one at least."""
+        self._flush()
+        return self._tallies
+
+    @property
+    def current(self) -> ApplicationTally:
+        """The application that the next event belongs to."""
+        return self._current
+
+    @property
+    def _current(self) -> ApplicationTally:
+        return self._tallies[-1]
+
+    def _start(self, event: Event, name: str, line: int) -> None:
+        """Begin another application, unless the start is only repeated."""
+        try:
+            again = (text(event, "App ID"), seconds(event, "Timestamp")) == (
+                self._current.app_id,
+                self._current.started_at_s,
+            )
+        except FieldError:
+            again = False
+        if again:
+            self._flush()
+            self._repeated(name, line, _START)
+            return
+        before, self._preamble = self._preamble or [], None
+        self._tallies.append(ApplicationTally())
+        for earlier in before:
+            self._count(*earlier)
+        self._count(event, name, line)
+
+    def _flush(self) -> None:
+        """Give what looked like the beginning of another log to the current application."""
+        before, self._preamble = self._preamble or [], None
+        for earlier in before:
+            self._count(*earlier)
+
+    def _count(self, event: Event, name: str, line: int) -> None:
+        tally = self._current
+        if not tally.files or tally.files[-1] != name:
+            tally.files.append(name)
+        try:
+            tally.add(event)
+        except FieldError as error:
+            tally.losses.add(f"{_short(event)} with a wrong field", where=f"{name}, line {line}", example=error)
+        except RepeatedError:
+            self._repeated(name, line, event["Event"])
+
+    def _repeated(self, name: str, line: int, word: str) -> None:
+        self._current.losses.add(f"{_short({'Event': word})} that is repeated", where=f"{name}, line {line}")
+
+
+def _short(event: Event) -> str:
+    return str(event["Event"]).rpartition(".")[2].removeprefix("SparkListener")

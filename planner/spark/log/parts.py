@@ -1,0 +1,188 @@
+"""The files of a log: one, those of a directory, or the members of a zip or tar archive. Others are named."""
+
+from __future__ import annotations
+
+import os
+import re
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import BinaryIO, Final
+
+from planner.compression.block_formats import BrokenDataError
+from planner.compression.decoding import ZIP_MAGIC, decoded, is_tar, peeked
+from planner.errors import BadInputError, IoFailureError
+from planner.spark.log.losses import shortened
+
+_SAMPLE_BYTES: Final = 1 << 20
+_EVENT: Final = re.compile(
+    rb'"Event"\s*:\s*"(?:SparkListener|org\.apache\.spark|DBCEventLogging|[\w.]*\.SparkListener)'
+)
+_METADATA: Final = re.compile(rb'\{"Event":"DBCEventLoggingListenerMetadata"[^}]*\}')
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """A file that holds events. `name` is how messages call it, `folder` where it lies, `base` its own name; `head`
+    is its first line where Databricks' listener wrote it.
+    """
+
+    name: str
+    folder: str
+    base: str
+    head: bytes
+    open: Callable[[], BinaryIO] = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PassedOver:
+    """A file that was not read, and why."""
+
+    name: str
+    reason: str
+
+
+def parts_of(path: Path) -> tuple[list[Part], list[PassedOver]]:
+    """Return the files with events at a path, and all others there, each with its reason.
+
+    Raises BadInputError when the path does not exist or is a single file without events, IoFailureError when it cannot
+    be read.
+    """
+    if not path.exists():
+        raise BadInputError(f"{path}: no such file or directory; give an event log, or the directory it lies in")
+    try:
+        if path.is_dir():
+            return _sorted_out(_in_directory(path))
+        parts, others = _sorted_out(_candidates(path, name=str(path), folder=str(path.parent)))
+    except OSError as error:
+        raise IoFailureError(f"{path} cannot be read: {error}") from error
+    if not parts and len(others) == 1:
+        raise BadInputError(f"{others[0].name} is no Spark event log: {others[0].reason}")
+    return parts, others
+
+
+def _sorted_out(candidates: Iterator[Part | PassedOver]) -> tuple[list[Part], list[PassedOver]]:
+    parts, others = [], []
+    for candidate in candidates:
+        if isinstance(candidate, Part):
+            parts.append(candidate)
+        else:
+            others.append(candidate)
+    return parts, others
+
+
+def _in_directory(directory: Path) -> Iterator[Part | PassedOver]:
+    for folder, folders, files in os.walk(directory):
+        folders.sort()
+        for file in sorted(files):
+            path = Path(folder, file)
+            name = str(path.relative_to(directory))
+            if file.startswith(("appstatus_", "._", ".")) or file.endswith(".crc"):
+                yield PassedOver(name=name, reason="holds no events by its name")
+            elif not path.is_file():
+                yield PassedOver(name=name, reason="not a file")
+            else:
+                yield from _candidates(path, name=name, folder=folder)
+
+
+def _candidates(path: Path, *, name: str, folder: str) -> Iterator[Part | PassedOver]:
+    """Yield a file, or the members of an archive."""
+    try:
+        with path.open("rb") as stream:
+            head = stream.read(4)
+            if head != ZIP_MAGIC:
+                stream.seek(0)
+                head = _decoded_head(stream)
+        if head.startswith(ZIP_MAGIC):
+            yield from _zip_members(path, name=name)
+        elif is_tar(head):
+            yield from _tar_members(path, name=name)
+        else:
+            yield _part(lambda: path.open("rb"), name=name, folder=folder, base=path.name)
+    except (zipfile.BadZipFile, tarfile.TarError, EOFError, NotImplementedError) as error:
+        yield PassedOver(name=name, reason=f"a damaged archive ({error})")
+    except OSError as error:
+        yield PassedOver(name=name, reason=f"cannot be read ({error})")
+
+
+def _decoded_head(stream: BinaryIO) -> bytes:
+    try:
+        return peeked(decoded(stream))[0]
+    except BrokenDataError:
+        return b""
+
+
+def _zip_members(path: Path, *, name: str) -> Iterator[Part | PassedOver]:
+    with zipfile.ZipFile(path) as archive:
+        members = sorted((m for m in archive.infolist() if not m.is_dir()), key=lambda m: m.filename)
+    for member in members:
+        if member.flag_bits & 1:
+            yield PassedOver(name=f"{name}!{member.filename}", reason="encrypted")
+            continue
+        yield _member(name, member.filename, lambda member=member: _zip_stream(path, member))  # type: ignore[misc]
+
+
+def _zip_stream(path: Path, member: zipfile.ZipInfo) -> BinaryIO:
+    archive = zipfile.ZipFile(path)
+    return _Archived(archive.open(member), archive)  # type: ignore[return-value,arg-type]
+
+
+def _tar_members(path: Path, *, name: str) -> Iterator[Part | PassedOver]:
+    with tarfile.open(path) as archive:
+        members = sorted((m.name for m in archive if m.isfile()), key=str)
+    for member in members:
+        yield _member(name, member, lambda member=member: _tar_stream(path, member))  # type: ignore[misc]
+
+
+def _tar_stream(path: Path, member: str) -> BinaryIO:
+    archive = tarfile.open(path)  # noqa: SIM115  # closed with the stream
+    return _Archived(archive.extractfile(member), archive)  # type: ignore[return-value,arg-type]
+
+
+class _Archived:
+    """A member's stream, closed with its archive, whose damage is told as that of all compressed data."""
+
+    def __init__(self, stream: BinaryIO, archive: zipfile.ZipFile | tarfile.TarFile) -> None:
+        self._stream, self._archive = stream, archive
+
+    def read(self, size: int) -> bytes:
+        try:
+            return self._stream.read(size)
+        except (zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, OSError, ValueError) as error:
+            raise BrokenDataError(f"the archive is damaged ({error})") from error
+
+    def __enter__(self) -> _Archived:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self._stream.close()
+        self._archive.close()
+
+
+def _member(archive: str, member: str, opener: Callable[[], BinaryIO]) -> Part | PassedOver:
+    inner = PurePosixPath(member)
+    name = f"{archive}!{member}"
+    if inner.name.startswith(("appstatus_", ".")) or inner.name.endswith(".crc") or "__MACOSX" in inner.parts:
+        return PassedOver(name=name, reason="holds no events by its name")
+    return _part(opener, name=name, folder=f"{archive}!{inner.parent}", base=inner.name)
+
+
+def _part(opener: Callable[[], BinaryIO], *, name: str, folder: str, base: str) -> Part | PassedOver:
+    """Return the file as a part of a log where its beginning has an event."""
+    try:
+        with opener() as stream:
+            sample, chunks = peeked(decoded(stream), _SAMPLE_BYTES)
+            if not sample:
+                next(chunks, None)  # says what is wrong with it
+                return PassedOver(name=name, reason="empty")
+    except BrokenDataError as error:
+        return PassedOver(name=name, reason=str(error))
+    if not _EVENT.search(sample):
+        if sample.startswith(ZIP_MAGIC) or is_tar(sample):
+            return PassedOver(name=name, reason="an archive within an archive; unpack it first")
+        return PassedOver(name=name, reason=f"no event of Spark in it; it begins with {shortened(sample[:60])!r}")
+    metadata = _METADATA.match(sample)
+    return Part(name=name, folder=folder, base=base, head=metadata[0] if metadata else b"", open=opener)

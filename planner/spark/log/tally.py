@@ -1,0 +1,294 @@
+"""Gathers one application event by event; each event counts whole or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Final
+
+from planner.spark.application.application import Application
+from planner.spark.application.executors import Job, task_cpus
+from planner.spark.log.cluster_hints import cluster_of
+from planner.spark.log.executor_tally import ExecutorTally
+from planner.spark.log.fields import Event, FieldError, RepeatedError, group, items, number, seconds, text, whole
+from planner.spark.log.losses import Losses
+from planner.spark.log.stage_tally import StageTally
+from planner.spark.log.sum_tally import task_amounts
+
+_MOST_TASK_ID: Final = 1 << 28
+_MOVED: Final = (
+    "input_bytes", "output_bytes", "shuffle_read_local_bytes", "shuffle_read_remote_bytes", "shuffle_write_bytes",
+)  # fmt: skip
+
+
+class Ids:
+    """A set of whole numbers that are mostly dense: one bit each."""
+
+    def __init__(self) -> None:
+        self._bits = bytearray()
+
+    def __contains__(self, member: int) -> bool:
+        place, bit = divmod(member, 8)
+        return place < len(self._bits) and bool(self._bits[place] & 1 << bit)
+
+    def add(self, member: int) -> None:
+        """Add a number. Raises FieldError for one that no log reaches."""
+        if member > _MOST_TASK_ID:
+            raise FieldError(f"Task ID is {member}, above {_MOST_TASK_ID}")
+        place, bit = divmod(member, 8)
+        if place >= len(self._bits):
+            self._bits.extend(bytes(place + 1 - len(self._bits)))
+        self._bits[place] |= 1 << bit
+
+
+class ApplicationTally:
+    """Everything that one application's events say so far."""
+
+    def __init__(self) -> None:
+        self.losses, self.files, self.events = Losses(), list[str](), 0
+        self.app_id = self.attempt = self.name = self.version = self.driver_host = ""
+        self.started_at_s: float | None = None
+        self.ended_at_s: float | None = None
+        self.started = self.ended = False
+        self._latest_s: float | None = None
+        self._properties: dict[str, str] = {}
+        self._other_properties: dict[str, str] = {}
+        self._job_properties: dict[str, str] = {}
+        self._stages: dict[tuple[int, int], StageTally] = {}
+        self._jobs: dict[int, Job] = {}
+        self._executors = ExecutorTally()
+        self._launched, self._finished = Ids(), Ids()
+
+    def add(self, event: Event) -> None:
+        """Add an event; one of a sort that is of no use is only counted. Raises FieldError, RepeatedError."""
+        handler = _HANDLERS.get(event["Event"])
+        if handler is not None:
+            handler(self, event)
+        self.events += 1
+
+    def application(self) -> Application:
+        """Return what was gathered."""
+        environment = self._properties or self._job_properties
+        executors = self._executors.executors()
+        jobs_of: dict[int, list[int]] = {}
+        for job in self._jobs.values():
+            for stage_id in job.stages:
+                jobs_of.setdefault(stage_id, []).append(job.job_id)
+        slots = {e.executor_id: e.cores // task_cpus(environment) for e in executors if e.cores}
+        stages = [tally.stage(tuple(jobs_of.get(tally.stage_id, ())), slots=slots) for tally in self._stages.values()]
+        return Application(
+            app_id=self.app_id,
+            attempt=self.attempt,
+            name=self.name,
+            spark_version=self.version,
+            files=tuple(self.files),
+            started_at_s=self.started_at_s,
+            ended_at_s=self.ended_at_s if self.ended else self._latest_s,
+            ended=self.ended,
+            stages=tuple(sorted(stages, key=lambda s: (s.started_at_s or 0.0, s.stage_id, s.attempt))),
+            jobs=tuple(self._jobs.values()),
+            executors=executors,
+            cluster=cluster_of(
+                executors,
+                properties={**self._other_properties, **environment},
+                version=self.version,
+                driver_host=self.driver_host,
+            ),
+            properties=environment,
+            losses=tuple(self.losses),
+            events=self.events,
+        )
+
+    def _seen_at(self, *times_s: float | None) -> None:
+        self._latest_s = max((t for t in (self._latest_s, *times_s) if t is not None), default=None)
+
+    def _stage(self, event: Event, *, id_key: str = "Stage ID") -> StageTally:
+        place = whole(event, id_key), whole(event, "Stage Attempt ID")
+        tally = self._stages.get(place)
+        return tally or StageTally(*place)
+
+    def _keep(self, stage: StageTally) -> StageTally:
+        """Return the stage after noting it: only once nothing can fail any more."""
+        return self._stages.setdefault((stage.stage_id, stage.attempt), stage)
+
+    def log_start(self, event: Event) -> None:
+        """Note the version of Spark."""
+        self.version = text(event, "Spark Version") or self.version
+
+    def application_start(self, event: Event) -> None:
+        """Note what the application is called; the log's owner decides whether it is another one."""
+        at_s, app_id, name = seconds(event, "Timestamp"), text(event, "App ID"), text(event, "App Name")
+        self.attempt = str(event.get("App Attempt ID") or "")
+        self.started, self.started_at_s, self.app_id, self.name = True, at_s, app_id, name
+        self._seen_at(at_s)
+
+    def application_end(self, event: Event) -> None:
+        """Note the end."""
+        at_s = seconds(event, "Timestamp")
+        if self.ended:
+            raise RepeatedError
+        self.ended, self.ended_at_s = True, at_s
+
+    def environment(self, event: Event) -> None:
+        """Keep Spark's properties, and the few others that tell of the cluster."""
+        groups = {name: group(event, f"{name} Properties") for name in ("Spark", "Hadoop", "System")}
+        others = {**groups["Hadoop"], **groups["System"]}
+        self._properties.update(_texts(groups["Spark"]))
+        self._other_properties.update(
+            (key, value)
+            for key, value in _texts(others).items()
+            if key.startswith(("EMR_", "DATAPROC_", "yarn.nodemanager.resource."))
+        )
+
+    def job_start(self, event: Event) -> None:
+        """Note a job."""
+        job_id, at_s = whole(event, "Job ID"), seconds(event, "Submission Time")
+        stages = tuple(stage for stage in items(event, "Stage IDs") if type(stage) is int)
+        properties = {} if self._properties or self._job_properties else _texts(group(event, "Properties"))
+        if job_id in self._jobs and self._jobs[job_id].stages:
+            raise RepeatedError
+        self._jobs[job_id] = Job(job_id=job_id, stages=stages, submitted_at_s=at_s, completed_at_s=None, result="")
+        self._job_properties.update(properties)
+        self._seen_at(at_s)
+
+    def job_end(self, event: Event) -> None:
+        """Note the end of a job."""
+        job_id, at_s = whole(event, "Job ID"), seconds(event, "Completion Time")
+        result = text(group(event, "Job Result"), "Result")
+        before = self._jobs.get(job_id) or Job(
+            job_id=job_id, stages=(), submitted_at_s=None, completed_at_s=None, result=""
+        )
+        if before.result:
+            raise RepeatedError
+        self._jobs[job_id] = replace(before, completed_at_s=at_s, result=result)
+        self._seen_at(at_s)
+
+    def stage_submitted(self, event: Event) -> None:
+        """Note what a stage is."""
+        self._describe(group(event, "Stage Info"))
+
+    def stage_completed(self, event: Event) -> None:
+        """Note the end of a stage."""
+        info = group(event, "Stage Info")
+        stage, at_s, failure = self._stage(info), seconds(info, "Completion Time"), text(info, "Failure Reason")
+        if stage.completed:
+            raise RepeatedError
+        self._describe(info)
+        stage = self._keep(stage)
+        stage.completed, stage.completed_at_s, stage.failure = True, at_s, failure
+        self._seen_at(at_s)
+
+    def _describe(self, info: Event) -> None:
+        stage, at_s, name = self._stage(info), seconds(info, "Submission Time"), text(info, "Stage Name")
+        planned = whole(info, "Number of Tasks") if "Number of Tasks" in info else None
+        parents = tuple(parent for parent in items(info, "Parent IDs") if type(parent) is int)
+        stage = self._keep(stage)
+        stage.name, stage.tasks_planned, stage.parents = name, planned, parents
+        stage.submitted_at_s = at_s or stage.submitted_at_s
+        self._seen_at(at_s)
+
+    def task_start(self, event: Event) -> None:
+        """Note the launch of a task."""
+        stage, info = self._stage(event), group(event, "Task Info")
+        task_id, at_ms = whole(info, "Task ID"), number(info, "Launch Time")
+        seconds(info, "Launch Time")
+        if task_id in self._launched:
+            raise RepeatedError
+        self._launched.add(task_id)
+        stage = self._keep(stage)
+        if at_ms:
+            stage.launch(at_ms)
+        if task_id not in self._finished:
+            stage.launched += 1
+
+    def task_end(self, event: Event) -> None:
+        """Add what a task did."""
+        stage, info = self._stage(event), group(event, "Task Info")
+        task_id, launched_ms, finished_ms = (
+            whole(info, "Task ID"),
+            _time(info, "Launch Time"),
+            _time(info, "Finish Time"),
+        )
+        metrics = group(event, "Task Metrics")
+        amounts = task_amounts(metrics)
+        peak = number(metrics, "Peak Execution Memory") or 0
+        reason = text(group(event, "Task End Reason"), "Reason")
+        getting_ms = number(info, "Getting Result Time") or 0
+        executor_id, host = text(info, "Executor ID"), text(info, "Host")
+        if task_id in self._finished:
+            raise RepeatedError
+        self._finished.add(task_id)
+        stage = self._keep(stage)
+        _add_times(
+            amounts,
+            elapsed_ms=max(0, finished_ms - launched_ms),
+            getting_ms=finished_ms - getting_ms if getting_ms else 0,
+        )
+        stage.sums.add(amounts)
+        stage.peak_execution_memory_bytes = max(stage.peak_execution_memory_bytes, peak)
+        killed, failed = reason == "TaskKilled", reason not in ("Success", "TaskKilled", "")
+        stage.finish(
+            executor_id=executor_id,
+            launched_ms=launched_ms,
+            finished_ms=max(launched_ms, finished_ms),
+            moved_bytes=None if killed or failed else sum(amounts[name] for name in _MOVED),
+        )
+        stage.launched += task_id not in self._launched  # so that it is not among those still running
+        stage.killed, stage.failed = stage.killed + killed, stage.failed + failed
+        stage.speculative += info.get("Speculative") is True
+        stage.without_metrics += not metrics
+        self._seen_at(finished_ms / 1000)
+        self._executors.named_by_task(executor_id, host)
+
+    def executor_added(self, event: Event) -> None:
+        """Note an executor."""
+        self._executors.added(event)
+
+    def executor_removed(self, event: Event) -> None:
+        """Note that an executor went, and why."""
+        self._executors.removed(event)
+
+    def block_manager_added(self, event: Event) -> None:
+        """Note the memory that an executor may use for storage, and the driver's host."""
+        manager, memory = group(event, "Block Manager ID"), number(event, "Maximum Memory")
+        executor_id, host = text(manager, "Executor ID"), text(manager, "Host")
+        if executor_id in ("driver", "<driver>"):
+            self.driver_host = host
+        self._executors.storage_memory(executor_id, memory)
+
+
+def _add_times(amounts: dict[str, Any], *, elapsed_ms: float, getting_ms: float) -> None:
+    """Add the times that are no metrics; scheduling is what no other part explains."""
+    explained = amounts["run_s"] + amounts["deserialisation_s"] + amounts["result_serialisation_s"] + getting_ms
+    amounts["elapsed_s"], amounts["getting_result_s"] = elapsed_ms, getting_ms
+    amounts["scheduling_s"] = max(0, elapsed_ms - explained)
+
+
+def _time(info: Event, key: str) -> float:
+    seconds(info, key)
+    value = number(info, key)
+    if value is None:
+        raise FieldError(f"{key} is absent")
+    return value
+
+
+def _texts(properties: Event) -> dict[str, str]:
+    return {key: value for key, value in properties.items() if isinstance(value, str)}
+
+
+_HANDLERS: Final[dict[str, Callable[[ApplicationTally, Event], None]]] = {
+    "SparkListenerLogStart": ApplicationTally.log_start,
+    "DBCEventLoggingListenerMetadata": ApplicationTally.log_start,
+    "SparkListenerApplicationStart": ApplicationTally.application_start,
+    "SparkListenerApplicationEnd": ApplicationTally.application_end,
+    "SparkListenerEnvironmentUpdate": ApplicationTally.environment,
+    "SparkListenerJobStart": ApplicationTally.job_start,
+    "SparkListenerJobEnd": ApplicationTally.job_end,
+    "SparkListenerStageSubmitted": ApplicationTally.stage_submitted,
+    "SparkListenerStageCompleted": ApplicationTally.stage_completed,
+    "SparkListenerTaskStart": ApplicationTally.task_start,
+    "SparkListenerTaskEnd": ApplicationTally.task_end,
+    "SparkListenerExecutorAdded": ApplicationTally.executor_added,
+    "SparkListenerExecutorRemoved": ApplicationTally.executor_removed,
+    "SparkListenerBlockManagerAdded": ApplicationTally.block_manager_added,
+}

@@ -1,0 +1,205 @@
+"""From a logged application to clusters: every type at several sizes, their time and cost, and which to take."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from planner.errors import BadInputError
+from planner.schemas.plan import Rejection
+from planner.spark.application.application import Application
+from planner.spark.application.executors import task_cpus
+from planner.spark.model.assumptions import shipped
+from planner.spark.model.machines import Machine, Nodes
+from planner.spark.model.prediction import Prediction, Work
+from planner.spark.model.several_logs import Runs
+from planner.spark.model.timeline import timeline
+
+_SLOTS_TRIED: Final = (1 / 16, 1 / 8, 1 / 6, 1 / 4, 1 / 3, 1 / 2, 2 / 3, 3 / 4, 1, 5 / 4, 3 / 2, 2, 3, 4, 6, 8)
+"""Sizes to try, in slots of the logged cluster: beyond them a log tells nothing."""
+_WORTH: Final = 0.95
+"""A move that does not save 5% is not worth it."""
+_MEMORY_SLACK: Final = 0.95
+"""Types are sold with memory of 2, 4 or 8 GiB a core, less a little: so much less is as much."""
+_LATE: Final = 1.0 + 1e-9
+"""Sums of times differ in their last digit."""
+_GPU_PLUGIN: Final = "com.nvidia.spark."
+_BURSTABLE: Final = re.compile(r"t\d\w*\.|Standard_B")
+"""Types that their clouds sell with a share of their processors, EC2's T and Azure's B."""
+_SMALLEST_EXECUTOR: Final = 4
+"""Cores of an executor below which broadcast tables and the like take too much of its memory."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """One cluster: what the application would take and cost there. How likely it is that it costs less than where it
+    ran (NaN where a price is unknown), and that it ends by the deadline.
+    """
+
+    nodes: Nodes
+    prediction: Prediction
+    cost_usd: float
+    chance_cheaper: float
+    chance_in_time: float
+
+    @property
+    def name(self) -> str:
+        """Return `4 x m5.4xlarge`."""
+        return self.nodes.name
+
+
+@dataclass(frozen=True, kw_only=True)
+class SparkPlan:
+    """What to do. `logged` is the cluster as it was; `best` is the cheapest that keeps the deadline, or `logged` where
+    that is best; `cheapest` and `fastest` are at any time and any price. `choices` has the best size of each type,
+    cheapest first. `deadline_s` is the time it took unless another was asked for. `runs` of the job were counted; those
+    `unused` are named with the reason.
+    """
+
+    logged: Choice
+    best: Choice | None
+    cheapest: Choice
+    fastest: Choice
+    choices: tuple[Choice, ...]
+    rejected: tuple[Rejection, ...]
+    deadline_s: float
+    work: Work
+    runs: int = 1
+    unused: tuple[str, ...] = ()
+
+    @property
+    def keep(self) -> bool:
+        """Whether what there was is best."""
+        return self.best is not None and self.best.nodes == self.logged.nodes
+
+
+def work_of(application: Application, logged: Nodes) -> Work:
+    """Return the application, ready to be put on other clusters. Raises BadInputError where its log holds no work, or
+    nobody measured the processor that it ran on.
+    """
+    line = timeline(application, share=logged.machine.cpu_share)
+    if not line.steps:
+        raise BadInputError("the log holds no stage with its times: there is nothing to plan with")
+    if _GPU_PLUGIN in application.properties.get("spark.plugins", "") and (
+        application.properties.get("spark.rapids.sql.enabled", "true") == "true"
+    ):
+        raise BadInputError("the log is of a run on GPUs: its times say nothing of machines without; log a run on CPUs")
+    if math.isnan(logged.machine.clock_ghz):
+        raise BadInputError(
+            f"nobody measured the processors of {logged.machine.instance_type}: its log cannot be scaled to others"
+        )
+    return Work(
+        timeline=line,
+        logged=logged,
+        task_cpus=task_cpus(application.properties),
+        cores_per_executor=application.cluster.cores_per_executor or 1,
+        assumptions=shipped(),
+    )
+
+
+def choose(
+    work: Work,
+    offered: Sequence[Machine],
+    *,
+    others: Sequence[Work] = (),
+    deadline_s: float | None = None,
+    confidence: float | None = None,
+    nodes: int | None = None,
+    max_nodes: int = 1000,
+    max_vcpus: int | None = None,
+) -> SparkPlan:
+    """Return the clusters of `offered` types. `deadline_s` is that of the application, the time it took if None; it is
+    met in expectation, or with the probability `confidence`. `others` are earlier runs of the same job.
+    """
+    runs = Runs(works=(work, *others))
+    limit_s = work.timeline.duration_s if deadline_s is None else deadline_s
+    logged = _choice(work, work.logged, work.predict(work.logged), limit_s=limit_s)
+    rejected: list[Rejection] = []
+    tried: list[list[Choice]] = []
+    for machine in offered:
+        reason = _unfit(work, machine)
+        if reason:
+            rejected.append(Rejection(instance_type=machine.instance_type, reason=reason))
+            continue
+        sizes = [nodes] if nodes else [n for n in _sizes(work, machine) if n <= max_nodes]
+        fitting = [n for n in sizes if max_vcpus is None or n * machine.vcpu <= max_vcpus]
+        clusters = [Nodes(machine=machine, count=n) for n in fitting]
+        tried.append([_choice(work, nodes, runs.predict(nodes), limit_s=limit_s) for nodes in clusters])
+    return _plan(logged, tried, limit_s=limit_s, confidence=confidence or 0.5, rejected=rejected, work=work)
+
+
+def _plan(
+    logged: Choice,
+    tried: Sequence[Sequence[Choice]],
+    *,
+    limit_s: float,
+    confidence: float,
+    rejected: Sequence[Rejection],
+    work: Work,
+) -> SparkPlan:
+    everything = [choice for choices in tried for choice in choices]
+    in_time = [[choice for choice in choices if choice.chance_in_time >= confidence] for choices in tried]
+    best_of_types = sorted((min(choices, key=_by_cost) for choices in in_time if choices), key=_by_cost)
+    best = best_of_types[0] if best_of_types else None
+    saves = best is not None and (math.isnan(logged.cost_usd) or best.cost_usd < _WORTH * logged.cost_usd)
+    if logged.chance_in_time >= confidence and not saves:
+        best = logged
+    return SparkPlan(
+        logged=logged,
+        best=best,
+        cheapest=min([logged, *everything], key=_by_cost),
+        fastest=min([logged, *everything], key=lambda c: (round(c.prediction.duration_s, 3), c.cost_usd)),
+        choices=tuple(best_of_types),
+        rejected=tuple(rejected),
+        deadline_s=limit_s,
+        work=work,
+    )
+
+
+def _by_cost(choice: Choice) -> tuple[float, float]:
+    cost = choice.cost_usd
+    return (math.inf if math.isnan(cost) else cost, choice.prediction.duration_s)
+
+
+def _unfit(work: Work, machine: Machine) -> str:
+    """Return why a type is left out, '' when it is not."""
+    logged = work.logged.machine
+    if math.isnan(machine.price_usd_per_hour):
+        return "its price is unknown"
+    if math.isnan(machine.clock_ghz):
+        return "nobody measured its processors"
+    if _BURSTABLE.match(machine.instance_type):
+        return "runs at its full speed on credit alone"
+    least = max(work.task_cpus, min(work.cores_per_executor, _SMALLEST_EXECUTOR))
+    if machine.vcpu < least:
+        return f"smaller than an executor of {least} cores"
+    if not machine.memory_bytes / machine.vcpu >= _MEMORY_SLACK * logged.memory_bytes / logged.vcpu:
+        return "less memory for each core than it had; the log does not tell whether less would do"
+    return ""
+
+
+def _sizes(work: Work, machine: Machine) -> list[int]:
+    per_node = machine.vcpu // work.task_cpus
+    return sorted({max(1, math.ceil(work.slots * share / per_node)) for share in _SLOTS_TRIED})
+
+
+def _choice(work: Work, nodes: Nodes, prediction: Prediction, *, limit_s: float) -> Choice:
+    duration_s, logged_s = prediction.duration_s, work.timeline.duration_s
+    cost, logged_cost = (n.usd_per_hour * s / 3600 for n, s in ((nodes, duration_s), (work.logged, logged_s)))
+    return Choice(
+        nodes=nodes,
+        prediction=prediction,
+        cost_usd=cost,
+        chance_cheaper=_chance(below=logged_cost, expected=cost, sigma=prediction.sigma),
+        chance_in_time=_chance(below=limit_s * _LATE, expected=duration_s, sigma=prediction.sigma),
+    )
+
+
+def _chance(*, below: float, expected: float, sigma: float) -> float:
+    """Return how likely a lognormal amount is below a limit; NaN where either is unknown or 0."""
+    if not (below > 0 and expected > 0):
+        return math.nan
+    return 0.5 * (1 + math.erf(math.log(below / expected) / sigma / math.sqrt(2)))

@@ -1,0 +1,125 @@
+"""From an application and a request to a plan: which types there are, which was logged, and the choice among them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from planner.catalog import Catalog
+from planner.catalog.cloud_regions import regions_of
+from planner.catalog.loading import catalog_names, load_catalog
+from planner.errors import BadInputError
+from planner.planning.request.region import Region
+from planner.schemas.plan import Rejection, Request
+from planner.spark.application.application import Application
+from planner.spark.model.choices import SparkPlan, choose, work_of
+from planner.spark.model.machines import Machine, Nodes, machines, parse_ran_on
+from planner.spark.model.prediction import Work
+from planner.spark.model.several_logs import latest_first, unlike
+from planner.spark.model.timeline import cpu_share
+
+_ASK: Final = "add --ran-on 'TYPE x NODES', such as --ran-on 'm5.4xlarge x 4'"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Logged:
+    """Where an application ran; `told_by` is `log` or `--ran-on`."""
+
+    nodes: Nodes
+    told_by: str
+
+
+def plan_application(
+    application: Application,
+    request: Request,
+    *,
+    ran_on: str | Sequence[str] | None = None,
+    earlier: Sequence[Application] = (),
+) -> SparkPlan:
+    """Return the clusters for an application. `ran_on` says what the log does not, as `m5.4xlarge x 4`; where runs
+    differ in it, `app-1=m5.4xlarge x 4` for each. `earlier` runs of the same job on the same data narrow the times.
+
+    Of the request count catalogs, regions, filters of types, prices, numbers of nodes and the deadline. Raises
+    BadInputError where neither says what the application ran on, or nothing can be planned with.
+    """
+    told = [ran_on] if isinstance(ran_on, str) else list(ran_on or ())
+    logged = logged_nodes(application, request, ran_on=_told_of(application, told))
+    others, unused = _earlier_works(application, earlier, request, told)
+    offered: list[Machine] = []
+    unasked: list[Rejection] = []
+    for name in request.catalogs:
+        catalog = load_catalog(name)
+        for region_name in _regions(request, catalog, application):
+            region = Region.of(request, catalog, region_name)
+            offered += [m for m, passed in zip(machines(catalog, region.offer), region.passed, strict=True) if passed]
+            unasked += region.unasked
+    plan = choose(
+        work_of(application, logged.nodes),
+        offered,
+        others=others,
+        deadline_s=request.deadline_s,
+        confidence=request.confidence,
+        nodes=request.nodes,
+        max_nodes=request.max_nodes,
+        max_vcpus=request.max_vcpus,
+    )
+    return replace(plan, rejected=(*plan.rejected, *unasked), runs=1 + len(others), unused=tuple(unused))
+
+
+def _told_of(application: Application, told: Sequence[str]) -> str | None:
+    """Return what the caller says of where a run was: what names it, else what names none."""
+    named = {text.partition("=")[0].strip(): text.partition("=")[2] for text in told if "=" in text}
+    return named.get(application.app_id) or next((text for text in told if "=" not in text), None)
+
+
+def _earlier_works(
+    application: Application, earlier: Sequence[Application], request: Request, told: Sequence[str]
+) -> tuple[list[Work], list[str]]:
+    """Return the other runs that count, and why the rest do not."""
+    works, unused = [], []
+    for other in latest_first(earlier):
+        try:
+            if reason := unlike(application, other):
+                raise BadInputError(reason)
+            logged = logged_nodes(other, request, ran_on=_told_of(other, told))
+            works.append(work_of(other, logged.nodes))
+        except BadInputError as error:
+            unused.append(f"{other.app_id or other.files[0]}: {error}")
+    return works, unused
+
+
+def logged_nodes(application: Application, request: Request, *, ran_on: str | None) -> Logged:
+    """Return the nodes that an application ran on. Raises BadInputError as `plan_application` does."""
+    cluster = application.cluster
+    name, count = parse_ran_on(ran_on) if ran_on else (cluster.instance_type, None)
+    if not name:
+        raise BadInputError(f"the log does not tell which machines it ran on: {_ASK}")
+    count = count or len(cluster.hosts)
+    if not count:
+        raise BadInputError(f"the log does not tell how many {name} it ran on: {_ASK}")
+    machine = next(_named(name, application, request), None)
+    if machine is None:
+        raise BadInputError(f"no catalog has the type {name} that the log was written on: {_ASK}")
+    limited = replace(machine, cpu_share=cpu_share(application))
+    return Logged(nodes=Nodes(machine=limited, count=count), told_by="--ran-on" if ran_on else "log")
+
+
+def _named(name: str, application: Application, request: Request) -> Iterator[Machine]:
+    """Yield a type from the catalogs that are asked for, then from those of today's clouds."""
+    shipped = [catalog for catalog in catalog_names() if "-" not in catalog]
+    for catalog_name in dict.fromkeys([*request.catalogs, *shipped]):
+        catalog = load_catalog(catalog_name)
+        if name in catalog.instances.rows:
+            region_name = _regions(request, catalog, application)[0]
+            yield machines(catalog, Region.of(request, catalog, region_name).offer)[catalog.instances.index(name)]
+
+
+def _regions(request: Request, catalog: Catalog, application: Application) -> tuple[str, ...]:
+    """Return the regions that are asked for, else the one that was logged, else the catalog's default."""
+    asked_for = [load_catalog(name) for name in request.catalogs]
+    if request.regions and any(catalog.path == other.path for other in asked_for):
+        by_catalog = zip(asked_for, regions_of(request.regions, asked_for), strict=True)
+        return next(names for other, names in by_catalog if other.path == catalog.path)
+    logged = application.cluster.region
+    return (logged if logged in catalog.regions(request.pricing) else catalog.default_region,)

@@ -1,0 +1,130 @@
+"""What a log says of the steps of an application, as arrays with one element for each step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+
+from planner.arrays import Floats
+from planner.spark.application.task_sums import TaskSums
+from planner.spark.model.timeline import Timeline
+
+PARTS: Final = ("cpu", "gc", "spill", "fetch", "shuffle_write", "storage", "waiting", "scheduling")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LoggedSteps:
+    """The steps of a timeline."""
+
+    timeline: Timeline
+
+    @cached_property
+    def shares(self) -> dict[str, Floats]:
+        """Which share of the tasks' time each part has."""
+        steps = self.timeline.steps
+        return {part: np.array([getattr(step.time, part) for step in steps]) / self.totals for part in PARTS}
+
+    @cached_property
+    def totals(self) -> Floats:
+        """Seconds of all tasks, never 0."""
+        return np.array([step.time.total or 1.0 for step in self.timeline.steps])
+
+    @cached_property
+    def tasks(self) -> Floats:
+        """How many tasks there were, never 0."""
+        return np.array([max(1.0, sum(stage.tasks for stage in step.stages)) for step in self.timeline.steps])
+
+    @cached_property
+    def busy(self) -> Floats:
+        """Which share of the slots' time tasks used."""
+        return np.array([min(step.busy, 1.0) for step in self.timeline.steps])
+
+    @cached_property
+    def slots(self) -> Floats:
+        """How many tasks ran at once."""
+        return np.array([float(step.slots) for step in self.timeline.steps])
+
+    @cached_property
+    def seconds(self) -> Floats:
+        """How long each took."""
+        return np.array([step.duration_s for step in self.timeline.steps])
+
+    @cached_property
+    def extra_s(self) -> Floats:
+        """What each took beyond its tasks' waves."""
+        return np.array([step.extra_s for step in self.timeline.steps])
+
+    @cached_property
+    def needed_bytes(self) -> Floats:
+        """Execution memory that one task of each step would need so as not to spill."""
+        return np.array(
+            [
+                max(
+                    stage.peak_execution_memory_bytes + stage.sums.spill_memory_bytes / max(stage.tasks, 1)
+                    for stage in step.stages
+                )
+                for step in self.timeline.steps
+            ]
+        )
+
+    @cached_property
+    def unexplained(self) -> float:
+        """The share of the stages' time of which the log does not tell what it waited for."""
+        durations = self.seconds
+        if not durations.sum():
+            return 0.0
+        return float((durations * (self.shares["storage"] + self.shares["waiting"])).sum() / durations.sum())
+
+    def waves_s(self, slots: int) -> Floats:
+        """Return the seconds of the tasks on so many slots of the machines that were logged, without warm-up."""
+        return self._on_slots(slots)[0]
+
+    def warm_up_s(self, slots: int) -> Floats:
+        """Return what the first tasks of each executor take longer, on so many slots."""
+        return self._on_slots(slots)[1]
+
+    def _on_slots(self, slots: int) -> tuple[Floats, Floats]:
+        if slots not in self._cache:
+            pairs = [(step.waves_s(slots), step.warm_up_s(slots)) for step in self.timeline.steps]
+            waves, warm_up = np.array(pairs).reshape(-1, 2).T
+            self._cache[slots] = waves, warm_up
+        return self._cache[slots]
+
+    @cached_property
+    def _cache(self) -> dict[int, tuple[Floats, Floats]]:
+        return {}
+
+    @cached_property
+    def beside(self) -> Floats:
+        """What executors compute beside their later tasks, as a share of the time of these, 0 without a limit. It is
+        mostly the compiler's, so each executor does it for itself.
+        """
+        shares = []
+        for step, total in zip(self.timeline.steps, self.totals, strict=True):
+            sums, settled_s = sum((stage.sums for stage in step.stages), TaskSums()), sum(step.durations)
+            own_s = (sums.cpu_s + sums.deserialisation_cpu_s) / (step.cpu_share or 1.0)
+            beside_s = max(0.0, step.time.cpu - (total - settled_s) - own_s) if step.cpu_share is not None else 0.0
+            shares.append(beside_s / max(settled_s, 1e-9))
+        return np.array(shares)
+
+    @cached_property
+    def cold(self) -> float:
+        """The share of the application's time of which the log does not tell whether later tasks would be faster."""
+        total_s, cold_s = self.timeline.duration_s, 0.0
+        for step in self.timeline.steps:
+            untold = sum(stage.sums.elapsed_s for stage in step.stages if stage.warm_up is None)
+            cold_s += step.duration_s * untold / max(sum(stage.sums.elapsed_s for stage in step.stages), 1e-9)
+        return cold_s / total_s if total_s else 0.0
+
+    @cached_property
+    def bytes(self) -> dict[str, Floats]:
+        """Bytes of each step that were fetched from other nodes, fetched at all, and written to shuffle disks."""
+        sums = [sum((stage.sums for stage in step.stages), TaskSums()) for step in self.timeline.steps]
+        return {
+            "remote": np.array([float(step.shuffle_read_remote_bytes) for step in sums]),
+            "fetched": np.array([float(step.shuffle_read_bytes) for step in sums]),
+            "written": np.array([float(step.shuffle_write_bytes + step.spill_disk_bytes) for step in sums]),
+        }

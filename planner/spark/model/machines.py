@@ -1,0 +1,105 @@
+"""Machine types as an application sees them: speed of a core, memory, network and disk, with the price."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from planner.arrays import Floats
+from planner.catalog import Catalog
+from planner.catalog.measured_cpus import measured_clocks_ghz
+from planner.errors import BadInputError
+from planner.planning.request.offer import Offer
+
+_RAN_ON: Final = re.compile(
+    r"\s*([\w.+-]+?)(?:\s*[x*×]\s*(\d+))?\s*|\s*(\d+)(?:\s*[x*×]\s*|\s+(?=\S*[\d._-]))([\w.+-]+?)\s*"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    """One node of a type. NaN is unknown. `siblings` share a core; `clock_ghz` is what one core alone was measured to
+    do (`planner.catalog.measured_cpus`). Each virtual CPU gives a `cpu_share` of its time where a
+    container's limit holds it, None where nothing does. `disk_bytes_per_s` is of its local disks, else of its link to
+    volumes.
+    """
+
+    cloud: str
+    instance_type: str
+    arch: str
+    vcpu: int
+    siblings: bool
+    clock_ghz: float
+    memory_bytes: float
+    network_bytes_per_s: float
+    disk_bytes_per_s: float
+    price_usd_per_hour: float
+    cpu_share: float | None = None
+
+    def speed(self, busy: Floats, *, sibling_share: float) -> Floats:
+        """Return the speed of a slot in GHz when a share `busy` of all slots computes: siblings slow each other once
+        there are more tasks than cores.
+        """
+        crowded = np.clip(2 * busy - 1, 0.0, 1.0) if self.siblings else np.zeros_like(busy)
+        return np.asarray(self.clock_ghz * (1 - sibling_share * crowded))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Nodes:
+    """So many nodes of a type: how a cluster is given."""
+
+    machine: Machine
+    count: int
+
+    @property
+    def name(self) -> str:
+        """Return `4 x m5.4xlarge`."""
+        return f"{self.count} x {self.machine.instance_type}"
+
+    @property
+    def usd_per_hour(self) -> float:
+        """The price of all nodes."""
+        return self.count * self.machine.price_usd_per_hour
+
+
+def parse_ran_on(text: str) -> tuple[str, int | None]:
+    """Return type and number of nodes in `m5.4xlarge x 4`, `4 x m5.4xlarge` or `4 m5.4xlarge`; the number is optional.
+
+    Raises BadInputError for what is neither.
+    """
+    match = _RAN_ON.fullmatch(text)
+    if match is None:
+        raise BadInputError(f"--ran-on {text!r}: write it as 'm5.4xlarge x 4'")
+    name, count = (match[1], match[2]) if match[1] else (match[4], match[3])
+    if count is not None and int(count) < 1:
+        raise BadInputError(f"--ran-on {text!r}: a cluster has one node at least")
+    return name, None if count is None else int(count)
+
+
+def machines(catalog: Catalog, offer: Offer) -> list[Machine]:
+    """Return every type of a catalog at the prices of a region."""
+    instances, clocks = catalog.instances, measured_clocks_ghz(catalog.cloud)
+    disks = catalog.disk_rates("write_only").bytes_per_s
+    made = []
+    for row, name in enumerate(instances.names):
+        cores, vcpu = instances.cores[row], instances.vcpu[row]
+        local = instances.local_disks[row] > 0
+        made.append(
+            Machine(
+                cloud=catalog.cloud,
+                instance_type=name,
+                arch=str(instances.arch[row]),
+                vcpu=int(vcpu),
+                siblings=bool(cores < vcpu) if not np.isnan(cores) else str(instances.arch[row]) != "arm64",
+                clock_ghz=clocks.get(name.partition("+")[0], math.nan),
+                memory_bytes=float(instances.memory_bytes[row]),
+                network_bytes_per_s=float(instances.network_baseline_bytes_per_s[row]),
+                disk_bytes_per_s=float(disks[row] if local else instances.volume_bytes_per_s[row]),
+                price_usd_per_hour=float(offer.price_usd_per_hour[row]),
+            )
+        )
+    return made

@@ -1,0 +1,213 @@
+"""How long a logged application would take on other nodes: each stage's task time scaled resource by resource.
+
+The work of a task is what the log has; on another machine its parts take longer or shorter as the machine's rates say,
+and its tasks are put on that cluster's slots again. No stage is faster than its bytes over the cluster's network and
+disks (the ideal resource times of Monotasks, SOSP 2017, section 6). What no stage explains stays as it was.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+
+from planner.arrays import Floats
+from planner.spark.model.assumptions import Assumptions
+from planner.spark.model.link_waits import link_waits_s
+from planner.spark.model.logged_steps import PARTS, LoggedSteps
+from planner.spark.model.machines import Nodes
+from planner.spark.model.timeline import Timeline
+
+_Z90: Final = 1.645
+_GC_LIMITS: Final = (0.5, 2.0)
+"""Garbage is collected more often in less memory, but a log of one cluster does not tell how much more."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prediction:
+    """Seconds on one cluster: as expected, and the range that holds 90%. `sigma` is the standard deviation of ln(time).
+
+    `ends_spill` is whether a stage that spilled would not.
+    """
+
+    duration_s: float
+    low_s: float
+    high_s: float
+    sigma: float
+    ends_spill: bool
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Work:
+    """A logged application, ready to be put on other clusters. `logged` is where it ran; a task takes `task_cpus`."""
+
+    timeline: Timeline
+    logged: Nodes
+    task_cpus: int
+    cores_per_executor: int
+    assumptions: Assumptions
+
+    @cached_property
+    def slots(self) -> int:
+        """The most tasks that ran at once, as far as the log tells."""
+        return max((step.slots for step in self.timeline.steps), default=1)
+
+    @cached_property
+    def steps(self) -> LoggedSteps:
+        """What the log says of each step."""
+        return LoggedSteps(timeline=self.timeline)
+
+    def _halvings(self, nodes: Nodes) -> float:
+        """Return how often the share of a processor that a slot has is halved or doubled; once for a limit that comes
+        or goes.
+        """
+        old, new = self.logged.machine.cpu_share, nodes.machine.cpu_share
+        return abs(math.log2((old or 1.0) / (new or 1.0))) + ((old is None) != (new is None))
+
+    def slots_of(self, nodes: Nodes) -> int:
+        """Return how many tasks run at once on nodes all of whose virtual CPUs are given to executors."""
+        if nodes == self.logged:
+            return self.slots
+        return max(1, nodes.count * (nodes.machine.vcpu // self.task_cpus))
+
+    def predict(self, nodes: Nodes) -> Prediction:
+        """Return how long the application would take on these nodes."""
+        if nodes == self.logged or not self.timeline.steps:
+            return ranged(self.timeline.duration_s, sigma=self.assumptions.same_cluster_sigma, ends_spill=False)
+        slots = self.slots_of(nodes)
+        factors = self._factors(nodes, slots=slots)
+        scaled = np.sum([self.steps.shares[part] * factors[part] for part in PARTS], axis=0)
+        scaled += self._more_fetching(nodes, slots=slots, fetch=factors["fetch"], scaled=scaled)
+        waves, logged, extra = self.steps.waves_s(slots), self.steps.seconds, self.steps.extra_s
+        fit = np.where(extra < 0, logged / np.maximum(logged - extra, 1e-9), 1.0)
+        own = self._processors(self.logged) / self._processors(nodes)
+        beside = self.steps.beside if nodes.machine.cpu_share is not None else 0.0
+        scaled = scaled - beside * factors["cpu"]
+        own_s = self.steps.warm_up_s(slots) + beside * self.steps.waves_s(self.slots)
+        tasks_s = waves * scaled + own_s * factors["own"] * own
+        seconds = np.maximum(tasks_s * fit + np.maximum(extra, 0.0), self._least_s(nodes))
+        ends = bool(((self.steps.shares["spill"] > 0) & (factors["spill"] == 0)).any())
+        driver_s = self.timeline.driver_s + self.timeline.executors_s * (own - 1)
+        return ranged(driver_s + float(seconds.sum()), sigma=self._sigma(nodes, slots), ends_spill=ends)
+
+    def _factors(self, nodes: Nodes, *, slots: int) -> dict[str, Floats]:
+        """Return by what each part of the task time in each step is multiplied."""
+        old, new, count = self.logged.machine, nodes.machine, len(self.timeline.steps)
+        share = self.assumptions.sibling_share
+        busy = np.minimum(self.steps.busy * self.steps.slots / slots, 1.0)
+        faster = new.speed(busy, sibling_share=share) / old.speed(self.steps.busy, sibling_share=share)
+        compute = faster**-self.assumptions.speed_exponent
+        cpu = compute * ((old.cpu_share or 1.0) / (new.cpu_share or 1.0))
+        ones = np.ones(count)
+        network = _slower(old.network_bytes_per_s * self.logged.count, new.network_bytes_per_s * nodes.count)
+        disk = _slower(old.disk_bytes_per_s * self.logged.count, new.disk_bytes_per_s * nodes.count)
+        active = np.minimum(slots, self.steps.busy * self.steps.slots) / np.maximum(
+            self.steps.busy * self.steps.slots, 1e-9
+        )
+        memory = (old.memory_bytes / old.vcpu) / (new.memory_bytes / new.vcpu)
+        room = self.execution_bytes(nodes) >= self.steps.needed_bytes
+        return {
+            "own": compute,
+            "cpu": cpu,
+            "gc": cpu * min(max(memory, _GC_LIMITS[0]), _GC_LIMITS[1]),
+            "spill": np.where(room & (memory < 1), 0.0, disk * active),
+            "fetch": network * active * _remote(nodes.count) / (_remote(self.logged.count) or 1.0),
+            "shuffle_write": disk * active,
+            "storage": ones,
+            "waiting": ones,
+            "scheduling": ones,
+        }
+
+    def _more_fetching(self, nodes: Nodes, *, slots: int, fetch: Floats, scaled: Floats) -> Floats:
+        """Return what waits for blocks add where links carry more than they did, as shares of each step's task time:
+        waits grow by the time of the transfers, of which a faster link hid a part.
+        """
+        waited, totals = self.steps.shares["fetch"], self.steps.totals
+        before, after = self._moved(nodes)["network_bytes_per_s"]
+        old_s = self._link_waits_s(self.logged, before, other_s=totals * (1 - waited), slots=self.steps.slots)
+        new_s = self._link_waits_s(
+            nodes, after, other_s=totals * (scaled - waited * fetch), slots=np.array(float(slots))
+        )
+        grown = waited + (new_s - old_s) / totals
+        return np.where(new_s > old_s, np.maximum(grown - waited * fetch, 0.0), 0.0)
+
+    def _link_waits_s(self, nodes: Nodes, moved: Floats, *, other_s: Floats, slots: Floats) -> Floats:
+        rate, logged = nodes.machine.network_bytes_per_s, self.logged
+        least_s = self.steps.bytes["remote"] / (logged.machine.network_bytes_per_s * logged.count)
+        granted = np.minimum(1.0, self.steps.seconds / np.maximum(least_s, 1e-9))
+        return link_waits_s(
+            transfer_s=moved / rate * granted,
+            other_s=other_s,
+            tasks=self.steps.tasks,
+            slots_per_node=np.minimum(slots, self.steps.tasks) / nodes.count,
+        )
+
+    def _processors(self, nodes: Nodes) -> float:
+        """Return how many processors an executor's own work has, its start and the compiling of code: one, or less
+        where a limit holds all of the executor.
+        """
+        share = nodes.machine.cpu_share
+        cores = self.cores_per_executor if nodes == self.logged else nodes.machine.vcpu
+        return 1.0 if share is None else min(1.0, share * cores)
+
+    def execution_bytes(self, nodes: Nodes) -> float:
+        """Return the memory that a task may use for its own data when all slots are taken."""
+        machine, assumed = nodes.machine, self.assumptions
+        whole = machine.memory_bytes * assumed.memory_for_executors * assumed.memory_fraction
+        return whole / max(machine.vcpu // self.task_cpus, 1)
+
+    def _least_s(self, nodes: Nodes) -> Floats:
+        """Return the least seconds of each step: its bytes over all networks, and over all disks; what the logged
+        cluster did faster than that, from its memory, is granted to all.
+        """
+        logged_s = self.steps.seconds
+        least = np.zeros(len(logged_s))
+        for rate, (before, after) in self._moved(nodes).items():
+            logged_rate, new_rate = (getattr(n.machine, rate) * n.count for n in (self.logged, nodes))
+            if logged_rate > 0 and new_rate > 0:
+                granted = np.minimum(1.0, logged_s / np.maximum(before / logged_rate, 1e-9))
+                least = np.maximum(least, after / new_rate * granted)
+        return least
+
+    def _moved(self, nodes: Nodes) -> dict[str, tuple[Floats, Floats]]:
+        """Return the bytes of each step over all networks and disks, as logged and on these nodes."""
+        moved = self.steps.bytes
+        return {
+            "network_bytes_per_s": (moved["remote"], moved["fetched"] * _remote(nodes.count)),
+            "disk_bytes_per_s": (moved["written"], moved["written"]),
+        }
+
+    def _sigma(self, nodes: Nodes, slots: int) -> float:
+        assumed = self.assumptions
+        processors = [(m.machine.clock_ghz, m.machine.arch, m.machine.siblings) for m in (nodes, self.logged)]
+        alike = processors[0] == processors[1]
+        parts = (
+            assumed.same_processors_sigma if alike else assumed.other_cluster_sigma,
+            assumed.doubling_sigma * math.log2(slots / self.slots),
+            assumed.architecture_sigma * (nodes.machine.arch != self.logged.machine.arch),
+            assumed.unexplained_sigma * self.steps.unexplained,
+            assumed.limit_sigma * self._halvings(nodes),
+            assumed.cold_sigma * self.steps.cold * (slots != self.slots),
+        )
+        return math.hypot(*parts)
+
+
+def ranged(duration_s: float, *, sigma: float, ends_spill: bool) -> Prediction:
+    """Return a prediction with the range that holds 90% where ln(time) is normal with `sigma`."""
+    spread = math.exp(_Z90 * sigma)
+    return Prediction(
+        duration_s=duration_s, low_s=duration_s / spread, high_s=duration_s * spread, sigma=sigma, ends_spill=ends_spill
+    )
+
+
+def _slower(before: float, after: float) -> float:
+    """Return how much longer the same bytes take; 1 where a rate is unknown."""
+    return before / after if before > 0 and after > 0 else 1.0
+
+
+def _remote(nodes: int) -> float:
+    """Return the share of shuffled data that another node holds."""
+    return 1 - 1 / nodes

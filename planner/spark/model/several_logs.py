@@ -1,0 +1,75 @@
+"""Several logged runs of one job: each foretells another cluster, and how well they foretell each other is known."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+
+from planner.spark.application.application import Application
+from planner.spark.model.machines import Nodes
+from planner.spark.model.prediction import Prediction, Work, ranged
+
+_SHARED: Final = 0.5
+"""How much of the error of two logs' predictions is the same, assumed: the model is one, the runs are two."""
+_PRIOR_RUNS: Final = 4.0
+"""After so many runs the assumed widths count as much as what was seen."""
+_SAME_SIZE: Final = 1.1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Runs:
+    """Runs of one job; the first says what there is now."""
+
+    works: tuple[Work, ...]
+
+    def predict(self, nodes: Nodes) -> Prediction:
+        """Return the mean of what the logs foretell in ln(time), each counting as its range is narrow. The range is as
+        wide as the mean's, times `spread`.
+        """
+        if len(self.works) == 1:
+            return self.works[0].predict(nodes)
+        foretold = [work.predict(nodes) for work in self.works]
+        sigmas = np.array([prediction.sigma for prediction in foretold])
+        weights = sigmas**-2 / (sigmas**-2).sum()
+        own = float((weights**2 * sigmas**2).sum())
+        variance = (1 - _SHARED) * own + _SHARED * float((weights * sigmas).sum()) ** 2
+        mean = float(weights @ np.log([prediction.duration_s for prediction in foretold]))
+        narrowest = foretold[int(sigmas.argmin())]
+        return ranged(math.exp(mean), sigma=self.spread * math.sqrt(variance), ends_spill=narrowest.ends_spill)
+
+    @cached_property
+    def spread(self) -> float:
+        """How wide the errors of each log's prediction of the others were, of what was assumed: 1 at first, and nearer
+        to what was seen with each run.
+        """
+        count = len(self.works)
+        squares = [
+            (math.log(other.timeline.duration_s / prediction.duration_s) / prediction.sigma) ** 2
+            for work in self.works
+            for other in self.works
+            if other is not work and other.timeline.duration_s > 0
+            for prediction in [work.predict(other.logged)]
+        ]
+        seen = sum(squares) / max(count - 1, 1)
+        return math.sqrt((_PRIOR_RUNS + seen) / (_PRIOR_RUNS + len(squares) / max(count - 1, 1)))
+
+
+def unlike(application: Application, other: Application) -> str:
+    """Return why `other` is no run of the same job on the same data, '' when it may be."""
+    if application.name != other.name:
+        return f"it is called {other.name}"
+    for what in ("input_bytes", "shuffle_write_bytes"):
+        size, its = getattr(application.sums, what), getattr(other.sums, what)
+        if max(size, its) > _SAME_SIZE * min(size, its):
+            return f"its {what.replace('_', ' ')} are {its:.3g}, not {size:.3g}: it did other work"
+    return "" if other.ended else "its log has no end"
+
+
+def latest_first(applications: Sequence[Application]) -> list[Application]:
+    """Return runs in order of their start, the latest first."""
+    return sorted(applications, key=lambda application: application.started_at_s or 0.0, reverse=True)

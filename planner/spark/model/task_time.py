@@ -1,0 +1,99 @@
+"""Where the seconds of a stage's tasks went, split so that the parts add up to the whole.
+
+The split is that of blocked-time analysis (Ousterhout et al., NSDI 2015): a task computes, or it waits for something.
+What it waits for while it reads its input, writes its output or spills is not told by a log, only that it waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from typing import Final
+
+from planner.spark.application.task_sums import TaskSums
+
+RESOURCES: Final = {
+    "processors": ("cpu",),
+    "memory": ("gc", "spill"),
+    "network": ("fetch",),
+    "disks": ("shuffle_write",),
+    "storage": ("storage",),
+    "waiting": ("waiting",),
+    "scheduling": ("scheduling",),
+}
+"""Which parts of a task's time each resource is answerable for."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskTime:
+    """Seconds over all tasks of a stage; they add up to the time that the tasks took.
+
+    `cpu` computes; `gc` collects garbage; `fetch` waits for shuffle blocks from other nodes; `shuffle_write` waits for
+    the disk that shuffle files go to. Of the rest of a task's run, `spill` is that of stages that move most bytes by
+    spilling, `storage` that of stages that read input or write output, and `waiting` is unexplained: Python processes,
+    locks, other services. `scheduling` is what a task spends before and after it runs.
+    """
+
+    cpu: float = 0.0
+    gc: float = 0.0
+    spill: float = 0.0
+    fetch: float = 0.0
+    shuffle_write: float = 0.0
+    storage: float = 0.0
+    waiting: float = 0.0
+    scheduling: float = 0.0
+
+    @property
+    def total(self) -> float:
+        """The whole time of the tasks."""
+        return float(sum(getattr(self, f.name) for f in fields(self)))
+
+    def share(self, resource: str) -> float:
+        """Return the share of the whole that a resource is answerable for, 0 of no time."""
+        part = sum(getattr(self, name) for name in RESOURCES[resource])
+        return part / self.total if self.total > 0 else 0.0
+
+    def __add__(self, other: TaskTime) -> TaskTime:
+        return TaskTime(**{f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(TaskTime)})
+
+
+def task_time(sums: TaskSums, *, cpu_share: float | None = None, overhead: float = 0.0) -> TaskTime:
+    """Return where the tasks' time went. What the log counts twice, as a collection while a task computes, counts for
+    the first in the order of the fields of the log: processors, garbage, network, disk.
+
+    Where a container's limit leaves each core a `cpu_share` of a CPU, a second of CPU time takes 1 / `cpu_share`. The
+    compiler and the collector of garbage use up the same limit. So all waits that nothing else explains are computing.
+    Of those for input and output, so much is as `overhead` says: seconds for each second of the tasks' own computing.
+    """
+    limited = cpu_share is not None
+    run = min(sums.run_s, sums.elapsed_s)
+    cpu = min(sums.cpu_s / (cpu_share or 1.0), run)
+    gc = min(sums.gc_s, run - cpu)
+    fetch = min(sums.fetch_wait_s, run - cpu - gc)
+    shuffle_write = min(sums.shuffle_write_s, run - cpu - gc - fetch)
+    rest = run - cpu - gc - fetch - shuffle_write
+    outside = sums.elapsed_s - run
+    cpu_before = outside if limited else min(sums.deserialisation_cpu_s, outside)
+    stored, spilled = sums.input_bytes + sums.output_bytes, sums.spill_disk_bytes
+    name = "spill" if spilled > stored else "storage" if stored > 0 else "waiting"
+    if limited:
+        more = rest if name == "waiting" else min(rest, overhead * cpu)
+        cpu, rest = cpu + more, rest - more
+    return TaskTime(
+        cpu=cpu + cpu_before,
+        gc=gc,
+        fetch=fetch,
+        shuffle_write=shuffle_write,
+        scheduling=outside - cpu_before,
+        **{name: rest},
+    )
+
+
+def overhead(stages: Iterable[TaskSums], *, cpu_share: float | None) -> float:
+    """Return the seconds that executors under a limit compute beside their tasks, for each second of these. Stages tell
+    it that neither read input nor write output nor spill; it is 0 where there is none.
+    """
+    plain = [sums for sums in stages if not sums.input_bytes + sums.output_bytes + sums.spill_disk_bytes]
+    own_s = sum(min(sums.cpu_s / (cpu_share or 1.0), sums.run_s) for sums in plain)
+    within = sum(task_time(s, cpu_share=cpu_share).cpu - (s.elapsed_s - min(s.run_s, s.elapsed_s)) for s in plain)
+    return max(0.0, within / own_s - 1) if own_s > 0 and cpu_share is not None else 0.0

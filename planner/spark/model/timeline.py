@@ -1,0 +1,174 @@
+"""An application as a row of steps: stages that ran at the same time are one step; between steps the driver works."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Final
+
+from planner.spark.application.application import Application
+from planner.spark.application.executors import CoresStep, task_cpus
+from planner.spark.application.stage import Stage
+from planner.spark.model.task_time import TaskTime, overhead, task_time
+from planner.spark.model.waves import makespan_s, task_seconds, warm_up_s
+
+_LIMIT: Final = re.compile(r"(\d+(?:\.\d+)?)(m?)")
+"""CPUs as Kubernetes writes them: `2`, `0.5` or `500m`."""
+_TOUCH_S: Final = 0.01
+"""Stages that overlap by less than the log's own precision follow each other."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """Stages that ran at the same time, on `slots` tasks at once; `slots_known` is False where they are only as many as
+    the tasks' time needs, since the log does not tell the cores. A slot has a `cpu_share` of a CPU, None
+    where nothing limits it; `overhead` is what executors compute beside their tasks, for each second of these.
+    """
+
+    stages: tuple[Stage, ...]
+    start_s: float
+    duration_s: float
+    slots: int
+    slots_known: bool
+    cpu_share: float | None = None
+    overhead: float = 0.0
+
+    @cached_property
+    def durations(self) -> list[float]:
+        """Seconds of each task, without what an executor's first tasks take longer."""
+        return [duration for stage in self.stages for duration in task_seconds(stage)]
+
+    @cached_property
+    def time(self) -> TaskTime:
+        """Where the tasks' time went."""
+        return sum((self.time_of(stage) for stage in self.stages), TaskTime())
+
+    def time_of(self, stage: Stage) -> TaskTime:
+        """Return where the time of a stage's tasks went."""
+        return task_time(stage.sums, cpu_share=self.cpu_share, overhead=self.overhead)
+
+    @cached_property
+    def extra_s(self) -> float:
+        """What the step took beyond its tasks' waves; below 0 where they fitted better than in any order tried."""
+        return self.duration_s - self.waves_s(self.slots) - self.warm_up_s(self.slots)
+
+    @property
+    def busy(self) -> float:
+        """The share of the slots' time that tasks used."""
+        return self.time.total / (self.slots * self.duration_s) if self.duration_s > 0 else 0.0
+
+    def waves_s(self, slots: int) -> float:
+        """Return the seconds of the tasks on so many slots, without what an executor's first tasks take longer."""
+        return makespan_s(self.durations, slots=slots)
+
+    def warm_up_s(self, slots: int) -> float:
+        """Return what an executor's first tasks take longer on so many slots."""
+        return warm_up_s(self.stages, slots=slots)
+
+    def seconds_on(self, slots: int, *, factor: float = 1.0) -> float:
+        """Return the seconds on so many slots, each task taking `factor` times as long as it did."""
+        tasks_s = (self.waves_s(slots) + self.warm_up_s(slots)) * factor
+        return tasks_s + self.extra_s if self.extra_s >= 0 else tasks_s * self._fit
+
+    @property
+    def _fit(self) -> float:
+        waves = self.duration_s - self.extra_s
+        return self.duration_s / waves if waves > 0 else 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Timeline:
+    """`startup_s` is before the first stage, `between_s` between stages, `after_s` after the last one: nothing of it
+    depends on the number of nodes as far as a log tells. `executors_s` of the start passed until the executors that the
+    first stage had were there.
+    """
+
+    steps: tuple[Step, ...]
+    startup_s: float
+    executors_s: float
+    between_s: float
+    after_s: float
+
+    @cached_property
+    def duration_s(self) -> float:
+        """The whole application."""
+        return self.startup_s + self.between_s + self.after_s + sum(step.duration_s for step in self.steps)
+
+    @property
+    def driver_s(self) -> float:
+        """The time in which no stage ran."""
+        return self.startup_s + self.between_s + self.after_s
+
+
+def timeline(application: Application, *, share: float | None = None) -> Timeline:
+    """Return the steps of an application; a stage without times is left out. `share` is the part of a CPU that a core
+    has, `cpu_share` of the application if None.
+    """
+    cpus, share = task_cpus(application.properties), cpu_share(application) if share is None else share
+    timed = [stage for stage in application.stages if stage.duration_s is not None and stage.started_at_s is not None]
+    beside = overhead((stage.sums for stage in timed), cpu_share=share)
+    steps = tuple(
+        replace(_step(group, application.cores_over_time, cpus=cpus), cpu_share=share, overhead=beside)
+        for group in _groups(timed)
+    )
+    begin, end = application.started_at_s, application.ended_at_s
+    first = steps[0].start_s if steps else end
+    last = steps[-1].start_s + steps[-1].duration_s if steps else end
+    between = (last - first if steps and first is not None and last is not None else 0.0) - sum(
+        step.duration_s for step in steps
+    )
+    there = [
+        e.added_at_s for e in application.executors if e.added_at_s and first is not None and e.added_at_s <= first
+    ]
+    return Timeline(
+        steps=steps,
+        startup_s=max(0.0, first - begin) if first is not None and begin is not None else 0.0,
+        executors_s=max(0.0, max(there) - begin) if there and begin is not None else 0.0,
+        between_s=max(0.0, between),
+        after_s=max(0.0, end - last) if end is not None and last is not None else 0.0,
+    )
+
+
+def cpu_share(application: Application) -> float | None:
+    """Return how much of a CPU each core of an executor may use by a limit of Kubernetes, None where there is none."""
+    limit = _LIMIT.fullmatch(application.properties.get("spark.kubernetes.executor.limit.cores", ""))
+    cores = application.cluster.cores_per_executor
+    if limit is None or not cores:
+        return None
+    cpus = float(limit[1]) / (1000 if limit[2] else 1)
+    return min(1.0, cpus / cores) if cpus > 0 else None
+
+
+def _groups(stages: Sequence[Stage]) -> list[list[Stage]]:
+    groups: list[list[Stage]] = []
+    until = -math.inf
+    for stage in sorted(stages, key=lambda stage: stage.started_at_s or 0.0):
+        if (stage.started_at_s or 0.0) >= until - _TOUCH_S:
+            groups.append([])
+        groups[-1].append(stage)
+        until = max(until, stage.ended_at_s or 0.0)
+    return groups
+
+
+def _step(stages: Sequence[Stage], cores: Sequence[CoresStep], *, cpus: int) -> Step:
+    start = min(stage.started_at_s or 0.0 for stage in stages)
+    end = max(stage.ended_at_s or 0.0 for stage in stages)
+    there = _mean_cores(cores, start_s=start, end_s=end)
+    elapsed = sum(stage.sums.elapsed_s for stage in stages)
+    needed = max(1, math.ceil(elapsed / (end - start))) if end > start else 1
+    slots = max(1, round(there / cpus)) if there else needed
+    return Step(stages=tuple(stages), start_s=start, duration_s=end - start, slots=slots, slots_known=there > 0)
+
+
+def _mean_cores(steps: Sequence[CoresStep], *, start_s: float, end_s: float) -> float:
+    """Return the cores that there were from `start_s` to `end_s`, as a mean over the time; 0 where none are known."""
+    total = 0.0
+    for place, step in enumerate(steps):
+        until = steps[place + 1].at_s if place + 1 < len(steps) else math.inf
+        total += step.cores * max(0.0, min(until, end_s) - max(step.at_s, start_s))
+    if end_s > start_s:
+        return total / (end_s - start_s)
+    return float(next((step.cores for step in reversed(steps) if step.at_s <= start_s), 0))

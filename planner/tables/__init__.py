@@ -1,6 +1,0 @@
-"""CSV files with declared columns, read into numpy arrays; every bad cell of a file is reported, not only the first."""
-
-from planner.tables.declaration import Column, Problem, Schema, Table
-from planner.tables.reading import empty_table, read_table, scan_table
-
-__all__ = ["Column", "Problem", "Schema", "Table", "empty_table", "read_table", "scan_table"]

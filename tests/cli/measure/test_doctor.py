@@ -1,0 +1,104 @@
+"""`planner doctor` on this machine and on poorer ones."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tomllib
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from planner import doctor
+from planner.cli.app import build
+from planner.errors import BadInputError
+
+CHECKOUT = Path(__file__).resolve().parents[3]
+DAY = date(2026, 11, 21)
+
+
+def examined(directory: Path, *, today: date = DAY) -> dict[str, doctor.Finding]:
+    return {finding.name: finding for finding in doctor.examine(directory, today=today)}
+
+
+def test_a_checkout_set_up_is_ready(tmp_path: Path) -> None:
+    done = CliRunner().invoke(build(), ["doctor", "--dir", str(CHECKOUT), "--json"])
+    told = json.loads(done.stdout)
+    assert done.exit_code == 0 and told["ready"] is True
+    states = {finding["name"]: finding["state"] for finding in told["findings"]}
+    assert {states[name] for name in ("Python", "catalogs", "sort core", "disk", "extra plots")} == {"ok"}
+    assert all(f["advice"] for f in told["findings"] if f["state"] not in ("ok", "optional"))
+
+
+def test_extras_are_those_of_the_package() -> None:
+    extras = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    advised = [f.name.removeprefix("extra ") for f in examined(CHECKOUT).values() if f.name.startswith("extra ")]
+    assert set(advised) == extras.keys()
+
+
+def test_credentials_are_told_by_their_place_and_never_by_their_content(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variables, _, _ in doctor._CREDENTIALS.values():
+        for name in variables:
+            monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    before = examined(tmp_path)["credentials for AWS"]
+    assert (before.state, before.found, before.advice) == ("optional", "none", "aws configure")
+    (tmp_path / ".aws").mkdir()
+    (tmp_path / ".aws" / "credentials").write_text("aws_secret_access_key = HUSH")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "HUSH")
+    findings = examined(tmp_path)
+    assert findings["credentials for AWS"].found == "present in AWS_ACCESS_KEY_ID, ~/.aws/credentials"
+    assert "HUSH" not in str(findings)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "name", "words"),
+    [
+        (lambda patch, path: patch.setenv("CXX", "no-such-compiler"), "C++ compiler", "none"),
+        (lambda patch, path: patch.setattr(doctor, "_ROOM_BYTES", 10**18), "disk", "free in"),
+        (
+            lambda patch, path: patch.setattr(doctor.importlib.util, "find_spec", lambda _: None),
+            "extra plots",
+            "altair",
+        ),
+        (lambda patch, path: patch.setenv("PATH", ""), "browser", "none"),
+        (lambda patch, path: patch.setenv("PLANNER_SETTINGS", str(path)), "settings", "TOML"),
+    ],
+)
+def test_what_is_missing_is_named_with_what_to_do(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    spoil: Callable[[pytest.MonkeyPatch, Path], None],
+    name: str,
+    words: str,
+) -> None:
+    broken = tmp_path / "settings.toml"
+    broken.write_text("[")
+    spoil(monkeypatch, broken)
+    finding = examined(tmp_path)[name]
+    assert finding.state in ("missing", "optional") and words in finding.found and finding.advice
+
+
+def test_a_directory_that_is_not_there_is_bad_input(tmp_path: Path) -> None:
+    done = CliRunner().invoke(build(), ["doctor", "--json", "--dir", str(tmp_path / "absent")])
+    assert isinstance(done.exception, BadInputError) and "absent: no such directory" in str(done.exception)
+
+
+def test_an_install_for_planning_alone_is_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "planner._sortcore", None)  # its import fails, as where nothing was compiled
+    monkeypatch.delitem(sys.modules, "planner.native", raising=False)
+    monkeypatch.delattr("planner.native", raising=False)
+    monkeypatch.setattr(doctor, "_ROOM_BYTES", 10**18)
+    done = CliRunner().invoke(build(), ["doctor", "--dir", str(tmp_path)])
+    assert done.exit_code == 0 and "Ready to plan; sorting here needs the sort core." in done.stdout
+
+
+def test_old_prices_are_told_with_how_to_renew_them() -> None:
+    aws = examined(CHECKOUT, today=date(2030, 1, 1))["prices of aws"]
+    assert aws.state == "old" and aws.advice == "planner catalog refresh --cloud aws --public"
+    assert "prices of aws" not in examined(CHECKOUT, today=date(2026, 7, 21))

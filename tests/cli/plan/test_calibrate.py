@@ -1,0 +1,82 @@
+"""`planner calibrate` and `planner predict`, called within the process."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from planner.cli.plan.calibrate import calibrate, predict
+from planner.errors import BadInputError
+
+RUNS = "instance_type,nodes,data_gb,runtime_s\n" + "".join(f"m,{n},20,{2000 / n + 20}\n" for n in (2, 4, 8))
+MACHINES = "type,vcpu,mem_gib,ghz,ebs_mbps,net_base_gbps,price_usd_h\nm,8,32,2.4,1000,1,0.4\nbig,16,64,2.4,2000,2,\n"
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PLANNER_PROFILES", str(tmp_path / "profiles"))
+    for name, text in {"runs": RUNS, "machines": MACHINES, "query": "type,n,data_gb\nm,6,20\nbig,6,40\n"}.items():
+        (tmp_path / f"{name}.csv").write_text(text)
+
+
+def call(*arguments: str) -> str:
+    app = typer.Typer()
+    app.command("calibrate")(calibrate)
+    app.command("predict")(predict)
+    outcome = CliRunner().invoke(app, arguments)
+    if outcome.exception and not isinstance(outcome.exception, SystemExit):
+        raise outcome.exception
+    assert outcome.exit_code == 0, outcome.output
+    return outcome.stdout
+
+
+def learn(*more: str) -> str:
+    return call("calibrate", "runs.csv", "--instances", "machines.csv", "--model", "spark", "--name", "mine", *more)
+
+
+def test_calibrate_stores_a_profile_that_predict_answers_from() -> None:
+    learned = json.loads(learn("--json"))
+    assert learned["profile"] == "mine"
+    assert learned["next_run"]["instance_type"] == "m"
+    first, second = json.loads(call("predict", "query.csv", "--profile", "mine", "--json"))["predictions"]
+    assert first["lo"] < 2000 / 6 + 20 < first["hi"]
+    assert second["instance_type"] == "big"
+    assert second["hi"] / second["lo"] > first["hi"] / first["lo"]
+
+
+def test_the_same_in_words() -> None:
+    text = learn()
+    assert "3 runs on m, 2-8 nodes, 20 GB" in text
+    assert "the next run to make" in text
+    assert "min" in call("predict", "query.csv", "--profile", "mine")
+
+
+def test_types_the_profile_does_not_know_come_from_the_catalog(tmp_path: Path) -> None:
+    learn()
+    (tmp_path / "query.csv").write_text("type,n,data_gb\nm5.2xlarge,6,20\n")
+    assert json.loads(call("predict", "query.csv", "--profile", "mine", "--json"))["predictions"]
+
+
+def test_columns_that_nothing_is_known_of_are_named(tmp_path: Path) -> None:
+    learn()
+    (tmp_path / "query.csv").write_text("type,n,data_gb,codec,runtime_s\nm,6,20,lz4,7\n")
+    warnings = json.loads(call("predict", "query.csv", "--profile", "mine", "--json"))["warnings"]
+    assert warnings == [
+        "column codec of query.csv changes nothing, and the ranges do not cover it: no run has it",
+        "column runtime_s of query.csv is not read; what is shown is predicted",
+    ]
+
+
+def test_bad_rows_name_the_file_column_and_row(tmp_path: Path) -> None:
+    (tmp_path / "runs.csv").write_text(RUNS + "m,4,20,-3\nm,four,20,9\n")
+    with pytest.raises(BadInputError, match="2 bad cells") as caught:
+        learn()
+    assert caught.value.details == (
+        "row 4, column runtime_s: '-3' must be a number above 0",
+        "row 5, column nodes: 'four' must be a number above 0",
+    )

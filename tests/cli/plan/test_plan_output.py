@@ -1,0 +1,115 @@
+"""`plan --show`: forms for people and for other programs, at the width that COLUMNS says."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from planner.cli.app import build
+from planner.cli.plan.plan_output import PLAIN_COLUMNS
+from planner.errors import PlannerError
+
+ASKED = ("plan", "--data", "1TB", "--model", "indy", "--instance", "i4i.*", "--top", "4")
+
+
+def call(*words: str, columns: str = "80") -> Result:
+    return CliRunner().invoke(build(), [*ASKED, *words], env={"COLUMNS": columns})
+
+
+def test_the_answer_takes_the_columns_that_there_are() -> None:
+    for columns in ("60", "80"):
+        shown = call(columns=columns).output
+        assert shown.startswith("Rent ")
+        assert max(map(len, shown.splitlines())) <= int(columns)
+
+
+def test_csv_has_one_row_per_candidate_with_the_columns_asked_for_in_order() -> None:
+    shown = call("--show", "csv", "--columns", "instance_type,nodes", "--sort", "nodes").output
+    rows = list(csv.DictReader(io.StringIO(shown)))
+    assert list(rows[0]) == ["instance_type", "nodes"]
+    assert [int(row["nodes"]) for row in rows] == sorted(int(row["nodes"]) for row in rows)
+    assert len(rows) == 4
+
+
+def test_csv_has_ten_plain_columns_unless_all_are_asked_for(tmp_path: Path) -> None:
+    rows = list(csv.DictReader(io.StringIO(call("--show", "csv").output)))
+    assert tuple(rows[0]) == PLAIN_COLUMNS
+    assert len(rows) == 4  # as --top says
+    file = tmp_path / "four.csv"
+    everything = list(csv.reader(io.StringIO(call("--show", "csv", "--columns", "all", "--out", str(file)).stdout)))
+    header, *cells = everything
+    assert len(set(header)) == len(header) > 40
+    assert not any(name.startswith(f"{other}.") for name in header for other in header)
+    bill = json.loads(cells[0][header.index("bill")])
+    assert bill[0]["name"] == "job"
+    assert list(csv.reader(file.read_text().splitlines())) == everything
+
+
+def test_markdown_is_a_table() -> None:
+    lines = call("--show", "markdown", "--columns", "instance_type,nodes").output.splitlines()
+    assert lines[:2] == ["| instance_type | nodes |", "| --- | --- |"]
+    assert all(line.startswith("| i4i.") for line in lines[2:])
+
+
+def test_json_is_the_plan_and_wide_has_everything() -> None:
+    plan = json.loads(call("--show", "json").output)
+    assert plan == json.loads(call("--json").output)
+    wide = call("--wide").output
+    assert all(part in wide for part in ("Candidates", "Phases", "Frontier", plan["best"]["instance_type"]))
+    assert call("--show", "wide").output == wide
+
+
+def test_a_narrow_table_keeps_whole_words() -> None:
+    table = call("--show", "table").output
+    assert max(map(len, table.splitlines())) <= 80
+    assert "…" not in table
+
+
+@pytest.mark.parametrize("columns", ["80", "160"])
+def test_of_several_regions_each_row_says_its_own(columns: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    words = "plan 1TB --cloud azure --instance Standard_L8s_v3 --region eastus,westus2 --show table"
+    shown = CliRunner().invoke(build(only="plan"), words.split()).stdout
+    assert "eastus" in shown and "westus2" in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--show", "tabl"), "Did you mean table?"),
+        (("--show", "csv,json"), "give one of them"),
+        (("--sort", "nodes"), "are for --show csv"),
+        (("--show", "csv", "--columns", "node"), "Did you mean nodes"),
+        (("--show", "csv", "--columns", "instance"), "Did you mean instance_type"),
+        (("--show", "csv", "--columns", "zzz"), "--columns all shows all"),
+        (("--show", "csv", "--columns", "price"), "Did you mean price_usd_per_hour?"),
+        (("--out", "four.csv"), "add --show csv, or name a .json file"),
+        (("--out", "page.html"), "--html page.html writes a page"),
+        (("--show", "json", "--columns", "nodes"), "are for --show csv"),
+    ],
+)
+def test_what_cannot_be_shown_is_refused(words: tuple[str, ...], message: str) -> None:
+    outcome = call(*words)
+    assert outcome.exit_code != 0
+    assert message in f"{outcome.output} {outcome.exception}"
+
+
+def test_a_what_if_says_what_it_changes() -> None:
+    shown = " ".join(call("--what-if", "price=2").output.split())
+    assert shown.startswith("What if: was ")
+    assert "(cost +100%, time +0%)" in shown
+
+
+def test_a_page_is_refused_before_anything_is_planned_where_charts_are_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "altair", None)
+    outcome = call("--model", "nonsense", "--html", str(tmp_path / "page.html"))
+    assert isinstance(outcome.exception, PlannerError)
+    assert "--html needs the package altair" in outcome.exception.message

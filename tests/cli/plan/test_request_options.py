@@ -1,0 +1,179 @@
+"""The options of `plan` and the parameters of `recommend` are the fields of `Request`, with its defaults."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import MISSING, fields
+from typing import Any, get_args, get_type_hints
+
+import pytest
+import typer.main
+from typer.models import OptionInfo
+from typer.testing import CliRunner
+
+import planner
+from planner import recommend
+from planner.cli.app import build
+from planner.cli.plan.request_options import RequestOptions
+from planner.errors import BadInputError
+from planner.schemas.plan import Objective, Request, meaning
+
+OPTIONS_OF = {
+    "data_bytes": ("data",),
+    "catalogs": ("cloud", "catalog"),
+    "regions": ("region",),
+    "instances": ("instance",),
+    "deadline_s": ("deadline",),
+    "sort_deadline_s": ("sort_deadline",),
+    "budget_usd": ("budget",),
+    "interruptions_per_node_hour": ("interruptions",),
+    "scale": ("what_if",),
+    "own_prices": ("discount", "own_price"),
+    "node_limits": ("capacity",),
+    "compute_bytes_per_s_per_vcpu": ("compute",),
+}
+"""Fields whose options have other names, or several."""
+
+OWN_WORDS = {"cloud", "catalog", "discount", "own_price", "capacity", "profile", "option"}
+"""Options that set no field, or a part of one, and say so in their own words."""
+
+BY_DEFAULT = RequestOptions(data="1TB", model="indy", catalog=["aws"])
+
+
+def test_every_field_has_its_options_and_every_option_its_field() -> None:
+    options = [name for field in fields(Request) for name in OPTIONS_OF.get(field.name, (field.name,))]
+    assert sorted([*options, "profile", "option"]) == sorted(field.name for field in fields(RequestOptions))
+
+
+def test_the_help_of_an_option_is_the_meaning_of_its_field() -> None:
+    hints = get_type_hints(RequestOptions, include_extras=True)
+    for field in fields(Request):
+        for name in OPTIONS_OF.get(field.name, (field.name,)):
+            info = next(extra for extra in get_args(hints[name]) if isinstance(extra, OptionInfo))
+            assert name in OWN_WORDS or info.help == meaning(field.name), name
+            assert info.help
+
+
+DIFFERENT = {
+    ("run", "model"): "sorts by one model: `all` would be several sorts",
+    ("run", "cloud"): "is where it happens: one cloud, emulated nodes, or this machine",
+    ("cluster up", "cloud"): "is where it happens: one cloud",
+    ("run", "region"): "regions are tried in their order until one has room; `plan` compares their prices",
+    ("cluster up", "region"): "as in run",
+    ("run", "pricing"): "the option says what renting them means",
+    ("cluster up", "pricing"): "as in run",
+    ("run", "input"): "emulated nodes also reach paths of this machine",
+    ("run", "output"): "as its input",
+    ("run", "profile"): "the same profiles: a plan is made with one, a run adds itself to one",
+    ("run", "json"): "prints a report",
+    ("run", "out"): "writes a report",
+    ("run", "seed"): "draws the caps of emulated nodes; a plan's draws the runs that are simulated",
+    ("scale", "json"): "prints a comparison",
+    ("cluster up", "json"): "prints a cluster",
+}
+"""Where another command has an option of `plan`, and says something else of it on purpose: why."""
+
+SAID = {
+    "data": "10,000GB", "model": "indy", "cloud": "aws,gcp", "catalog": "aws-2014", "region": "us-east-1, us-west-2",
+    "instance": "i4i.*,i3.*", "exclude": "i3.large", "arch": "arm64", "max_vcpus": "1e4", "nodes": "1,000",
+    "max_nodes": "2e3", "capacity": "i4i.*=1e3", "head_room": "10%", "deadline": "1h 30m", "sort_deadline": "90s",
+    "confidence": "95%", "budget": "10,000", "objective": "cost", "evidence": "spec", "pricing": "spot",
+    "interruptions": "0.05", "assume": "network=800MB/s,price=1.65", "what_if": "network=1.5,cpu=200%",
+    "network_distribution": "A", "network": "ideal", "input": "s3://a/b", "output": "s3://a/c", "zones": "2",
+    "discount": "15%", "own_price": "i4i.4xlarge=0.95", "map_ratio": "50%", "reduce_ratio": "1e-1",
+    "compute": "50MB/s", "engine": "ideal", "top": "1_000",
+}  # fmt: skip
+"""Each option of `plan` that takes a value, as people write it."""
+
+
+def commands() -> dict[str, Any]:
+    group: Any = typer.main.get_command(build())
+    return {name: group.commands[name] for name in ("plan", "run", "scale")} | {
+        "cluster up": group.commands["cluster"].commands["up"]
+    }
+
+
+def test_an_option_of_plan_is_the_same_in_other_commands() -> None:
+    def of(parameter: Any) -> tuple[Any, ...]:
+        return (parameter.help, parameter.opts, parameter.default, parameter.show_default, parameter.required,
+                parameter.multiple, parameter.metavar)  # fmt: skip
+
+    every = {name: {p.name: of(p) for p in command.params} for name, command in commands().items()}
+    plan = every.pop("plan")
+    unlike = {(name, o) for name, options in every.items() for o in options if o in plan and options[o] != plan[o]}
+    assert unlike == DIFFERENT.keys()
+    assert {"data", "model", "nodes", "instance", "input", "output"} <= every["run"].keys()
+    assert {"data", "model", "cloud", "catalog", "region", "max_nodes"} <= every["scale"].keys()
+
+
+@pytest.mark.parametrize("option", SAID)
+def test_an_option_says_the_same_on_the_command_line_and_in_python(
+    option: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Request] = []
+    words = ["--data", "1TB"] if option != "data" else []
+    monkeypatch.setattr("planner.api.recommend.answer", _kept(asked))
+    CliRunner().invoke(build(), ["plan", *words, f"--{option.replace('_', '-')}", SAID[option]])
+    with pytest.raises(BadInputError, match="far enough"):
+        planner.recommend(**({"data": "1TB"} | {option: SAID[option]}))  # type: ignore[arg-type]
+    assert len(asked) == 2 and asked[0] == asked[1] != Request(data_bytes=10**12)
+
+
+def _kept(asked: list[Request]) -> Any:
+    def answer(request: Request, **_: Any) -> None:
+        asked.append(request)
+        raise BadInputError("far enough")
+
+    return answer
+
+
+def test_every_option_with_a_value_is_among_those_that_people_write() -> None:
+    flags = {"most_data", "previous_generations", "paper"}
+    assert SAID.keys() | flags | {"profile", "option"} == {field.name for field in fields(RequestOptions)}
+
+
+@pytest.mark.parametrize(
+    ("option", "wrong", "called"),
+    [
+        ("data", "100", ("plan", "run", "scale i4i", "cluster up")),
+        ("data", "9e30TB", ("plan", "run", "scale i4i", "cluster up")),
+        ("nodes", "0", ("plan", "run --cloud aws", "cluster up")),
+        ("nodes", "200000", ("plan", "run --cloud aws", "cluster up")),
+        ("max_nodes", "0", ("plan", "scale i4i")),
+        ("model", "dayton", ("plan", "run", "scale i4i", "cluster up")),
+        ("catalog", "awss", ("plan", "scale i4i")),
+        ("region", "mars-1", ("plan", "scale i4i", "cluster up")),
+        ("instance", "i4i.4xlrge", ("plan", "cluster up")),
+    ],
+)
+def test_what_is_wrong_is_refused_in_the_same_words(option: str, wrong: str, called: tuple[str, ...]) -> None:
+    words = [f"--{option.replace('_', '-')}", wrong, *(["--data", "1TB"] if option != "data" else [])]
+    outcomes = [CliRunner().invoke(build(), [*command.split(), *words]) for command in called]
+    with pytest.raises(BadInputError) as refusal:
+        planner.recommend(**({"data": "1TB"} | {option: wrong}))  # type: ignore[arg-type]
+    assert [str(outcome.exception) for outcome in outcomes] == [str(refusal.value)] * len(called)
+
+
+def test_options_left_out_leave_the_defaults() -> None:
+    request = BY_DEFAULT.request()
+    for field in fields(Request):
+        plain = field.default_factory() if field.default_factory is not MISSING else field.default
+        if field.name not in ("data_bytes", "model", "own_prices", "node_limits"):
+            assert getattr(request, field.name) == plain, field.name
+
+
+def test_recommend_takes_every_option_and_every_field() -> None:
+    parameters = inspect.signature(recommend).parameters
+    options = {field.name for field in fields(RequestOptions)}
+    renamed = {"data_bytes": "data", "deadline_s": "deadline", "sort_deadline_s": "sort_deadline", "scale": "what_if"}
+    assert options | {renamed.get(field.name, field.name) for field in fields(Request)} <= set(parameters)
+    for field in fields(Request):
+        if field.name in parameters and field.default is not MISSING:
+            assert parameters[field.name].default == field.default
+
+
+def test_every_objective_is_an_option() -> None:
+    for word in get_args(Objective):
+        assert RequestOptions(data="1TB", model="indy", objective=word).request().objective == word
+    with pytest.raises(BadInputError, match=r"--objective tim: use one of balanced, .* Did you mean time\?"):
+        RequestOptions(data="1TB", model="indy", objective="tim").request()

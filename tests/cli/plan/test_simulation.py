@@ -1,0 +1,131 @@
+"""`plan --simulate`, and the same from Python."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+import planner
+from planner.cli.entry import plan_main
+from planner.cli.plan.simulation import SimulationOptions
+from planner.errors import BadInputError, InfeasibleError
+from planner.report.terminal.simulation_table import resource_text
+from planner.simulation.result import Simulation
+from tests.marks import quick_soak
+
+ASKED = ["plan", "--data", "1TB", "--instance", "i4i.4xlarge", "--nodes", "8", "--simulate", "--draws", "3"]
+
+
+def run(args: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setattr(sys, "argv", args)
+    monkeypatch.setenv("NO_COLOR", "1")
+    with pytest.raises(SystemExit) as ended:
+        plan_main()
+    assert ended.value.code in (0, None)
+    return capsys.readouterr().out
+
+
+def test_it_shows_every_phase_and_what_breaks_first(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = run(ASKED, capsys, monkeypatch)
+    assert "8 x i4i.4xlarge, simulated 3 times (seed 0)" in text
+    assert "map and shuffle" in text and "sort and reduce" in text
+    seen = planner.recommend("1TB", instance="i4i.4xlarge", nodes=8).simulate(draws=3).breaks_first
+    assert f"What breaks first: {resource_text(seen)}." in text
+
+
+def test_one_run_has_no_range(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    text = run([*ASKED[:-1], "1"], capsys, monkeypatch)
+    table = text[text.index("8 x i4i.4xlarge, simulated") :]
+    assert "simulated once (seed 0)" in table
+    assert "median" not in table and "The whole sort takes" in table
+    assert table.count("95%") == 1, "only the equations' range"
+
+
+@quick_soak
+def test_json_has_what_python_gives(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    document = json.loads(run([*ASKED, "--seed", "7", "--json"], capsys, monkeypatch))
+    answer = planner.recommend("1TB", instance="i4i.4xlarge", nodes=8)
+    simulation = answer.simulate(draws=3, seed=7)
+    assert document["simulation"] == json.loads(json.dumps(simulation.to_dict()))
+    assert document["best"]["nodes"] == simulation.nodes == 8
+    assert document["simulation"]["time_s"] == {"p50": simulation.p50_s, "p95": simulation.p95_s}
+    assert document["simulation"]["first_limit"] == simulation.breaks_first
+    shown = document["simulation"]["timeline"]["map and shuffle"]["groups"]
+    assert sum(group["nodes"] for group in shown) == 8
+    assert {"start_s", "end_s", "waits_for"} == shown[0]["spans"][0].keys()
+    read = Simulation.beside_plan(json.dumps(document))
+    assert read == simulation
+
+
+@quick_soak
+def test_the_timeline_is_drawn_to_a_file(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    picture = tmp_path / "waits.svg"
+    run([*ASKED, "--lose", "node@30%", "--timeline", str(picture)], capsys, monkeypatch)
+    assert "8 x i4i.4xlarge: what nodes wait for" in picture.read_text("utf-8")
+
+
+def test_slow_nodes_are_shown_beside_the_rest(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = run([*ASKED, "--slow", "network:1@2"], capsys, monkeypatch)
+    assert "Where a node takes 2 times as long for network, it takes" in text
+    text = run([*ASKED, "--slow", "25%@3"], capsys, monkeypatch)
+    assert "Where 2 nodes take 3 times as long, it takes" in text
+
+
+def test_spot_machines_are_taken_back_now_and_then(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = run([*ASKED, "--pricing", "spot"], capsys, monkeypatch)
+    assert "of the spot machines are taken back in a run: with that it takes" in text
+    assert "spot machines" not in run(ASKED, capsys, monkeypatch)
+
+
+@pytest.mark.parametrize("options", [["--slow", "10%@2"], ["--lose", "node@30%"]])
+def test_what_disturbs_a_simulation_needs_one(options: list[str]) -> None:
+    with pytest.raises(BadInputError, match="add --simulate"):
+        SimulationOptions(**{options[0][2:]: options[1]}).check()
+
+
+def test_a_profile_has_no_tasks_to_simulate() -> None:
+    answer = planner.recommend("1TB", instance="i4i.4xlarge", nodes=8)
+    with pytest.raises(BadInputError, match="without --profile"):
+        planner.Recommendation(answer.plan, profile="mine").simulate()
+
+
+def test_a_spark_log_has_no_tasks_to_simulate_either() -> None:
+    with pytest.raises(BadInputError, match="Spark log"):
+        SimulationOptions(simulate=True).check(of_log=True)
+
+
+def test_nothing_feasible_cannot_be_simulated() -> None:
+    with pytest.raises(InfeasibleError):
+        planner.recommend("1TB", deadline="1s").simulate()
+
+
+@pytest.mark.parametrize("draws", [0, 1001])
+def test_the_number_of_draws_has_bounds(draws: int) -> None:
+    with pytest.raises(BadInputError, match="from 1 to 1000"):
+        planner.recommend("1TB", instance="i4i.4xlarge", nodes=8).simulate(draws=draws)
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (SimulationOptions(draws=5), "--draws: only of a simulation; add --simulate"),
+        (SimulationOptions(lose="node@30%", timeline=Path("a.svg")), "--lose, --timeline: only of a simulation"),
+        (SimulationOptions(simulate=True, draws=0), "from 1 to 1000"),
+        (SimulationOptions(simulate=True, lose="node@130%"), "0% to 99%"),
+        (SimulationOptions(simulate=True, timeline=Path("waits.png")), "an SVG file"),
+    ],
+)
+def test_what_cannot_be_simulated_is_refused_before_anything_is_planned(options: SimulationOptions, why: str) -> None:
+    with pytest.raises(BadInputError, match=why):
+        options.check()

@@ -1,0 +1,78 @@
+"""What is typed and cannot be taken is answered with what was meant."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import typer.main
+from typer.testing import CliRunner
+
+from planner.cli.app import build
+from planner.cli.shell import usage
+from planner.errors import BadInputError
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("generate 300MB test.dat", "planner generate --size 300MB input.dat"),
+        ("cluster list", "Did you mean: planner cluster status"),
+        ("cluster rm r1", "Did you mean: planner cluster down"),
+        ("cluster dwn", "Did you mean 'down'"),
+        ("cluster down", "`planner cluster status` lists them. For example: planner cluster down r2"),
+        ("catalog ls", "Did you mean: planner catalog show"),
+        ("sort in.dat", "Missing argument 'OUTPUT'. Where the result goes"),
+        ("sort", "Missing argument 'INPUT'. The files to sort"),
+        ("validate --chksum 1 a", "No such option: --chksum"),
+    ],
+)
+def test_a_refusal_says_what_to_type(words: str, sentence: str) -> None:
+    outcome = CliRunner().invoke(build(), words.split(), prog_name="planner")
+    assert outcome.exit_code == 2
+    assert sentence in " ".join(outcome.stderr.replace("│", " ").split())
+
+
+def test_the_result_of_a_sort_is_a_file_with_a_name(tmp_path: Path) -> None:
+    source = tmp_path / "in.log"
+    source.write_text("b\na\n")
+    outcome = CliRunner().invoke(build(), ["sort", str(source), "out", "--more-output", "-"])
+    assert isinstance(outcome.exception, BadInputError)
+    assert "OUTPUT -: the result is a file" in outcome.exception.message
+
+
+def test_plan_says_its_version() -> None:
+    outcome = CliRunner().invoke(build(), ["plan", "--version"])
+    assert (outcome.exit_code, outcome.stdout.split()[0]) == (0, "planner")
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("plan 1TB --spot", "Did you mean: --pricing spot"),
+        ("plan 1TB --pdf a.pdf", "Did you mean: --html, a page that every browser prints as PDF"),
+        ("plan 1TB --nightly", "the bill is that of one run, and 30 runs a month cost 30 times as much"),
+        ("plan 1TB --htm a", "Possible options: --html"),
+        ("run --resume r1", "Did you mean: planner cluster attach RUN"),
+        ("generate --data 1GB a", "Did you mean: --size"),
+        ("sort --csv a b", "Did you mean: --separator , --key 2,2"),
+        ("cleanup", "Did you mean: planner cluster sweep"),
+        ("cluster leftovers", "Did you mean: planner cluster sweep"),
+        ("quota", "Did you mean: planner cluster up --dry-run"),
+        ("status", "Did you mean: planner cluster status"),
+    ],
+)
+def test_a_newcomers_word_is_answered_with_what_it_is_called_here(words: str, sentence: str) -> None:
+    outcome = CliRunner().invoke(build(), words.split(), prog_name="planner")
+    assert outcome.exit_code == 2
+    assert sentence in " ".join(outcome.stderr.replace("│", " ").split())
+
+
+def test_what_is_said_for_newcomers_words_exists() -> None:
+    commands = typer.main.get_command(build()).commands  # type: ignore[attr-defined]
+    subcommands = {f"{name} {member}" for name, group in commands.items() for member in getattr(group, "commands", {})}
+    for name in usage._MEANT:
+        meant = " ".join(word for word in name.split() if not word.startswith("-"))
+        assert any(f" {member}".endswith(f" {meant}") for member in subcommands), name
+    options = {option for command in commands.values() for item in command.params for option in item.opts}
+    assert {option for option, _, _ in usage._OPTIONS_MEANT} <= options

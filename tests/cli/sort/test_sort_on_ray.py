@@ -1,0 +1,67 @@
+"""What `planner sort --ray` takes for text, and what it refuses before it looks for a cluster."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from planner.cli.app import build
+from planner.cli.sort.keyed_sources import dataset_by_keys
+from planner.cli.sort.sort_keys import KeyOptions
+from planner.cli.sort.sort_on_ray import files_among, name_of
+from planner.errors import BadInputError
+from planner.sorting.records.keys import parse_key
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.txt").write_bytes(b"b\na\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        ("--lines --stable a.txt out.json", "--stable is for one machine"),
+        ("--lines --threads 2 a.txt out.json", "--threads and --temp-dir are for one machine"),
+        ("--lines --key-offset 5 a.txt out.json", "of text say --key 1.6,1.17"),
+        ("--key 1,1 --merge a.txt out.json", "--merge and --limit are for one machine"),
+        ("--key 1,1 --limit 3 a.txt out.json", "--merge and --limit are for one machine"),
+        ("--key 0 a.txt out.json", "field number is zero"),
+        ("--separator ab a.txt out.json", "--separator is one byte"),
+        ("--lines a.txt out.json --more-output b.json", "one OUTPUT"),
+        ("--lines nothing.txt out.json", "nothing.txt: no such file"),
+        ("a.txt out.json", "to sort text, say --lines, --key or --format csv"),
+        ("a.txt a.txt out.json", "one INPUT"),
+        ("--format csv a.txt out.json", "say which columns to sort by"),
+        ("--format csv --key c a.txt out.json", "there is no column 'c'"),
+        ("--format csv --key b -z a.txt out.json", "leave out -z"),
+        ("--format csv --key b --lines a.txt out.json", "leave out --lines"),
+        ("--lines --no-header a.txt out.json", "--no-header is for --format csv"),
+        ("--key 0:8:u64le a.txt out.json", "with --ray their manifest says the key"),
+        ("--format parquet --key b a.txt out.json", "no Parquet file"),
+        ("--format parquet --key b -z a.txt out.json", "-z is for text"),
+        ("--format parquet --key b nothing.txt out.json", "nothing.txt: no such file"),
+    ],
+)
+def test_refused(folder: Path, words: str, reason: str) -> None:
+    done = CliRunner().invoke(build(), ["sort", *words.split(), "--ray", "127.0.0.1:1"])
+    assert isinstance(done.exception, BadInputError)
+    assert reason in str(done.exception)
+    assert sorted(path.name for path in folder.iterdir()) == ["a.txt"]
+
+
+def test_the_layout_has_the_keys(folder: Path) -> None:
+    dataset = dataset_by_keys([str(folder / "a.txt")], KeyOptions(key=["2,2n"], separator=",", unique=True))
+    assert dataset.layout.text
+    order = dataset.layout.text.order()
+    assert (order.keys, order.separator, order.unique) == ((parse_key("2,2n"),), b",", True)
+
+
+def test_directories_and_prefixes_are_sources_of_parquet(folder: Path) -> None:
+    sources = [folder / "a.txt", folder, Path("s3://bucket/prefix")]
+    assert files_among(sources) == [folder / "a.txt"]
+    assert [name_of(path) for path in sources[1:]] == [str(folder), "s3://bucket/prefix"]

@@ -1,0 +1,50 @@
+"""What `planner validate --ray` refuses before it looks for a cluster, and what it makes of what nodes have read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from planner.cli.app import build
+from planner.cli.sort.validate_on_ray import require_sound
+from planner.errors import BadInputError, ValidationFailedError
+
+SOUND: dict[str, Any] = {"records": 3, "sorted": True, "duplicates": 0, "checksum": "ff", "problems": []}
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        ("a.json --lines", "the manifest says what the data is"),
+        ("a.json --key-size 4", "the manifest says what the data is"),
+        ("a.json --threads 2", "the manifest says what the data is"),
+        ("a.json --input a.json", "the manifest says what the data is"),
+        ("a.json a.json", "one file"),
+        ("a.json", "is not one that"),
+    ],
+)
+def test_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str, reason: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.json").write_text("{}")
+    done = CliRunner().invoke(build(), ["validate", *words.split(), "--ray", "127.0.0.1:1"])
+    assert isinstance(done.exception, BadInputError)
+    assert reason in str(done.exception)
+
+
+def test_sound_copies_pass() -> None:
+    require_sound([SOUND, SOUND], checksum=0xFF)
+    require_sound([SOUND], checksum=None)
+
+
+def test_every_fault_of_every_copy_is_listed() -> None:
+    copies = [SOUND | {"checksum": "fe"}, SOUND | {"sorted": False, "problems": ["copy 2 of partition 0: gone"]}]
+    with pytest.raises(ValidationFailedError) as caught:
+        require_sound(copies, checksum=0xFF)
+    assert caught.value.details == (
+        "copy 2 of partition 0: gone",
+        "copy 2 is not in order",
+        "copy 1 has the checksum fe, expected ff",
+    )

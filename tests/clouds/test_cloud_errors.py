@@ -1,0 +1,96 @@
+"""What a cloud's errors mean, and which of several counts."""
+
+from __future__ import annotations
+
+import pytest
+
+from planner.clouds.aws import cloud_errors as aws
+from planner.clouds.azure import cloud_errors as azure
+from planner.clouds.cloud_errors import (
+    DuplicateError,
+    NoCapacityError,
+    NotFoundError,
+    PassingError,
+    PermissionDeniedError,
+    QuotaExceededError,
+    RefusedCallError,
+    StillInUseError,
+    worst_of,
+)
+from planner.clouds.gcp import cloud_errors as gcp
+from planner.errors import IoFailureError, PlannerError
+
+DENIED, QUOTA, FULL = PermissionDeniedError("denied"), QuotaExceededError("quota"), NoCapacityError("full")
+OTHER = IoFailureError("other")
+
+
+@pytest.mark.parametrize(
+    ("errors", "worst"),
+    [([FULL, OTHER, QUOTA, DENIED], DENIED), ([OTHER, FULL, QUOTA], QUOTA), ([OTHER, FULL], FULL), ([OTHER], OTHER)],
+)
+def test_the_error_that_no_other_place_would_cure_counts_most(errors: list[PlannerError], worst: PlannerError) -> None:
+    assert worst_of(errors) is worst
+
+
+@pytest.mark.parametrize(
+    ("code", "meaning"),
+    [
+        ("InsufficientInstanceCapacity", NoCapacityError),
+        ("UnauthorizedOperation", PermissionDeniedError),
+        ("VcpuLimitExceeded", QuotaExceededError),
+        ("MaxSpotInstanceCountExceeded", QuotaExceededError),
+        ("UnfulfillableCapacity", NoCapacityError),
+        ("DependencyViolation", StillInUseError),
+        ("InvalidGroup.InUse", StillInUseError),
+        ("InvalidVpcID.NotFound", NotFoundError),
+        ("InvalidPermission.Duplicate", DuplicateError),
+        ("InvalidParameterValue", RefusedCallError),
+    ],
+)
+def test_codes_of_aws(code: str, meaning: type[PlannerError]) -> None:
+    error = aws.meaning_of(code, "why", what="run_instances in us-east-1")
+    assert type(error) is meaning and error.message.startswith(f"run_instances in us-east-1: why ({code})")
+
+
+def test_a_zone_that_is_closed_to_the_account_is_one_without_room() -> None:
+    """EC2 says so by the code of a wrong value, as reported: hashicorp/terraform issue 3434."""
+    text = "Value (us-east-1e) for parameter availabilityZone is invalid. Subnets can be created in us-east-1a"
+    assert type(aws.meaning_of("InvalidParameterValue", text, what="create_subnet")) is NoCapacityError
+
+
+@pytest.mark.parametrize(
+    ("code", "meaning"),
+    [
+        ("rateLimitExceeded", PassingError),
+        ("ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS", NoCapacityError),
+        ("forbidden", PermissionDeniedError),
+        ("QUOTA_EXCEEDED", QuotaExceededError),
+        ("resourceInUseByAnotherResource", StillInUseError),
+        ("notFound", NotFoundError),
+        ("alreadyExists", DuplicateError),
+        ("INVALID_USAGE", RefusedCallError),
+    ],
+)
+def test_codes_of_compute_engine(code: str, meaning: type[PlannerError]) -> None:
+    assert type(gcp.meaning_of(code, "why", what="instances.bulkInsert")) is meaning
+
+
+def test_a_quota_of_calls_per_minute_passes() -> None:
+    assert type(gcp.meaning_of("QUOTA_EXCEEDED", "Read requests per minute", what="x")) is PassingError
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "meaning"),
+    [
+        ("TooManyRequests", 429, PassingError),
+        ("Unheard", 503, PassingError),
+        ("ZonalAllocationFailed", 409, NoCapacityError),
+        ("AuthorizationFailed", 403, PermissionDeniedError),
+        ("QuotaExceeded", 409, QuotaExceededError),
+        ("ResourceGroupNotFound", 404, NotFoundError),
+        ("NicInUse", 400, StillInUseError),
+        ("InvalidParameter", 400, RefusedCallError),
+    ],
+)
+def test_codes_of_azure(code: str, status: int, meaning: type[PlannerError]) -> None:
+    assert type(azure.meaning_of(code, "why", status=status, what="creating machine node-0")) is meaning

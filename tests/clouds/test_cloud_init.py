@@ -1,0 +1,63 @@
+"""What a machine does when it boots."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import yaml
+from host_keys import ECDSA, ED25519
+
+from planner.clouds.cloud_init import DISKS_DIRECTORY, MKFS_OPTIONS, MOUNT_OPTIONS, cloud_config
+from planner.clouds.host_keys import host_keys_in
+
+END = datetime(2026, 11, 21, 18, 45, tzinfo=timezone(timedelta(hours=2)))
+
+
+def files_of(document: str) -> dict[str, str]:
+    return {file["path"]: file["content"] for file in yaml.safe_load(document)["write_files"]}
+
+
+def test_a_timer_ends_the_machine_in_universal_time() -> None:
+    files = files_of(cloud_config(expires_at=END))
+    assert "OnCalendar=2026-11-21 16:45:00 UTC" in files["/etc/systemd/system/planner-end.timer"]
+    assert "poweroff" in files["/etc/systemd/system/planner-end.service"]
+    assert "/etc/hosts" not in files
+
+
+def test_the_disks_script_is_sound_shell() -> None:
+    script = files_of(cloud_config(expires_at=END))["/usr/local/sbin/planner-disks"]
+    assert script.startswith("#!/bin/sh\n") and f'mount -o {MOUNT_OPTIONS} "$1" "{DISKS_DIRECTORY}/$2"' in script
+    for made in files_of(cloud_config(expires_at=END)).values():
+        assert "{{" not in made
+    subprocess.run(["sh", "-n"], input=script, text=True, check=True)
+
+
+def test_formatting_a_large_disk_writes_no_inode_tables(tmp_path: Path) -> None:
+    """The tables of a disk of 3.75 TB alone are about 60 GB; a sparse file shows what is written."""
+    disk = tmp_path / "disk"
+    with disk.open("wb") as file:
+        file.truncate(3_750_000_000_000)
+    path = f"{os.environ['PATH']}:/usr/sbin:/sbin"
+    subprocess.run(["mkfs.ext4", *MKFS_OPTIONS.split(), str(disk)], check=True, env={**os.environ, "PATH": path})
+    assert disk.stat().st_blocks * 512 < 1e9
+    script = files_of(cloud_config(expires_at=END))["/usr/local/sbin/planner-disks"]
+    assert MKFS_OPTIONS in script and script.count(MOUNT_OPTIONS) == 2 and "noinit_itable" in MOUNT_OPTIONS
+
+
+def test_host_keys_are_told_before_disks_are_formatted(tmp_path: Path) -> None:
+    document = cloud_config(expires_at=END)
+    commands = [command[0] for command in yaml.safe_load(document)["runcmd"]]
+    assert commands.index("/usr/local/sbin/planner-host-keys") < commands.index("/usr/local/sbin/planner-disks")
+    for name, key in (("ecdsa", ECDSA), ("ed25519", ED25519)):
+        (tmp_path / f"ssh_host_{name}_key.pub").write_text(f"{key} root@host\n", "utf-8")
+    script, console = files_of(document)["/usr/local/sbin/planner-host-keys"], tmp_path / "console"
+    subprocess.run(["sh", "-s", str(tmp_path), str(console)], input=script, text=True, check=True)
+    assert host_keys_in(console.read_text("utf-8")) == (ECDSA, ED25519)
+
+
+def test_hosts_are_appended() -> None:
+    document = cloud_config(expires_at=END, hosts={"storage.googleapis.com": "199.36.153.8"})
+    assert files_of(document)["/etc/hosts"] == "199.36.153.8 storage.googleapis.com\n"

@@ -1,0 +1,31 @@
+"""The values that providers answer with."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from emulated_ec2 import choice
+
+from planner.clouds.protocol import Place, Resource
+
+
+def test_tags_name_run_owner_and_end() -> None:
+    tags = {"planner-run": "r1", "planner-owner": "me", "planner-expires": "20261121t164500z"}
+    resource = Resource.from_tags(tags, resource_kind="vpc", id="vpc-1", region="us-east-1", ending=False)
+    assert (resource.run, resource.owner) == ("r1", "me")
+    assert resource.expires_at == datetime(2026, 11, 21, 16, 45, tzinfo=UTC)
+    assert resource.text == "vpc vpc-1 in us-east-1 (run r1)"
+
+
+@pytest.mark.parametrize("expires", [{}, {"planner-expires": "soon"}])
+def test_a_missing_or_unreadable_end_is_none(expires: dict[str, str]) -> None:
+    resource = Resource.from_tags(
+        {"planner-run": "r1", **expires}, resource_kind="vpc", id="v", region="r", ending=True
+    )
+    assert resource.expires_at is None and resource.ending
+
+
+@pytest.mark.parametrize(("zone", "where"), [("us-east-1b", "us-east-1b"), ("", "us-east-1")])
+def test_a_place_names_its_zone_or_its_region(zone: str, where: str) -> None:
+    assert Place(choice=choice(), region="us-east-1", zone=zone).text == f"4 x i4i.large in {where}"

@@ -1,0 +1,35 @@
+"""The cost of a run, computed by hand from a journal."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from planner.clusters.provisioning.cost_to_date import bill_of
+from planner.clusters.provisioning.run_directory import Event
+
+START = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+
+def event(hours: float, what: str, **details: Any) -> Event:
+    return Event(at=START + timedelta(hours=hours), what=what, details=details)
+
+
+def test_each_machine_costs_from_its_launch_to_its_end_at_the_price_it_was_launched_at() -> None:
+    journal = [
+        event(0, "place", node_usd_per_hour=2.0),
+        event(0, "made", kind="instance", id="i-1"),
+        event(0, "made", kind="instance", id="i-2"),
+        event(0, "made", kind="vpc", id="vpc-1"),
+        event(1, "ended", nodes=["i-1"]),
+        event(1, "place", node_usd_per_hour=3.0),
+        event(1, "made", kind="instance", id="i-3"),
+    ]
+    running = bill_of(journal, now=START + timedelta(hours=2))
+    # i-1: 1 h at $2, i-2: 2 h at $2, i-3: 1 h at $3.
+    assert (running.node_hours, running.usd, running.running) == (pytest.approx(4), pytest.approx(9), 2)
+    over = bill_of([*journal, event(3, "ended", nodes=[])], now=START + timedelta(hours=9))
+    # i-2: 3 h at $2, i-3: 2 h at $3, and nothing after the end of all.
+    assert (over.node_hours, over.usd, over.running) == (pytest.approx(6), pytest.approx(14), 0)

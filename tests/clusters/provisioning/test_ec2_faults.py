@@ -1,0 +1,178 @@
+"""What can go wrong on EC2 alone; see test_faults for what can go wrong everywhere."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import replace
+
+import boto3
+from cluster_outcomes import refused, went_down, went_up
+from emulated_ec2 import QUICK, EmulatedEc2, choice, order
+from fault_proxy import Fault, Seen, ec2_error
+from host_keys import ED25519
+
+from planner.clouds.aws.preflight import in_order
+from planner.clouds.aws.provider import AwsProvider
+from planner.clouds.order import Order
+from planner.clouds.protocol import Place
+from planner.clusters.provisioning.cluster_lifecycle import ProviderSession, begin, down, up
+from planner.clusters.provisioning.launch import Cluster
+from planner.clusters.provisioning.run_directory import RunDirectory
+from planner.clusters.runs.cloud import rented_again
+from planner.distributed_sort.job.stopwatch import Stopwatch
+from tests.marks import quick_soak
+
+
+def test_the_network_serves_in_every_zone(ec2: EmulatedEc2) -> None:
+    ec2.world(capacity={"us-east-1a": 2})
+    went_up(ec2)
+    assert ec2.proxy.actions().count("CreateVpc") == 2, "once for real and once in preflight"
+    went_down(ec2)
+
+
+def test_local_zones_come_last() -> None:
+    """Accounts must opt into them, and by name alone they came first."""
+    assert in_order(["us-x-1-bos-1a", "us-x-1b", "us-x-1a"]) == ["us-x-1a", "us-x-1b", "us-x-1-bos-1a"]
+
+
+@quick_soak
+def test_the_next_zone_follows_one_that_is_closed_to_new_subnets(ec2: EmulatedEc2) -> None:
+    """EC2 offers machines there all the same."""
+    closed = ec2_error("InvalidParameterValue", "Value (us-east-1a) for parameter availabilityZone is invalid.")
+
+    def judge(seen: Seen) -> Fault:
+        is_there = seen.action == "CreateSubnet" and seen.params.get("AvailabilityZone") == "us-east-1a"
+        return closed if is_there and ec2.is_meant(seen) else None
+
+    ec2.proxy.judge = judge
+    went_up(ec2)
+    assert set(ec2.launches()) == {"us-east-1b"}
+    went_down(ec2)
+
+
+def test_a_cluster_is_found_again_as_the_choice_that_came_up(ec2: EmulatedEc2) -> None:
+    """Two choices of one type: the second, of fewer machines, was taken for the first, which has more."""
+    more, fewer = choice(nodes=3, spares=0), choice(nodes=2, spares=0)
+    keyed, directory = begin(order("again", more, fewer))
+    place = Place(choice=replace(fewer, price_usd_per_hour=0.2), region="us-east-1", zone="us-east-1b")
+    came_up = up(keyed, [place], directory, session())
+    again = rented_again(directory, session(), stopwatch=Stopwatch()).cluster
+    assert again.place == place
+    assert {node.id for node in again.nodes} == {node.id for node in came_up.nodes}
+    down(directory, session())
+    assert ec2.left() == {}
+
+
+def test_a_spare_that_ended_at_boot_and_has_no_quota_is_done_without(ec2: EmulatedEc2) -> None:
+    """Machines that are just ending count towards the quota: their replacement was refused, and the launch given up."""
+    ec2.world(end_at_boot=1)
+    launches: list[int] = []
+
+    def judge(seen: Seen) -> Fault:
+        if seen.action == "RunInstances" and ec2.is_meant(seen):
+            launches.append(seen.number)
+        return ec2_error("VcpuLimitExceeded") if len(launches) > 2 and seen.number == launches[-1] else None
+
+    ec2.proxy.judge = judge
+    cluster, directory = launched(order("boot", choice(nodes=3, spares=1)))
+    assert len(cluster.nodes) == 3 and len(launches) == 3
+    ec2.proxy.judge = lambda _: None
+    down(directory, session())
+    assert ec2.left() == {}
+
+
+def test_permission_denied_is_seen_beforehand(ec2: EmulatedEc2) -> None:
+    denial = ec2_error("UnauthorizedOperation", status=403)
+    ec2.proxy.judge = lambda seen: denial if seen.action == "CreatePlacementGroup" else None
+    assert "ec2:CreatePlacementGroup" in refused(ec2)
+    assert "CreateVpc" not in [seen.action for seen in ec2.proxy.seen if ec2.is_meant(seen)]
+
+
+def test_whatever_is_new_is_not_found_at_first(ec2: EmulatedEc2) -> None:
+    """The first call that names it is told so, for every single thing."""
+    met: set[str] = set()
+
+    def judge(seen: Seen) -> Fault:
+        if seen.action.startswith(("Describe", "Delete", "Terminate", "Detach")) or not ec2.is_meant(seen):
+            return None
+        new = {value for name, value in seen.params.items() if name.endswith("Id") and "-" in value} - met
+        met.update(new)
+        return ec2_error("InvalidVpcID.NotFound") if new else None
+
+    ec2.proxy.judge = judge
+    went_up(ec2)
+    went_down(ec2)
+    assert len(met) > 5
+
+
+def session() -> ProviderSession:
+    return ProviderSession(provider=AwsProvider(policy=QUICK), policy=QUICK, say=lambda _: None)
+
+
+def launched(asked: Order) -> tuple[Cluster, RunDirectory]:
+    keyed, directory = begin(asked)
+    place = Place(choice=keyed.choices[0], region="us-east-1", zone="us-east-1a")
+    return up(keyed, [place], directory, session()), directory
+
+
+def test_an_interface_in_use_is_waited_for(ec2: EmulatedEc2) -> None:
+    """EC2 says so by the code of a wrong value, and means it by its message alone."""
+    went_up(ec2)
+    tags = [{"Key": "planner-run", "Value": ec2.runs()[0]}]
+    with closing(boto3.client("ec2", region_name="us-east-1")) as client:
+        subnet = client.describe_subnets(Filters=[{"Name": "tag:planner-run", "Values": [tags[0]["Value"]]}])
+        name = subnet["Subnets"][0]["SubnetId"]
+        client.create_network_interface(
+            SubnetId=name, TagSpecifications=[{"ResourceType": "network-interface", "Tags": tags}]
+        )
+    busy = ec2_error("InvalidParameterValue", "Network interface 'eni-1' is currently in use.")
+    asked: list[Seen] = []
+
+    def judge(seen: Seen) -> Fault:
+        asked.extend([seen] * (seen.action == "DeleteNetworkInterface"))
+        return busy if asked and asked[-1] is seen and len(asked) < 4 else None
+
+    ec2.proxy.judge = judge
+    went_down(ec2)
+    assert len(asked) == 4
+
+
+def test_older_machines_show_their_console_late_and_are_not_asked_for_the_latest(ec2: EmulatedEc2) -> None:
+    """i3 is on Xen, i4i on Nitro."""
+    keys = f"-----BEGIN SSH HOST KEY KEYS-----\n{ED25519} root\n-----END SSH HOST KEY KEYS-----\n"
+    for instance_type, latest in (("i3.large", None), ("i4i.large", "true")):
+        cluster, directory = launched(order(instance_type.replace(".", "-"), choice(instance_type=instance_type)))
+        ec2.show(cluster.head.id, keys)
+        assert AwsProvider(policy=QUICK).host_keys(cluster.head) == (ED25519,)
+        asked = [seen for seen in ec2.proxy.seen if seen.action == "GetConsoleOutput"]
+        assert asked[-1].params.get("Latest") == latest
+        down(directory, session())
+
+
+def test_an_image_keeps_its_own_root_device(ec2: EmulatedEc2) -> None:
+    _, directory = launched(order("rooted", image="ami-0000000000000abcd"))
+    launches = [seen for seen in ec2.proxy.seen if seen.action == "RunInstances"]
+    assert {seen.params["BlockDeviceMapping.1.DeviceName"] for seen in launches} == {"/dev/xvda"}
+    down(directory, session())
+
+
+def test_types_with_older_disks_and_clusters_beyond_the_bucket_are_refused_beforehand(ec2: EmulatedEc2) -> None:
+    older, huge = choice(instance_type="d2.xlarge"), choice(nodes=1000, spares=20)
+    seen = AwsProvider(policy=QUICK).preflight(order("old", older, huge))
+    against = [finding.text for finding in seen.findings if finding.ok is False]
+    assert seen.places == ()
+    assert "no NVMe disks" in against[0] and "1020 machines; AWS launches 1000 at once" in against[1]
+
+
+def test_an_empty_bucket_that_does_not_fill_is_given_up(ec2: EmulatedEc2) -> None:
+    """Three of four machines can be launched; they go when the fourth cannot."""
+    ec2.world(launch_bucket=3, launches_per_s=0.0)
+    text = refused(ec2, code=6, policy=replace(QUICK, give_up_s=1.0))
+    assert "gave up after" in text and "RequestLimitExceeded" in text
+    assert ec2.launches().count("us-east-1a") > 2
+
+
+def test_a_bucket_that_fills_is_waited_for(ec2: EmulatedEc2) -> None:
+    ec2.world(launch_bucket=3, launches_per_s=2.0)
+    went_up(ec2)
+    went_down(ec2)

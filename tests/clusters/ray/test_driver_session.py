@@ -1,0 +1,93 @@
+"""Orders to a driver's process, its events, its errors, and its end."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from planner.clusters.ray import driver_session
+from planner.clusters.ray.driver_session import Session, ray_session
+from planner.errors import BadInputError, InterruptedRunError, IoFailureError
+
+DRIVER = """
+import json, os, sys
+descriptor = int(sys.argv[1])
+for line in sys.stdin:
+    order = json.loads(line)
+    if order["do"] == "die":
+        print("last words", file=sys.stderr)
+        sys.exit(1)
+    os.write(descriptor, (json.dumps({"event": "progress", "address": sys.argv[2]}) + "\\n").encode())
+    os.write(descriptor, (json.dumps(order["answer"]) + "\\n").encode())
+"""
+"""Stands in for the real driver, whose journeys are in tests/distributed_sort."""
+
+
+@contextmanager
+def session(tmp_path: Path) -> Iterator[Session]:
+    script = tmp_path / "driver.py"
+    script.write_text(DRIVER)
+    with ray_session(
+        address="10.0.0.1:1", command=lambda *words: [words[0], str(script), *words[-2:]], environment={}
+    ) as made:
+        yield made
+
+
+def do(made: Session, event: dict[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    events: list[dict[str, Any]] = []
+    return made.do({"do": "x", "answer": event}, events.append), events
+
+
+def test_an_order_has_events_and_a_result_and_then_comes_the_next(tmp_path: Path) -> None:
+    with session(tmp_path) as made:
+        for number in (1, 2):
+            result, events = do(made, {"event": "result", "number": number})
+            assert result == {"number": number}
+            assert events == [{"event": "progress", "address": "10.0.0.1:1"}]
+    assert not psutil.pid_exists(made.pid)
+
+
+def test_errors_are_those_of_the_driver(tmp_path: Path) -> None:
+    with session(tmp_path) as made:
+        with pytest.raises(BadInputError, match="no good") as caught:
+            do(made, {"event": "error", "kind": "BadInputError", "message": "no good", "details": ["why"]})
+        assert caught.value.details == ("why",)
+        with pytest.raises(IoFailureError, match="odd"):
+            do(made, {"event": "error", "kind": "NoSuchError", "message": "odd", "details": []})
+
+
+def test_a_driver_that_ends_without_a_result_is_told_with_its_last_words(tmp_path: Path) -> None:
+    with session(tmp_path) as made, pytest.raises(IoFailureError, match="run the same command again") as caught:
+        made.do({"do": "die"}, lambda _: None)
+    assert caught.value.details == ("last words",)
+
+
+def test_an_interrupt_ends_the_driver(tmp_path: Path) -> None:
+    with pytest.raises(InterruptedRunError), session(tmp_path) as made:
+        raise KeyboardInterrupt
+    assert not psutil.pid_exists(made.pid)
+
+
+def test_the_driver_ignores_the_directory_that_it_runs_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A decoy of the package and one of a standard module lie in the directory; both would raise."""
+    (tmp_path / "planner").mkdir()
+    for decoy in (tmp_path / "planner" / "__init__.py", tmp_path / "json.py"):
+        decoy.write_text("raise ImportError('decoy')")
+    monkeypatch.chdir(tmp_path)
+    commands: list[tuple[str, ...]] = []
+
+    def command(*words: str) -> list[str]:
+        commands.append(words)
+        return list(words)
+
+    with ray_session(address="none", command=command, environment={}) as made:
+        assert made.pid
+    (words,) = commands
+    assert words[:4] == (sys.executable, "-P", "-m", driver_session._DRIVER)
+    assert made.exit_code == 0, "it imported all it needs, and ended with its orders"

@@ -1,0 +1,165 @@
+"""The software that bare machines are given: the running planner as a wheel that pip installs, and what it needs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import zipfile
+from hashlib import sha256
+from importlib.metadata import version as metadata_version
+from pathlib import Path
+from platform import machine
+
+import pytest
+
+from planner.clusters.remote import wheelhouse
+from planner.errors import BadInputError
+from tests.marks import quick_soak
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return wheelhouse.write_own_wheel(tmp_path_factory.mktemp("own"))
+
+
+@quick_soak
+def test_the_planners_own_wheel_is_whole_and_installs(own: Path, tmp_path: Path) -> None:
+    """Installed where nothing else is, it plans, sorts and has its facts; pip checks the digests on the way."""
+    target = tmp_path / "site"
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", str(target)]
+    subprocess.run([*pip, str(own)], check=True)
+    code = (
+        f"import sys; sys.path[:0] = [{str(target)!r}, {sysconfig.get_path('purelib')!r}]\n"
+        "import planner, planner.native as native\n"
+        "from planner.config import paths\n"
+        "assert planner.__file__.startswith(sys.path[0]), planner.__file__\n"
+        "assert native.core.__file__.startswith(sys.path[0]), native.core.__file__\n"
+        "assert str(paths.catalogs_directory()).startswith(sys.path[0])\n"
+        "from planner.clusters.remote.wheelhouse import code_digest\n"
+        "print(planner.recommend(data='100TB', model='indy').best.nodes, code_digest())"
+    )
+    done = subprocess.run([sys.executable, "-IS", "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    nodes, code_there = done.stdout.split()
+    assert int(nodes) > 1 and code_there == wheelhouse.code_digest()
+
+
+def test_the_wheels_code_is_the_code_that_runs_here(own: Path) -> None:
+    """So a machine with this wheel installed is known to have it."""
+    assert wheelhouse._code_in(own) == wheelhouse.code_digest()
+
+
+def test_every_file_is_in_the_record(own: Path) -> None:
+    with zipfile.ZipFile(own) as wheel:
+        record = next(name for name in wheel.namelist() if name.endswith("RECORD"))
+        listed = [line.split(",")[0] for line in wheel.read(record).decode().splitlines()]
+    assert sorted(listed) == sorted(zipfile.ZipFile(own).namelist())
+    assert any(name.startswith("planner/catalogs/") for name in listed)
+    assert not [name for name in listed if "__pycache__" in name]
+
+
+def test_packed_with_its_digest_and_its_python(own: Path, tmp_path: Path) -> None:
+    wheels = tmp_path / "wheels"
+    wheels.mkdir()
+    (wheels / own.name).write_bytes(own.read_bytes())
+    (wheels / "pip-26.0-py3-none-any.whl").write_bytes(b"a stand-in")
+    packed = wheelhouse.pack(wheels, tmp_path / "wheels.tar")
+    assert packed.sha256 == sha256(packed.path.read_bytes()).hexdigest()
+    assert packed.python == f"{sys.version_info.major}.{sys.version_info.minor}"
+    with tarfile.open(packed.path) as tar:
+        assert sorted(tar.getnames()) == sorted([own.name, "pip-26.0-py3-none-any.whl"])
+
+
+@pytest.mark.parametrize("missing", ["sortplanner", "pip"])
+def test_half_a_wheelhouse_is_refused(own: Path, tmp_path: Path, missing: str) -> None:
+    names = {"sortplanner": own.name, "pip": "pip-26.0-py3-none-any.whl"}
+    for name in names.values():
+        (tmp_path / name).write_bytes(b"")
+    (tmp_path / names[missing]).unlink()
+    with pytest.raises(BadInputError, match="planner cluster wheelhouse"):
+        wheelhouse.pack(tmp_path, tmp_path / "wheels.tar")
+
+
+def test_another_python_or_processor_is_refused_before_anything_is_fetched(tmp_path: Path) -> None:
+    with pytest.raises(BadInputError, match=r"Python 3\.99 on Linux x86_64.*--wheelhouse"):
+        wheelhouse.make_wheels(tmp_path / "wheels", python="3.99")
+    assert not (tmp_path / "wheels").exists()
+
+
+def test_a_wheel_for_another_processor_is_fetched_where_this_one_came_from_an_index(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From macOS on arm64 for Linux on aarch64, as from an index with this version; then from one without."""
+    monkeypatch.setattr(wheelhouse, "came_from_index", lambda: True)
+    monkeypatch.setattr(wheelhouse.sys, "platform", "darwin")
+    version = metadata_version("sortplanner")
+    tag = "cp312-cp312-manylinux_2_28_aarch64"
+    for name in ("pip", *(line.split(">")[0] for line in wheelhouse.requirements())):
+        write_empty_wheel(tmp_path / "index", name, tag)
+    write_empty_wheel(tmp_path / "index", "sortplanner", tag, version=version)
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "index"))
+    wheelhouse.make_wheels(tmp_path / "wheels", architecture="arm64")
+    assert (tmp_path / "wheels" / f"sortplanner-{version}-{tag}.whl").exists()
+    assert wheelhouse.pack(tmp_path / "wheels", tmp_path / "wheels.tar").python == "3.12"
+    with pytest.raises(BadInputError, match=r"on darwin .* no wheel of sortplanner for them") as refused:
+        wheelhouse.make_wheels(tmp_path / "others", python="3.13", architecture="arm64")
+    assert any(version in line for line in refused.value.details)
+
+
+@pytest.mark.parametrize("platform", ["manylinux2014", "manylinux_2_17", "manylinux_2_28"])
+def test_wheels_are_found_by_any_name_of_their_platform(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, platform: str
+) -> None:
+    """Ray's wheels are called manylinux2014, which pip does not take for the manylinux_2_17 that it is."""
+    tag = f"{cpython()}-{cpython()}-{platform}_{machine()}"
+    for name in ("pip", *(line.split(">")[0] for line in wheelhouse.requirements())):
+        write_empty_wheel(tmp_path / "index", name, tag)
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "index"))
+    python = f"{sys.version_info.major}.{sys.version_info.minor}"
+    wheelhouse.make_wheels(tmp_path / "wheels", python=python, architecture=machine())
+    distributions = {path.name.split("-")[0] for path in (tmp_path / "wheels").iterdir()}
+    assert distributions == {
+        "pip",
+        "typer",
+        "rich",
+        "numpy",
+        "pandas",
+        "tenacity",
+        "ray",
+        "psutil",
+        "obstore",
+        "zstandard",
+        "pyarrow",
+        "sortplanner",
+    }
+
+
+def cpython() -> str:
+    return f"cp{sys.version_info.major}{sys.version_info.minor}"
+
+
+def write_empty_wheel(directory: Path, name: str, tag: str, *, version: str = "99") -> None:
+    """Write a wheel with nothing in it."""
+    directory.mkdir(exist_ok=True)
+    info = f"{name}-{version}.dist-info"
+    with zipfile.ZipFile(directory / f"{name}-{version}-{tag}.whl", "w") as wheel:
+        wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+        wheel.writestr(f"{info}/WHEEL", f"Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: false\nTag: {tag}\n")
+        wheel.writestr(f"{info}/RECORD", "")
+
+
+def test_what_is_needed_includes_ray_object_stores_and_tables() -> None:
+    names = [line.split(">")[0] for line in wheelhouse.requirements()]
+    assert names == ["typer", "rich", "numpy", "pandas", "tenacity", "ray", "psutil", "obstore", "zstandard", "pyarrow"]
+
+
+def test_tables_need_a_wheel_more(tmp_path: Path) -> None:
+    write_empty_wheel(tmp_path / "wheels", "sortplanner", "py3-none-any")
+    with pytest.raises(BadInputError, match="no wheel of pyarrow"):
+        wheelhouse.require_tables(tmp_path / "wheels")
+    write_empty_wheel(tmp_path / "wheels", "pyarrow", "py3-none-any")
+    wheelhouse.require_tables(tmp_path / "wheels")

@@ -1,0 +1,47 @@
+"""What rented machines are to do comes back from the run's directory as it was: text and tables with their keys."""
+
+from __future__ import annotations
+
+from json import loads
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from planner import recommend
+from planner.cli.sort.keyed_sources import dataset_by_keys
+from planner.cli.sort.sort_keys import KeyOptions
+from planner.clusters.provisioning.run_directory import RunDirectory
+from planner.clusters.runs.cloud_task import TASK, CloudTask, is_in_place, keep_task, kept_task
+from planner.distributed_sort.dataset.dataset import dataset_of
+from planner.errors import BadInputError
+
+
+@pytest.mark.parametrize(
+    ("name", "keys"),
+    [
+        ("a.txt", KeyOptions(key=["2,2n", "1,1r"], separator=",", unique=True, zero_terminated=True)),
+        ("a.csv", KeyOptions(format="csv", key=["b:int:desc"])),
+        ("a.parquet", KeyOptions(format="parquet", key=["b:desc"], unique=True)),
+    ],
+)
+def test_a_source_survives(tmp_path: Path, name: str, keys: KeyOptions) -> None:
+    (tmp_path / "a.txt").write_bytes(b"a,1\0b,2\0")
+    (tmp_path / "a.csv").write_bytes(b"a,b\r\n1,2\r\n")
+    pq.write_table(pa.table({"a": [1], "b": [2]}), tmp_path / "a.parquet")
+    source = dataset_by_keys([str(tmp_path / name)], keys)
+    plan = recommend(data="100GB", model="indy", instances=["i4i.large"], nodes=4).plan
+    directory = RunDirectory(tmp_path)
+    task = CloudTask(plan=plan, source=loads(source.to_json()))
+    keep_task(task, directory)
+    again = kept_task(directory)
+    assert again == task and again.source is not None
+    assert dataset_of(again.source) == source
+    assert not is_in_place(again.plan)
+
+
+def test_machines_without_a_job(tmp_path: Path) -> None:
+    assert not (tmp_path / TASK).exists()
+    with pytest.raises(BadInputError, match="has no job"):
+        kept_task(RunDirectory(tmp_path))

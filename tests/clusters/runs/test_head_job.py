@@ -1,0 +1,177 @@
+"""The job on the head: its scripts run in a real shell, in a directory that stands for the head's home."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from emulated_cloud import QUICK
+
+from planner.clouds.protocol import Node
+from planner.clusters.remote.ssh import Ssh
+from planner.clusters.runs import head_job
+from planner.clusters.runs.head_job import HeadJob, OutOfSightError
+from planner.errors import BadInputError, IoFailureError
+
+HEAD = Node(id="h", region="r", zone="z", head=True, state="running", instance_type="t", private_address="10.0.0.1")
+ORDER = {"do": "run", "request": {"name": "it's one"}}
+RESULT = {"event": "result", "manifest": "", "checksum": "2a"}
+STEP = {"event": "step", "name": "sort"}
+
+
+class LocalShell(Ssh):
+    """Runs what is meant for the head here. While `is_cut`, nobody answers; each of `cuts` ends a command so."""
+
+    def __init__(self, home: Path) -> None:
+        super().__init__([HEAD], directory=home, key=home / "key")
+        self.home = home
+        self.is_cut = False
+        self.cuts: list[str] = []
+
+    def command(self, node: str, *words: str, options: Sequence[str] = ()) -> list[str]:
+        if self.is_cut:
+            return ["sh", "-c", "echo gone >&2; exit 255"]
+        follow = f"cd {self.home}; " + 'exec "$@"'
+        if self.cuts and "tail" in words[-1]:
+            follow = f"cd {self.home}; " + self.cuts.pop(0)
+        return ["sh", "-c", follow, "sh", *words]
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Iterator[LocalShell]:
+    (tmp_path / "planner" / "venv" / "bin").mkdir(parents=True)
+    (tmp_path / "planner" / "ray.env").write_text("export TOKEN=t\n", "utf-8")
+    with LocalShell(tmp_path) as made:
+        yield made
+
+
+def drives(shell: LocalShell, *events: dict[str, Any], then: str = "") -> None:
+    """Put a driver there that notes its order, its address and its environment, and reports events."""
+    lines = "".join(f"echo '{json.dumps(event)}' >&3\n" for event in events)
+    program = shell.home / "planner" / "venv" / "bin" / "python"
+    program.write_text(f'#!/bin/sh\ncat >>orders\necho "$5 $TOKEN" >>started\necho spoken\n{lines}{then}\n', "utf-8")
+    program.chmod(0o755)
+
+
+def job(shell: LocalShell, messages: list[str] | None = None, *, join_s: float = 60.0) -> HeadJob:
+    return HeadJob(
+        ssh=shell, policy=replace(QUICK, join_s=join_s), say=[].append if messages is None else messages.append
+    )
+
+
+def begun(shell: LocalShell, messages: list[str] | None = None, **policy: float) -> HeadJob:
+    made = job(shell, messages, **policy)
+    made.begin(ORDER, address="10.0.0.1:6379", ends_unclaimed=False)
+    return made
+
+
+def test_an_order_is_carried_out_and_its_events_are_passed_on(shell: LocalShell) -> None:
+    drives(shell, STEP, STEP | {"name": "validate"}, RESULT)
+    events: list[dict[str, Any]] = []
+    made = begun(shell)
+    assert made.result(events.append) == {"manifest": "", "checksum": "2a"}
+    assert [event["name"] for event in events] == ["sort", "validate"]
+    assert json.loads((shell.home / "orders").read_text("utf-8")) == ORDER
+    assert (shell.home / "started").read_text("utf-8") == "10.0.0.1:6379 t\n"
+    assert made.log().splitlines()[-1] == "spoken"
+
+
+def test_it_begins_once_however_often_it_is_asked_for(shell: LocalShell) -> None:
+    drives(shell, RESULT)
+    for _ in range(3):
+        begun(shell).result(lambda _: None)
+    assert len((shell.home / "started").read_text("utf-8").splitlines()) == 1
+
+
+def test_another_order_follows_one_that_has_ended_and_no_other(shell: LocalShell) -> None:
+    drives(shell, {"event": "error", "kind": "IoFailureError", "message": "refused", "details": []})
+    made = begun(shell)
+    with pytest.raises(IoFailureError, match="refused"):
+        made.result(lambda _: None)
+    drives(shell, RESULT)
+    made.begin({"do": "finish"}, address="a:1", ends_unclaimed=False, after_another=True)
+    assert made.result(lambda _: None)["checksum"] == "2a"
+    assert json.loads((shell.home / "orders").read_text("utf-8").splitlines()[-1]) == {"do": "finish"}
+
+
+def test_a_second_follower_hears_all_from_the_beginning(shell: LocalShell) -> None:
+    drives(shell, STEP, RESULT)
+    begun(shell).result(lambda _: None)
+    events: list[dict[str, Any]] = []
+    job(shell).result(events.append)
+    assert events == [STEP]
+
+
+def test_a_lost_connection_is_taken_up_where_it_broke(shell: LocalShell) -> None:
+    """The first connection passes one event on and half of the next, the second nothing; each event is heard once."""
+    drives(shell, STEP, STEP | {"name": "validate"}, RESULT)
+    begun(shell).result(lambda _: None)
+    half = f"echo '{json.dumps(STEP)}'; printf '{{\"event\": \"st'; exit 255"
+    shell.cuts = [half, "exit 255"]
+    events: list[dict[str, Any]] = []
+    messages: list[str] = []
+    assert job(shell, messages).result(events.append)["checksum"] == "2a"
+    assert [event["name"] for event in events] == ["sort", "validate"]
+    assert [line for line in messages if line == "the head answers again"] == ["the head answers again"] * 2
+
+
+def test_a_head_that_stays_silent_is_out_of_sight(shell: LocalShell) -> None:
+    drives(shell, STEP, then="sleep 60")
+    made = begun(shell, join_s=0.1)
+    shell.is_cut = True
+    with pytest.raises(OutOfSightError, match=r"silent for 0.1 s: .*gone"):
+        made.result(lambda _: None)
+    subprocess.run(["kill", (shell.home / "planner/job/driver.pid").read_text().strip()], check=True)
+
+
+def test_what_the_driver_reports_is_raised(shell: LocalShell) -> None:
+    drives(shell, {"event": "error", "kind": "BadInputError", "message": "no such object", "details": ["s3://x"]})
+    with pytest.raises(BadInputError, match="no such object"):
+        begun(shell).result(lambda _: None)
+
+
+def test_a_driver_that_ends_without_a_result_leaves_its_last_words(shell: LocalShell) -> None:
+    drives(shell, STEP, then="echo 'out of memory' >&2; exit 137")
+    with pytest.raises(IoFailureError, match="without a result") as raised:
+        begun(shell).result(lambda _: None)
+    assert raised.value.details[-1] == "out of memory"
+
+
+@pytest.mark.parametrize(
+    ("manifest", "is_claimed", "ends"),
+    [("s3://b/m.json", False, True), ("s3://b/m.json", True, False), ("", False, False)],
+)
+def test_machines_end_when_nobody_comes_for_a_result_in_a_store(
+    shell: LocalShell, monkeypatch: pytest.MonkeyPatch, manifest: str, *, is_claimed: bool, ends: bool
+) -> None:
+    monkeypatch.setattr(head_job, "UNCLAIMED_S", 1)
+    drives(shell, RESULT | {"manifest": manifest})
+    made = job(shell)
+    made.begin(ORDER, address="a:1", ends_unclaimed=True)
+    made.result(lambda _: None)
+    if is_claimed:
+        made.claim()
+    wait_for_script(shell)
+    orders = (shell.home / "orders").read_text("utf-8").splitlines()
+    assert orders[1:] == (['{"do": "end"}'] if ends else [])
+
+
+def wait_for_script(shell: LocalShell) -> None:
+    """Return when the job's shell has ended: no process works in the head's home any more."""
+    until = time.monotonic() + 60
+    while any(works_in(process, shell.home) for process in Path("/proc").glob("[0-9]*")):
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+def works_in(process: Path, folder: Path) -> bool:
+    try:
+        return (process / "cwd").readlink() == folder
+    except OSError:
+        return False

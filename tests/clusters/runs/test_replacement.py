@@ -1,0 +1,179 @@
+"""Machines that are lost, spot ones or others, and what is launched in their place: on every cloud, without a sort."""
+
+from __future__ import annotations
+
+import importlib
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from emulated_cloud import QUICK, EmulatedCloud
+
+from planner.clouds.protocol import Node, Place
+from planner.clusters.provisioning.cluster_lifecycle import ProviderSession, begin, down, up
+from planner.clusters.provisioning.launch import Cluster
+from planner.clusters.provisioning.run_directory import RunDirectory
+from planner.clusters.remote.bootstrap import Equipped
+from planner.clusters.remote.ssh import Ssh
+from planner.clusters.runs.cloud_task import CloudRun
+from planner.clusters.runs.ray_on_nodes import RayOnNodes
+from planner.clusters.runs.replacement import Replacement, _Machines
+from planner.clusters.spot.availability import SpotRates
+from planner.errors import IoFailureError
+
+MODULES = {"aws": "emulated_ec2", "gcp": "emulated_gcp", "azure": "emulated_azure"}
+NEVER = threading.Event()
+
+
+@dataclass
+class Trial:
+    """A cluster of spot machines without software; `joined` are the machines that were to be equipped."""
+
+    replacement: Replacement
+    machines: _Machines
+    directory: RunDirectory
+    told: list[str]
+    joined: list[Node] = field(default_factory=list)
+
+    def look(self) -> None:
+        self.replacement._look(_NO_SSH, self.machines, NEVER)
+
+
+_NO_SSH: Ssh = None  # type: ignore[assignment]
+_NO_RUN: CloudRun = None  # type: ignore[assignment]
+
+
+@pytest.fixture
+def trial(cloud: EmulatedCloud, monkeypatch: pytest.MonkeyPatch) -> Trial:
+    """Three spot machines and a head on demand, of which nobody knows yet that they are gone."""
+    emulated = importlib.import_module(MODULES[cloud.cloud])
+    price = emulated.choice().price_usd_per_hour
+    asked = emulated.choice(pricing="spot", head_usd_per_hour=3 * price)
+    told: list[str] = []
+    session = ProviderSession(provider=cloud.provider(), policy=QUICK, say=told.append)
+    keyed, directory = begin(emulated.order("taken", asked))
+    cluster = up(keyed, [Place(choice=asked, region=cloud.region, zone=cloud.zones[0])], directory, session)
+    made = Replacement(
+        run=_NO_RUN,
+        order=keyed,
+        cluster=cluster,
+        directory=directory,
+        session=session,
+        ray=_ray(cluster),
+        work_s=600.0,
+        restart_s=120.0,
+        rates=SpotRates(),
+    )
+    workers = {node.id: node for node in cluster.nodes if not node.head}
+    trial = Trial(
+        replacement=made,
+        machines=_Machines(ray=made.ray, members=workers, work_left_s=600.0),
+        directory=directory,
+        told=told,
+    )
+
+    def join(_: Replacement, __: Ssh, machines: _Machines, new: Sequence[Node]) -> None:
+        trial.joined += new
+        machines.members |= {node.id: node for node in new}
+        machines.missing -= len(new)
+
+    monkeypatch.setattr(Replacement, "_join", join)
+    return trial
+
+
+def _ray(cluster: Cluster) -> RayOnNodes:
+    equipped = tuple(Equipped(node=node, vcpus=2, memory_bytes=1, disks=("/d",)) for node in cluster.nodes)
+    nothing: Any = None
+    return RayOnNodes(start=nothing, machines=equipped, working=frozenset(machine.name for machine in equipped))
+
+
+def ended(cloud: EmulatedCloud, trial: Trial, count: int) -> None:
+    """Have the cloud take machines back."""
+    cloud.provider().terminate(list(trial.machines.members.values())[:count])
+
+
+def test_what_is_taken_back_is_replaced_from_spot_while_there_is_time(cloud: EmulatedCloud, trial: Trial) -> None:
+    trial.look()
+    assert trial.joined == [] and trial.machines.missing == 0, "nothing is amiss"
+    ended(cloud, trial, 2)
+    trial.look()
+    assert len(trial.joined) == 2 and trial.machines.missing == 0 and len(trial.machines.members) == 3
+    assert "replacing 2 machines: spot" in trial.told
+    last = [event for event in trial.directory.events() if event.what == "place"][-1].details
+    choice = trial.replacement.cluster.place.choice
+    assert last["node_usd_per_hour"] == pytest.approx(choice.usd_per_hour / choice.nodes)
+    down(trial.directory, trial.replacement.session)
+    assert cloud.left() == {}
+
+
+def test_a_machine_that_dies_on_demand_is_replaced_too(cloud: EmulatedCloud, trial: Trial) -> None:
+    """Unless its like would end before it works: a new machine takes 120 s to work, and 100 s are left."""
+    usual = trial.replacement
+    place = replace(usual.cluster.place, choice=replace(usual.cluster.place.choice, pricing="on-demand"))
+    late = replace(usual.order, expires_at=datetime.now(UTC) + timedelta(seconds=100))
+    trial.replacement = replace(usual, cluster=replace(usual.cluster, place=place), order=late)
+    ended(cloud, trial, 1)
+    trial.look()
+    assert trial.joined == [] and trial.machines.missing == 1 and trial.told[-1].startswith("lost: ")
+    trial.replacement = replace(trial.replacement, order=usual.order)
+    trial.look()
+    assert len(trial.joined) == 1 and trial.machines.missing == 0
+    assert "replacing 1 machines: on-demand" in trial.told
+    down(trial.directory, usual.session)
+    assert cloud.left() == {}
+
+
+@pytest.mark.soak
+@pytest.mark.quick
+def test_machines_that_do_not_join_are_ended_and_others_launched(
+    cloud: EmulatedCloud, trial: Trial, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise IoFailureError("nothing can be installed")
+
+    usual = Replacement._join
+    ended(cloud, trial, 1)
+    monkeypatch.setattr(Replacement, "_join", fail)
+    with pytest.raises(IoFailureError, match="installed"):
+        trial.look()
+    assert trial.machines.missing == 1
+    monkeypatch.setattr(Replacement, "_join", usual)
+    trial.look()
+    assert trial.machines.missing == 0
+    alive = [node for node in trial.replacement._nodes() if node.state == "running"]
+    assert len(alive) == 4, "a head and three others, whatever failed between"
+    down(trial.directory, trial.replacement.session)
+    assert cloud.left() == {}
+
+
+@pytest.mark.soak
+@pytest.mark.quick
+def test_without_room_it_waits_and_near_the_end_takes_others(cloud: EmulatedCloud, trial: Trial) -> None:
+    """With two hours left one waits for spot machines; with 13 minutes, ten of them work and two a restart, one does
+    not.
+    """
+    ended(cloud, trial, 1)
+    busy = trial.replacement
+    refused: list[str] = []
+    usual = type(busy)._replace
+
+    def without_room(made: Replacement, *arguments: Any, pricing: str) -> bool:
+        refused.append(pricing)
+        return pricing == "on-demand" and usual(made, *arguments, pricing=pricing)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Replacement, "_replace", without_room)
+        trial.look()
+        assert refused == ["spot"] and trial.joined == [], "two hours are left"
+        near = datetime.now(UTC) + timedelta(minutes=12, seconds=30)
+        trial.replacement = replace(busy, order=replace(busy.order, expires_at=near))
+        trial.look()
+    assert refused[-1] == "on-demand" and len(trial.joined) == 1
+    choice = busy.cluster.place.choice
+    last = [event for event in trial.directory.events() if event.what == "place"][-1].details
+    assert last["node_usd_per_hour"] == pytest.approx(3 * choice.price_usd_per_hour)
+    down(trial.directory, busy.session)
+    assert cloud.left() == {}

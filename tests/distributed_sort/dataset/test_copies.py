@@ -1,0 +1,174 @@
+"""What is done with partitions is done from any copy that serves, and nothing that failed is passed over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from planner.distributed_sort.dataset import copies
+from planner.distributed_sort.dataset.copies import Outcomes, done_by_any, tried_by_each_node, tried_on_each_copy
+from planner.distributed_sort.dataset.dataset import Copy, Dataset, Partition
+from planner.distributed_sort.job.nodes import LOST
+from planner.distributed_sort.validate import with_sound_copies, without_changed
+from planner.errors import IoFailureError
+from planner.native import core
+from tests.distributed_sort.inline_nodes import InlineNodes
+
+Task = Callable[[str], str]
+
+
+class Machines:
+    """Nodes as far as trying copies needs them: a task is done when it is awaited; those of `lost` do nothing."""
+
+    def __init__(self, names: Sequence[str], *, lost: Sequence[str] = ()) -> None:
+        self.names = list(names)
+        self.going = set(lost)
+
+    def run(self, node: str, task: Callable[..., Any], *arguments: Any) -> Any:
+        return lambda: f"{node}: {task(*arguments)}"
+
+    def awaited(self, reference: Any, *, nodes: Sequence[str]) -> Any:
+        return LOST if self.going & set(nodes) else reference()
+
+    def newly_lost(self, *, at_once: bool) -> None:
+        self.names = [name for name in self.names if name not in self.going]
+
+
+def two_copies(count: int) -> Dataset:
+    """Partition n lies on node-0 and node-1."""
+    both = tuple(Copy(uri=f"/disk/{node}", node=node) for node in ("node-0", "node-1"))
+    return Dataset(partitions=tuple(Partition(records=1, copies=both) for _ in range(count)))
+
+
+def tried(nodes: Machines, dataset: Dataset, task: Callable[[str, int], str]) -> Outcomes:
+    have = {number: partition.copies for number, partition in enumerate(dataset.partitions)}
+    return tried_on_each_copy(
+        nodes,  # type: ignore[arg-type]
+        have,
+        dataset,
+        lambda node, alone, number: lambda: task(f"{node}:{alone.uri}", number),
+    )
+
+
+@pytest.fixture(autouse=True)
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(copies, "PAUSES_S", (0.0,) * 4)
+
+
+def test_a_copy_that_cannot_be_read_is_replaced_by_the_next() -> None:
+    def task(where: str, number: int) -> str:
+        if number == 1 and "node-0" in where:
+            raise IoFailureError("a bad sector")
+        return where
+
+    outcomes = tried(Machines(["node-0", "node-1"]), two_copies(3), task)
+    expected = ["node-0:/disk/node-0", "node-1:/disk/node-1", "node-0:/disk/node-0"]
+    assert outcomes.complete(doing="trying") == expected
+
+
+def test_what_was_on_a_lost_node_is_done_on_the_other() -> None:
+    nodes = Machines(["node-0", "node-1"], lost=["node-0"])
+    outcomes = tried(nodes, two_copies(2), lambda where, _: where)
+    assert outcomes.complete(doing="trying") == ["node-1:/disk/node-1"] * 2
+
+
+def test_a_fault_that_passes_is_waited_out_with_one_copy() -> None:
+    calls: list[int] = []
+
+    def task(where: str, number: int) -> str:
+        calls.append(number)
+        if len(calls) < 3:
+            raise IoFailureError("the store is away")
+        return where
+
+    alone = Dataset(partitions=(Partition(records=1, copies=(Copy(uri="/disk", node="node-0"),)),))
+    assert tried(Machines(["node-0"]), alone, task).complete(doing="trying") == ["node-0:/disk"]
+    assert calls == [0, 0, 0]
+
+
+def test_what_fails_everywhere_is_named() -> None:
+    def task(where: str, number: int) -> str:
+        if number == 1:
+            raise IoFailureError("refused for good")
+        return where
+
+    with pytest.raises(IoFailureError, match="1 of 2 partitions failed while trying") as caught:
+        tried(Machines(["node-0", "node-1"]), two_copies(2), task).complete(doing="trying")
+    assert caught.value.details == ("partition 1: refused for good",)
+
+
+def test_what_any_node_can_do_is_done_by_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    nodes, vain = InlineNodes(["a", "b"], monkeypatch), [1, 2, 3, 4, 5]
+
+    def task(content: str) -> str:
+        if len(vain) > 4:
+            raise IoFailureError(f"refused, {vain.pop()}")
+        return content
+
+    assert tried_by_each_node(nodes, task, "manifest", doing="writing") == "manifest"  # type: ignore[arg-type]
+    assert nodes.begun == ["a", "b"]
+    vain[:] = range(9)
+    with pytest.raises(IoFailureError, match="4 attempts failed while writing") as caught:
+        tried_by_each_node(nodes, task, "manifest", doing="writing")  # type: ignore[arg-type]
+    assert caught.value.details == ("refused, 5",)
+
+
+def summary(record: bytes) -> bytes:
+    return bytes(core.validate_records(record).serialize())
+
+
+def test_the_sound_copies_of_all_partitions_make_the_output() -> None:
+    """Copy 0 lacks one partition, copy 1 the other: together they are whole, in order, and only they are left."""
+    low, high = b"a" * 100, b"b" * 100
+    first, second = Outcomes(done={0: summary(low)}, failed={1: "bad"}), Outcomes(done={1: summary(high)})
+    dataset, whole = with_sound_copies(two_copies(2), [first, second])
+    assert [[copy.node for copy in partition.copies] for partition in dataset.partitions] == [["node-0"], ["node-1"]]
+    assert (whole.records, whole.sorted, whole.lost) == (2, True, 0)
+
+
+def test_a_partition_without_a_sound_copy_is_an_error() -> None:
+    with pytest.raises(IoFailureError, match="1 of 2 partitions failed while the output was validated") as caught:
+        with_sound_copies(two_copies(2), [Outcomes(done={0: summary(b"a" * 100)}, failed={1: "torn"}), Outcomes()])
+    assert caught.value.details == ("partition 1: torn",)
+
+
+def test_a_copy_that_is_not_what_was_written_counts_as_lost_where_the_other_is() -> None:
+    """Nothing is left out where both are other than they were: the output is then not what it should be."""
+    low, high, other = (summary(letter * 100) for letter in (b"a", b"b", b"c"))
+    sums = [f"{core.validate_records(letter * 100).checksum:x}" for letter in (b"a", b"b")]
+    whole = two_copies(2)
+    parts = tuple(replace(part, checksum=own) for part, own in zip(whole.partitions, sums, strict=True))
+    dataset = replace(whole, partitions=parts)
+    first, second = without_changed([Outcomes(done={0: other, 1: other}), Outcomes(done={0: low, 1: other})], dataset)
+    assert first.done == {1: other} and "has the checksum" in first.failed[0]
+    assert second.done == {0: low, 1: other} and not second.failed
+    read = [Outcomes(done={0: low, 1: other}), Outcomes(done={0: low, 1: high})]
+    sound, _ = with_sound_copies(dataset, without_changed(read, dataset))
+    assert [[copy.node for copy in part.copies] for part in sound.partitions] == [["node-0", "node-1"], ["node-1"]]
+
+
+def test_what_any_node_can_do_is_done_by_another_where_one_is_lost() -> None:
+    """A link that was cut while the place of the output was tried ended the whole run."""
+    nodes = Machines(["a", "b", "c"], lost=["a"])
+    assert done_by_any(nodes, str, 7, doing="something was tried") == "c: 7"  # type: ignore[arg-type]
+
+
+def test_a_node_that_loses_its_process_again_and_again_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    nodes = Machines(["a"], lost=["a"])
+    monkeypatch.setattr(nodes, "newly_lost", lambda *, at_once: at_once)
+    with pytest.raises(IoFailureError, match="5 times a node was lost while something was tried"):
+        done_by_any(nodes, str, 7, doing="something was tried")  # type: ignore[arg-type]
+
+
+def test_what_is_refused_is_not_tried_again() -> None:
+    def refused() -> str:
+        tries.append(1)
+        raise IoFailureError("not writable")
+
+    tries = list[int]()
+    with pytest.raises(IoFailureError, match="not writable"):
+        done_by_any(Machines(["a", "b"]), refused, doing="something was tried")  # type: ignore[arg-type]
+    assert len(tries) == 1

@@ -1,0 +1,108 @@
+"""Ranges of objects: from obstore's store in memory, and from a server that counts."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import numpy as np
+import pytest
+from obstore.store import MemoryStore, S3Store
+
+from planner.distributed_sort.content.content import content_of
+from planner.distributed_sort.dataset import object_store
+from planner.distributed_sort.dataset.dataset import Copy, Layout, Partition, TextFormat
+from planner.distributed_sort.dataset.object_store import read_ranges
+from planner.distributed_sort.dataset.partition_reader import read_windows
+from planner.errors import IoFailureError
+
+CONTENT = bytes(range(200))
+
+
+@pytest.fixture
+def store(monkeypatch: pytest.MonkeyPatch) -> None:
+    local = MemoryStore()
+    monkeypatch.setattr(object_store, "_store", lambda _: local)
+    object_store.write_object("s3://bucket/in", np.frombuffer(CONTENT, np.uint8))
+
+
+@pytest.mark.usefixtures("store")
+def test_ranges_come_in_the_order_they_are_asked_in() -> None:
+    ranges = read_ranges("s3://bucket/in", starts=[150, 0, 7, 7], length=10)
+    assert [content.tobytes() for content in ranges] == [CONTENT[start : start + 10] for start in (150, 0, 7, 7)]
+
+
+@pytest.mark.usefixtures("store")
+def test_windows_of_an_object_are_as_those_of_a_file() -> None:
+    partition = Partition(records=19, copies=(Copy(uri="s3://bucket/in", offset=5),))
+    windows = read_windows(partition, Layout(record_size=10, key_size=2), starts=[0, 18], records=1)
+    assert [window.tobytes() for window in windows] == [CONTENT[5:15], CONTENT[185:195]]
+
+
+@pytest.mark.usefixtures("store")
+@pytest.mark.parametrize("start", [191, 195])
+def test_an_object_that_ends_too_early_is_named(start: int) -> None:
+    with pytest.raises(IoFailureError, match="s3://bucket/in"):
+        read_ranges("s3://bucket/in", starts=[0, start], length=10)
+
+
+@pytest.mark.usefixtures("store")
+def test_an_object_that_is_not_there_is_named() -> None:
+    with pytest.raises(IoFailureError, match="cannot read s3://bucket/absent"):
+        read_ranges("s3://bucket/absent", starts=[0], length=10)
+
+
+class CountingServer(ThreadingHTTPServer):
+    """Answers any request with that range of its object, and counts the bytes."""
+
+    def __init__(self, content: bytes) -> None:
+        super().__init__(("127.0.0.1", 0), _Ranges)
+        self.content = content
+        self.sent_bytes: list[int] = []
+
+
+class _Ranges(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: CountingServer
+
+    def do_GET(self) -> None:
+        content, (first, last) = self.server.content, map(int, re.findall(r"\d+", self.headers["Range"]))
+        body = content[first : last + 1]
+        self.server.sent_bytes.append(len(body))
+        self.send_response(206)
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Content-Range", f"bytes {first}-{first + len(body) - 1}/{len(content)}")
+        self.send_header("ETag", '"1"')
+        self.send_header("Last-Modified", "Wed, 25 Nov 2026 10:00:00 GMT")
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Be silent."""
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[CountingServer]:
+    lines = b"".join(b"%099d\n" % number for number in range(200_000))
+    with CountingServer(lines) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_port}"
+        local = S3Store(
+            "counted",
+            config={"access_key_id": "t", "secret_access_key": "t", "region": "r", "endpoint": address},
+            client_options={"allow_http": True},
+        )
+        monkeypatch.setattr(object_store, "_store", lambda _: local)
+        yield server
+        server.shutdown()
+
+
+@pytest.mark.parametrize("layout", [Layout(), Layout.of_text(TextFormat())])
+def test_a_sample_takes_a_small_part_of_an_object(server: CountingServer, layout: Layout) -> None:
+    whole = len(server.content)
+    partition = Partition(records=whole // layout.record_size, copies=(Copy(uri="s3://counted/in"),))
+    content_of(layout).sample(partition, 400)
+    assert 6 <= len(server.sent_bytes) <= 60
+    assert 40_000 <= sum(server.sent_bytes) < 0.1 * whole

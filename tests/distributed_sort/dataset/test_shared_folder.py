@@ -1,0 +1,70 @@
+"""Output in a folder: files appear whole, partitions alone are deleted, and what cannot be written is told by name."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from planner.distributed_sort import staging
+from planner.distributed_sort.dataset import shared_folder
+from planner.distributed_sort.dataset.dataset import Copy, Partition
+from planner.distributed_sort.dataset.places import place_of
+from planner.errors import BadInputError, IoFailureError
+
+
+def test_a_folder_that_is_not_there_is_made_and_empty(tmp_path: Path) -> None:
+    folder = tmp_path / "new" / "sörted"
+    assert shared_folder.listed(str(folder)) == {}
+    shared_folder.require_writable(str(folder))
+    assert shared_folder.listed(str(folder)) == {} and folder.is_dir()
+    staging.require_empty(str(folder))
+
+
+def test_a_partition_gets_a_second_name_or_is_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "node").write_bytes(b"sorted")
+    there = tmp_path / "out" / "part-000000"
+    place = place_of(str(there))
+    place.require_writable(str(there.parent))
+    assert place.write_file(str(there), tmp_path / "node") == 0
+    assert there.samefile(tmp_path / "node")
+    monkeypatch.setattr(os, "link", refuse)
+    assert place.write_file(str(there), tmp_path / "node") == 0, "what was given up is replaced"
+    assert there.read_bytes() == b"sorted" and not there.samefile(tmp_path / "node")
+    assert place.listed(str(there.parent)) == {str(there): 6}
+
+
+def refuse(*_: object) -> None:
+    raise OSError(errno.EXDEV, "Invalid cross-device link")
+
+
+def test_partitions_alone_are_deleted(tmp_path: Path) -> None:
+    for name in ("part-000000", "part-000001.parquet", "notes.txt", "part-1"):
+        (tmp_path / name).touch()
+    shared_folder.delete_partitions(str(tmp_path))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["notes.txt", "part-1"]
+
+
+def test_a_folder_that_cannot_take_the_output_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"x")
+    with pytest.raises(BadInputError, match="file is a file: name a directory"):
+        staging.require_empty(str(tmp_path / "file"))
+    with pytest.raises(BadInputError, match="not empty; name another place") as caught:
+        staging.require_empty(str(tmp_path))
+    assert caught.value.details == (str(tmp_path / "file"),)
+    with pytest.raises(IoFailureError, match=f"cannot write {tmp_path / 'file'}/"):
+        shared_folder.require_writable(str(tmp_path / "file"))
+
+
+def test_what_is_sent_to_a_folder_is_a_partition_that_all_nodes_reach(tmp_path: Path) -> None:
+    (tmp_path / "on-node").write_bytes(b"k,t\n1,2\n")
+    partition = Partition(records=4, copies=(Copy(uri=str(tmp_path / "on-node"), node="node-1", offset=4),))
+    (tmp_path / "out").mkdir()
+    sent = staging.send(partition, str(tmp_path / "out" / "part-000000"))
+    assert (sent.bytes, sent.requests) == (8, 0)
+    assert sent.partition.copies == (Copy(uri=str(tmp_path / "out" / "part-000000"), offset=4),)
+    shared_folder.write_object(str(tmp_path / "out" / "manifest.json"), np.frombuffer(b"{}", np.uint8))
+    assert (tmp_path / "out" / "manifest.json").read_bytes() == b"{}"

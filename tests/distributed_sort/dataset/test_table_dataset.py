@@ -1,0 +1,66 @@
+"""Files of Parquet as datasets."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from planner.distributed_sort.dataset.dataset import Dataset, Partition, dataset_of, write_manifest
+from planner.distributed_sort.dataset.table_dataset import tables_of
+from planner.errors import BadInputError
+
+
+def written(path: Path, table: pa.Table, **options: object) -> str:
+    path.parent.mkdir(exist_ok=True)
+    pq.write_table(table, path, **options)
+    return str(path)
+
+
+def test_a_directory_is_all_its_files(tmp_path: Path) -> None:
+    rows = pa.table({"k": list(range(100)), "t": ["text"] * 100}).replace_schema_metadata({"owner": "tests"})
+    first = written(tmp_path / "day=1" / "a.parquet", rows, row_group_size=40, compression="zstd")
+    second = written(tmp_path / "day=2" / "b.parquet", rows.slice(0, 7), compression="zstd")
+    (tmp_path / "_SUCCESS").touch()
+    (tmp_path / "manifest.json").write_text("{}")
+    dataset = tables_of([str(tmp_path)], ["k:desc"], unique=True)
+    assert [(part.uri, part.records, part.groups) for part in dataset.partitions] == [
+        (first, 100, (40, 40, 20)),
+        (second, 7, (7,)),
+    ]
+    table = dataset.layout.table
+    assert table is not None
+    assert (table.keys, table.unique, table.compression) == (("k:desc",), True, "zstd")
+    assert table.arrow_schema().equals(rows.schema, check_metadata=True)
+    assert dataset.layout.record_size == 8 + 4 + 4
+    assert dataset_of(json.loads(dataset.to_json())) == dataset
+    write_manifest(dataset, tmp_path / "sorted.json")
+    again = tables_of([str(tmp_path / "sorted.json"), first], ["t"])
+    assert again.partitions == (*dataset.partitions, dataset.partitions[0])
+    assert again.layout.record_size == dataset.layout.record_size
+
+
+def test_what_is_no_dataset_is_refused(tmp_path: Path) -> None:
+    good = written(tmp_path / "a" / "a.parquet", pa.table({"k": [1]}))
+    other = written(tmp_path / "a" / "b.parquet", pa.table({"k": ["x"]}))
+    with pytest.raises(
+        BadInputError, match=r"b\.parquet: its columns are not those of .*a\.parquet; schemas must be"
+    ) as caught:
+        tables_of([str(tmp_path / "a")], ["k"])
+    assert caught.value.details == ("column 1: k string instead of k int64",)
+    with pytest.raises(BadInputError, match="there is no column 'z'"):
+        tables_of([good], ["z"])
+    with pytest.raises(BadInputError, match="which columns to sort by"):
+        tables_of([good], [])
+    Path(other).write_bytes(b"k\n1\n")
+    with pytest.raises(BadInputError, match=r"b\.parquet: .*no Parquet file"):
+        tables_of([other], ["k"])
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(BadInputError, match="there are no files in it"):
+        tables_of([str(tmp_path / "empty")], ["k"])
+    write_manifest(Dataset(partitions=(Partition(records=0, copies=()),)), tmp_path / "records.json")
+    with pytest.raises(BadInputError, match="this manifest is not of Parquet"):
+        tables_of([str(tmp_path / "records.json")], ["k"])

@@ -1,0 +1,198 @@
+"""Blocks are fetched from real servers; what fails on the way is asked for again, and what nobody has is left out."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from planner.arrays import Bytes
+from planner.distributed_sort.exchange import block_fetch, block_server
+from planner.distributed_sort.exchange.block_fetch import BlockFetcher, Part
+from planner.distributed_sort.exchange.block_server import (
+    HEAD,
+    HERE,
+    NONCE_BYTES,
+    Address,
+    BlockServer,
+    proof,
+    received,
+)
+from planner.distributed_sort.exchange.segments import write_segment
+from planner.distributed_sort.node_files.node_environment import JobFiles
+from planner.errors import IoFailureError
+
+FILES: Final = JobFiles(job="j", output="out")
+TOKEN: Final = b"known to the job's nodes"
+HOST: Final = "127.0.0.1"
+SEGMENT: Final = np.random.default_rng(1).integers(0, 256, 300_000, np.uint8)
+
+
+@pytest.fixture
+def servers(this_node: Path) -> Iterator[list[BlockServer]]:
+    """Two, of one segment, s-0."""
+    del this_node
+    write_segment(FILES, "s-0", [SEGMENT], reserve_bytes=0)
+    servers = [BlockServer(HOST, token=TOKEN, seed=seed) for seed in (1, 2)]
+    yield servers
+    for server in servers:
+        server.close()
+
+
+@pytest.fixture
+def server(servers: list[BlockServer]) -> BlockServer:
+    return servers[0]
+
+
+def part_of(address: Address, *, offset: int, size_bytes: int, segment: str = "s-0") -> Part:
+    return Part(slice=0, address=address, segment=segment, offset=offset, size_bytes=size_bytes, partitions=1)
+
+
+def fetch(fetcher: BlockFetcher, *parts: Part) -> list[Bytes | None]:
+    into = np.zeros(sum(part.size_bytes for part in parts), np.uint8)
+    return fetcher.fetch(FILES, parts, into)
+
+
+@given(cuts=st.lists(st.tuples(st.integers(0, 200_000), st.integers(0, 100_000)), min_size=1, max_size=5))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30, deadline=None)
+def test_parts_of_several_nodes_come_in_their_places(servers: list[BlockServer], cuts: list[tuple[int, int]]) -> None:
+    sources = [server.address for server in servers]
+    parts = [part_of(sources[at % 2], offset=offset, size_bytes=size) for at, (offset, size) in enumerate(cuts)]
+    came: list[Part] = []
+    into = np.zeros(sum(part.size_bytes for part in parts), np.uint8)
+    pieces = BlockFetcher(TOKEN).fetch(FILES, parts, into, on_come=came.append)
+    for piece, (offset, size) in zip(pieces, cuts, strict=True):
+        assert piece is not None
+        assert piece.tobytes() == SEGMENT[offset : offset + size].tobytes()
+    assert sorted(came) == sorted(parts)
+    assert b"".join(piece.tobytes() for piece in pieces if piece is not None) == into.tobytes()
+
+
+def test_a_segment_that_is_gone_is_left_out(server: BlockServer) -> None:
+    gone = part_of(server.address, offset=0, size_bytes=10, segment="s-9")
+    first_part = part_of(server.address, offset=5, size_bytes=10)
+    first, second, third = fetch(BlockFetcher(TOKEN), first_part, gone, first_part)
+    assert second is None
+    assert first is not None and third is not None
+    assert first.tobytes() == third.tobytes() == SEGMENT[5:15].tobytes()
+
+
+def test_who_does_not_know_the_token_gets_nothing(server: BlockServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(block_fetch, "_AGAIN_FOR_S", 0.5)
+    assert fetch(BlockFetcher(b"guessed"), part_of(server.address, offset=0, size_bytes=10)) == [None]
+    with socket.create_connection(server.address) as connection:
+        nonce = received(connection, NONCE_BYTES)
+        connection.sendall(HEAD.pack(proof(TOKEN, nonce), 1 << 30))
+        assert connection.recv(1) == b"", "a request that is too long ends the connection"
+
+
+def test_a_segment_that_is_too_short_is_left_out(server: BlockServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(block_fetch, "_AGAIN_FOR_S", 0.5)
+    too_long = part_of(server.address, offset=len(SEGMENT) - 5, size_bytes=10)
+    assert fetch(BlockFetcher(TOKEN), too_long) == [None]
+
+
+def test_a_server_that_begins_anew_has_the_same_address_and_is_asked_again(this_node: Path) -> None:
+    del this_node
+    write_segment(FILES, "s-0", [SEGMENT], reserve_bytes=0)
+    first = BlockServer(HOST, token=TOKEN, seed=77)
+    address = first.address
+    first.close()
+    pieces: list[Bytes | None] = []
+    asking = threading.Thread(
+        target=lambda: pieces.extend(fetch(BlockFetcher(TOKEN), part_of(address, offset=0, size_bytes=100)))
+    )
+    asking.start()
+    time.sleep(0.3)
+    again = BlockServer(HOST, token=TOKEN, seed=77)
+    asking.join(60)
+    assert again.address == address
+    again.close()
+    assert pieces[0] is not None
+    assert pieces[0].tobytes() == SEGMENT[:100].tobytes()
+
+
+class Halting:
+    """A server that sends one part of two, and then nothing, or closes the connection, for so many connections."""
+
+    def __init__(self, *, closes: int) -> None:
+        self._socket = socket.create_server((HOST, 0))
+        self.address: Address = self._socket.getsockname()
+        self.requests = 0
+        self._closes = closes
+        self._open: list[socket.socket] = []
+        threading.Thread(target=self._run, daemon=True).start()
+
+    def _run(self) -> None:
+        with suppress(OSError):
+            while True:
+                connection, _ = self._socket.accept()
+                connection.sendall(bytes(NONCE_BYTES))
+                _, length = HEAD.unpack(received(connection, HEAD.size))
+                received(connection, length)
+                self.requests += 1
+                connection.sendall(HERE + b"x" * 10)
+                if self.requests <= self._closes:
+                    connection.close()
+                self._open.append(connection)
+
+    def close(self) -> None:
+        for connection in (self._socket, *self._open):
+            connection.close()
+
+
+def test_what_is_left_after_a_lost_connection_is_asked_for_again() -> None:
+    halting = Halting(closes=2)
+    parts = [part_of(halting.address, offset=at, size_bytes=10) for at in range(2)]
+    pieces = fetch(BlockFetcher(TOKEN), *parts)
+    halting.close()
+    assert [piece is not None and piece.tobytes() for piece in pieces] == [b"x" * 10] * 2
+    assert halting.requests == 2, "the second asks for the second part alone"
+
+
+@pytest.mark.parametrize("is_named", [True, False])
+def test_what_hangs_is_given_up(is_named: bool) -> None:
+    """Where the address is named, what is asked of it later is given up, too."""
+    halting, fetcher = Halting(closes=0), BlockFetcher(TOKEN)
+    parts = [part_of(halting.address, offset=at, size_bytes=10) for at in range(2)]
+    pieces: list[Bytes | None] = []
+    came, into = threading.Event(), np.zeros(20, np.uint8)
+    hanging = threading.Thread(
+        target=lambda: pieces.extend(fetcher.fetch(FILES, parts, into, on_come=lambda _: came.set()))
+    )
+    hanging.start()
+    assert came.wait(60)
+    fetcher.give_up([halting.address] if is_named else None)
+    hanging.join(60)
+    assert not hanging.is_alive()
+    assert [piece is not None for piece in pieces] == [True, False]
+    (later,) = fetch(fetcher, parts[0])
+    assert (later is None) == is_named
+    halting.close()
+
+
+def test_nodes_of_which_nobody_is_left_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(block_fetch, "_AGAIN_FOR_S", 0.5)
+    with socket.create_server((HOST, 0)) as gone:
+        address: Address = gone.getsockname()
+    assert fetch(BlockFetcher(TOKEN), part_of(address, offset=0, size_bytes=10)) == [None]
+    assert fetch(BlockFetcher(TOKEN), part_of(("", 0), offset=0, size_bytes=10)) == [None]
+    assert fetch(BlockFetcher(TOKEN)) == []
+
+
+def test_no_free_port_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server((HOST, 0)) as taken:
+        port = taken.getsockname()[1]
+        monkeypatch.setattr(block_server, "_PORTS", range(port, port + 1))
+        monkeypatch.setattr(block_server, "_PORTS_TRIED", 1)
+        with pytest.raises(IoFailureError, match=f"none of 1 ports from {port} to {port} is free"):
+            BlockServer(HOST, token=TOKEN, seed=1)

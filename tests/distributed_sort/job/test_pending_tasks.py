@@ -1,0 +1,130 @@
+"""Tasks under way land when they end, and at once when their node is lost, or one whose data they wait for."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from planner.distributed_sort.job.nodes import LOST, Nodes
+from planner.distributed_sort.job.pending_tasks import PendingTasks
+
+
+class Silent:
+    """A Ray that has heard of no task's end yet."""
+
+    def __init__(self) -> None:
+        self.cancelled: list[tuple[str, bool]] = []
+
+    def wait(self, under_way: list[str], **_: Any) -> tuple[list[str], list[str]]:
+        assert under_way
+        return [], under_way
+
+    def cancel(self, reference: str, *, force: bool) -> None:
+        self.cancelled.append((reference, force))
+
+
+class LostNodes:
+    """Those that are lost; `given_up` counts how often services were told to give all up."""
+
+    lost = frozenset[str]()
+    given_up = 0
+
+    def give_up(self) -> None:
+        self.given_up += 1
+
+
+def test_tasks_of_a_lost_node_are_given_up_at_once() -> None:
+    ray, nodes, ended = Silent(), LostNodes(), list[tuple[str, Any]]()
+    tasks = PendingTasks(ray, cast("Nodes", nodes))
+    for reference, node in (("one", "a"), ("two", "b"), ("three", "a")):
+        tasks.add(reference, lambda outcome, reference=reference: ended.append((reference, outcome)), node=node)
+    tasks.wait()
+    assert ended == []
+    nodes.lost = frozenset({"a"})
+    tasks.wait()
+    assert ended == [("one", LOST), ("three", LOST)]
+    assert ray.cancelled == [("one", True), ("three", True)]
+    assert len(tasks) == 1
+    nodes.lost = frozenset({"a", "b"})
+    tasks.wait()
+    assert len(tasks) == 0
+
+
+def test_what_waits_for_a_lost_node_is_given_up_and_its_own_node_left_in_peace() -> None:
+    ray, nodes, ended = Silent(), LostNodes(), list[Any]()
+    tasks = PendingTasks(ray, cast("Nodes", nodes))
+    tasks.add("one", ended.append, node="a", sources=["c", "b"])
+    tasks.add("two", ended.append, node="a", sources=["c"])
+    nodes.lost = frozenset({"b"})
+    tasks.wait()
+    assert (ended, ray.cancelled, len(tasks)) == ([LOST], [("one", False)], 1)
+
+
+def test_what_is_ordered_of_a_node_that_was_lost_before_is_given_up_too() -> None:
+    ray, nodes, ended = Silent(), LostNodes(), list[Any]()
+    tasks = PendingTasks(ray, cast("Nodes", nodes))
+    nodes.lost = frozenset({"b"})
+    tasks.add("one", ended.append, node="a")
+    tasks.wait()
+    tasks.add("two", ended.append, node="b")
+    tasks.add("three", ended.append, node="a", sources=["b"])
+    tasks.wait()
+    assert (ended, len(tasks)) == ([LOST, LOST], 1)
+
+
+def test_of_many_tasks_several_are_waited_for_at_once_and_all_that_ended_are_reported() -> None:
+    class Quick(Silent):
+        """A Ray whose first 30 tasks have ended."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.waited_for = list[int]()
+
+        def wait(self, under_way: list[str], *, num_returns: int, **_: Any) -> tuple[list[str], list[str]]:
+            self.waited_for.append(num_returns)
+            ended = min(30, num_returns)
+            return under_way[:ended], under_way[ended:]
+
+    class Done(LostNodes):
+        def outcome(self, reference: int) -> int:
+            return reference
+
+    ray, ended = Quick(), list[int]()
+    tasks = PendingTasks(ray, cast("Nodes", Done()))
+    for number in range(1000):
+        tasks.add(number, ended.append, node="a")
+    tasks.wait()
+    assert ray.waited_for == [20, 1000]
+    assert ended == list(range(30))
+
+
+def test_cancelling_waits_for_the_processes_so_that_nothing_is_written_afterwards() -> None:
+    class Ending(Silent):
+        """A Ray whose tasks end while it is waited for."""
+
+        writing = frozenset({"one", "two"})
+
+        def wait(self, under_way: list[str], **limits: Any) -> tuple[list[str], list[str]]:
+            assert limits["num_returns"] == len(under_way)
+            assert limits["timeout"] > 0
+            self.writing = self.writing - {reference for reference, force in self.cancelled if force}
+            return under_way, []
+
+    ray = Ending()
+    tasks = PendingTasks(ray, cast("Nodes", LostNodes()))
+    for reference in sorted(ray.writing):
+        tasks.add(reference, lambda _: None, node="a")
+    tasks.cancel_all()
+    assert ray.writing == set()
+    assert len(tasks) == 0
+
+
+def test_calls_of_services_are_told_to_give_up_since_they_cannot_be_cancelled() -> None:
+    ray, nodes, ended = Silent(), LostNodes(), list[Any]()
+    tasks = PendingTasks(ray, cast("Nodes", nodes))
+    tasks.add("one", ended.append, node="a", sources=["b"], is_call=True)
+    tasks.add("two", ended.append, node="a", is_call=True)
+    nodes.lost = frozenset({"b"})
+    tasks.wait()
+    assert (ended, nodes.given_up) == ([LOST], 0), "the nodes did that when they noticed the loss"
+    tasks.cancel_all()
+    assert (ray.cancelled, nodes.given_up, len(tasks)) == ([], 1, 0)

@@ -1,0 +1,211 @@
+"""Plans whose times come from real runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from planner import recommend as recommend_by
+from planner.api.recommend import answer, answer_with_profile
+from planner.errors import BadInputError
+from planner.planning.candidates.plan_with_profile import _cost, _ratio, plan_with_profile
+from planner.schemas.plan import BillLine, Plan, Request
+from planner.stores import profiles
+
+recommend = partial(recommend_by, engine="ideal")
+"""The sums here are those of the equations alone."""
+
+Make = Callable[..., str]
+
+RUNS = [
+    {"instance_type": "a", "nodes": nodes, "data_gb": gb, "runtime_s": 60 + 40 * gb / nodes}
+    for nodes, gb in ((4, 100), (8, 100), (16, 100), (8, 200), (16, 400), (4, 50))
+]
+
+
+@pytest.fixture
+def request_for(make_catalog: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Request]:
+    """Store a profile of RUNS and return a maker of requests on its catalog."""
+    monkeypatch.setenv("PLANNER_PROFILES", str(tmp_path / "profiles"))
+    catalog = make_catalog({"a": {"read": 2e9, "write": 1e9}, "b": {"read": 1e9, "write": 1e9, "price": 2}})
+    profiles.save_profile(profiles.calibrate(RUNS, model="framework", name="mine", catalog=catalog))
+
+    def make(**given: object) -> Request:
+        return Request(**({"data_bytes": 10**11, "model": "indy", "catalogs": (catalog,)} | given))  # type: ignore[arg-type]
+
+    return make
+
+
+def test_times_are_the_profiles_and_the_equation_stays_visible(request_for: Callable[..., Request]) -> None:
+    asked = request_for(nodes=8, instances=("a",))
+    calibrated = answer_with_profile(asked, "mine").best
+    plain = recommend(data="100GB", model="indy", catalogs=asked.catalogs, nodes=8, instances=("a",)).best
+    assert calibrated is not None
+    assert plain is not None
+    assert calibrated.time_s.equation == plain.time_s.equation
+    assert calibrated.time_s.p50 == pytest.approx(60 + 40 * 100 / 8, rel=0.15)
+    assert calibrated.time_s.p95 > calibrated.time_s.p50
+    assert calibrated.cost_usd.expected == pytest.approx(8 * calibrated.time_s.p50 / 3600)
+    assert calibrated.cost_usd.p50 == calibrated.cost_usd.expected
+    assert calibrated.cost_usd.p95 == pytest.approx(8 * calibrated.time_s.p95 / 3600)
+
+
+def test_a_what_if_keeps_the_profile(request_for: Callable[..., Request]) -> None:
+    first = answer_with_profile(request_for(nodes=8, instances=("a",)), "mine")
+    asked = request_for(nodes=8, instances=("a",), data_bytes=2 * 10**11)
+    more = first.what_if(data="200GB")
+    assert more.best is not None
+    assert more.best == answer_with_profile(asked, "mine").best
+    assert more.best.time_s.p50 == pytest.approx(60 + 40 * 200 / 8, rel=0.15)
+    assert more.what_if(data="100GB").plan.best == first.best == first.without_what_ifs().best
+    assert first.reliefs(1.0)["network"].time_s.p50 == pytest.approx(60 + 40 * 100 / 8, rel=0.15)
+
+
+def test_a_deadline_holds_the_upper_end_of_the_range_to_it(request_for: Callable[..., Request]) -> None:
+    best = answer_with_profile(request_for(deadline_s=600.0), "mine").best
+    assert best is not None
+    assert best.time_s.p95 <= 600
+
+
+def test_what_cannot_be_met_is_rejected_with_how_near_it_comes(request_for: Callable[..., Request]) -> None:
+    plan = answer_with_profile(request_for(deadline_s=1.0), "mine")
+    assert plan.best is None
+    assert all(r.nearness is not None and r.nearness > 1 for r in plan.rejected)
+
+
+def test_an_unknown_profile_is_named(request_for: Callable[..., Request]) -> None:
+    with pytest.raises(BadInputError, match="there are mine"):
+        answer_with_profile(request_for(), "yours")
+
+
+def test_the_bill_is_that_of_the_profiles_time(request_for: Callable[..., Request]) -> None:
+    asked = request_for(nodes=8, instances=("a",), zones=2)
+    calibrated = answer_with_profile(asked, "mine").best
+    assert calibrated is not None
+    lines = {line.name: line.usd for line in calibrated.bill}
+    assert sum(usd or 0.0 for usd in lines.values()) == pytest.approx(calibrated.cost_usd.total)
+    assert lines["job"] == pytest.approx(calibrated.cost_usd.expected)
+    booted_and_screened_s = calibrated.overheads_s["boot"] + calibrated.overheads_s["screen"]
+    assert lines["spares"] == pytest.approx(booted_and_screened_s / 3600)
+    assert calibrated.cost_usd.unknown == ("traffic between zones",)
+
+
+def test_a_budget_holds_the_upper_end_of_the_bill(request_for: Callable[..., Request]) -> None:
+    free = answer_with_profile(request_for(nodes=8, instances=("a",)), "mine").best
+    assert free is not None
+    assert free.cost_usd.total_p95 > free.cost_usd.total
+    budget = (free.cost_usd.total + free.cost_usd.total_p95) / 2
+    assert answer_with_profile(request_for(nodes=8, instances=("a",), budget_usd=budget), "mine").best is None
+
+
+@pytest.mark.parametrize(
+    "what_if",
+    [{"assume": {"network": 1e7}}, {"scale": {"local": 0.1}}, {"network_distribution": "A"}],
+    ids=["assumed", "scaled", "drawn"],
+)
+def test_a_what_if_changes_the_profiles_time_as_the_equations_have_it(
+    request_for: Callable[..., Request], what_if: dict[str, object]
+) -> None:
+    """At 10 MB/s eight nodes shuffle 100 GB in 1e11 / 8 x 7/8 / 1e7 = 1,094 s where the disks took 18.75 s a phase."""
+    clusters = {"nodes": 8, "instances": ("a",)}
+    as_is, changed = (answer_with_profile(request_for(**clusters, **more), "mine").best for more in ({}, what_if))
+    asked = request_for(**clusters, **what_if)
+    equations = [
+        recommend(data="100GB", model="indy", catalogs=asked.catalogs, nodes=8, instances=("a",), **more).best
+        for more in ({}, what_if)
+    ]
+    assert as_is and changed and equations[0] and equations[1]
+    ratio = equations[1].time_s.expected / equations[0].time_s.expected
+    assert ratio > 2
+    assert changed.time_s.p50 == pytest.approx(as_is.time_s.p50 * ratio)
+    assert changed.time_s.p95 / changed.time_s.p50 > 1.2 * as_is.time_s.p95 / as_is.time_s.p50
+    assert any(f"{ratio:.2f} times as long" in warning for warning in changed.warnings)
+
+
+def test_a_price_is_no_change_of_time(request_for: Callable[..., Request]) -> None:
+    clusters = {"nodes": 8, "instances": ("a",)}
+    as_is, cheaper = (
+        answer_with_profile(request_for(**clusters, **more), "mine").best for more in ({}, {"scale": {"price": 0.5}})
+    )
+    assert as_is and cheaper
+    assert cheaper.time_s == as_is.time_s
+
+
+def test_energy_is_that_of_the_profiles_time(request_for: Callable[..., Request]) -> None:
+    """Eight nodes of 100 W and a switch of 1,300 W, for as long as the profile says; unknown without the power."""
+    calibrated = answer_with_profile(request_for(nodes=8, instances=("a",), assume={"power": 100.0}), "mine").best
+    assert calibrated is not None
+    assert calibrated.energy_j == pytest.approx(2100 * calibrated.time_s.p50)
+    unknown = answer_with_profile(request_for(nodes=8, instances=("a",)), "mine").best
+    assert unknown is not None
+    assert unknown.energy_j is None
+
+
+def test_a_what_if_stretches_the_profile_as_the_equations_and_widens_it(request_for: Callable[..., Request]) -> None:
+    """By a ratio r of the equations' times: r times the median, and half of ln r more at the 95%, 1.645 spreads:
+    ln(high / median) becomes the root of its square and of (1.645 x 0.5 x ln r)^2.
+    """
+    asked = request_for(nodes=8, instances=("a",))
+    slower = replace(asked, scale={"local": 0.25})
+    before, after = (answer_with_profile(request, "mine").best for request in (asked, slower))
+    assert before is not None and after is not None
+    equations = [
+        recommend(data="100GB", model="indy", catalogs=asked.catalogs, nodes=8, instances=("a",), scale=scale).best
+        for scale in ({}, {"local": 0.25})
+    ]
+    assert equations[0] is not None and equations[1] is not None
+    ratio = equations[1].time_s.expected / equations[0].time_s.expected
+    assert ratio > 2
+    assert after.time_s.p50 == pytest.approx(ratio * before.time_s.p50)
+    width = math.hypot(math.log(before.time_s.p95 / before.time_s.p50), 1.645 * 0.5 * math.log(ratio))
+    assert after.time_s.p95 == pytest.approx(after.time_s.p50 * math.exp(width))
+    assert any(f"the what-if makes it {ratio:.2f} times as long" in warning for warning in after.warnings)
+    dearer = answer_with_profile(replace(asked, scale={"price": 2.0}), "mine").best
+    assert dearer is not None
+    assert dearer.time_s == before.time_s
+    assert dearer.cost_usd.total == pytest.approx(2 * before.cost_usd.total)
+
+
+def test_sizes_are_the_fewest_nodes_and_24_steps_from_one_to_the_most(request_for: Callable[..., Request]) -> None:
+    """Steps of a constant factor: 100^(k/23) for k = 0 to 23, rounded; 100 GB fit on one node."""
+    tried: list[int | None] = []
+    asked = request_for(instances=("a",), max_nodes=100)
+    learned = profiles.load_profile("mine")
+
+    def plan_again(again: Request) -> Plan:
+        tried.append(again.nodes)
+        return answer(again, profile=learned).plan
+
+    plan_with_profile(asked, learned, specs=profiles.specs_of(asked.catalogs[0]), plan_again=plan_again)
+    assert tried[0] is None
+    assert set(tried[1:]) == {round(100 ** (step / 23)) for step in range(24)}
+
+
+@pytest.mark.parametrize(
+    ("before_s", "after_s", "ratio"),
+    [
+        (100, 200, 2.0),  # more than the 100 s that are added would make it: 1,600 / 1,500
+        (17_500, 34_750, 12.5),  # 17,250 s of shuffling are not done in the 1,471 s that twice as long would add
+        (200, 100, 0.5),
+        (100, 100, 1.0),
+    ],
+)
+def test_a_what_if_adds_all_the_seconds_that_the_equations_add(before_s: float, after_s: float, ratio: float) -> None:
+    assert _ratio(1500.0, before_s, after_s) == ratio
+
+
+def test_a_bill_that_is_known_in_part_stays_one(request_for: Callable[..., Request]) -> None:
+    """Of a bill of $10 for 100 s and an unknown charge the profile's 150 s make $15, at least."""
+    best = answer(request_for()).plan.best
+    assert best is not None
+    cost = replace(best.cost_usd, equation=10.0, requests=0.0, unknown=("traffic",), at_least=True)
+    bill = (BillLine(name="job", time_s=100.0, usd=10.0), BillLine(name="traffic", time_s=None, usd=None))
+    times = replace(best.time_s, equation=100.0, expected=100.0)
+    priced = _cost(replace(best, cost_usd=cost, bill=bill, time_s=times), median_s=150.0, high_s=200.0)
+    assert (priced.total, priced.total_p95, priced.expected) == pytest.approx((15, 20, 15))
+    assert (priced.unknown, priced.at_least) == (("traffic",), True)

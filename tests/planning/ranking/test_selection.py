@@ -1,0 +1,225 @@
+"""Which of several clusters comes first, worked out by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from planner.cost_model.estimate import Estimates
+from planner.planning.candidates.candidates import candidate
+from planner.planning.ranking.selection import Cell, best_cell, frontier, least_and_limit, limit_above, order
+from planner.schemas.plan import Candidate, Objective
+
+ESTIMATES = Estimates(
+    nodes=np.array([1.0, 2.0, 3.0]),
+    fewest=np.ones(2),
+    expected_s=np.array([[100.0, 60.0, 50.0], [90.0, 55.0, 40.0]]),
+    total_usd=np.array([[10.0, 10.2, 12.0], [11.0, 13.0, 20.0]]),
+    total_p95_usd=None,
+    charges_usd=np.zeros(2),
+    power_w=np.array([100.0, 1000.0]),
+)
+GOOD = np.ones((2, 3), bool)
+
+
+@pytest.mark.parametrize(
+    ("objective", "row", "column"), [("balanced", 0, 1), ("cost", 0, 0), ("time", 1, 2), ("energy", 0, 0)]
+)
+def test_each_objective_has_its_best_cluster(objective: Objective, row: int, column: int) -> None:
+    """Balanced takes the fastest within 5% of $10; 3 nodes of 100 W and a switch of 1300 W take 80 kJ in 50 s."""
+    best = best_cell(np.arange(2), ESTIMATES, GOOD, objective=objective, limit_usd=10.5)
+    assert best == Cell(row=row, column=column)
+
+
+def test_balanced_does_not_pay_for_the_last_percent_of_time() -> None:
+    """Of 100, 60 and 59.5 s, all within 5% of $10, the second costs less than the third and takes 0.8% longer."""
+    for second_s, column in ((60.0, 1), (60.2, 2)):  # 60.2 s are 1.2% more than 59.5 s
+        expected_s, total_usd = np.array([[100.0, second_s, 59.5]]), np.array([[10.0, 10.2, 10.4]])
+        near = replace(ESTIMATES, expected_s=expected_s, total_usd=total_usd)
+        best = best_cell(np.arange(1), near, np.ones((1, 3), bool), objective="balanced", limit_usd=10.5)
+        assert best == Cell(row=0, column=column)
+
+
+def test_a_type_above_the_least_shows_its_own_fastest_within_the_slack() -> None:
+    best = best_cell(np.array([1]), ESTIMATES, GOOD, objective="balanced", limit_usd=1.05)
+    assert best == Cell(row=1, column=0)
+
+
+def test_what_is_not_admissible_is_never_chosen() -> None:
+    nothing = np.zeros((2, 3), bool)
+    assert best_cell(np.arange(2), ESTIMATES, nothing, objective="time", limit_usd=10.5) is None
+    assert frontier(ESTIMATES, nothing) == []
+
+
+def test_the_frontier_is_what_nothing_beats_in_time_and_cost() -> None:
+    on_frontier = [(ESTIMATES.expected_s[cell.row, cell.column], cell) for cell in frontier(ESTIMATES, GOOD)]
+    assert [time for time, _ in on_frontier] == [40, 50, 60, 100]
+
+
+def test_charges_do_not_widen_the_slack() -> None:
+    """Of $10, $8 are traffic: 5% of the other $2 are $0.10, so that $10.20 for the faster cluster is too much."""
+    charged = replace(ESTIMATES, charges_usd=np.array([8.0, 8.0]))
+    least, limit = least_and_limit(charged, GOOD)
+    assert (least, limit) == (10.0, pytest.approx(10.1))
+    assert best_cell(np.arange(2), charged, GOOD, objective="balanced", limit_usd=limit) == Cell(row=0, column=0)
+    assert best_cell(np.array([1]), charged, GOOD, objective="balanced", limit_usd=limit) == Cell(row=1, column=0)
+    assert least_and_limit(charged, np.zeros((2, 3), bool)) == (np.inf, np.inf)
+
+
+def test_energy_decides_between_a_fast_cluster_and_a_frugal_one() -> None:
+    """One node has no switch. Row 0: 100 W x 100 s = 10 kJ, (200 + 1300) x 60 = 90 kJ; row 1: 1000 W x 90 s = 90 kJ.
+
+    Without the first: three nodes of row 0, (300 + 1300) W x 50 s = 80 kJ, before all others.
+    """
+    energies = ESTIMATES.energy_j(np.arange(2))
+    assert energies[0].tolist() == [10e3, 90e3, 80e3]
+    assert energies[1].tolist() == [90e3, 3300 * 55, 4300 * 40]
+    without = GOOD.copy()
+    without[0, 0] = False
+    best = best_cell(np.arange(2), ESTIMATES, without, objective="energy", limit_usd=10.5)
+    assert best == Cell(row=0, column=2)
+
+
+def test_of_equal_costs_the_faster_comes_first_and_of_equal_times_the_cheaper() -> None:
+    alike = replace(
+        ESTIMATES,
+        expected_s=np.array([[50.0, 50.0, 60.0], [70.0, 80.0, 90.0]]),
+        total_usd=np.array([[10.0, 9.0, 8.0], [8.0, 8.0, 8.0]]),
+        power_w=np.array([np.nan, np.nan]),
+    )
+    assert best_cell(np.arange(2), alike, GOOD, objective="time", limit_usd=9) == Cell(row=0, column=1)
+    assert best_cell(np.arange(2), alike, GOOD, objective="cost", limit_usd=9) == Cell(row=0, column=2)
+
+
+def test_the_slack_leaves_out_what_no_cluster_changes() -> None:
+    """5% of the $4 that are left of $10 when $6 are charges."""
+    assert limit_above(10, charges_usd=6) == pytest.approx(10.2)
+    assert limit_above(10, charges_usd=0) == pytest.approx(10.5)
+    charged = replace(ESTIMATES, charges_usd=np.array([6.0, 8.0]))
+    assert least_and_limit(charged, GOOD) == (10, pytest.approx(10.2))
+    only_second = GOOD & np.array([[False], [True]])
+    assert least_and_limit(charged, only_second) == (11, pytest.approx(11.15))
+    # its own cheapest, $11, is above what is asked: 11 + 5% of 3, which no larger cluster keeps to
+    assert best_cell(np.arange(2), charged, only_second, objective="balanced", limit_usd=10.2) == Cell(row=1, column=0)
+    dearer = replace(charged, total_usd=np.array([[10.0, 10.2, 12.0], [11.0, 11.15, 11.16]]))
+    assert best_cell(np.arange(2), dearer, only_second, objective="balanced", limit_usd=10.2) == Cell(row=1, column=1)
+
+
+def test_the_slack_is_that_of_the_layout_that_costs_least() -> None:
+    """Of the first layout's $10 are $6 charges: up to 10 + 5% of 4 = $10.2, which three nodes for $10.4 exceed."""
+    two = replace(
+        ESTIMATES,
+        expected_s=np.array([[100.0, 60.0, 50.0], [200.0, 200.0, 200.0]]),
+        total_usd=np.array([[10.0, 10.2, 10.4], [10.1, 10.1, 10.1]]),
+        charges_usd=np.array([6.0, 0.0]),
+    )
+    assert best_cell(np.arange(2), two, GOOD, objective="balanced", limit_usd=1) == Cell(row=0, column=1)
+
+
+@pytest.fixture
+def candidate_of(make_job: Callable[..., Any]) -> Callable[..., Candidate]:
+    context, region, _ = make_job({"a": {"read": 4e9, "write": 2e9}})
+    plain = candidate(context, row=0, nodes=10, offer=region.offer)
+
+    def make(name: str, *, seconds: float, usd: float, joules: float | None = None) -> Candidate:
+        return replace(
+            plain,
+            instance_type=name,
+            time_s=replace(plain.time_s, expected=seconds),
+            cost_usd=replace(plain.cost_usd, total=usd, charges=0.0),
+            energy_j=joules,
+        )
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("objective", "names"),
+    [
+        ("balanced", ["quick", "cheap", "fast", "dear"]),  # within $10.5 by time, the others by cost
+        ("cost", ["cheap", "quick", "fast", "dear"]),
+        ("time", ["fast", "dear", "quick", "cheap"]),  # the first two are as fast: the cheaper before the dearer
+        ("energy", ["dear", "cheap", "fast", "quick"]),  # the last two are unknown: by time
+    ],
+)
+def test_candidates_in_order(candidate_of: Callable[..., Candidate], objective: Objective, names: list[str]) -> None:
+    all_of_them = [
+        candidate_of("cheap", seconds=100, usd=10, joules=2e3),
+        candidate_of("quick", seconds=90, usd=10.5),
+        candidate_of("dear", seconds=50, usd=30, joules=1e3),
+        candidate_of("fast", seconds=50, usd=20),
+    ]
+    assert [entry.instance_type for entry in order(all_of_them, objective)] == names
+    assert order([], objective) == []
+
+
+def test_of_candidates_as_fast_within_a_percent_the_cheaper_comes_first(candidate_of: Callable[..., Candidate]) -> None:
+    """The fastest of all, at $12, is beyond 5% of $10, so 60.5 s count as 60 s, and 60.7 s (1.2%) do not."""
+    beyond, fastest = candidate_of("beyond", seconds=50, usd=12), candidate_of("fastest", seconds=60, usd=10.4)
+    alike, slower = candidate_of("alike", seconds=60.5, usd=10.1), candidate_of("slower", seconds=60.7, usd=10)
+    in_order = order([beyond, slower, fastest, alike], "balanced")
+    assert [entry.instance_type for entry in in_order] == ["alike", "fastest", "slower", "beyond"]
+
+
+def test_the_frontier_tries_few_of_many_sizes() -> None:
+    """Of 1,000 sizes at most 60, evenly on a logarithmic scale, the first and the last among them."""
+    sizes = np.arange(1.0, 1001)
+    falling = replace(
+        ESTIMATES, nodes=sizes, expected_s=(1e5 / sizes)[None, :], total_usd=sizes[None, :], charges_usd=np.zeros(1)
+    )
+    cells = frontier(falling, np.ones((1, 1000), bool))
+    columns = [cell.column for cell in cells]
+    assert columns == sorted(columns, reverse=True)
+    assert (columns[0], columns[-1]) == (999, 0)
+    assert 40 < len(columns) <= 60
+    assert columns[1] == round(1000 ** (58 / 59)) - 1
+
+
+def test_the_frontier_has_the_cheapest_even_between_the_sizes_that_are_tried() -> None:
+    """The bill is 10 USD at 500 nodes and 11 at all others; the sizes tried about it are 1000^(53/59) = 495 and 557."""
+    sizes = np.arange(1.0, 1001)
+    bills = np.where(sizes == 500, 10.0, 11.0)[None, :]
+    dip = replace(ESTIMATES, nodes=sizes, expected_s=(1e5 / sizes)[None, :], total_usd=bills, charges_usd=np.zeros(1))
+    assert frontier(dip, np.ones((1, 1000), bool)) == [Cell(row=0, column=999), Cell(row=0, column=499)]
+    allowed = (sizes != 500)[None, :]
+    assert frontier(dip, allowed) == [Cell(row=0, column=999)]
+
+
+def test_bare_metal_counts_as_slower_and_dearer_by_half_a_percent(candidate_of: Callable[..., Candidate]) -> None:
+    """At 100.4 s and $10.04 i.metal loses to neither of two that take 100.9 s or cost $10.09; at 99.6 s, $9.96 it wins
+    over 100 s and $10 by cost only: 99.6 x 1.005 = 100.1.
+    """
+    metal = candidate_of("i.metal", seconds=99.6, usd=9.96)
+    plain = candidate_of("plain", seconds=100, usd=10)
+    for objective in ("cost", "time"):
+        assert order([metal, plain], objective) == [plain, metal]
+    better = candidate_of("i.metal", seconds=98.5, usd=9.9)
+    for objective in ("cost", "time"):
+        assert order([plain, better], objective) == [better, plain]
+
+
+def test_a_bill_that_is_known_in_part_does_not_come_first_for_costing_less(
+    candidate_of: Callable[..., Candidate],
+) -> None:
+    """Within the slack of the whole bill only clusters with as whole a bill count as near, whose fastest sets the
+    pace: 60 s, so that 60.5 s for less come first.
+    """
+    fast, cheap = candidate_of("fast", seconds=60, usd=10.4), candidate_of("cheap", seconds=60.5, usd=10.1)
+    in_part = candidate_of("part", seconds=20, usd=9)
+    in_part = replace(in_part, cost_usd=replace(in_part.cost_usd, at_least=True))
+    assert [entry.instance_type for entry in order([in_part, fast, cheap], "balanced")] == ["cheap", "fast", "part"]
+    assert [entry.instance_type for entry in order([in_part, fast, cheap], "cost")] == ["cheap", "fast", "part"]
+
+
+def test_beyond_the_slack_the_cheaper_comes_first_then_the_faster(candidate_of: Callable[..., Candidate]) -> None:
+    """And a type whose cheapest costs just what is asked is shown at its fastest up to there."""
+    least = candidate_of("least", seconds=100, usd=10)
+    beyond = [candidate_of(name, seconds=s, usd=usd) for name, s, usd in (("a", 90, 12), ("b", 10, 13), ("c", 80, 12))]
+    assert [entry.instance_type for entry in order([*beyond, least], "balanced")] == ["least", "c", "a", "b"]
+    only_second = GOOD & np.array([[False], [True]])
+    dearer = replace(ESTIMATES, total_usd=np.array([[10.0, 10.2, 12.0], [10.5, 10.5, 10.6]]))
+    assert best_cell(np.arange(2), dearer, only_second, objective="balanced", limit_usd=10.5) == Cell(row=1, column=1)

@@ -1,0 +1,174 @@
+"""What a request asks is measured on every cluster, and what clashes is named with the price of meeting it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+from planner import recommend as recommend_by
+from planner.cost_model.estimate import estimate
+from planner.planning.candidates.candidates import candidate
+from planner.planning.request.constraints import constraints, missed, overrun, times_begun
+from planner.schemas.plan import NodeLimit
+from planner.statistics.interruptions import Risk
+from tests.planning.two_constraints import BUDGET, DEADLINE
+
+recommend = partial(recommend_by, engine="ideal")
+"""The sums here are those of the equations alone."""
+
+
+def test_a_constraint_is_met_up_to_its_limit() -> None:
+    assert DEADLINE.met.tolist() == [[False, True], [False, False]]
+
+
+def test_the_first_constraint_that_no_size_meets_is_the_reason() -> None:
+    rejection = missed("b", np.array([1]), [DEADLINE, BUDGET])
+    assert (rejection.reason, rejection.nearness) == (DEADLINE.reason, 70 / 60)
+    assert rejection.detail == "takes 1 min 10 s at least"
+    barely = replace(DEADLINE, measure=np.array([[60.012, 61.0]]))
+    assert missed("a", np.array([0]), [barely]).detail == "takes 1 min 0 s at least, 0.02% too much"
+
+
+def test_a_type_that_meets_each_but_not_both_says_so() -> None:
+    rejection = missed("a", np.array([0]), [DEADLINE, BUDGET])
+    assert rejection.reason == "meets the deadline and the budget only apart"
+    evidence = replace(BUDGET, name="evidence", measure=np.ones((2, 2)), limit=1.0, shown="network: not measured")
+    rejection = missed("a", np.array([0]), [DEADLINE, BUDGET, evidence])
+    assert rejection.reason == "meets the deadline and the budget and the evidence only apart"
+    assert rejection.detail == "takes 50 s at least, costs in all, at 95%, $5.00 at least"
+    assert rejection.nearness == 1
+
+
+def test_what_is_asked_is_measured_on_every_cluster(make_job: Callable[..., Any]) -> None:
+    """10 and 20 nodes of 16 vCPUs, one spare each: 176 and 336 vCPUs, and 11 and 21 of at most 15 nodes; a deadline
+    at 95% is measured later than one that is expected, by e^(1.64485 s - s^2 / 2).
+    """
+    limits = (NodeLimit(nodes=15, instance="a"),)
+    asked = {
+        "deadline_s": 3000.0,
+        "sort_deadline_s": 2000.0,
+        "max_vcpus": 200,
+        "node_limits": limits,
+        "budget_usd": 10.0,
+    }
+    context, region, request = make_job({"a": {"read": 4e9, "write": 2e9}}, **asked)
+    nodes = np.array([5.0, 10.0, 20.0])
+    price = region.offer.price_usd_per_hour
+    estimates = estimate(context, price_usd_per_hour=price, nodes=nodes, budgeted=True)
+    measured = {entry.name: entry for entry in constraints(context, estimates, request, region="here")}
+    assert set(measured) == {"deadline", "sort's deadline", "budget", "quota", "capacity"}
+    assert measured["quota"].measure[0].tolist() == [np.inf, 176, 336]
+    assert measured["quota"].met[0].tolist() == [False, True, False]
+    assert measured["capacity"].measure[0].tolist() == [np.inf, pytest.approx(11 / 15), pytest.approx(21 / 15)]
+    assert measured["capacity"].met[0].tolist() == [False, True, False]
+    assert measured["sort's deadline"].measure[0, 1] == estimates.expected_s[0, 1]
+    beside = candidate(context, row=0, nodes=10, offer=region.offer).overheads_s
+    assert measured["deadline"].measure[0, 1] == pytest.approx(estimates.expected_s[0, 1] + sum(beside.values()))
+    assert {"boot", "screen", "teardown", "generate", "validate"} == set(beside)
+    assert measured["budget"].measure[0, 1] == estimates.total_p95_usd[0, 1] > estimates.total_usd[0, 1]
+    assert [measured[name].limit for name in ("deadline", "sort's deadline", "budget", "capacity")] == [
+        3000,
+        2000,
+        10,
+        1,
+    ]
+    sure = replace(request, deadline_s=None, confidence=0.95, max_vcpus=None, node_limits=(), budget_usd=None)
+    (deadline,) = constraints(context, estimates, sure, region="here")
+    sigma = context.overheads.shared_sigma
+    later_s = estimates.expected_s[0, 1] * np.exp(1.644854 * sigma - sigma**2 / 2)
+    assert deadline.measure[0, 1] == pytest.approx(later_s)
+    assert deadline.reason == "misses the sort's deadline of 33 min 20 s with probability 0.95"
+
+
+def test_a_network_in_doubt_is_twice_too_weak_for_more_than_one_node(make_job: Callable[..., Any]) -> None:
+    """A node alone sends nothing, so that what is only stated of its network does no harm."""
+    types = {"a": {"read": 4e9, "write": 2e9, "local_disk_bytes": 10**13, "evidence": "spec"}}
+    context, region, request = make_job(types, data_bytes=10**12, evidence="measured")
+    price = region.offer.price_usd_per_hour
+    estimates = estimate(context, price_usd_per_hour=price, nodes=np.array([1.0, 2.0, 3.0]), budgeted=False)
+    (evidence,) = constraints(context, estimates, request, region="here")
+    assert (evidence.name, evidence.limit, evidence.measure[0].tolist()) == ("evidence", 1, [1, 2, 2])
+    assert evidence.met[0].tolist() == [True, False, False]
+
+
+def test_by_how_much_an_exact_cluster_exceeds_what_was_asked(make_job: Callable[..., Any]) -> None:
+    """The worst: 90 s for the sort in 60, $8 at 95% for a budget of 10; the run in 200 s with 110 s near its sort."""
+    context, region, request = make_job({"a": {"read": 4e9, "write": 2e9}})
+    cluster = candidate(context, row=0, nodes=10, offer=region.offer)
+    cluster = replace(
+        cluster, cost_usd=replace(cluster.cost_usd, total_p95=8.0), overheads_s={"boot": 30, "screen": 80}
+    )
+    both = replace(request, sort_deadline_s=60.0, budget_usd=10.0)
+    assert overrun(cluster, 90.0, both) == pytest.approx(1.5)
+    assert overrun(cluster, 30.0, both) == pytest.approx(0.8)
+    assert overrun(cluster, 90.0, request) == 0
+    assert overrun(cluster, 110.0, replace(request, deadline_s=200.0)) == pytest.approx(1.1)
+
+
+def test_amounts_are_shown_in_their_unit() -> None:
+    names = ("deadline", "budget", "quota", "capacity")
+    shown = [replace(BUDGET, name=name, shown="x").show(2.4) for name in names]
+    assert shown == ["x 2.4 s", "x $2.40", "x 2 vCPUs", "x 2.4 times as many nodes as there are"]
+
+
+@pytest.mark.parametrize(
+    ("name", "amount", "option"),
+    [
+        ("deadline", 1981.2, "--deadline 1982s"),
+        ("sort's deadline", 26.04, "--sort-deadline 26.1s"),
+        ("sort's deadline", 0.0301, "--sort-deadline 0.0301s"),
+        ("budget", 127.231, "--budget 127.24"),
+        ("budget", 0.012341, "--budget 0.0124"),
+        ("quota", 96.0, "--max-vcpus 96"),
+        ("capacity", 1.5, ""),
+    ],
+)
+def test_the_option_that_has_an_amount_is_rounded_up(name: str, amount: float, option: str) -> None:
+    assert replace(BUDGET, name=name).option(amount) == option
+
+
+def test_how_often_a_job_begins_by_hand() -> None:
+    """Twenty nodes, each taken back once in 20 hours: an hour's work takes (3,600 + 240) s x (e - 1), and is begun
+    1 + e - 1 times.
+    """
+    risk = Risk(per_node_s=0.05 / 3600, replacement_s=240, recovery="restart", evidence="assumed")
+    expected_s = np.array([3840 * (np.e - 1)])
+    assert times_begun(risk, nodes=np.array([20.0]), expected_s=expected_s) == pytest.approx(np.e)
+
+
+def test_what_begins_for_ever_is_no_plan() -> None:
+    """At an interruption a node and minute every try of an hour on ten nodes meets 600, on demand none."""
+    asked: dict[str, Any] = {"data": "1TB", "model": "minutesort", "instances": "i4i.large", "nodes": 200}
+    spot: dict[str, Any] = {"pricing": "spot", "interruptions": 60}
+    (conflict,) = recommend_by(**asked, **spot).plan.conflicts
+    assert conflict.startswith("no cluster meets the limit on restarts alone: the nearest, 200 x i4i.large, begins ")
+    assert conflict.endswith(" times; --pricing on-demand has it")
+    assert recommend_by(**asked).best is not None
+    assert recommend_by(**{**asked, "model": "framework"}, **spot).best is not None, "only lost tasks are done again"
+
+
+@pytest.mark.parametrize(
+    ("name", "amount", "option"),
+    [
+        ("deadline", 0.0, "--deadline 0s"),
+        ("deadline", 99.91, "--deadline 100s"),
+        ("deadline", 9.991, "--deadline 10s"),
+        ("deadline", 0.12341, "--deadline 0.124s"),
+        ("sort's deadline", 100.2, "--sort-deadline 101s"),
+        ("sort's deadline", 12_345.6, "--sort-deadline 12346s"),
+        ("budget", 1.0, "--budget 1.00"),
+        ("budget", 1.501, "--budget 1.51"),
+        ("budget", 0.9991, "--budget 1"),
+        ("budget", 0.012341, "--budget 0.0124"),
+        ("quota", 7.2, "--max-vcpus 8"),
+        ("limit on restarts", 200.0, "--pricing on-demand"),
+        ("capacity", 2.0, ""),
+    ],
+)
+def test_an_option_that_allows_an_amount_is_rounded_up(name: str, amount: float, option: str) -> None:
+    assert replace(BUDGET, name=name).option(amount) == option

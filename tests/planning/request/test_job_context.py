@@ -1,0 +1,166 @@
+"""From a request to rates, risks and power, by hand: what is asked replaces what the catalog says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from planner import recommend
+from planner.catalog.bandwidth_distributions import distribution
+from planner.cost_model.run_overheads import shipped
+from planner.cost_model.workload import JobContext
+from planner.planning.request.job_context import job_context
+
+Make = Callable[..., Any]
+NODE = {"a": {"read": 4e9, "write": 2e9}}
+
+
+@pytest.fixture
+def context_of(make_job: Make) -> Callable[..., JobContext]:
+    return lambda **asked: make_job(NODE, **asked)[0]
+
+
+def test_what_the_job_computes_adds_to_partitioning(context_of: Callable[..., JobContext]) -> None:
+    """2.5 GB/s and 0.5 GB/s of a vCPU, one after the other: 1 / (1/2.5 + 1/0.5) GB/s; sorting stays."""
+    plain = context_of().rates.cpu_bytes_per_s_per_vcpu
+    assert plain == {"partition": 2.5e9, "sort": 1.2e9}
+    computing = context_of(compute_bytes_per_s_per_vcpu=5e8).rates.cpu_bytes_per_s_per_vcpu
+    assert computing == {"partition": pytest.approx(1e9 / 2.4), "sort": 1.2e9}
+    assumed = context_of(assume={"partition": 1e9, "sort": 3e8}).rates
+    assert assumed.cpu_bytes_per_s_per_vcpu == {"partition": 1e9, "sort": 3e8}
+
+
+def test_volumes_follow_the_ratios(context_of: Callable[..., JobContext]) -> None:
+    """10 TB in, half of that out of the map, three times that out of the reduce."""
+    job = context_of(map_ratio=0.5, reduce_ratio=3.0).job
+    assert (job.map_in, job.map_out, job.reduce_out) == (10e12, 5e12, 15e12)
+
+
+def test_a_software_of_ones_own_has_its_rates_and_scatter(context_of: Callable[..., JobContext]) -> None:
+    context = context_of(model="framework")
+    software = context.model.software
+    assert software is not None
+    assert context.overheads.shared_sigma == software.shared_sigma != shipped().shared_sigma
+    assert context.rates.cpu_evidence == software.evidence
+    assert np.isnan(context.rates.measured_sort_per_vcpu).all()
+    papers = context_of(model="framework", paper=True)
+    assert papers.overheads.shared_sigma == 0
+    assert papers.rates.cpu_evidence == "measured"
+    assert papers.rates.one_stream_bytes_per_s == np.inf
+    assert context_of().rates.cpu_evidence == "measured"
+    assert context_of().overheads.shared_sigma == shipped().shared_sigma
+
+
+@pytest.mark.parametrize(
+    ("asked", "per_node_hour"),
+    [
+        ({}, 0.04),
+        ({"interruptions_per_node_hour": 0.5}, 0.5),
+        ({"paper": True}, None),
+        ({"pricing": "on-demand"}, None),
+    ],
+)
+def test_spot_nodes_are_taken_back_as_often_as_asked_or_else_known(
+    make_job: Make, asked: dict[str, Any], per_node_hour: float | None
+) -> None:
+    """A replacement boots for 120 s and is screened for 120."""
+    head = '[spot]\ninterruptions_per_node_hour = 0.04\nevidence = "spec"\nsource = "made"'
+    context, region, request = make_job(NODE, head=head)
+    risk = job_context(
+        replace(request, **{"pricing": "spot", **asked}),
+        model=context.model,
+        catalog=context.catalog,
+        overheads=shipped(),
+        volumes=region.volumes,
+    ).risk
+    assert (risk and risk.per_node_s) == (per_node_hour and pytest.approx(per_node_hour / 3600))
+    if risk:
+        assert (risk.replacement_s, risk.recovery) == (240, "reload")
+        assert risk.evidence == ("assumed" if asked else "spec")
+
+
+def test_without_a_known_rate_spot_has_no_risk_to_plan_with(make_job: Make) -> None:
+    context, region, request = make_job(NODE)
+    spot = replace(request, pricing="spot")
+    planned = [
+        job_context(
+            replace(spot, interruptions_per_node_hour=asked),
+            model=context.model,
+            catalog=context.catalog,
+            overheads=shipped(),
+            volumes=region.volumes,
+        ).risk
+        for asked in (None, 0.05)
+    ]
+    assert planned[0] is None
+    assert planned[1] is not None
+    assert planned[1].evidence == "assumed"
+
+
+def test_assumed_power_is_that_of_all_or_of_the_types_named(make_job: Make) -> None:
+    context, _, _ = make_job({"a": {"power_w": 100}, "b": {"power_w": ""}}, assume={"power": 250.0})
+    assert context.power_w.tolist() == [250, 250]
+    own, _, _ = make_job({"a": {"power_w": 100}, "b": {"power_w": ""}}, assume={"power:b*": 250.0})
+    assert own.power_w.tolist() == [100, 250]
+    stated, _, _ = make_job({"a": {"power_w": 100}, "b": {"power_w": ""}})
+    assert stated.power_w.tolist() == pytest.approx([100, np.nan], nan_ok=True)
+
+
+def test_an_assumed_price_is_all_in(make_job: Make) -> None:
+    volume = {"volume_type": "v", "price_usd_per_gib_month": 0.1, "size_bytes_max": 1e15, "free_bytes_per_s": 1e8,
+              "price_usd_per_mibps_month": 0.04, "read_bytes_per_s_max": 5e8, "write_bytes_per_s_max": 5e8,
+              "price_evidence": "spec", "limit_evidence": "spec"}  # fmt: skip
+    files, types = {"volumes": [volume]}, {"a": NODE["a"] | {"volumes_max": 1}}
+    listed, _, _ = make_job(types, files=files, model="cloudsort")
+    assert listed.volumes.usd_per_byte_hour[0] == pytest.approx(0.1 / 2**30 / 720)
+    assert listed.volumes.fixed_usd_per_hour[0] == pytest.approx(400e6 / 2**20 * 0.04 / 720)
+    assumed, _, _ = make_job(types, files=files, model="cloudsort", assume={"price": 2.0})
+    assert (assumed.volumes.usd_per_byte_hour[0], assumed.volumes.fixed_usd_per_hour[0]) == (0, 0)
+    assert assumed.volumes.read[0] == listed.volumes.read[0] == 5e8
+
+
+def test_a_named_distribution_replaces_the_network(context_of: Callable[..., JobContext]) -> None:
+    drawn = distribution("A")
+    network = context_of(network_distribution="A").rates.network
+    assert network.flat.tolist() == [drawn.median_bytes_per_s]
+    assert not network.slowest_of_n.any()  # each node draws its own
+    assumed = context_of(assume={"network": 1e8}).rates.network
+    assert (assumed.flat.tolist(), assumed.slowest_of_n.tolist()) == ([1e8], [True])
+    assert context_of(network="unlimited").rates.network.flat[0] >= 1e15
+    assert context_of(network="ideal").rates.network.stated.tolist() == [False]
+    assert context_of().rates.network.stated.tolist() == [True]
+
+
+def test_what_ifs_multiply_rates(context_of: Callable[..., JobContext]) -> None:
+    rates = context_of(scale={"local": 2.0, "cpu": 0.5, "network": 3.0}).rates
+    assert (rates.local.read[0], rates.local.write[0]) == (8e9, 4e9)
+    assert rates.cpu_bytes_per_s_per_vcpu == {"partition": 1.25e9, "sort": 6e8}
+    assert rates.network.at(np.array([0]), np.array([5.0]))[0, 0] == pytest.approx(3e9)
+
+
+def test_doubt_and_variation_are_not_the_papers(context_of: Callable[..., JobContext]) -> None:
+    assert context_of().doubts.slowdowns
+    papers = context_of(paper=True)
+    assert not papers.doubts.slowdowns
+    assert papers.staging.zones == 1
+
+
+@pytest.mark.parametrize("engine", ["ideal", "ray"])
+def test_a_rate_of_sorting_that_is_assumed_replaces_what_was_measured(
+    engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """1 MB/s of a vCPU was measured, 100 MB/s are assumed: 10 TB on 64 nodes of 16 vCPUs take 97.7 s of processors."""
+    monkeypatch.setenv("PLANNER_MEASUREMENTS", str(tmp_path))
+    columns = "instance_type,quantity,bytes_per_s,disks,nodes,placement_group,aggregate,zone,as_of,instances,repeats"
+    row = "i4i.4xlarge,sort,1e6,,,,median,here,2026-11-01,1,5"
+    (tmp_path / "aws.csv").write_text(f"{columns},method,source\n{row},bench,a.json\n")
+    asked: dict[str, Any] = {"data": "10TB", "model": "indy", "instances": ["i4i.4xlarge"], "nodes": 64}
+    best = recommend(**asked, engine=engine, assume={"sort": 1e8}).best
+    assert best is not None
+    sort_s = best.phases[-1].resources["cpu"].time_s
+    assert sort_s == pytest.approx(1e13 / 64 / 16 / 1e8, rel=0.01) if engine == "ideal" else sort_s < 1000

@@ -1,0 +1,105 @@
+"""Why a cluster is recommended, in sentences whose numbers can be redone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pytest
+
+from planner import Recommendation
+from planner import recommend as recommend_by
+from planner.cost_model.model_reader import load_model
+from planner.report.terminal.explain import explain
+from planner.report.terminal.reasons import reasons
+
+recommend = partial(recommend_by, engine="ideal")
+"""The sums here are those of the equations alone."""
+
+Make = Callable[..., str]
+FAST = {"read": 2e10, "write": 2e10, "vcpu": 64}
+
+
+def ask(catalog: str, **given: Any) -> Recommendation:
+    return recommend(**({"data": "10TB", "model": "indy", "catalogs": (catalog,), "objective": "cost"} | given))
+
+
+def say(answered: Recommendation) -> str:
+    return "\n".join(reasons(answered.plan, answered.contrast()))
+
+
+def test_what_a_phase_waits_for_and_what_comes_next(make_catalog: Make) -> None:
+    """100 GB a node: 90 s of network at 1 GB/s, then 10 + 20 s of disks."""
+    text = say(ask(make_catalog({"a": {"read": 1e10, "write": 5e9}}), data="1TB", nodes=10))
+    assert (
+        "Phase “map and shuffle” (75% of the time) waits 1 min 30 s for network; local disks would take 30 s." in text
+    )
+    assert "With the network twice as fast: time -" in text
+    assert "A faster processor would change nothing." in text
+    assert "Prices twice as high: time +0%, bill +100%." in text
+    assert "Twice the data: time +" in text
+
+
+def test_data_that_would_not_fit_twice(make_catalog: Make) -> None:
+    assert "Twice the data is too much for 9 nodes." in say(ask(make_catalog({"a": FAST}), nodes=9))
+
+
+def test_why_what_storage_alone_suggests_lost(make_catalog: Make) -> None:
+    """`thin` has as good disks for half the price, and a tenth of the network."""
+    types = {"even": FAST, "thin": FAST | {"price": 0.5, "network_baseline_bytes_per_s": 10**8}}
+    answered = ask(make_catalog(types))
+    assert answered.best is not None
+    assert answered.best.instance_type == "even"
+    text = say(answered)
+    assert "By storage alone, as if no network were too slow, thin would look best; with the network it has" in text
+    assert "waits longest for network, in “map and shuffle”" in text
+    assert "By storage alone" not in say(ask(make_catalog({"even": FAST})))
+
+
+def test_what_storage_alone_suggests_may_not_be_feasible(make_catalog: Make) -> None:
+    types = {"even": FAST, "thin": FAST | {"price": 0.5, "network_baseline_bytes_per_s": 10**6}}
+    assert "thin would look best; with the network it has: misses the deadline" in say(
+        ask(make_catalog(types), deadline="1h", max_nodes=50)
+    )
+
+
+@pytest.mark.parametrize(
+    ("objective", "aim"),
+    [
+        ("balanced", "fastest cluster within 5%"),
+        ("cost", "least total cost"),
+        ("time", "the fastest"),
+        ("energy", "the least energy"),
+    ],
+)
+def test_every_objective_has_words(make_catalog: Make, objective: str, aim: str) -> None:
+    answered = ask(make_catalog({"a": FAST}), objective=objective, assume={"power:a": 330})
+    assert aim in reasons(answered.plan, answered.contrast())[0]
+
+
+def test_nothing_feasible_has_no_reasons(make_catalog: Make) -> None:
+    assert say(ask(make_catalog({"a": FAST}), deadline=1.0)) == ""
+
+
+def test_the_verdict_and_the_notes_agree_on_what_is_measured(make_catalog: Make) -> None:
+    """The phases wait for slow measured disks; that the network is only assumed decides nothing, and both say so."""
+    answered = ask(make_catalog({"a": {"read": 1e8, "write": 1e8}}), assume={"network": "5GB/s"})
+    assert "The weakest of the rates that it waits for is measured." in say(answered)
+    assert answered.best is not None
+    assert "network: assumed, not measured; no phase waits for it as planned" in answered.best.warnings
+    waiting = ask(make_catalog({"a": FAST}), assume={"network": "100MB/s"})
+    assert "The weakest of the rates that it waits for is assumed." in say(waiting)
+    assert waiting.best is not None
+    assert "network: assumed, not measured" in waiting.best.warnings
+
+
+def test_what_has_no_bytes_has_no_rate_in_the_sum() -> None:
+    """The driver orders tasks: its seconds stand alone, without a quotient of no bytes by no rate."""
+    answered = recommend_by(data="100TB", model="indy", catalogs=["aws"], instances=["i4i.8xlarge"], nodes=1000)
+    best = answered.best
+    assert best is not None
+    lines = explain(answered.plan, load_model("indy")).splitlines()
+    driver_s = best.phases[0].resources["driver"].time_s
+    assert f"  driver: {driver_s:.1f} s" in lines
+    assert not [line for line in lines if " 0 B/s" in line]

@@ -1,0 +1,40 @@
+"""A run in the terminal: what was planned, what was seen, and what happened meanwhile."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from rich.console import Console
+
+from planner.report.terminal.run_table import render_run
+from planner.schemas.run_report import RunReport
+
+
+def shown(report: RunReport) -> str:
+    machine = report.machine | {"write_bytes_per_s": 1e9, "repeats": 5, "sample_bytes": 1000}
+    console = Console(width=160, record=True)
+    console.print(render_run(replace(report, machine=machine)))
+    return console.export_text()
+
+
+def test_the_busiest_resource_stands_beside_the_planned_one(run_report: RunReport) -> None:
+    first, second = run_report.phases
+    first = replace(first, measured_bottleneck="cpu", utilisation={"network": 0.71, "cpu": 0.93})
+    text = shown(replace(run_report, phases=(first, second)))
+    assert "cpu 93%, network 71%" in text
+    assert "local disks" in text
+
+
+def test_what_happened_is_told(run_report: RunReport) -> None:
+    timeline = [{"phase": "sample", "start_s": 0.0, "end_s": 1.5}]
+    sort = {"timeline": timeline, "lost_nodes": ["node-2"], "slow_nodes": {"node-3": "at 10% of the median, left out"}}
+    text = shown(replace(run_report, sort=sort))
+    assert "Timeline: sample 0.0-1.5 s" in text
+    assert "Lost meanwhile: node-2" in text
+    assert "Slow: node-3, at 10% of the median, left out" in text
+
+
+def test_a_run_that_nobody_watched_says_nothing(run_report: RunReport) -> None:
+    text = shown(run_report)
+    assert "Timeline" not in text
+    assert "Slow" not in text

@@ -1,0 +1,166 @@
+"""The answer on one screen: it fits, its bill adds up, and its choices are those of the plan."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+import planner
+from planner.report.terminal.short_answer import LINES, short_answer
+from planner.schemas.plan import Plan
+
+QUESTIONS: dict[str, dict[str, Any]] = {
+    "copies": {"data": "100TB", "model": "daytona"},
+    "volumes": {"data": "100TB", "model": "cloudsort"},
+    "store": {"data": "10TB", "model": "object-store"},
+    "staged": {"data": "1TB", "model": "indy", "catalogs": ["gcp", "azure"], "input": "s3://bucket/path"},
+    "staged both ways": {"data": "10TB", "input": "s3://in", "output": "s3://out", "deadline": "2h", "zones": 2},
+    "paper": {"data": "100TB", "model": "indy", "catalogs": ["aws-2014"], "paper": True},
+    "one node": {"data": "10GB", "model": "indy", "nodes": 1},
+}
+
+
+@pytest.fixture(scope="module")
+def plans() -> dict[str, Plan]:
+    return {name: planner.recommend(**asked).plan for name, asked in QUESTIONS.items()}
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_no_line_is_wider_than_asked_and_the_answer_fits_a_screen(
+    plans: dict[str, Plan], name: str, width: int
+) -> None:
+    lines = short_answer(plans[name], width=width)
+    assert max(map(len, lines)) <= width
+    assert width < 80 or len(lines) <= LINES
+    choices = [line for line in lines if re.match("  (cheapest|recommended|fastest sensible) ", line)]
+    assert sum(bool(re.search(r"\d s +\$[\d,.]+|min +\$[\d,.]+", line)) for line in lines) >= len(choices)
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_the_bill_adds_up_to_the_cent(plans: dict[str, Plan], name: str) -> None:
+    best = plans[name].best
+    assert best is not None
+    lines = short_answer(plans[name], width=80)
+    start = lines.index("") + 1
+    bill = lines[start : lines.index("", start)]
+    per_usd = 10_000 if best.cost_usd.total < 0.1 else 100
+    shown = [float(line.split()[-1].lstrip("$").replace(",", "")) for line in bill if line[-1].isdigit()]
+    amounts = [round(amount * per_usd) for amount in shown]
+    assert sum(amounts[:-1]) == amounts[-1] == round(best.cost_usd.total * per_usd)
+    assert 2 <= len(bill) <= 7
+
+
+def test_with_what_a_what_if_changes_it_fits_a_screen(plans: dict[str, Plan]) -> None:
+    """The empty lines between the parts go first; the cluster that was, the bill and what binds stay."""
+    plan = plans["staged both ways"]
+    lines = short_answer(plan, width=80, before=plans["copies"].best)
+    alone = short_answer(plan, width=80)
+    assert len(lines) <= LINES
+    was = plans["copies"].best
+    assert was is not None
+    assert lines[0].startswith(f"What if: was {was.nodes} x {was.instance_type}, ${was.cost_usd.total:.2f}")
+    assert [line for line in alone if line and not line.startswith(("Note", "Next"))] == [
+        line for line in lines[2:] if line and not line.startswith(("Note", "Next"))
+    ]
+
+
+def test_it_says_what_to_rent_how_long_for_how_much_and_what_may_be_lost(plans: dict[str, Plan]) -> None:
+    best = plans["copies"].best
+    assert best is not None
+    text = " ".join(" ".join(short_answer(plans["copies"], width=80)).split())
+    assert text.startswith(f"Rent {best.nodes} x {best.instance_type} (aws us-east-1, one placement group)")
+    assert "any one node may be lost" in text
+    assert "stays the best choice while" in text
+
+
+def test_what_binds_is_said_by_phase(plans: dict[str, Plan]) -> None:
+    plan = plans["copies"]
+    assert plan.best is not None
+    bound = [
+        replace(phase, bottleneck=by) for phase, by in zip(plan.best.phases, ["driver", "local_disks"], strict=True)
+    ]
+    for phases, words in (
+        (bound, "What binds: handing out tasks (map and shuffle), then local disks (sort and reduce)."),
+        ([replace(phase, bottleneck="network") for phase in bound], "What binds: network, in all phases."),
+    ):
+        changed = replace(plan, best=replace(plan.best, phases=tuple(phases)))
+        assert words in " ".join(" ".join(short_answer(changed, width=80)).split())
+
+
+def test_notes_are_in_words_that_a_first_reader_knows(plans: dict[str, Plan]) -> None:
+    plan = plans["copies"]
+    assert plan.best is not None
+    noted = replace(plan.best, warnings=("driver: slow", "cloud truth 0 of 6: network not measured"))
+    text = " ".join(" ".join(short_answer(replace(plan, warnings=(), best=noted), width=100)).split())
+    assert "Note: handing out tasks: slow" in text
+    assert "Note: 0 of 6 demands on a measurement are met: network not measured" in text
+
+
+def test_each_minute_saved_has_its_price() -> None:
+    """The price in the row of the recommended cluster is that of the two rows: dollars more over minutes less."""
+    plan = planner.recommend("50TB", cloud="azure").plan
+    best = plan.best
+    assert best is not None
+    cheapest = min(plan.frontier, key=lambda point: point.cost_usd_total)
+    saved_min = (cheapest.time_s - best.time_s.expected) / 60
+    price = (best.cost_usd.total - cheapest.cost_usd_total) / saved_min
+    row = next(line for line in short_answer(plan, width=80) if "recommended" in line)
+    assert row.endswith(f"  ${price:.2f}")
+
+
+def test_what_does_not_fit_is_counted(plans: dict[str, Plan]) -> None:
+    plan = plans["copies"]
+    assert plan.best is not None
+    lines = short_answer(plan, width=80)
+    shown = sum(line.startswith("Note: ") for line in lines)
+    left = re.search(r"and (\d+) more note", lines[-1])
+    assert shown + int(left[1] if left else 0) == len(plan.warnings) + len(plan.best.warnings)
+
+
+def test_what_stands_against_more_data_is_said() -> None:
+    asked: dict[str, Any] = {"model": "minutesort", "catalogs": ("tritonsort-2011",), "paper": True, "nodes": 66}
+    plan = planner.recommend(most_data=True, sort_deadline="60s", instances=("dl380g6",), **asked).plan
+    text = " ".join(" ".join(short_answer(plan, width=80)).split())
+    assert "The sort of 1.353 TB, the most within what is asked, takes 30.7 s" in text
+    assert "Most data: 1.354 TB would be too much: dl380g6 does not hold the data within --nodes 66" in text
+
+
+def test_the_cent_left_over_goes_to_what_costs_most() -> None:
+    """A megabyte sorts in a second; the three minutes around it are paid for, less than half a cent each. Of a
+    bill below ten cents hundredths of a cent are shown.
+    """
+    answered = planner.recommend("1MB", model="indy", catalogs=["aws"], instances=["c6gd.medium"], nodes=2)
+    rows = {line[:26].strip(): line.split()[-1] for line in short_answer(answered.plan, width=80) if line}
+    assert (rows["sort"], rows["boot, screen, tear down"]) == ("0.0000", "0.0044")
+
+
+def test_columns_never_touch() -> None:
+    """A sort for ten million dollars."""
+    asked = {"instances": ["i4i.8xlarge"], "nodes": 200, "assume": {"price": 100_000.0}}
+    answered = planner.recommend("100TB", model="indy", **asked)  # type: ignore[arg-type]
+    assert not [line for line in short_answer(answered.plan, width=80) if re.search(r"(min|s)[\d$]", line)]
+
+
+def test_what_has_no_known_price_is_no_part_of_all() -> None:
+    plan = planner.recommend("1TB", model="indy", catalogs=["oci"], zones=2).plan
+    text = "\n".join(short_answer(plan, width=80))
+    assert plan.best is not None and plan.best.cost_usd.unknown == ("traffic between zones",)
+    assert f"${plan.best.cost_usd.total:.2f} and traffic between zones, of unknown price." in text
+    assert "  all that is known (95%: $" in text and "in all" not in text
+
+
+def test_a_fastest_cluster_that_hardly_is_faster_is_no_choice(plans: dict[str, Plan]) -> None:
+    """The price of a minute would be that of seconds; 5% faster is a choice."""
+    plan = plans["copies"]
+    assert plan.best is not None
+    recommended = next(point for point in plan.frontier if point.nodes == plan.best.nodes)
+    for factor, is_shown in ((1.04, False), (1.06, True)):
+        faster = replace(
+            recommended, time_s=recommended.time_s / factor, nodes=99, cost_usd_total=recommended.cost_usd_total * 1.1
+        )
+        lines = short_answer(replace(plan, frontier=(faster, *plan.frontier[-2:], recommended)), width=80)
+        assert any(line.startswith("  fastest sensible 99 x") for line in lines) == is_shown

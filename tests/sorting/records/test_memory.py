@@ -1,0 +1,175 @@
+"""Sorting buffers from Python, against sorted()."""
+
+from __future__ import annotations
+
+import mmap
+import pickle
+import signal
+import threading
+import time
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from planner.errors import BadInputError, InterruptedRunError
+from planner.native import Progress, Splitters, core, run_interruptible
+from planner.sorting.records.memory import sort_buffer
+
+
+@st.composite
+def shaped_records(draw: st.DrawFn) -> tuple[bytes, dict[str, int]]:
+    """Records of any shape, with keys that repeat often."""
+    record_size = draw(st.integers(1, 40))
+    key_size = draw(st.integers(1, record_size))
+    key_offset = draw(st.integers(0, record_size - key_size))
+    alphabet = draw(st.sampled_from([b"\x00\x01", b"\x00\x7f\x80\xff", bytes(range(256))]))
+    count = draw(st.integers(0, 60))
+    drawn = draw(st.lists(st.sampled_from(list(alphabet)), min_size=count * record_size, max_size=count * record_size))
+    return bytes(drawn), {"record_size": record_size, "key_offset": key_offset, "key_size": key_size}
+
+
+def expected(records: bytes, *, record_size: int, key_offset: int, key_size: int) -> bytes:
+    split = [records[at : at + record_size] for at in range(0, len(records), record_size)]
+    return b"".join(sorted(split, key=lambda record: record[key_offset : key_offset + key_size]))
+
+
+@given(shaped_records(), st.integers(1, 4), st.booleans())
+def test_like_sorted(shaped: tuple[bytes, dict[str, int]], threads: int, in_place: bool) -> None:
+    records, shape = shaped
+    target = bytearray(records if in_place else len(records))
+    report = (
+        sort_buffer(target, None, threads=threads, **shape)
+        if in_place
+        else sort_buffer(records, target, threads=threads, **shape)
+    )
+    assert target == expected(records, **shape)
+    assert (report.records, report.in_place) == (len(records) // shape["record_size"], in_place)
+
+
+def splitters_of(records: bytes, parts: int, *, record_size: int, key_offset: int, key_size: int) -> Splitters:
+    sample = core.sample_keys(records, count=30, record_bytes=record_size, key_offset=key_offset, key_bytes=key_size)
+    return core.choose_splitters(sample, key_bytes=key_size, partitions=parts)
+
+
+@given(shaped_records(), st.integers(1, 6))
+def test_partitions_and_merges(shaped: tuple[bytes, dict[str, int]], parts: int) -> None:
+    records, shape = shaped
+    size, offset, key = shape["record_size"], shape["key_offset"], shape["key_size"]
+    splitters = splitters_of(records, parts, **shape)
+    grouped = bytearray(len(records))
+    edges = core.partition_records(records, grouped, splitters, record_bytes=size, key_offset=offset)
+    assert len(edges) == splitters.partitions + 1
+    runs = [grouped[a * size : b * size] for a, b in pairwise(edges)]
+    for run in runs:
+        sort_buffer(run, **shape)
+    assert b"".join(runs) == expected(records, **shape)
+    merged = bytearray(len(records))
+    core.merge_runs(runs[::-1], merged, record_bytes=size, key_offset=offset, key_bytes=key)
+    assert [merged[i + offset : i + offset + key] for i in range(0, len(merged), size)] == sorted(
+        records[i + offset : i + offset + key] for i in range(0, len(records), size)
+    )
+
+
+def test_numpy_arrays_and_memory_maps() -> None:
+    rng = np.random.default_rng(1)
+    records = rng.integers(0, 256, size=(30_000, 16), dtype=np.uint8)
+    out = np.empty_like(records)
+    sort_buffer(records, out, record_size=16, key_size=4)
+    keys = records[:, :4].copy().view(">u4").ravel()
+    assert np.array_equal(out, records[np.argsort(keys, kind="stable")])
+    with mmap.mmap(-1, records.nbytes) as mapped:
+        mapped[:] = records.tobytes()
+        sort_buffer(mapped, record_size=16, key_size=4)
+        assert mapped[:] == out.tobytes()
+
+
+def test_in_place_with_little_memory() -> None:
+    records = np.random.default_rng(2).integers(0, 256, size=(50_000, 100), dtype=np.uint8)
+    roomy, tight = records.copy(), records.copy()
+    sort_buffer(roomy)
+    sort_buffer(tight, memory=core.scratch_bytes(50_000))
+    assert np.array_equal(roomy, tight)
+
+
+@pytest.mark.parametrize(
+    ("source", "out", "shape", "message"),
+    [
+        (bytes(200), bytearray(100), {}, "differ in size"),
+        (bytes(250), bytearray(250), {}, "no whole number"),
+        (bytes(200), bytes(200), {}, "writable"),
+        (bytes(200), None, {}, "writable"),
+        (np.zeros((4, 100), np.uint8)[::2], bytearray(200), {}, "contiguous"),
+        (bytes(200), bytearray(200), {"key_offset": 95, "key_size": 6}, "does not lie within"),
+        (bytes(200), bytearray(200), {"record_size": 0}, "at least one byte"),
+        (bytes(200), bytearray(200), {"record_size": -5}, "record_bytes must lie"),
+        (bytes(200), bytearray(200), {"memory": 5}, "needs"),
+    ],
+)
+def test_refused(source: object, out: object, shape: dict[str, int], message: str) -> None:
+    with pytest.raises(BadInputError, match=message):
+        sort_buffer(source, out, **shape)  # type: ignore[arg-type]
+
+
+def test_overlap_is_refused() -> None:
+    buffer = memoryview(bytearray(300))
+    with pytest.raises(BadInputError, match="overlap"):
+        sort_buffer(buffer[:200], buffer[100:])
+
+
+def test_two_sorts_at_once_in_one_process() -> None:
+    records = np.random.default_rng(3).integers(0, 256, size=(60_000, 100), dtype=np.uint8)
+    outs = [np.empty_like(records) for _ in range(3)]
+    threads = [threading.Thread(target=sort_buffer, args=(records, out)) for out in outs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert np.array_equal(outs[0], outs[1])
+    assert np.array_equal(outs[0], outs[2])
+
+
+def test_cancel_from_another_thread() -> None:
+    progress = Progress()
+    progress.cancel()
+    with pytest.raises(InterruptedRunError):
+        sort_buffer(bytes(10_000), bytearray(10_000), progress=progress)
+
+
+def test_ctrl_c_cancels_the_work() -> None:
+    def work(progress: Progress) -> None:
+        signal.raise_signal(signal.SIGINT)
+        while not progress.is_cancelled:
+            time.sleep(0.001)
+        raise core.CancelledError
+
+    with pytest.raises(InterruptedRunError, match="interrupted"):
+        run_interruptible(work)
+
+
+@given(shaped_records(), st.integers(1, 6))
+def test_splitters_travel(shaped: tuple[bytes, dict[str, int]], parts: int) -> None:
+    records, shape = shaped
+    size, offset, key = shape["record_size"], shape["key_offset"], shape["key_size"]
+    sent = splitters_of(records, parts, **shape)
+    came = pickle.loads(pickle.dumps(sent))
+    assert came.key_bytes == key
+    grouped = [bytearray(len(records)), bytearray(len(records))]
+    edges = [
+        core.partition_records(records, out, splitters, record_bytes=size, key_offset=offset)
+        for out, splitters in zip(grouped, (sent, came), strict=True)
+    ]
+    assert edges[0] == edges[1]
+    assert grouped[0] == grouped[1]
+    half = sent.serialize()[:-1]
+    if half:
+        with pytest.raises(ValueError, match="whole boundaries"):
+            core.Splitters.parse(half, key_bytes=key)
+
+
+def test_handles_are_not_pickled() -> None:
+    for handle in (Progress(), core.validate_records(b""), core.validate_lines(b"")):
+        with pytest.raises(TypeError, match="pickle"):
+            pickle.dumps(handle)

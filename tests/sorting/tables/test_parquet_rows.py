@@ -1,0 +1,127 @@
+"""Row groups decoded ahead by threads: all rows, in order, and within bounds."""
+
+from __future__ import annotations
+
+import resource
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from planner.errors import BadInputError
+from planner.native import Progress
+from planner.sorting.tables import parquet_rows
+from planner.sorting.tables.parquet import ParquetJob, sort_parquet
+from planner.sorting.tables.parquet_rows import (
+    ParquetInput,
+    decoded_bytes,
+    largest_group_bytes,
+    read_footer,
+    rows_ahead,
+)
+
+
+def as_they_are(batch: Any) -> list[Any]:
+    """Return what a batch is, as one part."""
+    return [batch]
+
+
+def numbered(folder: Path, *, files: int, rows: int, group_rows: int) -> list[ParquetInput]:
+    """Write files whose rows have numbers from 0 on."""
+    for i in range(files):
+        table = pa.table({"n": range(i * rows, (i + 1) * rows)})
+        pq.write_table(table, folder / f"{i}.parquet", row_group_size=group_rows)
+    return [read_footer(str(folder / f"{i}.parquet")) for i in range(files)]
+
+
+@pytest.mark.parametrize("threads", [0, 1, 2, 5])
+@pytest.mark.parametrize("most_bytes", [0, 300, 1 << 20])
+def test_all_rows_come_in_order(threads: int, most_bytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parquet_rows, "BATCH_ROWS", 7)
+    inputs = numbered(tmp_path, files=3, rows=100, group_rows=30)
+    progress = Progress()
+    tables = list(rows_ahead(inputs, progress, as_they_are, threads=threads, most_bytes=most_bytes))
+    assert pa.Table.from_batches(tables).column("n").to_pylist() == list(range(300))
+    assert 300 * 8 <= progress.bytes_done <= 300 * 9  # and bits that say which values are there
+
+
+def test_what_footers_say_of_sizes(tmp_path: Path) -> None:
+    inputs = numbered(tmp_path, files=2, rows=150, group_rows=100)
+    assert 100 * 8 <= largest_group_bytes(inputs) <= 100 * 10
+    assert 2 * largest_group_bytes(inputs) < decoded_bytes(inputs) < 4 * largest_group_bytes(inputs)
+    assert (largest_group_bytes([]), decoded_bytes([])) == (1, 0)
+
+
+def test_no_more_is_ready_than_allowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parquet_rows, "BATCH_ROWS", 10)
+    inputs = numbered(tmp_path, files=1, rows=1000, group_rows=100)
+    most: list[int] = []
+    put = parquet_rows._Ready._put
+
+    def watched(ready: Any, number: int, batch: Any) -> bool:
+        wanted = put(ready, number, batch)
+        with ready._changed:
+            later = [batch for waiting in list(ready._batches)[ready._taken + 1 :] for batch in waiting if batch]
+            most.append(sum(batch.nbytes for batch in later))
+        return wanted
+
+    monkeypatch.setattr(parquet_rows._Ready, "_put", watched)
+    rows = rows_ahead(inputs, Progress(), as_they_are, threads=4, most_bytes=400)
+    assert sum(table.num_rows for table in rows) == 1000
+    assert max(most) <= 400
+
+
+def test_damage_is_raised_where_it_is_and_whoever_stops_early_waits_for_nobody(tmp_path: Path) -> None:
+    inputs = numbered(tmp_path, files=3, rows=5000, group_rows=1000)
+    column = inputs[1].metadata.row_group(2).column(0)
+    begin = column.dictionary_page_offset or column.data_page_offset
+    data = bytearray(Path(inputs[1].path).read_bytes())
+    data[begin : begin + column.total_compressed_size] = b"\xff" * column.total_compressed_size
+    Path(inputs[1].path).write_bytes(data)
+    rows = 0
+    with pytest.raises(BadInputError, match="parquet is damaged"):
+        for table in rows_ahead(inputs, Progress(), as_they_are, threads=2, most_bytes=1 << 20):
+            rows += table.num_rows
+    assert rows == 7000
+    some = rows_ahead(inputs, Progress(), as_they_are, threads=2, most_bytes=0)
+    assert next(some).num_rows == 1000
+    some.close()  # type: ignore[attr-defined]
+
+
+def test_a_file_whose_footer_is_encrypted_is_named(tmp_path: Path) -> None:
+    footer = b"no footer"
+    (tmp_path / "secret").write_bytes(b"PARE" + footer + len(footer).to_bytes(4, "little") + b"PARE")
+    with pytest.raises(BadInputError, match="secret is no Parquet file, or is damaged or encrypted"):
+        read_footer(str(tmp_path / "secret"))
+    with pytest.raises(FileNotFoundError, match="missing"):
+        read_footer(str(tmp_path / "missing"))
+
+
+@pytest.mark.parametrize("merge", [False, True])
+def test_more_files_than_descriptors(merge: bool, tmp_path: Path) -> None:
+    paths = tuple(source.path for source in numbered(tmp_path, files=150, rows=1, group_rows=1))
+    job = ParquetJob(
+        inputs=paths, output=str(tmp_path / "out"), keys=("n:desc",), merge=merge, memory_bytes=1 << 30,
+        temp_dirs=(str(tmp_path),),
+    )  # fmt: skip
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    highest = max(int(path.name) for path in Path("/proc/self/fd").iterdir())
+    resource.setrlimit(resource.RLIMIT_NOFILE, (highest + 100, limits[1]))
+    try:
+        sort_parquet(job, Progress())
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    assert pq.read_table(tmp_path / "out").column("n").to_pylist() == list(range(149, -1, -1))
+
+
+def test_a_dictionary_counts_once_and_not_for_each_row(tmp_path: Path) -> None:
+    values = pa.array([f"{number:0100d}" for number in range(2000)])
+    column = pa.DictionaryArray.from_arrays(pa.array([1, 0, 2], pa.int32()), values)
+    pq.write_table(pa.table({"k": [3, 1, 2], "c": column}), tmp_path / "in")
+    fits = replace(read_footer(str(tmp_path / "in")), memory_bytes=153_000_000)
+    assert sum(batch.num_rows for batch in fits.batches()) == 3
+    with pytest.raises(BadInputError, match=r"the dictionaries of its columns have 2\d+ bytes"):
+        list(replace(fits, memory_bytes=150_100_000).batches())

@@ -1,0 +1,218 @@
+"""Text as people have it: rows of CSV against a second implementation, compressed files, and what is wrong."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zstandard
+
+from planner.errors import BadInputError, PlannerError
+from planner.native import Progress
+from planner.sorting.records.keyed import TextOrder
+from planner.sorting.records.keys import parse_key
+from planner.sorting.text.text_files import CsvColumns, TextJob, check_text_file, sort_text_files
+from tests.sorting.csv_reference import CsvCase, random_csv
+
+
+def sorted_text(folder: Path, text: bytes, *, unique: bool = False, **settings: Any) -> bytes:
+    """Return a text sorted through files."""
+    source = folder / "in"
+    source.write_bytes(text)
+    job = TextJob(
+        inputs=(str(source),), output=str(folder / "out"), order=TextOrder(unique=unique), temp_dirs=(str(folder),),
+        **settings,
+    )  # fmt: skip
+    sort_text_files(job, Progress())
+    return (folder / "out").read_bytes()
+
+
+def columns_of(case: CsvCase) -> CsvColumns:
+    keys = tuple(key.text(case.names[key.column]) for key in case.keys)
+    return CsvColumns(keys=keys, delimiter=case.delimiter.encode())
+
+
+def check_cases(count: int, folder: Path) -> None:
+    """Compare so many random files with the reference."""
+    chance = random.Random(17)
+    for number in range(count):
+        case = random_csv(chance)
+        unique = chance.random() < 0.3
+        ours = sorted_text(folder, case.text, unique=unique, csv=columns_of(case), threads=1)
+        assert ours == case.expected(unique=unique), (number, case)
+        job = TextJob(inputs=(str(folder / "out"),), order=TextOrder(unique=unique), csv=columns_of(case))
+        assert check_text_file(job, Progress()) is None, (number, case)
+
+
+def test_random_rows_as_the_reference_has_them(tmp_path: Path) -> None:
+    check_cases(60, tmp_path)
+
+
+@pytest.mark.soak
+def test_very_many_random_rows(tmp_path: Path) -> None:
+    check_cases(100_000, tmp_path)
+
+
+def big_rows(count: int) -> tuple[bytes, list[bytes]]:
+    """Return a header, and rows whose third column has quoted newlines and delimiters."""
+    chance = random.Random(18)
+    rows = [b'%d,%d,"a ""%s"",\nb"\n' % (i, chance.randrange(5000), b"x" * chance.randrange(60)) for i in range(count)]
+    return b"id,the number,text\n", rows
+
+
+def number_of(row: bytes) -> int:
+    return int(row.split(b",")[1])
+
+
+@pytest.mark.parametrize("memory_bytes", [0, 1])
+def test_rows_with_newlines_in_one_run_and_in_several(tmp_path: Path, memory_bytes: int) -> None:
+    header, rows = big_rows(150_000)
+    csv = CsvColumns(keys=("the number:int:desc",))
+    ours = sorted_text(tmp_path, header + b"".join(rows), csv=csv, memory_bytes=memory_bytes)
+    assert ours == header + b"".join(sorted(rows, key=number_of, reverse=True))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "out"]
+
+
+@pytest.mark.parametrize("has_header", [True, False])
+def test_much_text_goes_past_the_page_cache(tmp_path: Path, has_header: bool) -> None:
+    """With a header the sorted rows begin within a block; without one at byte 0. The last block is no whole page."""
+    rows = [b"%d,%s\n" % (number * 7919 % 100_003, b"x" * 700) for number in range(100_003)]
+    csv = CsvColumns(keys=("1:int",), header=has_header)
+    header = b"number,text\n" if has_header else b""
+    ours = sorted_text(tmp_path, header + b"".join(rows), csv=csv)
+    assert ours == header + b"".join(sorted(rows, key=lambda row: int(row.split(b",")[0])))
+
+
+@pytest.mark.parametrize("wrong", [b"9,1\n", b"9,1,x,y\n", b'9,1,a"b"\n', b"9,one,x\n"])
+@pytest.mark.parametrize("memory_bytes", [0, 1])
+def test_a_wrong_row_is_named_wherever_it_is(tmp_path: Path, wrong: bytes, memory_bytes: int) -> None:
+    header, rows = big_rows(120_000)
+    rows[99_999] = wrong  # the header is row 1, so this is row 100001
+    with pytest.raises(BadInputError, match=r"in: row 100001: "):
+        sorted_text(tmp_path, header + b"".join(rows), csv=CsvColumns(keys=("2:int",)), memory_bytes=memory_bytes)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_quote_without_an_end_is_no_row(tmp_path: Path) -> None:
+    for text in (b'a,b\n1,"x\n', b'a,b\n1,"x\n2,y'):
+        with pytest.raises(BadInputError, match=r"in: row 2: a quoted field has no end"):
+            sorted_text(tmp_path, text, csv=CsvColumns(keys=("a",)))
+
+
+def joined(folder: Path, *texts: bytes, **settings: Any) -> bytes:
+    """Return several inputs sorted into one."""
+    names = [folder / f"in{i}" for i in range(len(texts))]
+    for name, text in zip(names, texts, strict=True):
+        name.write_bytes(text)
+    job = TextJob(inputs=tuple(map(str, names)), output=str(folder / "out"), **settings)
+    sort_text_files(job, Progress())
+    return (folder / "out").read_bytes()
+
+
+def test_several_inputs_have_one_header(tmp_path: Path) -> None:
+    csv = CsvColumns(keys=("n:int",))
+    assert joined(tmp_path, b"n,x\n3,a\n1,a", b'"n",x\n2,b\n1,b', csv=csv) == b"n,x\n1,a\n1,b\n2,b\n3,a\n"
+    merged = joined(tmp_path, b"n,x\n1,a\n3,a", b"n,x\n1,b\n2,b", csv=csv, merge=True, most_lines=3)
+    assert merged == b"n,x\n1,a\n1,b\n2,b\n"
+    with pytest.raises(BadInputError, match="in1: column 2 is called 'y' and not 'x' as in"):
+        joined(tmp_path, b"n,x\n1,a\n", b"n,y\n1,a\n", csv=csv)
+
+
+def test_a_quote_that_one_input_lacks_does_not_reach_into_the_next(tmp_path: Path) -> None:
+    with pytest.raises(BadInputError, match=r"in0: row 2: a quoted field has no end"):
+        joined(tmp_path, b'a\n"x', b'a\ny"\n', csv=CsvColumns(keys=("a",)))
+
+
+def test_marks_ends_and_files_without_a_header(tmp_path: Path) -> None:
+    mark = b"\xef\xbb\xbf"
+    csv = CsvColumns(keys=("n:int",))
+    assert sorted_text(tmp_path, mark + b"n\r\n2\r\n1", csv=csv) == mark + b"n\r\n1\r\n2\r\n"
+    bare = CsvColumns(keys=("1:int",), header=False)
+    assert sorted_text(tmp_path, mark + b"2,x\n1,y\n", csv=bare) == mark + b"1,y\n2,x\n"
+    assert sorted_text(tmp_path, b"n", csv=csv) == b"n\n"
+    with pytest.raises(BadInputError, match=r"is empty: .*; leave it out"):
+        sorted_text(tmp_path, b"", csv=csv)
+    for encoding in ("utf-16-le", "utf-16-be"):
+        with pytest.raises(BadInputError, match="is UTF-16: make it UTF-8 first"):
+            sorted_text(tmp_path, "\ufefftime,b\n1,2\n".encode(encoding), csv=csv)
+
+
+@pytest.mark.parametrize(
+    ("key", "message"),
+    [
+        ("tme", "there is no column 'tme'. Did you mean time"),
+        ("time:dsc", "'dsc' is none of .* Did you mean desc"),
+        ("time:int:num", "int and num exclude each other"),
+        ("4", "there is no column 4; they are numbered from 1 to 3"),
+        ("twice", "2 columns are called 'twice'; give a number"),
+    ],
+)
+def test_keys_that_cannot_be(tmp_path: Path, key: str, message: str) -> None:
+    with pytest.raises(BadInputError, match=message):
+        sorted_text(tmp_path, b"time,twice,twice\n1,2,3\n", csv=CsvColumns(keys=(key,)))
+
+
+CHECKED_ZSTD = zstandard.ZstdCompressor(write_checksum=True)  # else zstd does not notice damage of text
+COMPRESSED = {"gz": gzip.compress, "zst": CHECKED_ZSTD.compress}
+OPENED = {"gz": gzip.decompress, "zst": lambda data: zstandard.ZstdDecompressor().decompressobj().decompress(data)}
+
+
+@pytest.mark.parametrize("form", COMPRESSED)
+def test_compressed_text_in_and_out(tmp_path: Path, form: str) -> None:
+    lines = [b"%d\n" % random.Random(3).randrange(10**9) for _ in range(3000)]
+    parts = COMPRESSED[form](b"".join(lines[:1000])) + COMPRESSED[form](b"".join(lines[1000:]))
+    (tmp_path / "in").write_bytes(parts)
+    job = TextJob(
+        inputs=(str(tmp_path / "in"),), output=str(tmp_path / f"out.{form}"), order=TextOrder(keys=(parse_key("1n"),))
+    )
+    report = sort_text_files(job, Progress())
+    assert (report.lines, report.runs, report.spilled_bytes) == (3000, 0, 0)
+    assert OPENED[form]((tmp_path / f"out.{form}").read_bytes()) == b"".join(sorted(lines, key=int))
+    assert sorted_text(tmp_path, COMPRESSED[form](b"n\n2\n1\n"), csv=CsvColumns(keys=("n",))) == b"n\n1\n2\n"
+
+
+@pytest.mark.parametrize("number", [0, 15])
+def test_zstd_may_begin_with_frames_that_hold_nothing(tmp_path: Path, number: int) -> None:
+    skipped = bytes((0x50 + number, 0x2A, 0x4D, 0x18)) + (3).to_bytes(4, "little") + b"xyz"
+    text = skipped * 2 + COMPRESSED["zst"](b"n\n2\n1\n")
+    assert sorted_text(tmp_path, text, csv=CsvColumns(keys=("n",))) == b"n\n1\n2\n"
+
+
+@pytest.mark.parametrize("form", COMPRESSED)
+@pytest.mark.parametrize("what", ["damaged", "truncated"])
+def test_damaged_compression_leaves_nothing_half_written(tmp_path: Path, form: str, what: str) -> None:
+    data = COMPRESSED[form](os.urandom(300_000).hex().encode() + b"\n")
+    broken = data[: len(data) // 2] if what == "truncated" else data[:200] + os.urandom(60) + data[260:]
+    (tmp_path / "out.zst").write_bytes(b"as before")
+    (tmp_path / "in").write_bytes(broken)
+    job = TextJob(inputs=(str(tmp_path / "in"),), output=str(tmp_path / "out.zst"))
+    with pytest.raises(BadInputError, match=r"in: the .* data (end early|are damaged)"):
+        sort_text_files(job, Progress())
+    assert (tmp_path / "out.zst").read_bytes() == b"as before"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "out.zst"]
+
+
+def test_a_full_disk_leaves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "in").write_bytes(b"b\na\n")
+    job = TextJob(inputs=(str(tmp_path / "in"),), output="/dev/full", compress="gz")
+    with pytest.raises(PlannerError, match="No space left"):
+        sort_text_files(job, Progress())
+
+
+def test_rows_out_of_order_are_found(tmp_path: Path) -> None:
+    (tmp_path / "in").write_bytes(gzip.compress(b'n,x\n2,"a\nb"\n10,c\n9,d\n'))
+    job = TextJob(inputs=(str(tmp_path / "in"),), csv=CsvColumns(keys=("n:int",)))
+    assert check_text_file(job, Progress()) == (4, b"9,d")
+
+
+def test_the_only_row_of_a_file_gets_the_end_that_rows_of_others_have(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"2,x")
+    (tmp_path / "b").write_bytes(b"3,y\r\n1,z\r\n")
+    job = TextJob(inputs=(str(tmp_path / "a"), str(tmp_path / "b")), output=str(tmp_path / "out"),
+                  csv=CsvColumns(keys=("1:int",), header=False))  # fmt: skip
+    sort_text_files(job, Progress())
+    assert (tmp_path / "out").read_bytes() == b"1,z\r\n2,x\r\n3,y\r\n"

@@ -1,0 +1,55 @@
+"""The cluster as far as a log tells."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from spark_events import environment, lines, small_job
+
+from planner.spark import log as spark_log
+from planner.spark.application.cluster import Cluster
+from planner.spark.log.cluster_hints import size_bytes
+
+
+def cluster(tmp_path: Path, properties: dict[str, str], **groups: dict[str, str]) -> Cluster:
+    events = small_job(properties=properties)
+    path = tmp_path / "log"
+    path.write_bytes(lines([*events[:2], environment({}, **groups), *events[2:]]))
+    return spark_log.read(path).only().cluster
+
+
+def test_databricks_says_its_types(tmp_path: Path) -> None:
+    tags = "spark.databricks.clusterUsageTags."
+    told = cluster(
+        tmp_path,
+        {
+            f"{tags}clusterNodeType": "m5.4xlarge",
+            f"{tags}driverNodeType": "m5.xlarge",
+            f"{tags}region": "us-east-1",
+            f"{tags}cloudProvider": "AWS",
+        },
+    )
+    assert (told.platform, told.cloud, told.region) == ("Databricks", "aws", "us-east-1")
+    assert (told.instance_type, told.driver_type) == ("m5.4xlarge", "m5.xlarge")
+    assert told.origins["instance_type"] == f"{tags}clusterNodeType"
+    assert (told.hosts, told.executors, told.cores, told.cores_per_executor) == (("a", "b"), 2, 8, 4)
+    assert told.unknown == ()
+
+
+def test_emr_is_told_by_its_properties_and_its_type_is_unknown(tmp_path: Path) -> None:
+    told = cluster(tmp_path, {}, **{"System Properties": {"EMR_CLUSTER_ID": "j-1"}})
+    assert (told.platform, told.cloud, told.instance_type) == ("EMR", "aws", "")
+    assert told.unknown == ("region", "instance_type", "driver_type")
+
+
+def test_an_executor_has_its_heap_and_its_overhead(tmp_path: Path) -> None:
+    assert cluster(tmp_path, {}).memory_per_executor_bytes == pytest.approx(1.1 * 4 * 2**30)  # Spark adds 10%
+    assert cluster(tmp_path, {"spark.executor.memory": "1g"}).memory_per_executor_bytes == (1024 + 384) * 2**20
+
+
+@pytest.mark.parametrize(
+    ("text", "size"), [("931M", 931 * 2**20), ("4g", 4 * 2**30), ("512", 512 * 2**20), ("2GB", 2**31), ("many", None)]
+)
+def test_sizes_as_spark_writes_them(text: str, size: float | None) -> None:
+    assert size_bytes(text) == size

@@ -1,0 +1,164 @@
+"""Logs damaged by a script in over 200 ways: told with file and line, or read with a counted, named loss."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from spark_events import CODECS, lines, small_job
+
+from planner.errors import PlannerError
+from planner.spark import log as spark_log
+
+Damage = Callable[[random.Random], bytes]
+WRONG_VALUES = (None, "x", -1, 1.5, True, [], {}, [1], {"a": 1}, 10**30, "NaN", 1e308)
+
+
+def cut_anywhere(draw: random.Random) -> bytes:
+    data = lines(small_job())
+    return data[: draw.randrange(len(data))]
+
+
+def cut_compressed(draw: random.Random) -> bytes:
+    data = CODECS[draw.choice(list(CODECS))](lines(small_job(tasks=80)))
+    return data[: draw.randrange(len(data))]
+
+
+def flipped_compressed(draw: random.Random) -> bytes:
+    data = bytearray(CODECS[draw.choice(list(CODECS))](lines(small_job(tasks=80))))
+    for _ in range(draw.randint(1, 8)):
+        data[draw.randrange(len(data))] ^= draw.randrange(1, 256)
+    return bytes(data)
+
+
+def reordered(draw: random.Random) -> bytes:
+    events = small_job()
+    draw.shuffle(events)
+    return lines(events)
+
+
+def repeated_and_missing(draw: random.Random) -> bytes:
+    return lines([event for event in small_job() for _ in range(draw.choice((0, 1, 1, 2)))])
+
+
+def noise_between(draw: random.Random) -> bytes:
+    made = lines(small_job()).splitlines(keepends=True)
+    for _ in range(draw.randint(1, 5)):
+        made.insert(draw.randrange(len(made)), draw.randbytes(draw.randrange(1, 400)) + b"\n")
+    return b"".join(made)
+
+
+def wrong_type(draw: random.Random) -> bytes:
+    """Give some fields, at any depth, a value of another type."""
+    events = json.loads(json.dumps(small_job()))
+    for _ in range(draw.randint(1, 6)):
+        place = draw.choice(events)
+        while True:
+            key = draw.choice(list(place))
+            if isinstance(place[key], dict) and place[key] and draw.random() < 0.8:
+                place = place[key]
+                continue
+            place[key] = draw.choice(WRONG_VALUES)
+            break
+    return lines(events)
+
+
+def absent_fields(draw: random.Random) -> bytes:
+    events = json.loads(json.dumps(small_job()))
+    for event in draw.sample(events, 5):
+        inner = draw.choice([event, *(value for value in event.values() if isinstance(value, dict) and value)])
+        inner.pop(draw.choice([key for key in inner if key != "Event"]), None)
+    return lines(events)
+
+
+def joined_and_split_lines(draw: random.Random) -> bytes:
+    data = bytearray(lines(small_job()))
+    for _ in range(3):
+        place = draw.randrange(len(data))
+        data[place : place + draw.randrange(2)] = draw.choice((b"\n", b"", b"\r\n", b"\0"))
+    return bytes(data)
+
+
+def other_json(draw: random.Random) -> bytes:
+    other = [b"[]", b"3", b'"Event"', b'{"Event":7}', b'{"event":"x"}', b"null", b"[" * 5000, b'{"Event":"Unheard"}']
+    made = lines(small_job()).splitlines() + draw.sample(other, 4)
+    draw.shuffle(made)
+    return b"\n".join(made)
+
+
+DAMAGES: tuple[Damage, ...] = (
+    cut_anywhere, cut_compressed, flipped_compressed, reordered, repeated_and_missing, noise_between, wrong_type,
+    absent_fields, joined_and_split_lines, other_json,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
+def test_damage_is_told(tmp_path: Path, damage: Damage) -> None:
+    for seed in range(25):
+        path = tmp_path / f"log-{seed}"
+        path.write_bytes(damage(random.Random(seed)))
+        try:
+            logs = spark_log.read(path)
+        except PlannerError as error:
+            assert str(path) in str(error)
+            continue
+        for application in logs.applications:
+            assert application.tasks <= 160
+            assert all(stage.sums.input_bytes >= 0 for stage in application.stages if damage is not wrong_type)
+            for loss in application.losses:
+                assert loss.count > 0
+                assert str(path) in loss.first, loss
+            application.stage_frame()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_every_line_is_read_or_counted(tmp_path: Path, seed: int) -> None:
+    draw = random.Random(seed)
+    made = lines(small_job()).splitlines()
+    spoilt = sorted(draw.sample(range(7, len(made)), 6))
+    for place in spoilt:
+        made[place] = made[place][:-9]
+    path = tmp_path / "log"
+    path.write_bytes(b"\n".join(made))
+    application = spark_log.read(path).only()
+    (loss,) = application.losses
+    assert (loss.what, loss.count) == ("line that is not JSON", 6)
+    assert loss.first == f"{path}, line {spoilt[0] + 1}"
+    assert application.events == len(made) - 6
+
+
+def test_a_wrong_field_names_itself_and_its_event_counts_not_at_all(tmp_path: Path) -> None:
+    events = json.loads(json.dumps(small_job()))
+    events[8]["Task Metrics"]["Input Metrics"]["Bytes Read"] = "many"
+    path = tmp_path / "log"
+    path.write_bytes(lines(events))
+    application = spark_log.read(path).only()
+    assert [str(loss) for loss in application.losses] == [
+        f"1 x TaskEnd with a wrong field, first at {path}, line 9: Bytes Read is 'many', not a whole number"
+    ]
+    assert application.tasks == 15
+    assert application.stages[0].running == 1  # its start was seen, its end not
+
+
+@pytest.mark.parametrize("name", ["log.zstd", "log.lz4", "log.gz", "log.zip"])
+def test_a_name_that_promises_another_compression_does_not_matter(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(lines(small_job()))
+    assert spark_log.read(path).only().tasks == 16
+
+
+def test_a_damaged_archive_is_refused_in_words(tmp_path: Path) -> None:
+    path = tmp_path / "log.zip"
+    path.write_bytes(b"PK\x03\x04" + bytes(100))
+    with pytest.raises(PlannerError, match=r"log\.zip is no Spark event log: a damaged archive"):
+        spark_log.read(path)
+
+
+def test_lzf_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    path = tmp_path / "log.lzf"
+    path.write_bytes(b"ZV\x01\x00\x10")
+    with pytest.raises(PlannerError, match="compressed with lzf, which is not read: write the log with zstd"):
+        spark_log.read(path)

@@ -1,0 +1,91 @@
+"""What bound the stages of small applications, and what more could change, by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+from spark_events import (
+    START_MS,
+    application_end,
+    application_start,
+    executor_added,
+    metrics,
+    small_job,
+    stage_completed,
+    task_end,
+)
+
+from planner.spark.application.application import Application
+from planner.spark.model.bounds import explain
+
+Reader = Callable[[Sequence[dict[str, Any]]], Application]
+
+
+def one_stage(tasks: Sequence[dict[str, Any]], *, end_ms: int, cores: int = 4) -> list[dict[str, Any]]:
+    completed = stage_completed(0, tasks=len(tasks), at_ms=START_MS, end_ms=START_MS + end_ms)
+    added = [executor_added("1", host="a", cores=cores)] if cores else []
+    return [application_start(), *added, *tasks, completed, application_end(START_MS + end_ms)]
+
+
+def task(number: int, run_ms: int, **did: int) -> dict[str, Any]:
+    return task_end(number, stage=0, launch_ms=START_MS, finish_ms=START_MS + run_ms, did=metrics(run_ms=run_ms, **did))
+
+
+def test_a_small_job(read: Reader) -> None:
+    explained = explain(read(small_job()))
+    first, second = explained.stages
+    assert (first.bound, first.busy) == ("processors", 1)
+    # of 5 s: 2 compute, 0.1 garbage, 1.5 wait for blocks, 1.3 the rest of a run that reads 0 and writes 30 MB
+    assert second.bound == "processors"
+    assert (second.time.fetch, second.time.storage) == (pytest.approx(8 * 1.5), pytest.approx(8 * 1.3))
+    assert explained.timeline.startup_s == pytest.approx(2)
+    assert explained.timeline.after_s == pytest.approx(3)
+    changes = {change.resource: change.duration_s for change in explained.changes}
+    assert changes["network"] == pytest.approx(20 - 1.5)
+    assert changes["cores"] == pytest.approx(20)  # one wave already
+    assert changes["processors"] == pytest.approx(20 - 8.1 / 2 - 2 / 2)  # 0.1 s of a first task deserialises
+    assert explained.seconds_by_bound == {"processors": pytest.approx(15)}
+
+
+def test_more_cores_shorten_two_waves(read: Reader) -> None:
+    changes = {change.resource: change.duration_s for change in explain(read(small_job(tasks=16))).changes}
+    assert changes["cores"] == pytest.approx(2 + 10 + 5 + 3)  # of 2 + 20 + 10 + 3
+
+
+@pytest.mark.parametrize(
+    ("did", "bound"),
+    [
+        ({"cpu_ms": 9000}, "processors"),
+        ({"gc_ms": 9000}, "memory"),
+        ({"spilled": 10**9}, "memory"),
+        ({"fetch_wait_ms": 9000}, "network"),
+        ({"shuffle_write_ms": 9000}, "disks"),
+        ({"read": 10**9}, "storage"),
+        ({}, "waiting"),
+    ],
+)
+def test_the_resource_with_most_of_the_time_binds(read: Reader, did: dict[str, int], bound: str) -> None:
+    tasks = [task(number, 10_000, **did) for number in range(4)]
+    (stage,) = explain(read(one_stage(tasks, end_ms=10_000))).stages
+    assert stage.bound == bound
+
+
+def test_idle_slots_bind(read: Reader) -> None:
+    few = explain(read(one_stage([task(0, 10_000, cpu_ms=9000)], end_ms=10_000)))
+    assert (few.stages[0].bound, few.stages[0].busy) == ("too few tasks", 0.25)
+    late = [task(number, 1000, cpu_ms=1000) for number in range(6)] + [task(6, 10_000, cpu_ms=9000)]
+    assert explain(read(one_stage(late, end_ms=10_000))).stages[0].bound == "straggler"
+    slow = [task(number, 1000, cpu_ms=1000) for number in range(4)]
+    assert explain(read(one_stage(slow, end_ms=10_000))).stages[0].bound == "scheduling"
+
+
+def test_without_cores_the_busy_share_is_unknown(read: Reader) -> None:
+    explained = explain(read(one_stage([task(0, 10_000, cpu_ms=9000)], end_ms=10_000, cores=0)))
+    assert (explained.stages[0].busy, explained.stages[0].bound) == (None, "processors")
+
+
+def test_an_application_without_stages(read: Reader) -> None:
+    explained = explain(read([application_start(), application_end(START_MS + 4000)]))
+    assert (explained.duration_s, explained.stages, explained.timeline.after_s) == (4, (), 0)

@@ -1,0 +1,77 @@
+"""An application against the shipped catalogs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+from spark_events import small_job
+
+from planner.errors import BadInputError
+from planner.report.terminal.spark_answer import notes
+from planner.schemas.plan import Request
+from planner.spark.application.application import Application
+from planner.spark.model.bounds import explain
+from planner.spark.model.from_log import logged_nodes, plan_application
+from planner.spark.model.machines import parse_ran_on
+
+Reader = Callable[[Sequence[dict[str, Any]]], Application]
+REQUEST = Request(data_bytes=1, instances=("m5.*", "m6i.*", "m7g.*"))
+TYPE = {"spark.databricks.clusterUsageTags.clusterNodeType": "m5.xlarge"}
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "count"),
+    [("m5.4xlarge x 4", "m5.4xlarge", 4), ("4 x m5.4xlarge", "m5.4xlarge", 4),
+     ("m5.4xlarge*4", "m5.4xlarge", 4), ("10 m5.2xlarge", "m5.2xlarge", 10),
+     ("Standard_E8ds_v4", "Standard_E8ds_v4", None), ("n2-standard-8+2x375GB x 3", "n2-standard-8+2x375GB", 3)],
+)  # fmt: skip
+def test_how_a_cluster_is_written(text: str, name: str, count: int | None) -> None:
+    assert parse_ran_on(text) == (name, count)
+
+
+@pytest.mark.parametrize("text", ["", "4 nodes", "x 4", "m5.xlarge x 0", "m5.xlarge x four"])
+def test_what_is_no_cluster_is_refused(text: str) -> None:
+    with pytest.raises(BadInputError, match="--ran-on"):
+        parse_ran_on(text)
+
+
+def test_what_the_log_does_not_tell_is_asked_for(read: Reader) -> None:
+    with pytest.raises(BadInputError, match="does not tell which machines it ran on: add --ran-on"):
+        plan_application(read(small_job()), REQUEST)
+    with pytest.raises(BadInputError, match=r"no catalog has the type x9\.nano"):
+        plan_application(read(small_job()), REQUEST, ran_on="x9.nano x 2")
+
+
+def test_the_type_of_the_log_counts_and_the_user_before_it(read: Reader) -> None:
+    application = read(small_job(properties=TYPE))
+    logged = logged_nodes(application, REQUEST, ran_on=None)
+    assert (logged.nodes.name, logged.told_by) == ("2 x m5.xlarge", "log")
+    told = logged_nodes(application, REQUEST, ran_on="m6i.xlarge x 3")
+    assert (told.nodes.name, told.told_by) == ("3 x m6i.xlarge", "--ran-on")
+
+
+def test_a_plan_from_the_shipped_catalog(read: Reader) -> None:
+    plan = plan_application(read(small_job(properties=TYPE, tasks=80)), REQUEST)
+    assert plan.logged.cost_usd == pytest.approx(2 * 0.192 * plan.deadline_s / 3600)
+    assert plan.best is not None
+    assert plan.best.cost_usd < plan.logged.cost_usd
+    assert plan.best.prediction.duration_s <= plan.deadline_s
+    names = {choice.nodes.machine.instance_type.partition(".")[0] for choice in plan.choices}
+    assert names <= {"m5", "m6i", "m7g"}
+    assert "not asked for" in {rejection.reason.partition(" (")[0] for rejection in plan.rejected}
+
+
+def test_a_cluster_that_contradicts_the_log_is_questioned(read: Reader) -> None:
+    application = read(small_job(properties=TYPE))  # 2 hosts, and the log names m5.xlarge
+
+    def asks(ran_on: str | None) -> list[str]:
+        plan = plan_application(application, REQUEST, ran_on=ran_on)
+        return [note for note in notes(application, plan, explain(application)) if "--ran-on says" in note]
+
+    assert asks(None) == asks("m5.xlarge x 2") == []
+    (question,) = asks("m6i.xlarge x 3")  # 3 x 4 virtual CPUs
+    assert "names m5.xlarge" in question and "3 x m6i.xlarge, 12 virtual CPUs: is that" in question
+    assert "saw executors on 2 hosts" in asks("m5.xlarge x 1")[0]
+    assert len(asks("m5.xlarge x 30")) == 1  # 120 virtual CPUs, of which most were never seen

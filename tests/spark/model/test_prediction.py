@@ -1,0 +1,107 @@
+"""Times on other clusters, by hand: the small job is 2 + 10 + 5 + 3 s on two nodes of four cores."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from spark_events import small_job
+
+from planner.spark.application.application import Application
+from planner.spark.model.assumptions import shipped
+from planner.spark.model.choices import work_of
+from planner.spark.model.machines import Machine, Nodes
+from planner.spark.model.prediction import Work
+
+Reader = Callable[[Sequence[dict[str, Any]]], Application]
+Maker = Callable[..., Machine]
+
+
+@pytest.fixture
+def work(read: Reader, machine: Maker) -> Work:
+    return work_of(read(small_job()), Nodes(machine=machine(), count=2))
+
+
+def test_the_logged_cluster_takes_what_it_took(work: Work) -> None:
+    assert work.predict(work.logged).duration_s == pytest.approx(20)
+
+
+def test_the_same_machines_under_another_name_take_as_long(work: Work, machine: Maker) -> None:
+    prediction = work.predict(Nodes(machine=machine("other"), count=2))
+    assert prediction.duration_s == pytest.approx(20)
+    assert prediction.low_s < 20 < prediction.high_s
+    assert math.sqrt(prediction.low_s * prediction.high_s) == pytest.approx(20)
+
+
+def test_half_the_slots_take_two_waves(work: Work, machine: Maker) -> None:
+    # one node fetches nothing from others: 5 - 1.5 s a task of the second stage
+    assert work.predict(Nodes(machine=machine(), count=1)).duration_s == pytest.approx(5 + 2 * 10 + 2 * 3.5)
+
+
+def test_half_of_a_processor_doubles_what_computes(work: Work, machine: Maker) -> None:
+    limited = work.predict(Nodes(machine=machine("limited", cpu_share=0.5), count=2))
+    assert limited.duration_s == pytest.approx(20 + (8 + 0.1 + 0.5) + (2 + 0.1))
+
+
+def test_faster_cores_shorten_what_computes(work: Work, machine: Maker) -> None:
+    # four times the measured speed is twice as fast for Spark: 8.1 of 10 s and 2 of 5 s compute, and 0.5 and 0.1 s
+    # collect garbage
+    faster = work.predict(Nodes(machine=machine("fast", clock_ghz=8.0), count=2))
+    assert shipped().speed_exponent == 0.5
+    assert faster.duration_s == pytest.approx(20 - (8 + 0.1 + 0.5) / 2 - (2 + 0.1) / 2)
+
+
+def test_a_slow_network_makes_tasks_wait(work: Work, machine: Maker) -> None:
+    slower = machine("slow", network_bytes_per_s=10e6)  # a hundredth: 1.5 s of waits become 150 s
+    assert work.predict(Nodes(machine=slower, count=2)).duration_s == pytest.approx(20 - 1.5 + 150)
+
+
+def test_no_stage_beats_its_bytes_over_the_network(read: Reader, machine: Maker) -> None:
+    events = small_job()
+    for event in events:
+        if "Task Metrics" in event:
+            event["Task Metrics"]["Shuffle Read Metrics"]["Fetch Wait Time"] = 0
+    work = work_of(read(events), Nodes(machine=machine(), count=2))
+    slower = machine("slow", network_bytes_per_s=10e6)
+    # each task of the second stage fetched 40 MB in 0.04 s; half of all 400 MB lie on the other node, so it will fetch
+    # 25 MB in 2.5 s. It does else for 5 s, and four tasks share a link
+    before = (4 * 0.04 - 5 + math.sqrt(4.84**2 + 4 * 0.04 * 5)) / 2
+    waits = (5 + math.sqrt(75)) / 2 - before
+    assert work.predict(Nodes(machine=slower, count=2)).duration_s == pytest.approx(2 + 10 + (5 + waits) + 3)
+    assert 5 + waits > 10  # 200 MB over 2 x 10 MB/s
+
+
+def test_unknown_rates_change_nothing(work: Work, machine: Maker) -> None:
+    unknown = machine("dark", network_bytes_per_s=math.nan, disk_bytes_per_s=math.nan)
+    assert work.predict(Nodes(machine=unknown, count=2)).duration_s == pytest.approx(20)
+
+
+def test_memory_ends_a_spill(read: Reader, machine: Maker) -> None:
+    events = small_job()
+    for event in events:
+        metrics = event.get("Task Metrics", {})
+        if metrics.get("Disk Bytes Spilled"):
+            metrics["Output Metrics"]["Bytes Written"] = 0  # the waits are then the spill's
+    work = work_of(read(events), Nodes(machine=machine(), count=2))
+    prediction = work.predict(Nodes(machine=machine("large", memory_bytes=64e9), count=2))
+    assert prediction.ends_spill
+    # 1.3 s of waits end, and garbage is collected half as often: 0.5 and 0.1 s
+    assert prediction.duration_s == pytest.approx(20 - 1.3 - 0.5 / 2 - 0.1 / 2)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+@given(nodes=st.integers(1, 40), clock=st.floats(0.5, 8), rate=st.floats(1e6, 1e10))
+def test_more_of_anything_never_takes_longer(work: Work, machine: Maker, nodes: int, clock: float, rate: float) -> None:
+    def seconds(**figures: float) -> float:
+        made = machine("x", **{"clock_ghz": clock, "network_bytes_per_s": rate, "disk_bytes_per_s": rate, **figures})
+        return work.predict(Nodes(machine=made, count=nodes)).duration_s
+
+    least = seconds() * (1 + 1e-9)
+    assert seconds(clock_ghz=2 * clock) <= least
+    assert seconds(network_bytes_per_s=2 * rate) <= least
+    assert seconds(disk_bytes_per_s=2 * rate) <= least
+    assert seconds(memory_bytes=64e9) <= least

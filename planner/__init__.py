@@ -22,6 +22,9 @@ _INSTEAD = {
 }
 """What is said for commands that Python has not, or under another name."""
 
+_FORMER_ROOMS = {"spark_log": "planner.spark.log", "task_trace": "planner.spark.task_trace"}
+"""Documented names of version 0.0, which `from planner import ...` still finds until 0.2."""
+
 
 def __getattr__(name: str) -> Any:
     """Load the API on first use, so that importing the package costs nothing."""
@@ -29,6 +32,10 @@ def __getattr__(name: str) -> Any:
         from planner.sorting.tables.table import sort_table
 
         return sort_table
+    if name in _FORMER_ROOMS:
+        from importlib import import_module
+
+        return import_module(_FORMER_ROOMS[name])
     if name in __all__:
         from planner.api import recommend as api
 

@@ -79,13 +79,6 @@ def test_documented_make_targets_exist() -> None:
     assert helped <= targets
 
 
-def test_every_page_is_in_the_sites_menu() -> None:
-    pages = {path.name for path in (CHECKOUT / "docs").glob("*.md")}
-    menu = set(re.findall(r": ([\w-]+\.md)$", (CHECKOUT / "mkdocs.yml").read_text(), flags=re.MULTILINE))
-    made = {"commands.md", "python.md", "data-sources.md"}
-    assert menu == pages | made, "name the page in mkdocs.yml"
-
-
 def test_citation_is_of_this_version() -> None:
     citation = yaml.safe_load((CHECKOUT / "CITATION.cff").read_text(encoding="utf-8"))
     project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["project"]

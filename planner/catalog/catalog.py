@@ -14,12 +14,11 @@ import numpy as np
 from planner.arrays import Floats
 from planner.catalog.columns import EVIDENCE, MODES
 from planner.catalog.facts import NetworkPoint, ObjectStore, Prices, Rates, Source, Straggler, TokenBucket, VolumeType
-from planner.catalog.instances import Instances
+from planner.catalog.instances import FIELDS, Instances, VolumeLimits, volume_limits
 from planner.catalog.manifest import Manifest
 from planner.catalog.network_specs import StatedNetworks, stated_networks
 from planner.catalog.refreshed import refresh_command
 from planner.catalog.tables import Table
-from planner.catalog.volume_limits import FIELDS, VolumeLimits, volume_limits
 from planner.errors import BadInputError
 
 T = TypeVar("T")

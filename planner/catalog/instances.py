@@ -90,3 +90,32 @@ def is_bare_metal(instance_type: str) -> bool:
 def handicap(instance_type: str) -> float:
     """Return the factor by which a type's time and cost count as more when clusters are ordered."""
     return HANDICAP if is_bare_metal(instance_type) else 1.0
+
+
+FIELDS: Final = ("volume_bytes_per_s", "volume_peak_bytes_per_s", "volume_iops", "volumes_max")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class VolumeLimits:
+    """Limits of every type, each of shape (T,), NaN where nobody states one; `evidence` is that of the rate."""
+
+    volume_bytes_per_s: Floats
+    volume_peak_bytes_per_s: Floats
+    volume_iops: Floats
+    volumes_max: Floats
+    evidence: Texts
+
+
+def volume_limits(instances: Table, limits: Table) -> VolumeLimits:
+    """Return the limits of every row of instances.csv; a type with added disks has those of the cloud's type."""
+    row_of = {name: row for row, name in enumerate(limits["instance_type"].tolist())}
+    names = [name.partition("+")[0] for name in instances["instance_type"].tolist()]
+    rows = np.array([row_of.get(name, -1) for name in names], dtype=int)
+    listed = {name: instances[name] for name in FIELDS}
+    further = {name: np.where(rows >= 0, np.append(limits[name], np.nan)[rows], np.nan) for name in FIELDS}
+    blank = np.isnan(listed["volume_bytes_per_s"]) & (rows >= 0)
+    stated = np.append(limits["evidence"], "")[rows]
+    return VolumeLimits(
+        **{name: np.where(np.isnan(listed[name]), further[name], listed[name]) for name in FIELDS},
+        evidence=np.where(blank, stated, instances["evidence"]),
+    )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -14,7 +15,8 @@ from planner.catalog.manifest import FILE_NAME, Manifest, scan_manifest
 from planner.catalog.measurements import SOURCE, measurements_file, with_measurements
 from planner.catalog.options import with_added_disks
 from planner.catalog.refreshed import current_version, laid_over
-from planner.catalog.tables import Problem, Schema, Table, empty_table, scan_table
+from planner.catalog.schema import OBJECT_STORES, TRANSFERS
+from planner.catalog.tables import Problem, Schema, Table, empty_table, read_table, scan_table
 from planner.config.paths import catalogs_directory, pick
 from planner.errors import BadInputError, bad_input, nearest
 
@@ -148,3 +150,36 @@ def _unknown_names(table: Table, column: str, names: set[str], expected: str) ->
             yield Problem(
                 path=table.path, line=line, column=column, value=value, expected=f"{expected}.{hint}".rstrip(".")
             )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Elsewhere:
+    """US dollars for a GiB that leaves the cloud, with what that rests on, and for each request to its object store.
+
+    What is unknown is NaN.
+    """
+
+    leaving_usd_per_gib: float = math.nan
+    leaving_evidence: str = ""
+    read_usd_per_request: float = math.nan
+    write_usd_per_request: float = math.nan
+
+
+@lru_cache
+def elsewhere(cloud: str) -> Elsewhere:
+    """Return what is known of a cloud. Raises BadInputError where a file of its catalog is damaged."""
+    transfers, stores = _table(cloud, TRANSFERS), _table(cloud, OBJECT_STORES)
+    leaving = [] if transfers is None else [row for row in transfers.rows() if row["transfer"] == "internet"]
+    store = [] if stores is None else list(stores.rows())
+    price, asked = (rows[0] if rows else {} for rows in (leaving, store))
+    return Elsewhere(
+        leaving_usd_per_gib=float(price.get("price_usd_per_gib", math.nan)),
+        leaving_evidence=str(price.get("evidence", "")),
+        read_usd_per_request=float(asked.get("read_usd_per_request", math.nan)),
+        write_usd_per_request=float(asked.get("write_usd_per_request", math.nan)),
+    )
+
+
+def _table(cloud: str, schema: Schema) -> Table | None:
+    path = catalogs_directory() / cloud / f"{schema.name}.csv"
+    return read_table(path, schema) if path.exists() else None

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from planner.arrays import Flags, Floats
-from planner.catalog.elsewhere import elsewhere
+from planner.catalog.loading import elsewhere
 from planner.cost_model.staging_steps import moved_bytes
 from planner.cost_model.workload import JobContext
 

@@ -79,11 +79,11 @@ def load_spreads() -> Mapping[tuple[str, str], Floats]:
     """Return the shipped slowdowns, (8,) and rising, by resource and evidence. Raises BadInputError when their file is
     damaged.
     """
-    return _load(catalogs_directory() / f"{SPREADS.name}.csv")
+    return _load_spreads(catalogs_directory() / f"{SPREADS.name}.csv")
 
 
 @lru_cache(maxsize=2)
-def _load(path: Path) -> Mapping[tuple[str, str], Floats]:
+def _load_spreads(path: Path) -> Mapping[tuple[str, str], Floats]:
     table = read_table(path, SPREADS)
     columns = np.stack([table[f"slowdown_{n}"] for n in range(1, EIGHTHS + 1)], axis=1)
     return {

@@ -15,7 +15,7 @@ from planner.config.paths import catalogs_directory
 
 ZSTD_BYTES_PER_S_PER_GHZ: Final = 65e6
 
-SCHEMA: Final = Schema(
+CLOCKS: Final = Schema(
     name="cpu_measured",
     meaning="what one core of a machine type was measured to compress",
     key=("cloud", "instance_type"),
@@ -39,14 +39,14 @@ def measured_clocks_ghz(cloud: str, path: Path | None = None) -> dict[str, float
 
     Raises BadInputError for a broken file.
     """
-    path = catalogs_directory() / f"{SCHEMA.name}.csv" if path is None else path
-    return dict(_load(path, path.stat().st_mtime_ns if path.exists() else 0).get(cloud, ()))
+    path = catalogs_directory() / f"{CLOCKS.name}.csv" if path is None else path
+    return dict(_load_clocks(path, path.stat().st_mtime_ns if path.exists() else 0).get(cloud, ()))
 
 
 @lru_cache(maxsize=4)
-def _load(path: Path, stamp: int) -> dict[str, tuple[tuple[str, float], ...]]:
+def _load_clocks(path: Path, stamp: int) -> dict[str, tuple[tuple[str, float], ...]]:
     clocks: dict[str, list[tuple[str, float]]] = {}
-    for row in read_table(path, SCHEMA).rows():
+    for row in read_table(path, CLOCKS).rows():
         clock_ghz = float(row["zstd1_bytes_per_s"]) / ZSTD_BYTES_PER_S_PER_GHZ
         clocks.setdefault(row["cloud"], []).append((row["instance_type"], clock_ghz))
     return {cloud: tuple(pairs) for cloud, pairs in clocks.items()}

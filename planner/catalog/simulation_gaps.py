@@ -48,7 +48,7 @@ class Gap:
 
 def nearest_gap(*, model: str, links: str, nodes: float, node_bytes: float) -> Gap | None:
     """Return what was found for the cluster most like this one, None for a model that is not in the table."""
-    table = _load(catalogs_directory() / f"{GAPS.name}.csv")
+    table = _load_gaps(catalogs_directory() / f"{GAPS.name}.csv")
     rows = np.flatnonzero((table["model"] == model) & (table["links"] == links))
     if not len(rows):
         return None
@@ -60,5 +60,5 @@ def nearest_gap(*, model: str, links: str, nodes: float, node_bytes: float) -> G
 
 
 @lru_cache(maxsize=2)
-def _load(path: Path) -> Table:
+def _load_gaps(path: Path) -> Table:
     return read_table(path, GAPS)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property
@@ -12,8 +13,19 @@ from typing import Any, TypeVar
 import numpy as np
 
 from planner.arrays import Floats
+from planner.catalog import schema
 from planner.catalog.columns import EVIDENCE, MODES
-from planner.catalog.facts import NetworkPoint, ObjectStore, Prices, Rates, Source, Straggler, TokenBucket, VolumeType
+from planner.catalog.facts import (
+    Fact,
+    NetworkPoint,
+    ObjectStore,
+    Prices,
+    Rates,
+    Source,
+    Straggler,
+    TokenBucket,
+    VolumeType,
+)
 from planner.catalog.instances import FIELDS, Instances, VolumeLimits, volume_limits
 from planner.catalog.manifest import Manifest
 from planner.catalog.network_specs import StatedNetworks, stated_networks
@@ -258,3 +270,49 @@ def _network_point(row: dict[str, Any]) -> NetworkPoint:
 
 def _built(row_class: type[T], row: dict[str, Any]) -> T:
     return row_class(**{field: row[field] for field in row_class.__annotations__})
+
+
+_ABOUT_THE_FACT = ("evidence", "source", "as_of", "note", "method", "instances", "repeats", "period_days")
+
+
+def facts_on(catalog: Catalog, instance_type: str) -> list[Fact]:
+    """Return every known value about a type, in file order; unknown ones (blank cells) are left out.
+
+    The columns that tell rows of one file apart (region, mode, nodes, ...) are part of `field`:
+    `price_usd_per_hour [us-east-1, spot]`; how it was measured is part of `note`.
+    Raises BadInputError with the nearest names for an unknown type.
+    """
+    catalog.instances.index(instance_type)
+    tables = (catalog.tables[schema_.name] for schema_ in schema.ALL)
+    return [fact for table in tables if "instance_type" in table.columns for fact in _facts(table, instance_type)]
+
+
+def _facts(table: Table, instance_type: str) -> Iterator[Fact]:
+    about = [name for name in table.schema.key[1:] if name not in _ABOUT_THE_FACT]
+    for row in table.rows(np.flatnonzero(table["instance_type"] == instance_type)):
+        circumstances = ", ".join(_shown(name, row[name]) for name in about if _known(row[name]))
+        for column in table.schema.columns:
+            if column.name in ("instance_type", *about, *_ABOUT_THE_FACT) or not _known(row[column.name]):
+                continue
+            yield Fact(
+                kind=table.schema.name,
+                field=f"{column.name} [{circumstances}]" if circumstances else column.name,
+                value=row[column.name],
+                unit=column.unit,
+                evidence=row["evidence"],
+                source=row["source"],
+                as_of=row["as_of"],
+                note="; ".join(filter(None, (row.get("method"), row.get("note")))),
+                row=row,
+            )
+
+
+def _known(value: Any) -> bool:
+    return value != "" and not (isinstance(value, float) and math.isnan(value))
+
+
+def _shown(name: str, value: Any) -> str:
+    """Return a circumstance in words; a bare number or flag says what it counts."""
+    if isinstance(value, bool):
+        return name.replace("_", " ") if value else f"no {name.replace('_', ' ')}"
+    return f"{value:g} {name}" if isinstance(value, float) else str(value)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from planner import calibration
 from planner.calibration import Profile
 from planner.calibration.history import Records, records
-from planner.catalog.tables.rows import rows_of
+from planner.catalog.tables.reading import rows_of
 from planner.config import paths
 from planner.config.atomic_file import changing, replace_file
 from planner.errors import BadInputError, nearest

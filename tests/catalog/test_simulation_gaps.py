@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from planner.catalog.simulation_gaps import GAPS, Gap, nearest_gap
+from planner.catalog.evidence_spreads import GAPS, Gap, nearest_gap
 from planner.config.paths import catalogs_directory
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from planner.catalog import load_catalog
-from planner.catalog.measured_cpus import measured_clocks_ghz
+from planner.catalog.evidence_spreads import measured_clocks_ghz
 from planner.errors import BadInputError
 
 ROOT = Path(__file__).parents[2]

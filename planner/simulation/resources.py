@@ -14,8 +14,7 @@ from typing import Final
 import numpy as np
 
 from planner.arrays import Floats, Ints
-from planner.simulation.events import Clock
-from planner.simulation.links import Capacities
+from planner.simulation.events import Capacities, Clock
 from planner.simulation.machines import Machines
 from planner.simulation.node_groups import NodeGroup
 from planner.simulation.phase_work import PhaseWork

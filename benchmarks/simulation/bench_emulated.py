@@ -32,8 +32,7 @@ from planner.cost_model.model import CostModel  # noqa: E402
 from planner.measurement.instruments.machine import Machine  # noqa: E402
 from planner.planning.recommendation import recommend, require_best  # noqa: E402
 from planner.simulation.draws import drawn  # noqa: E402
-from planner.simulation.machines import Machines, machines_of  # noqa: E402
-from planner.simulation.node_groups import NodeGroup  # noqa: E402
+from planner.simulation.machines import Machines, NodeGroup, machines_of  # noqa: E402
 from planner.simulation.phase_work import at_full_rate, phase_work  # noqa: E402
 from planner.simulation.simulate import simulation_context  # noqa: E402
 from planner.simulation.sort_job import simulate_job  # noqa: E402

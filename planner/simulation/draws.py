@@ -15,8 +15,7 @@ from planner.cost_model.duration import planned_spares, screened_by, slowdowns_o
 from planner.cost_model.rate_doubts import DOUBTED
 from planner.cost_model.workload import JobContext
 from planner.schemas.plan import Candidate
-from planner.simulation.machines import Machines, likely_bursts
-from planner.simulation.node_groups import NodeGroup, groups_of
+from planner.simulation.machines import Machines, NodeGroup, groups_of, likely_bursts
 from planner.simulation.phase_work import PhaseWork
 
 _LEAST_SIGMA: Final = 1e-12

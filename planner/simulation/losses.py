@@ -16,8 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from planner.errors import BadInputError
-from planner.simulation.machines import Machines
-from planner.simulation.node_groups import NodeGroup
+from planner.simulation.machines import Machines, NodeGroup
 from planner.simulation.phase_work import PhaseWork
 from planner.simulation.sort_job import SimulatedPhase, simulate_job
 from planner.sort_policy.coordinators import NODES_PER_COORDINATOR

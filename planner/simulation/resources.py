@@ -15,8 +15,7 @@ import numpy as np
 
 from planner.arrays import Floats, Ints
 from planner.simulation.events import Capacities, Clock
-from planner.simulation.machines import Machines
-from planner.simulation.node_groups import NodeGroup
+from planner.simulation.machines import Machines, NodeGroup
 from planner.simulation.phase_work import PhaseWork
 
 ORDER: Final = 0

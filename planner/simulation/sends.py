@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from planner.simulation.events import Clock
-from planner.simulation.node_groups import NodeGroup
+from planner.simulation.machines import NodeGroup
 from planner.simulation.phase_tasks import Parcels
 from planner.simulation.resources import SEND, STAGES, sending
 from planner.simulation.task_waves import TaskWaves

@@ -8,7 +8,7 @@ from math import ceil
 from typing import Final
 
 from planner.errors import BadInputError
-from planner.simulation.node_groups import NodeGroup
+from planner.simulation.machines import NodeGroup
 from planner.units import parse_count, parse_number, parse_share
 
 _RESOURCES: Final = ("network", "cpu", "disks")

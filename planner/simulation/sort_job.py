@@ -9,8 +9,7 @@ from typing import Final
 import numpy as np
 
 from planner.simulation.events import Clock, Stretch
-from planner.simulation.machines import Machines
-from planner.simulation.node_groups import NodeGroup
+from planner.simulation.machines import Machines, NodeGroup
 from planner.simulation.phase_tasks import Tasks
 from planner.simulation.phase_work import PhaseWork
 from planner.simulation.resources import SEND, STAGES, Layout, layout

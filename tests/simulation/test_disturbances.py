@@ -9,8 +9,7 @@ import pytest
 from planner.simulation.disturbances import Run, loss_cost, spot_cost
 from planner.simulation.draws import Draw
 from planner.simulation.losses import Loss
-from planner.simulation.machines import Machines
-from planner.simulation.node_groups import NodeGroup
+from planner.simulation.machines import Machines, NodeGroup
 from planner.simulation.phase_tasks import Tasks
 from planner.simulation.sort_job import simulate_job
 from planner.sort_policy.concurrency import Concurrency

@@ -8,8 +8,7 @@ import pytest
 
 from planner.errors import BadInputError
 from planner.simulation.losses import COORDINATORS_BEGIN_S, Loss, check_loss, left_over, seconds_with_loss, without
-from planner.simulation.machines import Machines
-from planner.simulation.node_groups import NodeGroup
+from planner.simulation.machines import Machines, NodeGroup
 from planner.simulation.phase_tasks import Tasks
 from planner.simulation.sort_job import SimulatedPhase
 from planner.simulation.timeline import Timeline

@@ -6,7 +6,7 @@ import pytest
 
 import planner
 from planner.errors import BadInputError
-from planner.simulation.node_groups import NodeGroup
+from planner.simulation.machines import NodeGroup
 from planner.simulation.slow_nodes import Slow
 
 

@@ -63,8 +63,8 @@ def simulated(
     """
     from planner.planning.recommendation import require_best
     from planner.simulation.losses import Loss
+    from planner.simulation.machines import Slow
     from planner.simulation.simulate import simulate_plan
-    from planner.simulation.slow_nodes import Slow
 
     best = require_best(plan)
     if profile is not None:

@@ -11,9 +11,9 @@ import numpy as np
 
 from planner.simulation.draws import Draw, scatter
 from planner.simulation.losses import Loss, seconds_with_loss
+from planner.simulation.machines import Slow
 from planner.simulation.phase_work import PhaseWork
 from planner.simulation.result import LossCost, SlowCost, SpotCost
-from planner.simulation.slow_nodes import Slow
 from planner.simulation.sort_job import SimulatedPhase, simulate_job
 from planner.statistics.interruptions import Risk
 

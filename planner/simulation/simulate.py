@@ -23,10 +23,9 @@ from planner.schemas.plan import Candidate, Request
 from planner.simulation.disturbances import Run, loss_cost, slow_cost, spot_cost
 from planner.simulation.draws import drawn, scatter
 from planner.simulation.losses import Loss, check_loss
-from planner.simulation.machines import likely_bursts, machines_of
+from planner.simulation.machines import Slow, likely_bursts, machines_of
 from planner.simulation.phase_work import at_full_rate, phase_work
 from planner.simulation.result import PhaseRange, Simulation
-from planner.simulation.slow_nodes import Slow
 from planner.simulation.sort_job import simulate_job
 from planner.simulation.timeline import OTHERS
 

@@ -44,8 +44,8 @@ class SimulationOptions:
         losses or pictures that cannot be, and for a Spark log's plan, which has stages, not this sort's tasks.
         """
         from planner.simulation.losses import Loss
+        from planner.simulation.machines import Slow
         from planner.simulation.simulate import check_draws
-        from planner.simulation.slow_nodes import Slow
 
         usual = SimulationOptions()
         names = ("draws", "seed", "lose", "slow", "timeline")

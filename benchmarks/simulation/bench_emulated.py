@@ -31,7 +31,7 @@ from planner.cost_model.engine_reader import load_engine  # noqa: E402
 from planner.cost_model.model import CostModel  # noqa: E402
 from planner.measurement.instruments.machine import Machine  # noqa: E402
 from planner.planning.recommendation import recommend, require_best  # noqa: E402
-from planner.simulation.draws import drawn  # noqa: E402
+from planner.simulation.disturbances import drawn  # noqa: E402
 from planner.simulation.machines import Machines, NodeGroup, machines_of  # noqa: E402
 from planner.simulation.phase_work import at_full_rate, phase_work  # noqa: E402
 from planner.simulation.simulate import simulation_context  # noqa: E402

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean
+from statistics import NormalDist, fmean
 from typing import Final
 
 import numpy as np
 
-from planner.simulation.draws import Draw, scatter
+from planner.arrays import Floats
+from planner.cost_model.duration import planned_spares, screened_by, slowdowns_of
+from planner.cost_model.rate_doubts import DOUBTED
+from planner.cost_model.workload import JobContext
+from planner.schemas.plan import Candidate
 from planner.simulation.losses import Loss, seconds_with_loss
-from planner.simulation.machines import Slow
+from planner.simulation.machines import Machines, NodeGroup, Slow, groups_of, likely_bursts
 from planner.simulation.phase_work import PhaseWork
 from planner.simulation.result import LossCost, SlowCost, SpotCost
 from planner.simulation.sort_job import SimulatedPhase, simulate_job
@@ -87,3 +92,84 @@ def spot_cost(risk: Risk, works: Sequence[PhaseWork], runs: Sequence[Run], *, se
     p50_s, p95_s, _ = _compared(spent, runs)
     mean = fmean(seconds / run.seconds for seconds, run in zip(spent, runs, strict=True))
     return SpotCost(taken_back=fmean(taken), p50_s=p50_s, p95_s=p95_s, times=mean)
+
+
+_LEAST_SIGMA: Final = 1e-12
+"""Stands for whole runs that do not scatter."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Draw:
+    """The nodes of one run, what each has, and by what factor the whole run takes longer than equations and simulation
+    say.
+    """
+
+    groups: Sequence[NodeGroup]
+    machines: Machines
+    factor: float
+
+
+def drawn(
+    context: JobContext, works: Sequence[PhaseWork], machines: Machines, *, best: Candidate, draws: int, seed: int
+) -> Iterator[Draw]:
+    """Yield the nodes of some runs of a planned cluster; the same `seed` draws the same."""
+    rng, nodes = np.random.default_rng(seed), best.nodes
+    screened = screened_by(context, best.phases) if planned_spares(context, best.phases, nodes).screened else None
+    claims = slowdowns_of(context, nodes)
+    whole_runs = NormalDist(sigma=max(context.overheads.shared_sigma, _LEAST_SIGMA))
+    bursts = likely_bursts(context, machines, nodes)
+    for claim_at, run_at, burst_at in zip(*(_evenly(draws, rng) for _ in range(3)), strict=True):
+        claim = claims[int(claim_at * len(claims))]
+        slowness = {
+            name: factors * claim.get(DOUBTED.get(name, ""), 1.0)
+            for name, factors in _slowness(context, works, nodes + (best.spares if screened else 0), rng).items()
+        }
+        if screened:  # the slowest are sent away
+            fastest = np.argsort(slowness[screened], kind="stable")[:nodes]
+            slowness = {name: factors[fastest] for name, factors in slowness.items()}
+        lateness = _lateness(works, machines, slowness, nodes)
+        yield Draw(
+            groups=groups_of(slowness, lateness=lateness),
+            machines=bursts[int(burst_at * len(bursts))],
+            factor=math.exp(whole_runs.inv_cdf(run_at)),
+        )
+
+
+def _evenly(draws: int, rng: np.random.Generator) -> list[float]:
+    """Return the middles of as many equal parts of (0, 1), in random order: few draws then cover a distribution that
+    all nodes of a run share, and their median is its median.
+    """
+    return [float(place) for place in rng.permutation((np.arange(draws) + 0.5) / draws)]
+
+
+def _slowness(
+    context: JobContext, works: Sequence[PhaseWork], nodes: int, rng: np.random.Generator
+) -> dict[str, Floats]:
+    """Draw by what factor each node's resources are slower, (n,) each; a rate that is the slowest of n is certain."""
+    slowest = bool(context.rates.network.slowest_of_n[int(context.layouts.type_row[0])])
+    tailed = {name: work for phase in context.model.phases for name, work in context.works(phase).items()}
+    names = {name for work in works for name in (*work.read_s, *work.write_s)}
+    values = {name: context.spread(name, tailed.get(name)).sample((nodes,), rng) for name in sorted(names)}
+    values["cpu"] = context.spread("cpu", tailed.get("cpu")).sample((nodes,), rng)
+    network = context.spread("network", None).sample((nodes,), rng)
+    return values | {"network": np.ones(nodes) if slowest else network}
+
+
+def _lateness(works: Sequence[PhaseWork], machines: Machines, slowness: Mapping[str, Floats], nodes: int) -> Floats:
+    """Return how late each node is in the phase in which it is latest, compared with the slowest node there: (n,)."""
+    late = np.zeros(nodes)
+    for work in works:
+        carried = work.exchanged_bytes + max(work.in_bytes, work.out_bytes)
+        seconds = carried / machines.link_bytes_per_s * slowness["network"]
+        np.maximum(seconds, (work.compute_s + work.move_s) / machines.vcpu * slowness["cpu"], out=seconds)
+        for name in {*work.read_s, *work.write_s}:
+            device_s = work.read_s.get(name, 0.0) + work.write_s.get(name, 0.0)
+            np.maximum(seconds, device_s * slowness[name], out=seconds)
+        if (longest := float(seconds.max())) > 0:
+            np.maximum(late, seconds / longest, out=late)
+    return late
+
+
+def scatter(values: Sequence[float], probability: float) -> float:
+    """Return a quantile of what several draws gave; NaN for none."""
+    return float(np.quantile(np.array(values), probability)) if len(values) else math.nan

@@ -20,8 +20,7 @@ from planner.planning.candidates.candidates import candidate
 from planner.planning.ranking.narrowing import narrowed
 from planner.planning.request.region import Region
 from planner.schemas.plan import Candidate, Request
-from planner.simulation.disturbances import Run, loss_cost, slow_cost, spot_cost
-from planner.simulation.draws import drawn, scatter
+from planner.simulation.disturbances import Run, drawn, loss_cost, scatter, slow_cost, spot_cost
 from planner.simulation.losses import Loss, check_loss
 from planner.simulation.machines import Slow, likely_bursts, machines_of
 from planner.simulation.phase_work import at_full_rate, phase_work

@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike
 
 from planner.arrays import Flags, Floats
 from planner.errors import BadInputError
+from planner.statistics.order_statistics import on_ladder
 from planner.statistics.scaling_prior import Posterior, condition
-from planner.statistics.size_ladder import on_ladder
 
 ENOUGH_POINTS: Final = 4
 """Cluster sizes from which on the points, not the prior, decide how the curve falls."""

@@ -18,8 +18,7 @@ from planner.errors import BadInputError, nearest
 
 if TYPE_CHECKING:
     from planner.measurement.ingest.node_results import NodeRuns
-    from planner.statistics.bad_apples import Staying
-    from planner.statistics.slow_node_screening import Screening
+    from planner.statistics.slow_node_screening import Screening, Staying
     from planner.statistics.spare_nodes import Spares
     from planner.statistics.variance_components import Variation
 
@@ -83,8 +82,8 @@ def studied(paths: list[Path], named: list[str], *, rates_only: bool = False) ->
     that most runs were too short for.
     """
     from planner.measurement.ingest.node_results import lower_is_better, median_rates, read_node_results
-    from planner.statistics.bad_apples import staying
     from planner.statistics.slow_node_screening import screen as judge
+    from planner.statistics.slow_node_screening import staying
     from planner.statistics.variance_components import variation
 
     runs = read_node_results(paths)

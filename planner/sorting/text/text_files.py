@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import resource
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -15,11 +16,11 @@ from planner.native import Progress, core, core_errors
 from planner.sorting.records.keyed import TextOrder, TextReport, find_disorder, sort_text
 from planner.sorting.records.keys import Key
 from planner.sorting.text.csv_keys import FirstRow, parse_column_key, read_first_row
-from planner.sorting.text.descriptors import allow_pipes
 from planner.sorting.text.joined_text import grouped, joined
 
 if TYPE_CHECKING:
     from planner.sorting.records.local import Spill
+
 
 _WHOLE_LINES: Final = TextOrder()
 QUOTE: Final = b'"'
@@ -277,3 +278,22 @@ class _Counted:
                 raise IoFailureError(f"write failed: {self._name}: {error.strerror}; nothing was written") from error
             self.size += done
             view = view[done:]
+
+
+_OTHERS: Final = 64
+_OF_A_PIPE: Final = 4
+"""Both ends, the file that fills it, and the end that the core opens."""
+
+
+def allow_pipes(pipes: int) -> None:
+    """Raise this process's limit of descriptors if so many pipes need more. Raises BadInputError where it cannot."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = pipes * _OF_A_PIPE + _OTHERS
+    if soft == resource.RLIM_INFINITY or needed <= soft:
+        return
+    if hard != resource.RLIM_INFINITY and hard < needed:
+        raise BadInputError(
+            f"to merge {pipes} compressed inputs takes {needed} open files, and {hard} are allowed: "
+            "raise `ulimit -n`, merge some of them first, or leave out --merge"
+        )
+    resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))

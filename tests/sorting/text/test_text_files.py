@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import os
 import random
+import resource
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ from planner.errors import BadInputError, PlannerError
 from planner.native import Progress
 from planner.sorting.records.keyed import TextOrder
 from planner.sorting.records.keys import parse_key
-from planner.sorting.text.text_files import CsvColumns, TextJob, check_text_file, sort_text_files
+from planner.sorting.text.text_files import CsvColumns, TextJob, allow_pipes, check_text_file, sort_text_files
 from tests.sorting.csv_reference import CsvCase, random_csv
 
 
@@ -216,3 +218,24 @@ def test_the_only_row_of_a_file_gets_the_end_that_rows_of_others_have(tmp_path: 
                   csv=CsvColumns(keys=("1:int",), header=False))  # fmt: skip
     sort_text_files(job, Progress())
     assert (tmp_path / "out").read_bytes() == b"1,z\r\n2,x\r\n3,y\r\n"
+
+
+@pytest.fixture
+def limits() -> Iterator[tuple[int, int]]:
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    yield before
+    resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+def test_the_limit_rises_as_far_as_it_may(limits: tuple[int, int]) -> None:
+    resource.setrlimit(resource.RLIMIT_NOFILE, (128, limits[1]))
+    allow_pipes(16)
+    assert resource.getrlimit(resource.RLIMIT_NOFILE) == (128, limits[1])
+    allow_pipes(17)
+    assert resource.getrlimit(resource.RLIMIT_NOFILE) == (132, limits[1])
+
+
+def test_what_the_system_does_not_allow_is_refused(limits: tuple[int, int]) -> None:
+    with pytest.raises(BadInputError, match=r"4000064 open files, and .* are allowed: raise `ulimit -n`"):
+        allow_pipes(10**6)
+    assert resource.getrlimit(resource.RLIMIT_NOFILE) == limits

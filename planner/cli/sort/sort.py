@@ -113,7 +113,7 @@ def sort(
 
 def _sort_here(sources: list[Path], outputs: list[Path], **options: Any) -> SortReport:
     from planner.sorting.records.local import sort_file
-    from planner.sorting.records.own_memory import left_for_sorting
+    from planner.sorting.records.memory import left_for_sorting
 
     advice = "--lines sorts its lines, --separator , --key 2,2 by the second column"
     options["memory_bytes"] = options["memory_bytes"] and left_for_sorting(options["memory_bytes"])

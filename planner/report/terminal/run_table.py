@@ -9,6 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from planner.clusters.emulated.study import TABLE_2, Measured, slowdowns
 from planner.schemas.run_report import PhaseComparison, RunReport
 from planner.units import format_bytes, format_duration, format_rate, format_usd
 
@@ -147,3 +148,19 @@ def _checks(report: RunReport) -> Iterator[Text]:
             f"checksum {check.checksum}",
             style="" if check.passed else "bold red",
         )
+
+
+def render_study(measured: list[Measured]) -> RenderableType:
+    """Return the table, and the study's Table 2 below it."""
+    table = Table(
+        title="Times the homogeneous network", title_justify="left", title_style="bold", box=None, pad_edge=False
+    )
+    for name in ("network", "measured", "least", "most", "predicted", "study (Terasort)"):
+        table.add_column(name, justify="left" if name == "network" else "right")
+    for row in slowdowns(measured):
+        figures = (row.measured, row.least, row.most, row.predicted)
+        study = "-" if row.study is None else f"{row.study:.2f}"
+        table.add_row(row.network, *(f"{figure:.2f}" for figure in figures), study)
+    applications = ", ".join(f"{name} {factor:.2f} ({cloud})" for name, (factor, cloud) in TABLE_2.items())
+    source = f"Greatest slowdowns in Uta and Obaseki, ICPE 2018, Table 2, of Spark on 16 nodes: {applications}"
+    return Group(table, Text(source, style="dim"))

@@ -109,7 +109,7 @@ def _show_more(
     if explained:
         _explain(answered)
     if "network" in views:
-        from planner.report.terminal.network_table import render_networks
+        from planner.report.terminal.volume_table import render_networks
 
         show_rich(*render_networks(answered.network_rows()))
     if "volumes" in views:

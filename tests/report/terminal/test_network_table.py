@@ -7,7 +7,7 @@ import io
 from rich.console import Console
 
 from planner import recommend
-from planner.report.terminal.network_table import render_networks
+from planner.report.terminal.volume_table import render_networks
 
 
 def shown(*renderables: object) -> str:

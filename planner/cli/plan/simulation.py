@@ -93,6 +93,6 @@ def show_simulation(answered: Recommendation, options: SimulationOptions) -> Non
 
 def _draw(simulation: Simulation, file: Path | None) -> None:
     if file is not None:
-        from planner.report.terminal.timeline_picture import timeline_svg
+        from planner.report.terminal.simulation_table import timeline_svg
 
         write_whole(file, timeline_svg(simulation) + "\n", option="--timeline")

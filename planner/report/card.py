@@ -11,9 +11,8 @@ from html import escape
 from typing import Final
 
 from planner.report.terminal.bill_items import bill_of
-from planner.report.terminal.break_even import overturn_text
 from planner.report.terminal.reasons import refusal
-from planner.report.terminal.short_answer import binds, evidence_text, is_of
+from planner.report.terminal.short_answer import binds, evidence_text, is_of, overturn_text
 from planner.schemas.plan import Candidate, FrontierPoint, Plan
 from planner.units import format_bytes, format_duration, format_usd
 

@@ -11,8 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from planner.report.terminal.break_even import overturn_text
-from planner.report.terminal.short_answer import in_words
+from planner.report.terminal.short_answer import in_words, overturn_text
 from planner.schemas.plan import Candidate, FrontierPoint, Plan, Quoted, Rejection
 from planner.units import format_bytes, format_duration, format_rate, format_usd
 

@@ -12,7 +12,6 @@ from typing import Final
 
 from planner.planning.ranking.selection import SENSIBLE
 from planner.report.terminal.bill_items import bill_of
-from planner.report.terminal.break_even import overturn_text
 from planner.schemas.plan import Candidate, FrontierPoint, Plan
 from planner.units import format_bytes, format_duration, format_usd
 
@@ -229,3 +228,26 @@ def difference(before: Candidate, after: Candidate) -> str:
     cost = after.cost_usd.total / before.cost_usd.total - 1
     time = after.time_s.expected / before.time_s.expected - 1
     return f"What if: was {was} -> {becomes} (cost {cost:+.0%}, time {time:+.0%})"
+
+
+_NAMES: Final = {"local": "local disks", "volumes": "volumes", "objects": "object store", "network": "network"}
+
+_ALL: Final = 0.995
+"""A share that is told as 100%."""
+
+
+def overturn_text(best: Candidate) -> str:
+    """Return how far a doubtful rate may fall before another type is the better choice, and what measuring it costs;
+    '' where nothing is known to overturn the recommendation.
+    """
+    turn = best.overturned_by
+    if turn is None:
+        return ""
+    nodes = f"{best.nodes} node{'s' * (best.nodes > 1)}"
+    many = turn.rate in ("local", "volumes")
+    holds = f"{best.instance_type} stays the best choice while its {_NAMES[turn.rate]} at {nodes}"
+    keeps = f"keep{'s' * (not many)} {turn.at_fraction:.0%} of what is planned; below it {turn.winner} is"
+    if turn.at_fraction >= _ALL:
+        keeps = f"{'are' if many else 'is'} as fast as planned; any slower, and {turn.winner} is"
+    measuring = f"Measuring costs about {format_usd(turn.measure_usd)}: {turn.command}"
+    return f"{holds} {keeps}. {measuring}"

@@ -12,7 +12,7 @@ from planner.errors import BadInputError
 
 def model_names() -> tuple[str, ...]:
     """Return the names of the models shipped, sorted."""
-    return tuple(sorted(_shipped()))
+    return tuple(sorted(_shipped_files()))
 
 
 def read_model_file(name: str) -> tuple[Path, dict[str, Any]]:
@@ -20,7 +20,7 @@ def read_model_file(name: str) -> tuple[Path, dict[str, Any]]:
 
     Raises BadInputError for an unknown name (with the nearest ones), a missing file, and a file that is not TOML.
     """
-    return _read(name, _shipped(), what="model")
+    return _read(name, _shipped_files(), what="model")
 
 
 def engine_names() -> tuple[str, ...]:
@@ -48,7 +48,7 @@ def _read(name: str, shipped: dict[str, Path], *, what: str) -> tuple[Path, dict
         raise BadInputError(f"{what} {path} is not TOML: {error}") from error
 
 
-def _shipped() -> dict[str, Path]:
+def _shipped_files() -> dict[str, Path]:
     return {path.stem: path for path in paths.models_directory().glob("*.toml")}
 
 

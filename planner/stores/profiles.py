@@ -108,7 +108,7 @@ def specs_of(catalog: str | Path) -> dict[str, dict[str, Any]]:
 def _specs(catalog: Catalog) -> dict[str, dict[str, Any]]:
     import numpy as np
 
-    from planner.catalog.evidence_spreads import measured_clocks_ghz
+    from planner.catalog.shipped_tables import measured_clocks_ghz
 
     types = catalog.instances
     clocks_ghz = measured_clocks_ghz(catalog.cloud)

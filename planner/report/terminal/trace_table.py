@@ -15,10 +15,10 @@ def trace_table(trace: TaskTrace) -> tuple[list[str], Iterator[Sequence[str]]]:
     """Return the headings and rows of a trace's table, in order of start."""
     parts = [name for name in _PARTS if name in trace.parts]
     headings = ["tasks", "count", "lasted", "in all", *(_PARTS[name] for name in parts), "median", "longest"]
-    return headings, (_row(row, parts) for row in trace.stage_rows())
+    return headings, (_trace_row(row, parts) for row in trace.stage_rows())
 
 
-def _row(row: dict[str, object], parts: Sequence[str]) -> list[str]:
+def _trace_row(row: dict[str, object], parts: Sequence[str]) -> list[str]:
     seconds = ["elapsed_s", *parts, "task_median_s", "task_longest_s"]
     return [
         str(row["name"]),

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from planner.errors import BadInputError, InterruptedRunError
 from planner.native import Progress, Splitters, core, run_interruptible
-from planner.sorting.records import own_memory
+from planner.sorting.records import memory
 from planner.sorting.records.memory import left_for_sorting, sort_buffer
 
 
@@ -180,10 +180,10 @@ def test_handles_are_not_pickled() -> None:
 def test_what_python_holds_is_taken_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     status = tmp_path / "status"
     status.write_text("VmRSS:\t 900000 kB\nRssAnon:\t   20480 kB\n")
-    monkeypatch.setattr(own_memory, "_STATUS", status)
+    monkeypatch.setattr(memory, "_STATUS", status)
     assert left_for_sorting(100 << 20) == (100 - 20 - 12) << 20
     assert left_for_sorting(50 << 20) == 25 << 20  # half, as 18 would be less
-    monkeypatch.setattr(own_memory, "_STATUS", tmp_path / "none")
+    monkeypatch.setattr(memory, "_STATUS", tmp_path / "none")
     assert left_for_sorting(100) == 100
 
 

@@ -16,11 +16,10 @@ from planner.sorting.tables.packed_rows import PackedBatch, Packing
 from planner.sorting.tables.parquet_output import SortedFile, row_groups, style_of
 from planner.sorting.tables.parquet_rows import decoded_bytes, largest_group_bytes, read_footer, rows_ahead, rows_of
 from planner.sorting.tables.table import sorted_batches
-from planner.sorting.tables.table_disorder import first_disorder
 from planner.sorting.tables.table_keys import parse_table_keys
 from planner.sorting.tables.table_order import bytes_beside_row
 from planner.sorting.tables.table_rows import is_taken_in_place, offset_bytes
-from planner.sorting.tables.table_runs import Runs, Tables, ahead, distinct, limited
+from planner.sorting.tables.table_runs import Runs, Tables, ahead, distinct, first_disorder, limited
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from planner.catalog import Catalog, load_catalog
-from planner.config.model_files import model_names
+from planner.config.paths import model_names
 from planner.cost_model import run_overheads
 from planner.cost_model.engine_reader import load_engine
 from planner.cost_model.model import CostModel

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
 from planner.calibration.experiment import likeliest_of_each_family, posterior_moments
+from planner.calibration.fit import Fit
 from planner.calibration.history import Job, describe
 from planner.calibration.physics import COEFFICIENTS, STREAMS, log_seconds
 from planner.calibration.posterior import Explanation, weights
 from planner.units import format_usd
 
-if TYPE_CHECKING:
-    from planner.calibration.profile import Profile
 
-
-def explain(profile: Profile) -> dict[str, Any]:
+def explain(profile: Fit) -> dict[str, Any]:
     """Return the explanation as plain values; coefficients are those of the likeliest explanation with their 90%
     ranges.
     """
@@ -40,7 +38,7 @@ def explain(profile: Profile) -> dict[str, Any]:
     }
 
 
-def _coefficients(profile: Profile, likeliest: Explanation) -> dict[str, dict[str, Any]]:
+def _coefficients(profile: Fit, likeliest: Explanation) -> dict[str, dict[str, Any]]:
     half = 1.645 * np.sqrt(np.diag(likeliest.spread))
     ends = np.array([likeliest.coefficients, likeliest.coefficients - half, likeliest.coefficients + half])
     ends[:, :-1] = np.exp(ends[:, :-1])
@@ -58,7 +56,7 @@ def _coefficients(profile: Profile, likeliest: Explanation) -> dict[str, dict[st
     }
 
 
-def _shares(profile: Profile, likeliest: Explanation) -> dict[str, float]:
+def _shares(profile: Fit, likeliest: Explanation) -> dict[str, float]:
     """Return the mean share of each term in the runs' time; the resources of a phase share it by how much they hold it
     up.
     """
@@ -68,7 +66,7 @@ def _shares(profile: Profile, likeliest: Explanation) -> dict[str, float]:
     return dict(zip(list(COEFFICIENTS)[:6], jacobian[:6].mean(axis=1).round(3).tolist(), strict=True))
 
 
-def warnings(profile: Profile) -> list[str]:
+def warnings(profile: Fit) -> list[str]:
     """Return what a reader must know before trusting the profile."""
     texts = [] if profile.runs else ["no runs: predictions are the prior's"]
     texts += [
@@ -114,7 +112,7 @@ class SettlingRun:
     gap_sd: float
 
 
-def rivals(profile: Profile) -> dict[str, Any]:
+def rivals(profile: Fit) -> dict[str, Any]:
     """Return the weight of each explanation, a sentence, and the run that would settle it (None if nothing is open)."""
     families = likeliest_of_each_family(profile.verdict.explanations)
     weights = {explanation.family.name: round(weight, 3) for explanation, weight in families}
@@ -140,7 +138,7 @@ def _advice(run: SettlingRun | None) -> str:
     return f"; a run on {run.nodes} x {run.instance_type} with {run.data_gb:.4g} GB{cost} {verb}: {times}"
 
 
-def _settling_run(profile: Profile, first: Explanation, second: Explanation) -> SettlingRun | None:
+def _settling_run(profile: Fit, first: Explanation, second: Explanation) -> SettlingRun | None:
     """Return the cheapest run that tells the two apart, or the one that comes nearest; None without machines."""
     jobs = _candidates(profile)
     if not jobs:
@@ -164,7 +162,7 @@ def _settling_run(profile: Profile, first: Explanation, second: Explanation) -> 
     )
 
 
-def _candidates(profile: Profile) -> list[Job]:
+def _candidates(profile: Fit) -> list[Job]:
     """Return jobs on the machines that ran and on others with as many cores, at the runs' node counts and sizes."""
     runs = profile.runs
     ran = list(dict.fromkeys(job.instance_type for job in runs))

@@ -11,7 +11,6 @@ import tomllib
 from pathlib import Path
 from typing import Any, Final
 
-from planner.config import paths
 from planner.errors import BadInputError, nearest
 
 _CALLED: Final = {
@@ -94,7 +93,7 @@ def read_engine_file(name: str) -> tuple[Path, dict[str, Any]]:
 
 
 def _read(name: str, shipped: dict[str, Path], *, what: str) -> tuple[Path, dict[str, Any]]:
-    path = Path(name) if name.endswith(".toml") else paths.pick(name, shipped, what=what)
+    path = Path(name) if name.endswith(".toml") else pick(name, shipped, what=what)
     if not path.is_file():
         raise BadInputError(
             f"{what} {name}: there is no such file; the {what}s shipped are {', '.join(sorted(shipped))}"
@@ -106,8 +105,8 @@ def _read(name: str, shipped: dict[str, Path], *, what: str) -> tuple[Path, dict
 
 
 def _shipped_files() -> dict[str, Path]:
-    return {path.stem: path for path in paths.models_directory().glob("*.toml")}
+    return {path.stem: path for path in models_directory().glob("*.toml")}
 
 
 def _engines() -> dict[str, Path]:
-    return {path.stem: path for path in (paths.models_directory() / "engines").glob("*.toml")}
+    return {path.stem: path for path in (models_directory() / "engines").glob("*.toml")}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,10 +15,12 @@ from planner.calibration.history import Job, Records, describe, parse_jobs
 from planner.calibration.machines import read_specs
 from planner.calibration.priors import families
 from planner.calibration.workloads import workload
-from planner.errors import BadInputError
+from planner.errors import BadInputError, InfeasibleError
+from planner.units import format_duration
 
 if TYPE_CHECKING:
     import pandas as pd
+
 
 FORMAT: Final = 1
 """Version of `Profile.to_dict`."""
@@ -123,3 +125,68 @@ def _plain(value: Any) -> Any:
     """Return numpy scalars as Python's own, NaN as None."""
     value = value.item() if hasattr(value, "item") else value
     return None if isinstance(value, float) and not np.isfinite(value) else value
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """A cluster with its predicted time and range, in seconds, and the cost of the median."""
+
+    instance_type: str
+    nodes: int
+    runtime_s: float
+    lo_s: float
+    hi_s: float
+    cost_usd: float
+
+
+def cheapest_within(
+    profile: Profile,
+    *,
+    deadline_s: float,
+    data_gb: float,
+    nodes: Iterable[int],
+    instance_types: Iterable[str] | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> Choice:
+    """Return the cheapest cluster whose `hi_s` is within the deadline; types without a price do not compete.
+
+    Raises InfeasibleError naming the fastest when none is, and BadInputError when there is nothing to choose from.
+    """
+    types = list(profile.machines if instance_types is None else instance_types)
+    jobs = [
+        Job(instance_type=name, nodes=count, data_gb=data_gb, options=dict(options or {}))
+        for name in types
+        for count in nodes
+    ]
+    if not jobs:
+        raise BadInputError("no cluster to choose from: name node counts and machine types")
+    choices = choices_of(profile, jobs)
+    within = [choice for choice in choices if choice.hi_s <= deadline_s and np.isfinite(choice.cost_usd)]
+    if not within:
+        fastest = min(choices, key=lambda choice: choice.hi_s)
+        raise InfeasibleError(
+            f"no cluster surely finishes within {format_duration(deadline_s)}",
+            [f"nearest: {fastest.nodes} x {fastest.instance_type}, {format_duration(fastest.hi_s)} at its range's end"],
+        )
+    return min(within, key=lambda choice: choice.cost_usd)
+
+
+def choices_of(profile: Profile, jobs: list[Job]) -> list[Choice]:
+    """Return every job as a choice, in order."""
+    runtime_s, lo, hi = profile.mixture(jobs).range_s()
+    hours = (
+        np.array([job.nodes * profile.machines[job.instance_type].price_usd_per_hour for job in jobs])
+        * runtime_s
+        / 3600
+    )
+    return [
+        Choice(
+            instance_type=job.instance_type,
+            nodes=job.nodes,
+            runtime_s=float(runtime_s[i]),
+            lo_s=float(lo[i]),
+            hi_s=float(hi[i]),
+            cost_usd=float(hours[i]),
+        )
+        for i, job in enumerate(jobs)
+    ]

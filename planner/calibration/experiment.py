@@ -11,7 +11,7 @@ import numpy as np
 
 from planner.arrays import Floats
 from planner.calibration.fit import Fit
-from planner.calibration.history import Job
+from planner.calibration.history import JobRow
 from planner.calibration.physics import log_seconds, unit_seconds
 from planner.calibration.posterior import Explanation, Runs, weights
 from planner.calibration.residual import Kinship, coordinates
@@ -39,7 +39,7 @@ class NextRun:
     range_ratio_after: float
 
 
-def best_experiment(profile: Fit, targets: Sequence[Job] | None, candidates: Sequence[Job] | None) -> NextRun:
+def best_experiment(profile: Fit, targets: Sequence[JobRow] | None, candidates: Sequence[JobRow] | None) -> NextRun:
     """Return the candidate that shrinks the targets' mean standard deviation of log time most.
 
     What the competing explanations disagree on counts as uncertain too, so a run that tells them apart is preferred.
@@ -69,7 +69,7 @@ def likeliest_of_each_family(explanations: Sequence[Explanation]) -> list[tuple[
     return sorted(best.values(), key=lambda pair: -pair[1])
 
 
-def _mixture_covariance(profile: Fit, jobs: Sequence[Job]) -> tuple[Floats, float]:
+def _mixture_covariance(profile: Fit, jobs: Sequence[JobRow]) -> tuple[Floats, float]:
     """Return the covariance of the jobs' log times over the families (within and between them), and the noise's
     variance.
     """
@@ -81,7 +81,7 @@ def _mixture_covariance(profile: Fit, jobs: Sequence[Job]) -> tuple[Floats, floa
     return within + (gap.T * share) @ gap, float(share @ [explanation.noise_sd**2 for explanation, _ in families])
 
 
-def _next_run(profile: Fit, job: Job, *, before: float, after: float) -> NextRun:
+def _next_run(profile: Fit, job: JobRow, *, before: float, after: float) -> NextRun:
     runtime_s = float(profile.mixture([job]).quantiles_s(0.5)[0, 0])
     price = profile.machines[job.instance_type].price_usd_per_hour
     return NextRun(
@@ -96,7 +96,7 @@ def _next_run(profile: Fit, job: Job, *, before: float, after: float) -> NextRun
     )
 
 
-def posterior_moments(profile: Fit, explanation: Explanation, jobs: Sequence[Job]) -> tuple[Floats, Floats]:
+def posterior_moments(profile: Fit, explanation: Explanation, jobs: Sequence[JobRow]) -> tuple[Floats, Floats]:
     """Return mean (jobs,) and covariance (jobs, jobs) of the jobs' log times given the runs, without noise."""
     work, (ours, theirs) = profile.workload(jobs), profile.options.encode(profile.runs, jobs)
     if profile.verdict.population.any():
@@ -120,7 +120,7 @@ def _where(runs: Runs, options: Floats) -> Any:
     return coordinates(runs.work, options)
 
 
-def _grid(profile: Fit) -> list[Job]:
+def _grid(profile: Fit) -> list[JobRow]:
     """Return jobs over the runs' types, node counts and sizes, up to twice the largest of each, with the last run's
     options.
     """
@@ -130,7 +130,7 @@ def _grid(profile: Fit) -> list[Job]:
     sizes = _reach([job.data_gb for job in runs]) if runs else _SIZES_GB
     options = runs[-1].options if runs else {}
     return [
-        Job(instance_type=instance_type, nodes=round(count), data_gb=float(size), options=options)
+        JobRow(instance_type=instance_type, nodes=round(count), data_gb=float(size), options=options)
         for instance_type, count, size in product(types[:_MOST_TYPES], nodes, sizes)
     ]
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from planner.calibration.experiment import likeliest_of_each_family, posterior_moments
 from planner.calibration.fit import Fit
-from planner.calibration.history import Job, describe
+from planner.calibration.history import JobRow, describe
 from planner.calibration.physics import COEFFICIENTS, STREAMS, log_seconds
 from planner.calibration.posterior import Explanation, weights
 from planner.units import format_usd
@@ -162,7 +162,7 @@ def _settling_run(profile: Fit, first: Explanation, second: Explanation) -> Sett
     )
 
 
-def _candidates(profile: Fit) -> list[Job]:
+def _candidates(profile: Fit) -> list[JobRow]:
     """Return jobs on the machines that ran and on others with as many cores, at the runs' node counts and sizes."""
     runs = profile.runs
     ran = list(dict.fromkeys(job.instance_type for job in runs))
@@ -174,6 +174,6 @@ def _candidates(profile: Fit) -> list[Job]:
     sizes = {min(job.data_gb for job in runs), max(job.data_gb for job in runs)} if runs else {_SIZE_GB}
     options = runs[-1].options if runs else {}
     return [
-        Job(instance_type=name, nodes=count, data_gb=size, options=options)
+        JobRow(instance_type=name, nodes=count, data_gb=size, options=options)
         for name, count, size in product([*ran, *alike][:_MOST_TYPES], nodes, sorted(sizes))
     ]

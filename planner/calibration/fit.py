@@ -9,8 +9,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from planner.calibration.history import Job, Records
-from planner.calibration.machines import Machine, machine, read_specs
+from planner.calibration.history import JobRow, Records
+from planner.calibration.machines import NodeSpec, machine, read_specs
 from planner.calibration.options import OptionSet, Scaling, learn_options
 from planner.calibration.physics import Workload
 from planner.calibration.posterior import Runs
@@ -30,23 +30,25 @@ class Fit:
 
     name: str
     model: str
-    runs: tuple[Job, ...]
+    runs: tuple[JobRow, ...]
     specs: Mapping[str, Mapping[str, Any]] = field(repr=False)
     read_as: Mapping[str, Scaling] = field(default_factory=dict, repr=False)
 
-    def mixture(self, jobs: Sequence[Job], *, instances: Mapping[str, Mapping[str, Any]] | Records = None) -> Mixture:
+    def mixture(
+        self, jobs: Sequence[JobRow], *, instances: Mapping[str, Mapping[str, Any]] | Records = None
+    ) -> Mixture:
         """Return the distribution of log seconds of each job: what `predict` takes its columns from.
 
         After few runs it is wider than the posterior, as these hold too few of the runs to come.
         """
         return self._beside(jobs)._posterior(jobs, instances).widened(few_runs_factor(len(self.runs)))
 
-    def _beside(self, jobs: Sequence[Job]) -> Self:
+    def _beside(self, jobs: Sequence[JobRow]) -> Self:
         """Return the fit with columns read as the values of a query need it."""
         read_as = self.options.beside(jobs)
         return replace(self, read_as=read_as) if read_as else self
 
-    def _posterior(self, jobs: Sequence[Job], instances: Mapping[str, Mapping[str, Any]] | Records) -> Mixture:
+    def _posterior(self, jobs: Sequence[JobRow], instances: Mapping[str, Mapping[str, Any]] | Records) -> Mixture:
         machines = {**self.machines, **_machines({} if instances is None else read_specs(instances))}
         work, (ours, theirs) = self.workload(jobs, machines), self.options.encode(self.runs, jobs)
         verdict = self.verdict
@@ -75,7 +77,7 @@ class Fit:
         return tuple(np.flatnonzero(~smaller).tolist()), tuple(np.flatnonzero(smaller).tolist())
 
     @cached_property
-    def machines(self) -> dict[str, Machine]:
+    def machines(self) -> dict[str, NodeSpec]:
         """The known machines by type."""
         return _machines(self.specs)
 
@@ -85,7 +87,7 @@ class Fit:
         slots = [job.nodes * self.machines[job.instance_type].cores for job in self.runs]
         return learn_options(self.runs, slots=slots, read_as=self.read_as)
 
-    def workload(self, jobs: Sequence[Job], machines: Mapping[str, Machine] | None = None) -> Workload:
+    def workload(self, jobs: Sequence[JobRow], machines: Mapping[str, NodeSpec] | None = None) -> Workload:
         """Return jobs as arrays of the physics."""
         return workload(jobs, self.machines if machines is None else machines, share_option=self.options.share)
 
@@ -106,5 +108,5 @@ class Fit:
         )
 
 
-def _machines(specs: Mapping[str, Mapping[str, Any]]) -> dict[str, Machine]:
+def _machines(specs: Mapping[str, Mapping[str, Any]]) -> dict[str, NodeSpec]:
     return {name: machine(name, spec) for name, spec in specs.items()}

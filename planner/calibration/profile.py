@@ -11,7 +11,7 @@ import numpy as np
 from planner.calibration.experiment import NextRun, best_experiment
 from planner.calibration.explanation import explain
 from planner.calibration.fit import Fit
-from planner.calibration.history import Job, Records, describe, parse_jobs
+from planner.calibration.history import JobRow, Records, describe, parse_jobs
 from planner.calibration.machines import read_specs
 from planner.calibration.priors import families
 from planner.calibration.workloads import workload
@@ -114,7 +114,7 @@ def calibrate(
     return _profile(name=name or model, model=model, runs=jobs, specs=read_specs(instances))
 
 
-def _profile(*, name: str, model: str, runs: tuple[Job, ...], specs: Mapping[str, Mapping[str, Any]]) -> Profile:
+def _profile(*, name: str, model: str, runs: tuple[JobRow, ...], specs: Mapping[str, Mapping[str, Any]]) -> Profile:
     profile = Profile(name=name, model=model, runs=runs, specs=specs)
     families(model)
     workload(runs, profile.machines)
@@ -128,7 +128,7 @@ def _plain(value: Any) -> Any:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Choice:
+class DeadlineChoice:
     """A cluster with its predicted time and range, in seconds, and the cost of the median."""
 
     instance_type: str
@@ -147,20 +147,20 @@ def cheapest_within(
     nodes: Iterable[int],
     instance_types: Iterable[str] | None = None,
     options: Mapping[str, Any] | None = None,
-) -> Choice:
+) -> DeadlineChoice:
     """Return the cheapest cluster whose `hi_s` is within the deadline; types without a price do not compete.
 
     Raises InfeasibleError naming the fastest when none is, and BadInputError when there is nothing to choose from.
     """
     types = list(profile.machines if instance_types is None else instance_types)
     jobs = [
-        Job(instance_type=name, nodes=count, data_gb=data_gb, options=dict(options or {}))
+        JobRow(instance_type=name, nodes=count, data_gb=data_gb, options=dict(options or {}))
         for name in types
         for count in nodes
     ]
     if not jobs:
         raise BadInputError("no cluster to choose from: name node counts and machine types")
-    choices = choices_of(profile, jobs)
+    choices = deadline_choices(profile, jobs)
     within = [choice for choice in choices if choice.hi_s <= deadline_s and np.isfinite(choice.cost_usd)]
     if not within:
         fastest = min(choices, key=lambda choice: choice.hi_s)
@@ -171,7 +171,7 @@ def cheapest_within(
     return min(within, key=lambda choice: choice.cost_usd)
 
 
-def choices_of(profile: Profile, jobs: list[Job]) -> list[Choice]:
+def deadline_choices(profile: Profile, jobs: list[JobRow]) -> list[DeadlineChoice]:
     """Return every job as a choice, in order."""
     runtime_s, lo, hi = profile.mixture(jobs).range_s()
     hours = (
@@ -180,7 +180,7 @@ def choices_of(profile: Profile, jobs: list[Job]) -> list[Choice]:
         / 3600
     )
     return [
-        Choice(
+        DeadlineChoice(
             instance_type=job.instance_type,
             nodes=job.nodes,
             runtime_s=float(runtime_s[i]),

@@ -18,7 +18,7 @@ from planner.catalog.columns import EVIDENCE
 from planner.catalog.facts import Source
 from planner.catalog.manifest import FILE_NAME, Manifest, scan_manifest
 from planner.catalog.measurements import SOURCE, measurements_file, with_measurements
-from planner.catalog.refreshed import current_version, laid_over
+from planner.catalog.refreshed import current_version, lay_over
 from planner.catalog.schema import OBJECT_STORES, TRANSFERS
 from planner.catalog.tables import Problem, Schema, Table, empty_table, read_table, scan_table
 from planner.config.paths import catalogs_directory, pick
@@ -27,7 +27,7 @@ from planner.errors import BadInputError, bad_input, nearest
 
 def catalog_names() -> list[str]:
     """Return the names of the shipped catalogs, sorted."""
-    return sorted(_shipped())
+    return sorted(_shipped_directories())
 
 
 def load_catalog(name_or_path: str | Path) -> Catalog:
@@ -43,7 +43,7 @@ def load_catalog(name_or_path: str | Path) -> Catalog:
 def catalog_directory(name_or_path: str | Path) -> Path:
     """Return a catalog's directory; a Path, or a text with a slash, is a path. Raises BadInputError if it is none."""
     if isinstance(name_or_path, str) and "/" not in name_or_path:
-        return pick(name_or_path, _shipped(), what="catalog")
+        return pick(name_or_path, _shipped_directories(), what="catalog")
     directory = Path(name_or_path).expanduser().resolve()
     if not (directory / FILE_NAME).is_file():
         raise BadInputError(f"{directory} is no catalog: it has no {FILE_NAME}")
@@ -64,9 +64,9 @@ def scan_catalog(directory: Path, *, version: Path | None = None) -> tuple[Catal
     newer = version or current_version(directory)
     as_of = None
     if newer is not None and manifest is not None and not problems:
-        tables, manifest, problems = _refreshed(tables, manifest, newer)
+        tables, manifest, problems = _lay_refreshed_over(tables, manifest, newer)
         as_of = manifest.prices_as_of
-    problems += _dangling(tables, manifest)
+    problems += _dangling_names(tables, manifest)
     if problems or manifest is None:
         return None, problems
     tables, mine = with_added_disks(tables), measurements_file(directory.name)
@@ -78,7 +78,7 @@ def scan_catalog(directory: Path, *, version: Path | None = None) -> tuple[Catal
     return Catalog(name=directory.name, path=directory, manifest=manifest, tables=tables, refreshed_on=as_of), []
 
 
-def _refreshed(
+def _lay_refreshed_over(
     tables: dict[str, Table], manifest: Manifest, version: Path
 ) -> tuple[dict[str, Table], Manifest, list[Problem]]:
     newer, problems = scan_manifest(version)
@@ -88,11 +88,11 @@ def _refreshed(
         problems += problems_in_file
     if problems or newer is None:
         return tables, manifest, problems
-    laid, head = laid_over(tables, read, manifest=manifest, newer=newer)
+    laid, head = lay_over(tables, read, manifest=manifest, newer=newer)
     return laid, head, []
 
 
-def _shipped() -> dict[str, Path]:
+def _shipped_directories() -> dict[str, Path]:
     return {path.parent.name: path.parent for path in catalogs_directory().glob(f"*/{FILE_NAME}")}
 
 
@@ -133,7 +133,7 @@ def _stray_files(directory: Path) -> Iterator[Problem]:
             )
 
 
-def _dangling(tables: dict[str, Table], manifest: Manifest | None) -> Iterator[Problem]:
+def _dangling_names(tables: dict[str, Table], manifest: Manifest | None) -> Iterator[Problem]:
     """Complain about names of types, volume types, object stores and sources that are declared nowhere."""
     owners = {"instance_type": "instances", "volume_type": "volumes", "object_store": "object_stores"}
     declared = {column: set(tables[owner][column].tolist()) for column, owner in owners.items()}
@@ -157,7 +157,7 @@ def _unknown_names(table: Table, column: str, names: set[str], expected: str) ->
 
 
 @dataclass(frozen=True, kw_only=True)
-class Elsewhere:
+class OutsideCharges:
     """US dollars for a GiB that leaves the cloud, with what that rests on, and for each request to its object store.
 
     What is unknown is NaN.
@@ -170,13 +170,13 @@ class Elsewhere:
 
 
 @lru_cache
-def elsewhere(cloud: str) -> Elsewhere:
+def outside_charges(cloud: str) -> OutsideCharges:
     """Return what is known of a cloud. Raises BadInputError where a file of its catalog is damaged."""
-    transfers, stores = _table(cloud, TRANSFERS), _table(cloud, OBJECT_STORES)
+    transfers, stores = _read_if_shipped(cloud, TRANSFERS), _read_if_shipped(cloud, OBJECT_STORES)
     leaving = [] if transfers is None else [row for row in transfers.rows() if row["transfer"] == "internet"]
     store = [] if stores is None else list(stores.rows())
     price, asked = (rows[0] if rows else {} for rows in (leaving, store))
-    return Elsewhere(
+    return OutsideCharges(
         leaving_usd_per_gib=float(price.get("price_usd_per_gib", math.nan)),
         leaving_evidence=str(price.get("evidence", "")),
         read_usd_per_request=float(asked.get("read_usd_per_request", math.nan)),
@@ -184,7 +184,7 @@ def elsewhere(cloud: str) -> Elsewhere:
     )
 
 
-def _table(cloud: str, schema: Schema) -> Table | None:
+def _read_if_shipped(cloud: str, schema: Schema) -> Table | None:
     path = catalogs_directory() / cloud / f"{schema.name}.csv"
     return read_table(path, schema) if path.exists() else None
 
@@ -201,9 +201,9 @@ def with_added_disks(tables: Mapping[str, Table]) -> dict[str, Table]:
     pairs = _pairs(instances, options)
     return {
         **tables,
-        "instances": _added(instances, _new_instances(instances, options, pairs)),
-        "prices": _added(tables["prices"], _new_prices(tables["prices"], instances, options, pairs)),
-        "disks": _added(tables["disks"], _new_rates(tables["disks"], options, pairs)),
+        "instances": _append_rows(instances, _new_instances(instances, options, pairs)),
+        "prices": _append_rows(tables["prices"], _new_prices(tables["prices"], instances, options, pairs)),
+        "disks": _append_rows(tables["disks"], _new_rates(tables["disks"], options, pairs)),
     }
 
 
@@ -227,7 +227,7 @@ def _new_instances(instances: Table, options: Table, pairs: Pairs) -> dict[str, 
         "local_disks": options["disks"][choices],
         "local_disk_bytes": options["disk_bytes"][choices],
         "local_disk_kind": options["local_disk_kind"][choices],
-        "evidence": _weaker(instances["evidence"][rows], options["evidence"][choices]),
+        "evidence": _weaker_evidence(instances["evidence"][rows], options["evidence"][choices]),
     }
 
 
@@ -247,7 +247,7 @@ def _new_prices(prices: Table, instances: Table, options: Table, pairs: Pairs) -
         **{name: column[bases] for name, column in prices.columns.items()},
         "instance_type": np.array(names, dtype=np.str_),
         "price_usd_per_hour": prices["price_usd_per_hour"][bases] + options["price_usd_per_hour"][choices],
-        "evidence": _weaker(prices["evidence"][bases], options["price_evidence"][choices]),
+        "evidence": _weaker_evidence(prices["evidence"][bases], options["price_evidence"][choices]),
     }
 
 
@@ -278,13 +278,13 @@ def _unknown(like: Array, count: int) -> Array:
     return np.full(count, np.nan if like.dtype.kind == "f" else "")
 
 
-def _weaker(first: Array, second: Array) -> Array:
+def _weaker_evidence(first: Array, second: Array) -> Array:
     """Return, pair by pair, the evidence that is further down EVIDENCE."""
     pairs = zip(first.tolist(), second.tolist(), strict=True)
     return np.array([max(pair, key=EVIDENCE.index) for pair in pairs], dtype=np.str_)
 
 
-def _added(table: Table, new: Mapping[str, Any]) -> Table:
+def _append_rows(table: Table, new: Mapping[str, Any]) -> Table:
     """Return the table with rows at its end; they have no line of their own in its file, which 0 says."""
     columns = {name: np.concatenate([column, new[name]]) for name, column in table.columns.items()}
     count = len(next(iter(new.values())))

@@ -52,7 +52,7 @@ class Run:
 def loss_cost(loss: Loss, works: Sequence[PhaseWork], runs: Sequence[Run]) -> LossCost:
     """Return what a loss costs each of the runs."""
     lossy = [run.seconds_with(loss, works) for run in runs]
-    p50_s, p95_s, times = _compared(lossy, runs)
+    p50_s, p95_s, times = _compare_runs(lossy, runs)
     return LossCost(nodes=loss.nodes, share=loss.share, p50_s=p50_s, p95_s=p95_s, times=times)
 
 
@@ -64,12 +64,12 @@ def slow_cost(slow: Slow, works: Sequence[PhaseWork], runs: Sequence[Run]) -> Sl
         * sum(phase.seconds for phase in simulate_job(works, slow.of(run.draw.groups, devices), run.draw.machines))
         for run in runs
     ]
-    p50_s, p95_s, times = _compared(slowed, runs)
+    p50_s, p95_s, times = _compare_runs(slowed, runs)
     nodes = slow.count(runs[0].nodes)
     return SlowCost(nodes=nodes, factor=slow.factor, resource=slow.resource, p50_s=p50_s, p95_s=p95_s, times=times)
 
 
-def _compared(disturbed_s: Sequence[float], runs: Sequence[Run]) -> tuple[float, float, float]:
+def _compare_runs(disturbed_s: Sequence[float], runs: Sequence[Run]) -> tuple[float, float, float]:
     """Return median and 95% of disturbed runs, and how many times as long they take in the median."""
     times = [seconds / run.seconds for seconds, run in zip(disturbed_s, runs, strict=True)]
     return scatter(disturbed_s, 0.5), scatter(disturbed_s, 0.95), scatter(times, 0.5)
@@ -89,7 +89,7 @@ def spot_cost(risk: Risk, works: Sequence[PhaseWork], runs: Sequence[Run], *, se
         extra_s = fmean(run.seconds_with(loss, works) - run.seconds for loss in losses) if losses else 0.0
         taken.append(count)
         spent.append(run.seconds + count * extra_s)
-    p50_s, p95_s, _ = _compared(spent, runs)
+    p50_s, p95_s, _ = _compare_runs(spent, runs)
     mean = fmean(seconds / run.seconds for seconds, run in zip(spent, runs, strict=True))
     return SpotCost(taken_back=fmean(taken), p50_s=p50_s, p95_s=p95_s, times=mean)
 
@@ -109,7 +109,7 @@ class Draw:
     factor: float
 
 
-def drawn(
+def draw_runs(
     context: JobContext, works: Sequence[PhaseWork], machines: Machines, *, best: Candidate, draws: int, seed: int
 ) -> Iterator[Draw]:
     """Yield the nodes of some runs of a planned cluster; the same `seed` draws the same."""
@@ -118,7 +118,7 @@ def drawn(
     claims = slowdowns_of(context, nodes)
     whole_runs = NormalDist(sigma=max(context.overheads.shared_sigma, _LEAST_SIGMA))
     bursts = likely_bursts(context, machines, nodes)
-    for claim_at, run_at, burst_at in zip(*(_evenly(draws, rng) for _ in range(3)), strict=True):
+    for claim_at, run_at, burst_at in zip(*(_shuffled_midpoints(draws, rng) for _ in range(3)), strict=True):
         claim = claims[int(claim_at * len(claims))]
         slowness = {
             name: factors * claim.get(DOUBTED.get(name, ""), 1.0)
@@ -135,7 +135,7 @@ def drawn(
         )
 
 
-def _evenly(draws: int, rng: np.random.Generator) -> list[float]:
+def _shuffled_midpoints(draws: int, rng: np.random.Generator) -> list[float]:
     """Return the middles of as many equal parts of (0, 1), in random order: few draws then cover a distribution that
     all nodes of a run share, and their median is its median.
     """

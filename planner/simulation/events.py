@@ -66,7 +66,7 @@ class Clock:
             capacity = self.capacities.at_present()
             sharing = max_min(usage=self.usage, capacity=capacity, counts=self._counts, most=self.most)
             load = (sharing.rates * self._counts) @ self.usage
-            left = self._left(sharing.rates)
+            left = self._seconds_left(sharing.rates)
             step_s = min(float(left.min()), self.capacities.change_in_s(load), until_s - self.now_s)
             if not np.isfinite(step_s):
                 raise ValueError("flows wait for a resource that gives nothing")
@@ -79,7 +79,7 @@ class Clock:
             )
             self._end(np.flatnonzero(left <= step_s + _TOGETHER * self.now_s))
 
-    def _left(self, rates: Floats) -> Floats:
+    def _seconds_left(self, rates: Floats) -> Floats:
         """Return the seconds until the first flow of each kind ends, (K,)."""
         first = np.array([ends[0][0] if ends else np.inf for ends in self._ends])
         waiting = first - self._progress

@@ -147,7 +147,7 @@ def barrier(loads: Sequence[Load]) -> Duration:
     return Duration(times_s=np.exp(log_times), cdf=np.exp(log_cdf))
 
 
-def in_turn(phases: Sequence[Duration], *, shared_sigma: float) -> Duration:
+def sum_of(phases: Sequence[Duration], *, shared_sigma: float) -> Duration:
     """Return the duration of independent phases one after the other, times one lognormal factor (median 1) that they
     all share. The mean is that of its parts to about 1 in 1000, quantiles to 2 in 1000, since a finite number of values
     stands for each.
@@ -165,7 +165,7 @@ def in_turn(phases: Sequence[Duration], *, shared_sigma: float) -> Duration:
     return Duration(times_s=np.exp(log_times), cdf=cdf / cdf[-1])
 
 
-def either(durations: Sequence[Duration]) -> Duration:
+def mixture_of(durations: Sequence[Duration]) -> Duration:
     """Return the duration that is one of several, each equally likely."""
     if len(durations) == 1:
         return durations[0]

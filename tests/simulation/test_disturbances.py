@@ -12,7 +12,7 @@ import planner
 from planner.api.request_inputs import inputs_of
 from planner.cost_model.workload import JobContext
 from planner.schemas.plan import Candidate
-from planner.simulation.disturbances import Draw, Run, drawn, loss_cost, scatter, spot_cost
+from planner.simulation.disturbances import Draw, Run, draw_runs, loss_cost, scatter, spot_cost
 from planner.simulation.losses import Loss
 from planner.simulation.machines import Machines, NodeGroup, machines_of
 from planner.simulation.phase_tasks import Tasks
@@ -88,7 +88,7 @@ def job() -> tuple[JobContext, list[PhaseWork], Machines, Candidate]:
 def test_the_slowest_disk_is_as_slow_as_order_statistics_have_it() -> None:
     """Of 40 lognormal disks with sigma 0.055 the slowest is expected at exp(0.055 x 2.16) = 1.126 of the median."""
     context, works, machines, best = job()
-    draws = list(drawn(context, works, machines, best=best, draws=200, seed=1))
+    draws = list(draw_runs(context, works, machines, best=best, draws=200, seed=1))
     assert all(sum(group.nodes for group in draw.groups) == 40 for draw in draws)
     slowest = [max(group.slow("local_disks") for group in draw.groups) for draw in draws]
     fastest = min(min(group.slow("local_disks") for group in draw.groups) for draw in draws)
@@ -98,7 +98,9 @@ def test_the_slowest_disk_is_as_slow_as_order_statistics_have_it() -> None:
 
 def test_the_same_seed_draws_the_same() -> None:
     context, works, machines, best = job()
-    first, again, other = (list(drawn(context, works, machines, best=best, draws=2, seed=seed)) for seed in (3, 3, 4))
+    first, again, other = (
+        list(draw_runs(context, works, machines, best=best, draws=2, seed=seed)) for seed in (3, 3, 4)
+    )
     assert first == again != other
 
 
@@ -106,7 +108,8 @@ def test_few_draws_cover_what_a_run_shares() -> None:
     """Of 8 claims of the network and 8 draws each counts once, whatever the seed: so their means agree."""
     context, works, machines, best = job()
     factors = [
-        fmean(draw.factor for draw in drawn(context, works, machines, best=best, draws=8, seed=seed)) for seed in (1, 2)
+        fmean(draw.factor for draw in draw_runs(context, works, machines, best=best, draws=8, seed=seed))
+        for seed in (1, 2)
     ]
     assert factors[0] == pytest.approx(factors[1])
 

@@ -135,17 +135,17 @@ def rows_of(path: Path, text: str) -> tuple[list[str], Rows]:
         rows = [(reader.line_num, cells) for cells in reader if cells]
     except csv.Error as error:
         raise BadInputError(f"{path}: cannot be read as CSV ({error})") from error
-    if problems := [*_repeated(header), *_ragged(path, header, rows)]:
+    if problems := [*_repeated_columns(header), *_ragged_rows(path, header, rows)]:
         raise bad_input(path, problems)
     return header, [(line, dict(zip(header, cells, strict=True))) for line, cells in rows]
 
 
-def _repeated(header: list[str]) -> Iterable[str]:
+def _repeated_columns(header: list[str]) -> Iterable[str]:
     twice = (name for name in dict.fromkeys(header) if header.count(name) > 1)
     return (f"column {name!r} appears more than once" for name in twice)
 
 
-def _ragged(path: Path, header: list[str], rows: list[tuple[int, list[str]]]) -> Iterable[str]:
+def _ragged_rows(path: Path, header: list[str], rows: list[tuple[int, list[str]]]) -> Iterable[str]:
     return (
         f"{path}:{line}: {len(cells)} cells, the header has {len(header)}"
         for line, cells in rows
@@ -178,7 +178,7 @@ def _numbers(column: Column, cells: Sequence[str]) -> tuple[Array, list[int]]:
     try:
         values = np.array([float(cell) if cell else math.nan for cell in cells], dtype=np.float64)
     except ValueError:
-        values = np.array([_number(cell) for cell in cells], dtype=np.float64)
+        values = np.array([_float_or_nan(cell) for cell in cells], dtype=np.float64)
     good = np.isfinite(values)
     for holds in _bounds(column):
         good &= holds(values)
@@ -200,7 +200,7 @@ def _bounds(column: Column) -> Iterator[Callable[[Array], Array]]:
         yield lambda values: np.equal(np.floor(values), values)
 
 
-def _number(cell: str) -> float:
+def _float_or_nan(cell: str) -> float:
     try:
         return float(cell)
     except ValueError:

@@ -35,10 +35,10 @@ def bases(plan: Plan) -> list[Basis]:
     best = plan.best
     if best is None:
         return []
-    return [*_assumed(plan), *_facts(plan, best), *(_overheads(best) if best.overheads_s else [])]
+    return [*_assumption_bases(plan), *_facts(plan, best), *(_overheads(best) if best.overheads_s else [])]
 
 
-def _assumed(plan: Plan) -> Iterator[Basis]:
+def _assumption_bases(plan: Plan) -> Iterator[Basis]:
     for name, amount in plan.request.assume.items():
         value = f"{amount:g}" if is_plain(name) else format_rate(amount)
         yield Basis(what=name, value=value, evidence="assumed", source="--assume", as_of="")
@@ -60,7 +60,7 @@ def _facts(plan: Plan, best: Candidate) -> Iterator[Basis]:
                 source = catalog.sources[fact.source].title if fact.source in catalog.sources else fact.source
                 yield Basis(
                     what=f"{fact.kind}: {fact.field.replace('_', ' ')}",
-                    value=_shown(fact.value, fact.unit),
+                    value=_value_text(fact.value, fact.unit),
                     evidence=fact.evidence,
                     source=source + (f" ({fact.note})" if fact.note else ""),
                     as_of=str(fact.as_of),
@@ -81,12 +81,12 @@ def _overheads(best: Candidate) -> Iterator[Basis]:
         if evidence not in EVIDENCE:
             evidence, day, source = "mixed", "", note
         seconds = best.overheads_s.get(name.removesuffix("_s"), getattr(overheads, name))
-        value = _shown(seconds, "s" if name.endswith("_s") else "")
+        value = _value_text(seconds, "s" if name.endswith("_s") else "")
         what = f"around the job: {name.removesuffix('_s').replace('_', ' ')}"
         yield Basis(what=what, value=value, evidence=evidence, source=source or "ours", as_of=day)
 
 
-def _shown(value: Any, unit: str) -> str:
+def _value_text(value: Any, unit: str) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{name} {amount:g}" for name, amount in value.items())
     if isinstance(value, float) and unit in _FORMATS:
@@ -104,11 +104,11 @@ def render_facts(instance_type: str, facts: Sequence[dict[str, Any]]) -> Iterato
     """Yield what to print of facts as `planner catalog show TYPE --json` has them, those of a catalog together."""
     sources = list(dict.fromkeys(fact["source"] for fact in facts))
     for catalog, its in groupby(facts, key=lambda fact: fact["catalog"]):
-        yield _table(f"{instance_type} in {catalog}", list(its), sources)
+        yield _facts_table(f"{instance_type} in {catalog}", list(its), sources)
     yield "\n".join(f"[{number}] {source}" for number, source in enumerate(sources, start=1))
 
 
-def _table(title: str, facts: Sequence[dict[str, Any]], sources: list[str]) -> Any:
+def _facts_table(title: str, facts: Sequence[dict[str, Any]], sources: list[str]) -> Any:
     from rich.markup import escape
     from rich.table import Table
 
@@ -119,7 +119,7 @@ def _table(title: str, facts: Sequence[dict[str, Any]], sources: list[str]) -> A
     for fact in facts:
         group, before = ("" if fact["kind"] == before else fact["kind"]), fact["kind"]
         score = "" if fact["cloud_truth"] is None else str(fact["cloud_truth"])
-        cells = (_name(fact), _value(fact), fact["evidence"], score, fact["as_of"])
+        cells = (_name(fact), _fact_value(fact), fact["evidence"], score, fact["as_of"])
         table.add_row(group, *map(escape, cells), f"[{sources.index(fact['source']) + 1}]", escape(fact["note"]))
     table.add_section()
     return table
@@ -134,7 +134,7 @@ def _name(fact: dict[str, Any]) -> str:
     return ("rate" if name == "bytes_per_s" else name.replace("_", " ")) + space + where.replace("_", " ")
 
 
-def _value(fact: dict[str, Any]) -> str:
+def _fact_value(fact: dict[str, Any]) -> str:
     value, unit = fact["value"], fact["unit"]
     if value is None:
         return "unknown"

@@ -28,7 +28,7 @@ def render_simulation(simulation: Simulation) -> Iterator[Any]:
         table.add_column(heading, justify="left" if heading in ("phase", "waits for") else "right", overflow="fold")
     for phase in simulation.phases:
         seconds = (phase.equation_s, phase.p50_s, *((phase.p95_s,) if is_range else ()))
-        table.add_row(phase.name, *map(format_duration, seconds), waiting(phase.waits))
+        table.add_row(phase.name, *map(format_duration, seconds), waits_text(phase.waits))
     yield table
     simulated = _range(simulation.p50_s, p95_s=simulation.p95_s if is_range else None)
     planned = _range(simulation.planned_p50_s, p95_s=simulation.planned_p95_s)
@@ -55,7 +55,7 @@ def _range(p50_s: float, *, p95_s: float | None) -> str:
     return format_duration(p50_s) if p95_s is None else f"{format_duration(p50_s)} (95%: {format_duration(p95_s)})"
 
 
-def waiting(waits: Mapping[str, float]) -> str:
+def waits_text(waits: Mapping[str, float]) -> str:
     """Return what tasks wait for, most first: `network 94%, slower nodes 6%`."""
     ordered = sorted(waits.items(), key=lambda wait: -wait[1])
     return ", ".join(f"{resource_text(name)} {share:.0%}" for name, share in ordered if share >= _LEAST_SHARE)

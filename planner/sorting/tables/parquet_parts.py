@@ -51,7 +51,7 @@ class JoinedParts:
         rows, groups = self._footer[_FILE_ROWS], self._footer[_FILE_GROUPS]
         self._footer[_FILE_ROWS] = rows._replace(value=self._rows)
         self._footer[_FILE_GROUPS] = Field(groups.type_id, List(groups.value.type_id, list(self._groups)))
-        footer = written(self._footer)
+        footer = struct_bytes(self._footer)
         self._write(footer + len(footer).to_bytes(4, "little") + _MAGIC)
         return self.end
 
@@ -113,7 +113,7 @@ def read_struct(data: bytes) -> Struct:
     return _Reader(data).struct()
 
 
-def written(struct: Struct) -> bytes:
+def struct_bytes(struct: Struct) -> bytes:
     """Return a struct as it is stored."""
     out = bytearray()
     _write_struct(out, struct)

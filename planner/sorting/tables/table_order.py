@@ -116,7 +116,7 @@ def _encoder(part: KeyColumn) -> _Encoder | None:
     if types.is_binary(column_type) or types.is_large_binary(column_type):
         longest = max((_longest(chunk) for chunk in chunks), default=0)
         if longest <= _MOST_TEXT_BYTES:
-            return _Encoder(longest + 1, chunks, partial(_padded, longest=longest), part.descending)
+            return _Encoder(longest + 1, chunks, partial(_pad, longest=longest), part.descending)
     if types.is_binary(column_type) or types.is_large_binary(column_type) or types.is_fixed_size_binary(column_type):
         whole = part.values.combine_chunks() if hasattr(part.values, "chunks") else part.values
         if hasattr(whole, "chunks"):  # too long for one
@@ -139,7 +139,7 @@ def _chunks(values: Any) -> list[Any]:
     return [chunk for chunk in chunks if len(chunk)]  # empty ones may lack their buffers
 
 
-def _plain(values: Any) -> Any:
+def _view_numbers(values: Any) -> Any:
     """Return numbers without nulls from where they lie: `to_numpy` loads pandas, which takes a quarter of a second."""
     import numpy as np
 
@@ -149,13 +149,13 @@ def _plain(values: Any) -> Any:
 
 
 def _is_null(values: Any) -> Any:
-    return _plain(values.is_null().cast("uint8")).view(bool)
+    return _view_numbers(values.is_null().cast("uint8")).view(bool)
 
 
 def _of_numbers(values: Any) -> Any:
     import numpy as np
 
-    plain = _plain(values.fill_null(0) if values.null_count else values)
+    plain = _view_numbers(values.fill_null(0) if values.null_count else values)
     size = plain.dtype.itemsize
     if plain.dtype.kind == "u":
         return _as_bytes(plain)
@@ -210,7 +210,7 @@ def _longest(values: Any) -> int:
     return compute.max(compute.binary_length(values)).as_py() or 0
 
 
-def _padded(values: Any, *, longest: int) -> Any:
+def _pad(values: Any, *, longest: int) -> Any:
     """Return short texts with zeros behind them and their lengths."""
     import numpy as np
 
@@ -224,7 +224,7 @@ def _padded(values: Any, *, longest: int) -> Any:
         numbers[:, :longest] = np.frombuffer(padded.buffers()[2], np.uint8, len(values) * longest, begin).reshape(
             len(values), longest
         )
-    numbers[:, longest] = _plain(compute.binary_length(filled))
+    numbers[:, longest] = _view_numbers(compute.binary_length(filled))
     return numbers
 
 
@@ -234,12 +234,12 @@ def _ranks(values: Any) -> Any:
 
     compute = arrow("pyarrow.compute")
     if not _has_few_values(values):
-        return _plain(compute.rank(values, tiebreaker="dense")).astype(np.uint32)
+        return _view_numbers(compute.rank(values, tiebreaker="dense")).astype(np.uint32)
     coded = values.dictionary_encode()
-    order = _plain(compute.sort_indices(coded.dictionary))
+    order = _view_numbers(compute.sort_indices(coded.dictionary))
     ranks = np.empty(len(order) + 1, np.uint32)
     ranks[order] = np.arange(len(order), dtype=np.uint32)
-    return ranks[_plain(coded.indices.fill_null(len(order)))]
+    return ranks[_view_numbers(coded.indices.fill_null(len(order)))]
 
 
 def _has_few_values(values: Any) -> bool:

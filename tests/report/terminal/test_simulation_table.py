@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from xml.etree import ElementTree
 
-from planner.report.terminal.simulation_table import resource_text, timeline_svg, waiting
+from planner.report.terminal.simulation_table import resource_text, timeline_svg, waits_text
 from planner.simulation.result import Simulation
 from planner.simulation.timeline import Span, Timeline
 
 
 def test_waiting_names_what_counts_most_first_and_leaves_out_little() -> None:
-    assert waiting({"driver": 0.12, "local_disks": 0.85, "network": 0.03}) == "local disks 85%, handing out tasks 12%"
+    assert (
+        waits_text({"driver": 0.12, "local_disks": 0.85, "network": 0.03}) == "local disks 85%, handing out tasks 12%"
+    )
 
 
 def test_what_is_no_resource_has_words_of_its_own() -> None:

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from planner.sorting.tables import parquet_parts
-from planner.sorting.tables.parquet_parts import Field, JoinedParts, List, Struct, read_struct, written
+from planner.sorting.tables.parquet_parts import Field, JoinedParts, List, Struct, read_struct, struct_bytes
 from tests.sorting.arrow_tables import random_table
 
 
@@ -72,7 +72,7 @@ def test_a_footer_is_written_as_it_was_read() -> None:
     pq.write_table(random_table(random.Random(1), 40), file, row_group_size=2, write_page_index=True)
     data = file.getvalue()
     footer = data[-8 - int.from_bytes(data[-8:-4], "little") : -8]
-    assert written(read_struct(footer)) == footer
+    assert struct_bytes(read_struct(footer)) == footer
 
 
 def test_every_type_and_distant_fields() -> None:
@@ -88,7 +88,7 @@ def test_every_type_and_distant_fields() -> None:
         34: Field(7, b"12345678"),
         35: Field(12, {}),
     }
-    same = read_struct(written(struct))
+    same = read_struct(struct_bytes(struct))
     assert list(same) == list(struct)
     assert same == {**struct, 2: Field(2, False)}
 

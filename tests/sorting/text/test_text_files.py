@@ -18,7 +18,14 @@ from planner.errors import BadInputError, PlannerError
 from planner.native import Progress
 from planner.sorting.records.keyed import TextOrder
 from planner.sorting.records.keys import parse_key
-from planner.sorting.text.text_files import CsvColumns, TextJob, allow_pipes, check_text_file, grouped, sort_text_files
+from planner.sorting.text.text_files import (
+    CsvColumns,
+    TextJob,
+    allow_pipes,
+    check_text_file,
+    group_sources,
+    sort_text_files,
+)
 from tests.sorting.csv_reference import CsvCase, random_csv
 
 
@@ -257,7 +264,7 @@ def result(folder: Path, texts: Sequence[bytes], **settings: object) -> bytes:
 
 def test_neighbours_that_need_a_pipe_share_it() -> None:
     sources = [Source(name, None if name.isupper() else iter(())) for name in "aBcdE"]
-    assert [[source.name for source in group] for group in grouped(sources)] == [["a"], ["B"], ["c", "d"], ["E"]]
+    assert [[source.name for source in group] for group in group_sources(sources)] == [["a"], ["B"], ["c", "d"], ["E"]]
 
 
 def test_random_texts_are_joined_as_files_are(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from planner.arrays import Floats
 from planner.calibration.fit import Fit
 from planner.calibration.history import JobRow
 from planner.calibration.physics import log_seconds, unit_seconds
-from planner.calibration.posterior import Explanation, Runs, weights
+from planner.calibration.posterior import Explanation, weights
 from planner.calibration.residual import Kinship, coordinates
 from planner.calibration.suspicion import with_population
 from planner.errors import BadInputError
@@ -104,7 +104,7 @@ def posterior_moments(profile: Fit, explanation: Explanation, jobs: Sequence[Job
             with_population(ours, np.where(profile.verdict.population, 1.0, -1.0)),
             with_population(theirs, -1.0),
         )
-    past = _where(profile.verdict.runs, ours)
+    past = coordinates(profile.verdict.runs.work, ours)
     where = coordinates(work, theirs)
     white = Kinship(where, past, past).covariance(explanation.amplitude) @ explanation.whitening.T
     log_s, jacobian = log_seconds(
@@ -114,10 +114,6 @@ def posterior_moments(profile: Fit, explanation: Explanation, jobs: Sequence[Job
     prior = Kinship(where, where, past).covariance(explanation.amplitude)
     covariance = prior - white @ white.T + gradient @ explanation.spread @ gradient.T
     return log_s + white @ explanation.white_gap, covariance
-
-
-def _where(runs: Runs, options: Floats) -> Any:
-    return coordinates(runs.work, options)
 
 
 def _grid(profile: Fit) -> list[JobRow]:

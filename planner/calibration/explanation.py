@@ -1,4 +1,4 @@
-"""A profile in words and figures: what each coefficient became, where the time goes, and what is doubtful."""
+"""A profile in words and figures: coefficients, shares of the time, doubts, and which explanations the runs leave open."""
 
 from __future__ import annotations
 

@@ -103,9 +103,7 @@ class Fit:
 
     def _arrays(self, options: np.ndarray, *, like: Runs) -> Runs:
         """Return the runs with options in the coordinates of a query, which may know more names."""
-        return Runs(
-            work=like.work, options=options, log_s=like.log_s, outlier=like.outlier, least_noise=like.least_noise
-        )
+        return replace(like, options=options)
 
 
 def _machines(specs: Mapping[str, Mapping[str, Any]]) -> dict[str, NodeSpec]:

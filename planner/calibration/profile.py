@@ -1,4 +1,4 @@
-"""A calibrated profile: what runs taught about one framework, and what it predicts."""
+"""A calibrated profile: what runs taught about one framework, what it predicts, and what meets a deadline."""
 
 from __future__ import annotations
 

@@ -18,6 +18,7 @@ from planner.catalog.refreshed import refresh_command
 from planner.units import format_rate
 
 STALE_AFTER_DAYS: Final = 60
+_MOST_NAMED: Final = 8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,5 +110,6 @@ def _disagreement_text(quarrel: Disagreement) -> str:
     return f"sources disagree on the network of {quarrel.instance_type}: {stated}; {counts} counts, {why}"
 
 
-def _names(names: list[str], most: int = 8) -> str:
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+def _names(names: list[str]) -> str:
+    more = len(names) - _MOST_NAMED
+    return ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -1,4 +1,8 @@
-"""All instance types of a catalog as aligned arrays, for arithmetic over every type at once."""
+"""All instance types of a catalog as aligned arrays, the limits of their block volumes, and which are bare metal.
+
+Limits come from instances.csv, and from volume_limits.csv where that is blank: a row of instances.csv has one kind of
+evidence, that of the shape, and a limit may have stronger or weaker evidence.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""From a directory of files to a `Catalog`, or to everything that is wrong with it."""
+"""From a directory of files to a `Catalog`, or to everything that is wrong with it.
+
+Every combination of an instance and local disks on sale with it becomes a type of its own, with the sum of both prices;
+`instances.cloud_type` still says what to order.
+"""
 
 from __future__ import annotations
 

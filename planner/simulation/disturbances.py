@@ -1,4 +1,7 @@
-"""The same runs once more, disturbed: nodes are lost, slow, or taken back because they were rented as spot machines."""
+"""Runs drawn from what the plan knows of a type, and the same runs disturbed by lost, slow or reclaimed spot nodes.
+
+Draws differ in how nodes differ, how far claims are off, and how whole runs scatter.
+"""
 
 from __future__ import annotations
 

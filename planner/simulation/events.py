@@ -3,6 +3,10 @@
 Flows of one kind use the same resources in the same proportions, so all of them have the same rate at any time. What
 one flow of a kind has moved since the beginning is that kind's `progress`. A flow ends when the progress has grown by
 its amount. So each event costs one sharing of the resources, however many flows there are.
+
+Sharing is max-min fair: all flows speed up together until something they use is full. Its users then keep their rate,
+and the others go on (progressive filling: Bertsekas and Gallager, Data Networks, section 6.5.2). A flow may use several
+resources at once, each in its own proportion. A link with a token bucket is fast until its tokens are spent.
 """
 
 from __future__ import annotations

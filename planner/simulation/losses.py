@@ -131,7 +131,6 @@ def _shuffle_number(works: Sequence[PhaseWork]) -> int:
 
 def scale_work(work: PhaseWork, *, read: float, sent: float) -> PhaseWork:
     """Return a phase of which so many times as much is read and computed, and sent and written."""
-    tasks = work.tasks and work.tasks.times(read)
     return replace(
         work,
         read_s=_scale(work.read_s, read),
@@ -144,7 +143,7 @@ def scale_work(work: PhaseWork, *, read: float, sent: float) -> PhaseWork:
         driver_s=work.driver_s * read,
         driver_core_s=work.driver_core_s * read,
         requests_s=work.requests_s * read,
-        tasks=tasks,
+        tasks=work.tasks and work.tasks.times(read),
     )
 
 

@@ -1,4 +1,7 @@
-"""What a median node has: processors, and a link that may be fast until a token bucket is empty."""
+"""Nodes of a simulated cluster: what a median node has, groups of like nodes, and nodes that are slow.
+
+The slowest few nodes stay alone in their groups, because a barrier waits for them; the others go together.
+"""
 
 from __future__ import annotations
 

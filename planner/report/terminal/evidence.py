@@ -1,4 +1,4 @@
-"""What the numbers of a recommended cluster rest on: every fact about it, with evidence, source and date."""
+"""Facts with evidence, source and date: those behind a recommended cluster, and all that catalogs know of one type."""
 
 from __future__ import annotations
 

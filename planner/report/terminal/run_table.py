@@ -1,4 +1,4 @@
-"""A RunReport in the terminal: was it right, how long did it take, and how well was that foreseen?"""
+"""A RunReport in the terminal, predicted beside measured; and the slowdowns of `planner emulate study`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A simulation in the terminal: the range of each phase beside its equation, and what its tasks wait for."""
+"""A simulation as a table in the terminal (each phase beside its equation, what its tasks wait for) and as a picture."""
 
 from __future__ import annotations
 

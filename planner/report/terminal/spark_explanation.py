@@ -1,4 +1,7 @@
-"""Where a Spark application's time went, on one screen: at most 24 lines of 80 columns, as plain text."""
+"""Where a Spark application's time went, on one screen: at most 24 lines of 80 columns, as plain text.
+
+Also the table of a trace of tasks, a row for each name.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sorting records that are already in memory: numpy arrays, bytearrays, memory maps, anything that is a buffer."""
+"""Sorting records in memory (numpy arrays, bytearrays, memory maps, any buffer), and the memory left for sorting."""
 
 from __future__ import annotations
 

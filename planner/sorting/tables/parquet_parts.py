@@ -2,6 +2,9 @@
 
 The pages of a part are copied as they are. Its footer says where they are, so those places are moved, and the row
 groups of all parts are listed in one footer. `format.thrift` of Apache Parquet numbers the fields.
+
+Footers are in Thrift's compact protocol (doc/specs/thrift-compact-protocol.md of Apache Thrift). A struct becomes a
+dictionary of its fields by number, in their order; each keeps its type, so that it is written as it was read.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 NaN is greater than all numbers, -0.0 equals 0.0, strings compare as bytes. Nulls come last unless a key says first,
 whatever the direction. pyarrow puts NaN beside nulls and has one place for the nulls of all keys, so each key becomes
-up to three columns that it sorts as is meant: whether it is null, whether it is NaN, and the value.
+up to three columns that it sorts as is meant: whether it is null, whether it is NaN, and the value. It takes no values
+of text views either, which Polars has; these become texts.
 """
 
 from __future__ import annotations

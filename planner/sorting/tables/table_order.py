@@ -12,6 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, Final, NamedTuple
 
+import numpy as np
+
 from planner.native import core
 from planner.sorting.tables.arrow_library import arrow
 from planner.sorting.tables.table_keys import KeyColumn
@@ -53,8 +55,6 @@ def row_order(parts: Sequence[KeyColumn], rows: int) -> Any:
 
 
 def _order_of_pyarrow(parts: Sequence[KeyColumn]) -> Any:
-    import numpy as np
-
     names = [str(number) for number in range(len(parts))]
     table = arrow().table([part.values for part in parts], names=names)
     order = [(name, "descending" if part.descending else "ascending") for name, part in zip(names, parts, strict=True)]
@@ -62,8 +62,6 @@ def _order_of_pyarrow(parts: Sequence[KeyColumn]) -> Any:
 
 
 def _order_of_numbers(encoders: Sequence[Any], rows: int) -> Any:
-    import numpy as np
-
     record_bytes = sum(encoder.width for encoder in encoders)
     records, order = np.empty((rows, record_bytes), np.uint8), np.empty(rows, np.uint32)
     _write_numbers(encoders, records)
@@ -91,8 +89,6 @@ def _write_numbers(encoders: Sequence[Any], records: Any) -> None:
 
 
 def _write_chunk(task: tuple[Any, Any, Any]) -> None:
-    import numpy as np
-
     encoder, chunk, out = task
     numbers = encoder.numbers(chunk)
     out[:] = np.bitwise_not(numbers) if encoder.descending else numbers
@@ -109,8 +105,6 @@ class _Encoder(NamedTuple):
 
 def _encoder(part: KeyColumn) -> _Encoder | None:
     """Return how to number a column; None for a type of which there are no numbers."""
-    import numpy as np
-
     types, column_type = arrow("pyarrow.types"), part.values.type
     chunks = _chunks(part.values)
     if types.is_binary(column_type) or types.is_large_binary(column_type):
@@ -141,8 +135,6 @@ def _chunks(values: Any) -> list[Any]:
 
 def _view_numbers(values: Any) -> Any:
     """Return numbers without nulls from where they lie: `to_numpy` loads pandas, which takes a quarter of a second."""
-    import numpy as np
-
     data = values.buffers()[1]
     dtype = np.dtype(values.type.to_pandas_dtype())
     return np.frombuffer(data if data else b"", dtype, count=len(values), offset=values.offset * dtype.itemsize)
@@ -153,8 +145,6 @@ def _is_null(values: Any) -> Any:
 
 
 def _of_numbers(values: Any) -> Any:
-    import numpy as np
-
     plain = _view_numbers(values.fill_null(0) if values.null_count else values)
     size = plain.dtype.itemsize
     if plain.dtype.kind == "u":
@@ -167,14 +157,11 @@ def _of_numbers(values: Any) -> Any:
 
 
 def _as_bytes(numbers: Any) -> Any:
-    import numpy as np
-
     return numbers.astype(numbers.dtype.newbyteorder(">")).view(np.uint8).reshape(len(numbers), numbers.dtype.itemsize)
 
 
 def _encoder_of_decimals(part: KeyColumn, chunks: Sequence[Any]) -> _Encoder:
     """Return an encoder of 8 bytes if these say all; numpy has no larger numbers."""
-    import numpy as np
 
     def low_half(chunk: Any) -> Any:
         low = _words(chunk)[:, 0]
@@ -189,15 +176,11 @@ def _encoder_of_decimals(part: KeyColumn, chunks: Sequence[Any]) -> _Encoder:
 
 def _words(values: Any) -> Any:
     """Return decimals as two words each, the lower first; those of nulls may be anything."""
-    import numpy as np
-
     stored = np.frombuffer(values.buffers()[1], np.int64, count=2 * len(values), offset=values.offset * 16)
     return stored.reshape(len(values), 2)
 
 
 def _of_decimals(values: Any) -> Any:
-    import numpy as np
-
     number = _words(values).view(np.uint8)[:, ::-1].copy()
     number[:, 0] ^= 0x80
     if values.null_count:
@@ -212,8 +195,6 @@ def _longest(values: Any) -> int:
 
 def _pad(values: Any, *, longest: int) -> Any:
     """Return short texts with zeros behind them and their lengths."""
-    import numpy as np
-
     compute, library = arrow("pyarrow.compute"), arrow()
     text = library.large_string() if arrow("pyarrow.types").is_large_binary(values.type) else library.string()
     filled = compute.fill_null(values.view(text), "") if values.null_count else values.view(text)
@@ -230,8 +211,6 @@ def _pad(values: Any, *, longest: int) -> Any:
 
 def _ranks(values: Any) -> Any:
     """Return of each text its rank among those of the column; of nulls any."""
-    import numpy as np
-
     compute = arrow("pyarrow.compute")
     if not _has_few_values(values):
         return _view_numbers(compute.rank(values, tiebreaker="dense")).astype(np.uint32)
@@ -244,8 +223,6 @@ def _ranks(values: Any) -> Any:
 
 def _has_few_values(values: Any) -> bool:
     """Whether a sample has so many equal pairs that most values come several times."""
-    import numpy as np
-
     rows = len(values)
     if rows <= _SAMPLED_ROWS:
         return False

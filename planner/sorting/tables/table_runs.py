@@ -1,4 +1,4 @@
-"""Sorted runs of Arrow tables in scratch files without a name, and their merge."""
+"""Sorted runs of Arrow tables in scratch files without a name, their merge, and the first row out of order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Sorting and checking files of text as people have them: compressed, with a header, as lines or as rows of CSV."""
+"""Sorting and checking files of text as people have them: compressed, with a header, as lines or as rows of CSV.
+
+The sort core takes one pipe, so neighbouring inputs that need one are joined as the core joins files.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A profile in words and figures: coefficients, shares of the time, doubts, and which explanations the runs leave open."""
+"""A profile in words and figures: coefficients, shares of time, doubts, and which explanations stay open."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ Spreads: how far claimed rates lay from what was observed later, by resource and
 `rate_comparisons.csv` holds the pairs. `scripts/write_evidence_spreads.py` makes `evidence_spreads.csv` of them: eight
 equally likely slowdowns for each resource and evidence, the means of the eighths of all pairs, in order.
 
-Gaps: `scripts/write_simulation_gaps.py` makes `simulation_gaps.csv`: clusters of two types of EC2, planned and simulated.
+Gaps: `scripts/write_simulation_gaps.py` makes `simulation_gaps.csv`: clusters of two EC2 types, planned and simulated.
 
 Cores: zstd compression on one core stands for its speed. On 14 of the 15 EC2 types in benchmarks/sizing/data/specs.csv
 it is within 7% of 65 MB/s per GHz of the stated clock (i2.8xlarge: 56), so the rate over 65 MB/s is a clock rate.

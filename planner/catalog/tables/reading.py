@@ -1,6 +1,6 @@
 """CSV files, read against their declaration into arrays; everything wrong in a file is collected.
 
-Whole columns are converted at once, cell by cell only where a column fails. A blank optional cell stays unknown: NaN for
+Whole columns are converted at once, cell by cell only where a column fails. A blank optional cell is unknown: NaN for
 a number, NaT for a date, '' for text. There is no default value. `rows_of` reads columns of any names as text.
 """
 

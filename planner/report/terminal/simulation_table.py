@@ -1,4 +1,4 @@
-"""A simulation as a table in the terminal (each phase beside its equation, what its tasks wait for) and as a picture."""
+"""A simulation as a table in the terminal (each phase beside its equation, and its waits) and as a picture."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Tables of other volumes and networks in the terminal.
 
-Rate against number of block volumes, up to where the node's link is full (SoCC 2015, Figure 10); the leading types under
+Rate against number of block volumes, up to a full link of the node (SoCC 2015, Figure 10); the leading types under
 three networks, the winner of each marked (Figure 9).
 """
 

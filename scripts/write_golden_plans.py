@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from planner import Recommendation, recommend
-from planner.config.model_files import model_names
+from planner.config.paths import model_names
 
 TOP = Path(__file__).resolve().parent.parent
 GOLDEN = TOP / "tests" / "golden"

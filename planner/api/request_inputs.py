@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from planner.catalog import Catalog, load_catalog
-from planner.config.model_files import model_names
+from planner.config.paths import model_names
 from planner.cost_model import run_overheads
 from planner.cost_model.engine_reader import load_engine
 from planner.cost_model.model import CostModel
@@ -63,8 +63,8 @@ def simulated(
     """
     from planner.planning.recommendation import require_best
     from planner.simulation.losses import Loss
+    from planner.simulation.machines import Slow
     from planner.simulation.simulate import simulate_plan
-    from planner.simulation.slow_nodes import Slow
 
     best = require_best(plan)
     if profile is not None:

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from planner.arrays import Flags, Floats
-from planner.catalog.elsewhere import elsewhere
+from planner.catalog.loading import outside_charges
 from planner.cost_model.staging_steps import moved_bytes
 from planner.cost_model.workload import JobContext
 
@@ -82,7 +82,7 @@ def _egress(context: JobContext) -> Iterator[Charge]:
     moves, cloud, staging = moved_bytes(context), context.catalog.cloud, context.staging
     sizes = context.overheads.staging_request_bytes
     if staging.source and staging.source != cloud:
-        there, moved = elsewhere(staging.source), moves["stage in"]
+        there, moved = outside_charges(staging.source), moves["stage in"]
         asked_usd = np.ceil(moved / sizes["read"]) * there.read_usd_per_request
         yield Charge(
             name="stage in: egress",
@@ -91,7 +91,7 @@ def _egress(context: JobContext) -> Iterator[Charge]:
             basis=f"traffic out of {staging.source} and requests there",
         )
     if staging.sink and staging.sink != cloud:
-        there, moved = elsewhere(staging.sink), moves["stage out"]
+        there, moved = outside_charges(staging.sink), moves["stage out"]
         price, evidence = context.catalog.transfer_usd_per_gib("internet")
         asked_usd = np.ceil(moved / sizes["write"]) * there.write_usd_per_request
         yield Charge(

@@ -81,8 +81,8 @@ def undisturbed(
     slowdowns = slowdowns_of(context, nodes)
     barriers = [_barriers(of_phase, slowdowns) for of_phase in loads]
     shared_sigma = context.overheads.shared_sigma
-    return order_statistics.either(
-        [order_statistics.in_turn(in_turn, shared_sigma=shared_sigma) for in_turn in zip(*barriers, strict=True)]
+    return order_statistics.mixture_of(
+        [order_statistics.sum_of(in_turn, shared_sigma=shared_sigma) for in_turn in zip(*barriers, strict=True)]
     )
 
 

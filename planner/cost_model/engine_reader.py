@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from typing import Any, Final
 
-from planner.config.model_files import engine_names, read_engine_file
+from planner.config.paths import engine_names, read_engine_file
 from planner.cost_model.engine import IDEAL, RATES, Emulated, Engine, TaskCost, TaskSizes
 from planner.errors import BadInputError, nearest
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from planner.config.model_files import read_model_file
+from planner.config.paths import read_model_file
 from planner.cost_model.model import (
     CPU_WORK,
     GROUPS,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from planner.config.model_files import model_names
+from planner.config.paths import model_names
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
 from write_golden_plans import GOLDEN, TOP, differences

@@ -123,7 +123,7 @@ def catalog_usable(
     Example: planner catalog usable aws gcp
     """
     from planner.catalog import catalog_names, load_catalog
-    from planner.config.model_files import model_names
+    from planner.config.paths import model_names
     from planner.cost_model.model_reader import load_model
     from planner.cost_model.run_overheads import shipped
     from planner.planning.catalog_questions.catalog_coverage import coverage

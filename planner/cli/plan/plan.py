@@ -109,11 +109,11 @@ def _show_more(
     if explained:
         _explain(answered)
     if "network" in views:
-        from planner.report.terminal.network_table import render_networks
+        from planner.report.terminal.what_if_tables import render_networks
 
         show_rich(*render_networks(answered.network_rows()))
     if "volumes" in views:
-        from planner.report.terminal.volume_table import render_volumes
+        from planner.report.terminal.what_if_tables import render_volumes
 
         show_rich(*render_volumes(answered.volume_counts()))
     if rejected:

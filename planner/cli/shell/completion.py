@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 def models(incomplete: str) -> list[str]:
     """Return the cost models that begin with what was typed."""
-    from planner.config.model_files import model_names
+    from planner.config.paths import model_names
     from planner.schemas.plan import ALL_MODELS
 
     return [name for name in (*model_names(), ALL_MODELS) if name.startswith(incomplete)]

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from planner.catalog.measurements import MEASUREMENTS
-from planner.catalog.tables.rows import Rows, rows_of
+from planner.catalog.tables.reading import Rows, rows_of
 from planner.errors import BadInputError, bad_input, nearest
 from planner.measurement.ingest.json_documents import read_text
 from planner.measurement.ingest.measurement import Reading

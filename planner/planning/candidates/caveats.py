@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from planner.catalog import Straggler
-from planner.catalog.bare_metal import is_bare_metal
+from planner.catalog.instances import is_bare_metal
 from planner.catalog.measurement_quality import scores_behind
 from planner.cost_model.bill import unpriced
 from planner.cost_model.disk_layout import OBJECTS, VOLUMES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from planner.catalog.simulation_gaps import nearest_gap
+from planner.catalog.shipped_tables import nearest_gap
 from planner.cost_model.stated_bursts import stated_burst_bytes_per_s
 from planner.cost_model.workload import JobContext
 

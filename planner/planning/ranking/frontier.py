@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from planner.catalog.bare_metal import handicap
+from planner.catalog.instances import handicap
 from planner.planning.candidates.candidate_grid import CandidateGrid
 from planner.planning.ranking import selection
 from planner.planning.ranking.best_clusters import cheapest_near

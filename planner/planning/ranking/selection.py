@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 
 from planner.arrays import Flags, Rows
-from planner.catalog.bare_metal import handicap
+from planner.catalog.instances import handicap
 from planner.cost_model.estimate import Estimates
 from planner.schemas.plan import Candidate, Objective
 

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from planner.catalog import EVIDENCE
-from planner.catalog.bare_metal import is_bare_metal
+from planner.catalog.instances import is_bare_metal
 from planner.cost_model.estimate import estimate
 from planner.cost_model.rates import evidence_name
 from planner.planning.candidates.candidate_grid import CandidateGrid

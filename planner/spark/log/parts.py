@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO, Final
 
 from planner.compression.block_formats import BrokenDataError
-from planner.compression.decoding import ZIP_MAGIC, decoded, is_tar, peeked
+from planner.compression.decoding import ZIP_MAGIC, decode_stream, is_tar, peek
 from planner.errors import BadInputError, IoFailureError
 from planner.spark.log.losses import shortened
 
@@ -110,7 +110,7 @@ def _candidates(path: Path, *, name: str, folder: str) -> Iterator[Part | Passed
 
 def _decoded_head(stream: BinaryIO) -> bytes:
     try:
-        return peeked(decoded(stream))[0]
+        return peek(decode_stream(stream))[0]
     except BrokenDataError:
         return b""
 
@@ -174,7 +174,7 @@ def _part(opener: Callable[[], BinaryIO], *, name: str, folder: str, base: str) 
     """Return the file as a part of a log where its beginning has an event."""
     try:
         with opener() as stream:
-            sample, chunks = peeked(decoded(stream), _SAMPLE_BYTES)
+            sample, chunks = peek(decode_stream(stream), _SAMPLE_BYTES)
             if not sample:
                 next(chunks, None)  # says what is wrong with it
                 return PassedOver(name=name, reason="empty")

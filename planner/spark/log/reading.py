@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from planner.compression.decoding import decoded
+from planner.compression.decoding import decode_stream
 from planner.errors import BadInputError
 from planner.spark.application.application import Application
 from planner.spark.application.loss import Loss
@@ -85,5 +85,5 @@ def _applications(log: LogFiles) -> list[Application]:
 
 def _collect(part: Part, collector: Collector) -> None:
     with part.open() as stream:
-        for number, event in events(decoded(stream), name=part.name, losses=collector.current.losses):
+        for number, event in events(decode_stream(stream), name=part.name, losses=collector.current.losses):
             collector.add(event, name=part.name, line=number)

@@ -11,7 +11,7 @@ import numpy as np
 
 from planner.arrays import Floats
 from planner.catalog import Catalog
-from planner.catalog.measured_cpus import measured_clocks_ghz
+from planner.catalog.shipped_tables import measured_clocks_ghz
 from planner.errors import BadInputError
 from planner.planning.request.offer import Offer
 
@@ -23,7 +23,7 @@ _RAN_ON: Final = re.compile(
 @dataclass(frozen=True, kw_only=True)
 class Machine:
     """One node of a type. NaN is unknown. `siblings` share a core; `clock_ghz` is what one core alone was measured to
-    do (`planner.catalog.measured_cpus`). Each virtual CPU gives a `cpu_share` of its time where a
+    do (`planner.catalog.shipped_tables`). Each virtual CPU gives a `cpu_share` of its time where a
     container's limit holds it, None where nothing does. `disk_bytes_per_s` is of its local disks, else of its link to
     volumes.
     """

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from planner.sorting.tables.table import sort_table
-from planner.sorting.tables.table_views import dictionary_without_views, without_views
+from planner.sorting.tables.table_keys import dictionary_without_views, without_views
 
 NESTED = {
     "list": (pa.list_(pa.string_view()), [["b", None], None, []]),

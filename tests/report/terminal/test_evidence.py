@@ -5,7 +5,7 @@ from __future__ import annotations
 from typer.testing import CliRunner
 
 from planner.cli.app import build
-from planner.report.terminal.facts_table import render_facts
+from planner.report.terminal.evidence import render_facts
 
 
 def test_values_have_their_units_and_sources_are_listed_once() -> None:

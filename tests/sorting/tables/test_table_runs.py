@@ -7,8 +7,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from planner.sorting.tables.table_disorder import first_disorder
 from planner.sorting.tables.table_keys import parse_table_keys
+from planner.sorting.tables.table_runs import first_disorder
 
 TABLE = pa.table({"a": [1, 2, 2, 3, None], "b": [-0.0, 0.0, 1.0, float("nan"), 2.0], "c": [3, 2, 2, 1, None]})
 

@@ -1,4 +1,4 @@
-"""The table of three networks marks the winners, shows gaps as such, and fits 80 columns."""
+"""The table of volumes: counts with what they do together, both directions where they differ."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import io
 from rich.console import Console
 
 from planner import recommend
-from planner.report.terminal.network_table import render_networks
+from planner.catalog import load_catalog
+from planner.cost_model.volume_counts import volume_counts
+from planner.report.terminal.what_if_tables import render_networks, render_volumes
 
 
 def shown(*renderables: object) -> str:
@@ -16,6 +18,19 @@ def shown(*renderables: object) -> str:
     for renderable in renderables:
         console.print(renderable)
     return text.getvalue()
+
+
+def test_counts_rates_and_the_price_where_the_link_is_full() -> None:
+    text = shown(*render_volumes(volume_counts(load_catalog("aws-2014"), "i2.4xlarge")))
+    assert "Volumes on i2.4xlarge, whose link carries 250 MB/s" in text
+    assert "3: 243 read, 226 write" in text
+    assert "1: 160, 2: 250" in text
+    assert "0.0442" in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_no_volumes_is_said() -> None:
+    assert "the recommended clusters use none" in shown(*render_volumes([]))
 
 
 def test_winners_are_marked_and_gaps_are_dashes() -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal, Protocol, Self, runtime_checkable
+from typing import Any, Final, Literal, Protocol, Self, runtime_checkable
 
 from planner.clouds.order import Choice, Order, parse_stamp
 from planner.errors import BadInputError
@@ -181,3 +181,9 @@ class TellsHostKeys(Protocol):
 
     def host_keys(self, node: Node) -> tuple[str, ...]:
         """Return the machine's public SSH host keys, each as `type key`; none until the console shows them."""
+
+
+NETWORK: Final = "10.77.0.0/16"
+NODES_SUBNET: Final = "10.77.0.0/17"
+HEAD_SUBNET: Final = "10.77.128.0/28"
+ANYWHERE: Final = "0.0.0.0/0"

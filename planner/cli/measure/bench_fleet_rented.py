@@ -77,7 +77,7 @@ class RentedMachines:
 
     def _choice(self) -> Choice:
         from planner.catalog import load_catalog
-        from planner.clusters.provisioning.choice_of_type import choice_of_type
+        from planner.clusters.provisioning.smoke import choice_of_type
 
         instance = self.options.instance
         if instance is None:

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from planner.clouds.addresses import ANYWHERE, NETWORK, NODES_SUBNET
 from planner.clouds.aws.client import Service
 from planner.clouds.aws.instances import identity_request, image_of
 from planner.clouds.aws.resources import RESOURCE_TYPES
 from planner.clouds.cloud_errors import PermissionDeniedError, RefusedCallError, StillInUseError
 from planner.clouds.order import Order
-from planner.clouds.protocol import Finding
+from planner.clouds.protocol import ANYWHERE, NETWORK, NODES_SUBNET, Finding
 from planner.errors import PlannerError, ProviderRefusedError
 
 _VPC: Final = {"VpcId": "vpc-00000000000000000"}

@@ -7,20 +7,56 @@ for each resource alone, where one listing tells of all machines.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, Final, Protocol
 
-from planner.clouds.azure.access import Access, default_access
-from planner.clouds.azure.cloud_errors import meaning_of
-from planner.clouds.calls.azure import failure_of
+from planner.clouds import cloud_errors as errors
+from planner.clouds.calls.azure import SUBSCRIPTION_VARIABLE, client_arguments, failure_of
 from planner.clouds.calls.http import get_text
-from planner.clouds.calls.reading import CallFailure
+from planner.clouds.calls.reading import CallFailure, sdk
 from planner.clouds.calls.retry import RetryPolicy, retry
-from planner.clouds.calls.sdk import sdk
 from planner.clouds.cloud_errors import NotFoundError, PassingError, RefusedCallError, StillInUseError, translated
-from planner.errors import IoFailureError, PlannerError
+from planner.config.settings import load_settings
+from planner.errors import BadInputError, IoFailureError, PlannerError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Access:
+    """`arguments` are those of every client of the SDK besides credentials and subscription."""
+
+    subscription: str
+    credentials: Any = field(repr=False)
+    arguments: dict[str, Any]
+    prices_url: str = ""
+
+
+def subscription_named() -> str:
+    """Return the subscription that the environment or the settings name, or ''."""
+    return os.environ.get(SUBSCRIPTION_VARIABLE) or load_settings(today=datetime.now(UTC).date()).of("azure").account
+
+
+def default_access() -> Access:
+    """Return what the SDK finds in its environment, and the settings file.
+
+    Raises BadInputError without the SDK or a subscription.
+    """
+    identity = sdk("azure.identity", extra="azure")
+    subscription, settings = subscription_named(), load_settings(today=datetime.now(UTC).date()).of("azure")
+    if not subscription:
+        raise BadInputError(
+            f"Azure: no subscription; set {SUBSCRIPTION_VARIABLE}, or account under [azure] in settings"
+        )
+    return Access(
+        subscription=subscription,
+        credentials=identity.DefaultAzureCredential(),
+        arguments=client_arguments(settings.specs_url),
+        prices_url=settings.prices_url,
+    )
+
 
 SCHEDULES_VERSION: Final = "2018-09-15"
 """Of Microsoft.DevTestLab/schedules, for which these SDKs have no model."""
@@ -232,3 +268,43 @@ def _as_dict(item: Any) -> dict[str, Any]:
     then return the answer as it came, a dictionary of the same fields.
     """
     return dict(item if isinstance(item, dict) else item.as_dict())
+
+
+_PASSING: Final = frozenset(
+    {"TooManyRequests", "SubscriptionRequestsThrottled", "OperationNotAllowedDueToThrottling", "RetryableError"}
+    | {"RetryableErrorDueToAnotherOperation", "InternalServerError", "InternalExecutionError", "ServerTimeout"}
+    | {"ServiceUnavailable", "GatewayTimeout", "AnotherOperationInProgress"}
+)
+_NO_CAPACITY: Final = frozenset(
+    {"AllocationFailed", "ZonalAllocationFailed", "OverconstrainedAllocationRequest", "SkuNotAvailable"}
+    | {"OverconstrainedZonalAllocationRequest", "AllocationTimeout", "NotAvailableForSubscription"}
+)
+_DENIED: Final = frozenset(
+    {"AuthorizationFailed", "LinkedAuthorizationFailed", "InvalidAuthenticationToken", "ExpiredAuthenticationToken"}
+    | {"SubscriptionNotFound", "InvalidSubscriptionId", "ReadOnlyDisabledSubscription", "RequestDisallowedByPolicy"}
+)
+_IN_USE: Final = frozenset(
+    {"ResourceGroupBeingDeleted", "InUse", "InUseSubnetCannotBeDeleted", "ScopeLocked", "Conflict", "NicInUse"}
+    | {"ReferencedResourceNotProvisioned", "ResourceGroupDeletionBlocked"}
+)
+_NOT_FOUND: Final = frozenset(
+    {"NotFound", "ResourceNotFound", "ResourceGroupNotFound", "ParentResourceNotFound", "InvalidResourceReference"}
+)
+
+
+def meaning_of(code: str, message: str, *, status: int, what: str) -> PlannerError:
+    """Return the error to raise for an error of Azure; `status` is that of HTTP, 0 for what came later."""
+    text = f"{what}: {message} ({code})"
+    if code in _NO_CAPACITY:
+        return errors.NoCapacityError(text)
+    if code == "QuotaExceeded" or "quota" in message.lower():
+        return errors.QuotaExceededError(f"{text}; ask for more on the portal's quota page, or allow another region")
+    if code in _PASSING or status == 429 or status >= 500:
+        return errors.PassingError(text)
+    if code in _DENIED or status in (401, 403):
+        return errors.PermissionDeniedError(f"{text}; see the least role in docs/provisioning-azure.md")
+    if code in _NOT_FOUND or status == 404:
+        return errors.NotFoundError(text, code=code)
+    if code in _IN_USE or status == 409:
+        return errors.StillInUseError(text)
+    return errors.RefusedCallError(text, code=code)

@@ -10,11 +10,12 @@ from ipaddress import ip_network
 from typing import Any, Final
 
 from planner.clouds.azure.client import Arm
-from planner.clouds.azure.instances import volumes_obstacle
+from planner.clouds.azure.instances import reservations_in, reserved_text, reserved_zones, volumes_obstacle
 from planner.clouds.azure.network import blocks_of, described_subnet, region_of
-from planner.clouds.azure.reservation import reservations_in, reserved_text, zones_of
 from planner.clouds.order import Choice, Order
 from planner.clouds.preflight import PreflightLog
+from planner.clouds.price_lists.azure import retail_prices
+from planner.clouds.price_lists.reading import Access
 from planner.clouds.protocol import Finding, Preflight
 from planner.errors import BadInputError, PlannerError
 
@@ -103,7 +104,7 @@ class _Checks:
         except BadInputError as error:
             self.log.note(subject, False, error.message)
             return []
-        usable = [zone for zone in zones_of(reserved, choice, region=region) if zone in zones]
+        usable = [zone for zone in reserved_zones(reserved, choice, region=region) if zone in zones]
         needed = f"{choice.machines} x {choice.instance_type} needed at one place in {region}"
         text = f"{reserved_text(reserved)}" + ("" if usable else f"; {needed}")
         self.log.note(subject, bool(usable), f"free: {text}; without a proximity placement group")
@@ -196,3 +197,21 @@ def _zones(size: dict[str, Any]) -> Iterator[str]:
     }
     for info in size.get("locationInfo", ()):
         yield from (zone for zone in info.get("zones") or () if zone not in closed)
+
+
+class Prices:
+    """The price lists of regions as of now, each read when it is first asked for."""
+
+    def __init__(self, *, prices_url: str) -> None:
+        self._access = Access(prices_url=prices_url)
+        self._regions: dict[str, dict[tuple[str, str], float]] = {}
+
+    def of(self, size: str, region: str, pricing: str) -> float | None:
+        """Return US dollars per hour, on demand or spot; None when the list has no single price. Raises as
+        `retail_prices`.
+        """
+        if region not in self._regions:
+            self._regions[region] = retail_prices(
+                region, access=self._access, watch=lambda _what, _count: None, left_out=Counter()
+            )
+        return self._regions[region].get((size, pricing))

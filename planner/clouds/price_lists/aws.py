@@ -13,9 +13,8 @@ from typing import Any, Final
 from planner.catalog import Source
 from planner.clouds.calls.aws import client, failure_of
 from planner.clouds.calls.reading import CutOffError, read_cloud, read_pages
-from planner.clouds.price_lists.access import Access
 from planner.clouds.price_lists.aws_prices import hourly_usd, matching
-from planner.clouds.price_lists.reading import Reading, Row, Watch, price_row
+from planner.clouds.price_lists.reading import Access, Reading, Row, Watch, price_row
 from planner.errors import ProviderRefusedError
 
 _BYTES_PER_GBIT: Final = 1e9 / 8

@@ -34,7 +34,7 @@ def hourly_usd(items: Sequence[Any], *, region: str, what: str, left_out: Counte
         try:
             item = json.loads(text) if isinstance(text, str) else text
             attributes = item["product"]["attributes"]
-            dimensions = [d for term in _on_demand(item) for d in term["priceDimensions"].values()]
+            dimensions = [d for term in _on_demand_terms(item) for d in term["priceDimensions"].values()]
             of_here = attributes.get("regionCode", region) == region and "instanceType" in attributes
         except (json.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
             raise IoFailureError(f"{what}: an item is cut off or not as it should be ({error!r})") from error
@@ -45,7 +45,7 @@ def hourly_usd(items: Sequence[Any], *, region: str, what: str, left_out: Counte
                 yield attributes["instanceType"], usd
 
 
-def _on_demand(item: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _on_demand_terms(item: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return list(item.get("terms", {}).get("OnDemand", {}).values())
 
 

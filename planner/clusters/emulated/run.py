@@ -22,8 +22,7 @@ from planner.clusters.emulated.sort_trial import SAMPLE, Trial, trial_size, try_
 from planner.clusters.ray.driver_session import OnEvent
 from planner.clusters.ray.nodes import ray_program
 from planner.clusters.runs.local import check_space
-from planner.clusters.runs.record_count import record_count
-from planner.clusters.runs.report import cluster_report
+from planner.clusters.runs.report import cluster_report, record_count
 from planner.cost_model import run_overheads
 from planner.cost_model.engine import IDEAL, Engine
 from planner.cost_model.model import CostModel, Phase, on_a_cluster, run_by

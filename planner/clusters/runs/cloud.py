@@ -17,12 +17,11 @@ from planner.clouds.protocol import Place
 from planner.clusters.provisioning.cluster_lifecycle import ProviderSession, up
 from planner.clusters.provisioning.launch import Cluster
 from planner.clusters.provisioning.run_directory import RunDirectory
-from planner.clusters.runs.cloud_task import CloudRun, keep_task
+from planner.clusters.runs.cloud_task import CloudRun, keep_task, kept_job
 from planner.clusters.runs.head_job import HeadJob
 from planner.clusters.runs.preparation import MEASURED, Preparation, Prepared
-from planner.clusters.runs.record_count import record_count
 from planner.clusters.runs.rented_run import REPORT, Listening, RentedRun
-from planner.clusters.runs.sort_job import kept_job
+from planner.clusters.runs.report import record_count
 from planner.cost_model.model_reader import load_model
 from planner.distributed_sort.job.stopwatch import Stopwatch
 from planner.errors import BadInputError, nearest

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from planner.catalog import load_catalog
-from planner.clusters.runs.record_count import record_count
+from planner.clusters.runs.report import record_count
 from planner.cost_model import run_overheads
 from planner.cost_model.model import CostModel, kept_in_memory, on_one_machine
 from planner.cost_model.model_reader import load_model

@@ -14,13 +14,12 @@ from planner.clusters.provisioning.launch import Cluster, NeverJoinedError
 from planner.clusters.provisioning.run_directory import RunDirectory
 from planner.clusters.remote.bootstrap import Equipped, equip, unverified, wait_for_head
 from planner.clusters.remote.ssh import Ssh, UnreachableError
-from planner.clusters.runs.cloud_task import CloudRun, CloudTask, is_in_place
+from planner.clusters.runs.cloud_task import CloudRun, CloudTask, SortJob, is_in_place
 from planner.clusters.runs.node_benchmarks import NodeRates, measure
 from planner.clusters.runs.node_selection import NodeSelection, select_nodes
 from planner.clusters.runs.ray_on_nodes import RayOnNodes, start_ray, stop_ray
-from planner.clusters.runs.record_count import record_count
 from planner.clusters.runs.replacement import Replacement
-from planner.clusters.runs.sort_job import SortJob
+from planner.clusters.runs.report import record_count
 from planner.clusters.spot.availability import SpotRates
 from planner.cost_model.model_reader import load_model
 from planner.distributed_sort.job.stopwatch import Stopwatch

@@ -18,10 +18,9 @@ from planner.clusters.provisioning.launch import Cluster
 from planner.clusters.provisioning.run_directory import RunDirectory
 from planner.clusters.ray.driver_session import OnEvent
 from planner.clusters.remote.ssh import Ssh
-from planner.clusters.runs.cloud_task import is_in_place
+from planner.clusters.runs.cloud_task import SortJob, is_in_place, keep_job, kept_job
 from planner.clusters.runs.head_job import HeadJob, OutOfSightError
 from planner.clusters.runs.preparation import Prepared
-from planner.clusters.runs.sort_job import SortJob, keep_job, kept_job
 from planner.config.atomic_file import replace_file
 from planner.distributed_sort.dataset.dataset import dataset_of, write_manifest
 from planner.distributed_sort.job.stopwatch import Stopwatch

@@ -12,13 +12,12 @@ from planner.clouds.order import Choice, added_disks
 from planner.clouds.protocol import Place
 from planner.clusters.provisioning.cluster_lifecycle import ProviderSession
 from planner.clusters.provisioning.launch import Cluster, note_place
+from planner.clusters.provisioning.order_from_plan import late_s
 from planner.clusters.provisioning.run_directory import RunDirectory
-from planner.clusters.provisioning.run_length import late_s
 from planner.clusters.runs.cloud import preparation_of, rented_again
-from planner.clusters.runs.cloud_task import TASK, CloudRun, keep_task
+from planner.clusters.runs.cloud_task import JOB, TASK, CloudRun, keep_task
 from planner.clusters.runs.preparation import MEASURED
 from planner.clusters.runs.rented_run import LOG, MANIFEST, REPORT, SORTED, Listening
-from planner.clusters.runs.sort_job import JOB
 from planner.distributed_sort.job.stopwatch import Stopwatch
 from planner.errors import BadInputError
 from planner.planning.recommendation import require_best

@@ -8,8 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from planner.schemas.json_values import to_jsonable
-from planner.spark.application.application import Application
-from planner.spark.application.cluster import Cluster
+from planner.spark.application.application import Application, Cluster
 from planner.spark.model.bounds import Explanation
 from planner.spark.model.choices import Choice, SparkPlan
 from planner.spark.model.configuration import configuration

@@ -15,7 +15,7 @@ from typing import BinaryIO, Final
 from planner.compression.block_formats import BrokenDataError
 from planner.compression.decoding import ZIP_MAGIC, decoded, is_tar, peeked
 from planner.errors import BadInputError, IoFailureError
-from planner.spark.log.losses import shortened
+from planner.spark.log.fields import shortened
 
 _SAMPLE_BYTES: Final = 1 << 20
 _EVENT: Final = re.compile(

@@ -16,7 +16,6 @@ import numpy as np
 
 from planner.arrays import Floats
 from planner.spark.model.assumptions import Assumptions
-from planner.spark.model.link_waits import link_waits_s
 from planner.spark.model.logged_steps import PARTS, LoggedSteps
 from planner.spark.model.machines import Nodes
 from planner.spark.model.timeline import Timeline
@@ -211,3 +210,15 @@ def _slower(before: float, after: float) -> float:
 def _remote(nodes: int) -> float:
     """Return the share of shuffled data that another node holds."""
     return 1 - 1 / nodes
+
+
+def link_waits_s(*, transfer_s: Floats, other_s: Floats, tasks: Floats, slots_per_node: Floats) -> Floats:
+    """Return the seconds that all tasks of each step wait for their links, transfers included; NaN is unknown.
+
+    `transfer_s` is the time of all transfers, one after another; `other_s` is what the tasks do else, added up. Tasks
+    that share a link form a closed queue with think time; its mean value analysis is closed by Schweitzer's
+    approximation, that a task which comes finds the others as they are on average (Schweitzer 1979).
+    """
+    service, think = transfer_s / tasks, other_s / tasks
+    crowded = slots_per_node * service - think
+    return np.asarray(tasks * (crowded + np.sqrt(crowded**2 + 4 * service * think)) / 2)

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from planner.spark.application.application import stage_row
-from planner.spark.application.stage import QUANTILES, Stage
-from planner.spark.application.task_sums import TaskSums
+from planner.spark.application.stage import QUANTILES, Stage, TaskSums
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -17,7 +17,7 @@ from planner.clouds.aws.network import described_subnet
 from planner.clouds.aws.permissions import identity_finding, permission_finding
 from planner.clouds.order import Choice, Order
 from planner.clouds.preflight import PreflightLog
-from planner.clouds.price_lists.aws_prices import hourly_usd, matching
+from planner.clouds.price_lists.aws import hourly_usd, matching
 from planner.clouds.protocol import Finding, Preflight
 from planner.errors import BadInputError, PlannerError
 

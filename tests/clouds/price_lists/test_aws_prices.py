@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from planner.clouds.price_lists.aws_prices import hourly_usd, matching
+from planner.clouds.price_lists.aws import hourly_usd, matching
 from planner.errors import BadInputError, IoFailureError
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, Literal, Protocol, Self, runtime_checkable
 
-from planner.clouds.order import Choice, Order, parse_stamp
+from planner.clouds.order import ClusterOffer, Order, parse_stamp
 from planner.errors import BadInputError
 
 NodeState = Literal["starting", "running", "ended"]
@@ -22,7 +22,7 @@ NodeState = Literal["starting", "running", "ended"]
 class Place:
     """Where a choice is tried; `zone` is '' for a cloud or region without."""
 
-    choice: Choice
+    choice: ClusterOffer
     region: str
     zone: str
 
@@ -97,8 +97,8 @@ class Finding:
 @dataclass(frozen=True, kw_only=True)
 class Preflight:
     """What was found before anything was created. `places` are those left to try, in order; prices are US dollars per
-    node-hour as of now, by (`Choice.type_with_disks`, region), and lack what could not be asked. Heads have prices of
-    their own where the other machines are spot ones.
+    node-hour as of now, by (`ClusterOffer.type_with_disks`, region), and lack what could not be asked. Heads have
+    prices of their own where the other machines are spot ones.
     """
 
     findings: tuple[Finding, ...]

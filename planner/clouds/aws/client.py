@@ -16,7 +16,7 @@ from planner.clouds import cloud_errors as errors
 from planner.clouds.calls.aws import DENIED, client, failure_of, is_throttled
 from planner.clouds.calls.reading import sdk
 from planner.clouds.calls.retry import RetryPolicy, retry
-from planner.clouds.cloud_errors import NotFoundError, PassingError, UncertainError, translated
+from planner.clouds.cloud_errors import NotFoundError, PassingError, UncertainError, call_translating_errors
 from planner.errors import BadInputError, PlannerError
 
 _SMALL_PAGES: Final = {"describe_route_tables": 100, "get_products": 100, "describe_instance_types": 100}
@@ -85,7 +85,7 @@ class LiveService:
     def _once(self, operation: str, request: dict[str, Any], *, repeatable: bool) -> dict[str, Any]:
         what = f"{operation} in {self.region}"
         try:
-            return translated(
+            return call_translating_errors(
                 lambda: dict(getattr(self._client, operation)(**request)),
                 what=what,
                 failure_of=failure_of,

@@ -13,7 +13,7 @@ from planner.clouds.aws.client import Service
 from planner.clouds.aws.network import RunNetwork
 from planner.clouds.cloud_errors import NotFoundError
 from planner.clouds.cloud_init import cloud_config, host_keys_in
-from planner.clouds.order import Choice, Order, VolumeOrder
+from planner.clouds.order import ClusterOffer, Order, VolumeOrder
 from planner.clouds.protocol import Node, NodeState, Place, Resource, require_named
 from planner.errors import BadInputError
 
@@ -31,7 +31,7 @@ def described_reservation(ec2: Service, reservation: str) -> dict[str, Any]:
         ) from error
 
 
-def reservation_obstacle(described: dict[str, Any], choice: Choice, *, expires_at: datetime) -> str:
+def reservation_obstacle(described: dict[str, Any], choice: ClusterOffer, *, expires_at: datetime) -> str:
     """Return why a reservation does not serve a choice until `expires_at`, '' when it does."""
     reserved, free = described["InstanceType"], int(described["AvailableInstanceCount"])
     platform, tenancy = described.get("InstancePlatform", "Linux/UNIX"), described.get("Tenancy", "default")

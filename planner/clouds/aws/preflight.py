@@ -15,9 +15,9 @@ from planner.clouds.aws.client import Connect, Service, temporary_credentials_en
 from planner.clouds.aws.instances import described_reservation, reservation_group, reservation_obstacle, shape_of
 from planner.clouds.aws.network import described_subnet
 from planner.clouds.aws.permissions import identity_finding, permission_finding
-from planner.clouds.order import Choice, Order
+from planner.clouds.order import ClusterOffer, Order
 from planner.clouds.preflight import PreflightLog
-from planner.clouds.price_lists.aws import hourly_usd, matching
+from planner.clouds.price_lists.aws import hourly_usd, price_filters
 from planner.clouds.protocol import Finding, Preflight
 from planner.errors import BadInputError, PlannerError
 
@@ -77,7 +77,7 @@ class _Checks:
         """Check the instance profile, which is the same in all regions, in one of them."""
         return self.log.add(identity_finding(self.connect("ec2", region), self.order))
 
-    def look_at(self, choice: Choice, region: str) -> None:
+    def look_at(self, choice: ClusterOffer, region: str) -> None:
         """Add the zones of a region where a choice may be tried."""
         name = choice.instance_type
         if not (self._fits(choice, region) and self._within_quota(choice, region)):
@@ -92,7 +92,7 @@ class _Checks:
         self.log.note(f"{name} in {region}", bool(zones), text)
         self.log.add_places(choice, region, zones)
 
-    def _within_subnet(self, choice: Choice, zones: list[str], region: str) -> list[str]:
+    def _within_subnet(self, choice: ClusterOffer, zones: list[str], region: str) -> list[str]:
         """Return the zone of the order's subnet, if it has room and the zone is among these."""
         subject = f"subnet {self.order.subnet} in {region}"
         try:
@@ -109,7 +109,7 @@ class _Checks:
         )
         return [zone] if zone in zones else []
 
-    def _within_reservation(self, choice: Choice, zones: list[str], region: str) -> list[str]:
+    def _within_reservation(self, choice: ClusterOffer, zones: list[str], region: str) -> list[str]:
         """Return the zone of the order's reservation, if it serves a choice and the zone is among these."""
         subject = f"reservation {self.order.reservation} in {region}"
         try:
@@ -124,7 +124,7 @@ class _Checks:
             return []
         return [zone] if zone in zones else []
 
-    def _fits(self, choice: Choice, region: str) -> bool:
+    def _fits(self, choice: ClusterOffer, region: str) -> bool:
         subject = f"{choice.instance_type} in {region}"
         try:
             shape = shape_of(self.connect("ec2", region), choice.instance_type)
@@ -142,13 +142,13 @@ class _Checks:
             return self.log.note(subject, False, "cannot stand in a cluster placement group")
         return True
 
-    def _within_quota(self, choice: Choice, region: str) -> bool:
+    def _within_quota(self, choice: ClusterOffer, region: str) -> bool:
         """Look at the quota of on-demand instances, and at that of spot ones for those that are: all but the head."""
         spot = choice.machines - 1 if choice.is_spot else 0
         suffices = self._is_free(choice, region, choice.machines - spot, spot=False)
         return suffices and (not spot or self._is_free(choice, region, spot, spot=True))
 
-    def _is_free(self, choice: Choice, region: str, machines: int, *, spot: bool) -> bool:
+    def _is_free(self, choice: ClusterOffer, region: str, machines: int, *, spot: bool) -> bool:
         ec2, name = self.connect("ec2", region), choice.instance_type
         needed = machines * int(shape_of(ec2, name)["VCpuInfo"]["DefaultVCpus"])
         quota = quota_vcpus(self.connect("service-quotas", region), name, spot=spot)
@@ -179,7 +179,7 @@ _PRICE_REGION: Final = "us-east-1"
 
 def price_now(prices: Service, *, instance_type: str, region: str) -> float | None:
     """Return US dollars per hour, on demand, Linux, shared hardware; None unless AWS states exactly one price."""
-    filters = matching(regionCode=region, instanceType=instance_type)
+    filters = price_filters(regionCode=region, instanceType=instance_type)
     what = f"AWS price of {instance_type} in {region}"
     try:
         items = list(prices.items("get_products", "PriceList", ServiceCode="AmazonEC2", Filters=filters))

@@ -19,7 +19,13 @@ from planner.clouds.calls.azure import SUBSCRIPTION_VARIABLE, client_arguments, 
 from planner.clouds.calls.http import get_text
 from planner.clouds.calls.reading import CallFailure, sdk
 from planner.clouds.calls.retry import RetryPolicy, retry
-from planner.clouds.cloud_errors import NotFoundError, PassingError, RefusedCallError, StillInUseError, translated
+from planner.clouds.cloud_errors import (
+    NotFoundError,
+    PassingError,
+    RefusedCallError,
+    StillInUseError,
+    call_translating_errors,
+)
 from planner.config.settings import load_settings
 from planner.errors import BadInputError, IoFailureError, PlannerError
 
@@ -165,7 +171,7 @@ class LiveArm:
             made = getattr(operations, resource_type.create)(*names, body, **polling)
             return _as_dict(made.result() if polling else made)
 
-        made = self._repeatedly(call, what=f"creating {resource_kind} {names[-1]}", fresh=True)
+        made = self._call_with_retry(call, what=f"creating {resource_kind} {names[-1]}", fresh=True)
         if polling and resource_kind != "machine":
             self._wait(operations, resource_kind, names, made)
 
@@ -178,14 +184,14 @@ class LiveArm:
         def call() -> Any:
             return resources.begin_create_or_update_by_id(path, body, api_version=SCHEDULES_VERSION, polling=False)
 
-        self._repeatedly(call, what=f"creating schedule {name}", fresh=True)
+        self._call_with_retry(call, what=f"creating schedule {name}", fresh=True)
 
     def items(self, resource_kind: str, *names: str, **options: str) -> Iterator[dict[str, Any]]:
         """See Arm."""
         resource_type = RESOURCE_TYPES[resource_kind]
         listed = getattr(self._operations(resource_type), resource_type.listing)(*names, **options).by_page()
         while True:  # a page that failed is asked for again
-            page = self._repeatedly(lambda: next(listed, None), what=f"listing {resource_kind}")
+            page = self._call_with_retry(lambda: next(listed, None), what=f"listing {resource_kind}")
             if page is None:
                 return
             yield from map(_as_dict, page)
@@ -194,13 +200,15 @@ class LiveArm:
         """See Arm."""
         operations = self._operations(RESOURCE_TYPES[resource_kind])
         what = f"asking after {resource_kind} {names[-1]}"
-        return dict(self._repeatedly(lambda: _as_dict(operations.get(*names)), what=what))
+        return dict(self._call_with_retry(lambda: _as_dict(operations.get(*names)), what=what))
 
     def machine_view(self, group: str, name: str) -> dict[str, Any]:
         """See Arm."""
         machines = self._operations(RESOURCE_TYPES["machine"])
         return dict(
-            self._repeatedly(lambda: _as_dict(machines.instance_view(group, name)), what=f"asking after machine {name}")
+            self._call_with_retry(
+                lambda: _as_dict(machines.instance_view(group, name)), what=f"asking after machine {name}"
+            )
         )
 
     def console(self, group: str, name: str) -> str:
@@ -211,7 +219,7 @@ class LiveArm:
             return _as_dict(machines.retrieve_boot_diagnostics_data(group, name, sas_uri_expiration_time_in_minutes=1))
 
         try:
-            url = self._repeatedly(asked, what=what).get("serialConsoleLogBlobUri")
+            url = self._call_with_retry(asked, what=what).get("serialConsoleLogBlobUri")
             return get_text(url, what=what, policy=self._policy) if url else ""
         except PlannerError:
             return ""  # the log is not there before the machine has written to it
@@ -220,7 +228,7 @@ class LiveArm:
         """See Arm."""
         operations = self._operations(RESOURCE_TYPES[resource_kind])
         forced = {"force_deletion_types": _FORCED} if resource_kind == "resource-group" else {}
-        self._repeatedly(
+        self._call_with_retry(
             lambda: operations.begin_delete(*names, polling=False, **forced),
             what=f"deleting {resource_kind} {names[-1]}",
         )
@@ -234,10 +242,10 @@ class LiveArm:
                 return
             if state in ("Failed", "Canceled"):
                 raise RefusedCallError(f"{what}: {state}", code=state)
-            made = self._repeatedly(lambda: _as_dict(operations.get(*names)), what=what, fresh=True)
+            made = self._call_with_retry(lambda: _as_dict(operations.get(*names)), what=what, fresh=True)
         raise IoFailureError(f"{what}: not done after {self._policy.join_s:g} s")
 
-    def _repeatedly(self, call: Callable[[], Any], *, what: str, fresh: bool = False) -> Any:
+    def _call_with_retry(self, call: Callable[[], Any], *, what: str, fresh: bool = False) -> Any:
         """Make a call until it is answered: names make every call here safe to repeat. A `fresh` call names something
         new, which Azure may not know yet, or not have ready.
         """
@@ -247,7 +255,7 @@ class LiveArm:
             return meaning_of(failure.code, failure.text, status=failure.status, what=what)
 
         return retry(
-            lambda: translated(call, what=what, failure_of=failure_of, meaning_of=meaning),
+            lambda: call_translating_errors(call, what=what, failure_of=failure_of, meaning_of=meaning),
             policy=self._policy,
             may_pass=lambda error: isinstance(error, passing),
         )

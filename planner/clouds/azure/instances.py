@@ -14,7 +14,7 @@ from planner.clouds.azure.network import RunNetwork
 from planner.clouds.calls.retry import RetryPolicy
 from planner.clouds.cloud_errors import NoCapacityError, NotFoundError, QuotaExceededError, worst_of
 from planner.clouds.cloud_init import cloud_config
-from planner.clouds.order import Choice, VolumeOrder
+from planner.clouds.order import ClusterOffer, VolumeOrder
 from planner.clouds.protocol import Node, NodeState, Resource
 from planner.errors import BadInputError, PlannerError, ProviderRefusedError
 
@@ -40,7 +40,7 @@ def reservations_in(arm: Arm, group: str) -> list[dict[str, Any]]:
         raise BadInputError(f"--reservation {group}: the subscription has no such group") from error
 
 
-def reserved_zones(reservations: Sequence[dict[str, Any]], choice: Choice, *, region: str) -> list[str]:
+def reserved_zones(reservations: Sequence[dict[str, Any]], choice: ClusterOffer, *, region: str) -> list[str]:
     """Return the zones, '' for a region without, in which a reservation has room for all machines of a choice."""
     return [
         zone

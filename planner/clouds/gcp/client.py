@@ -26,7 +26,7 @@ from planner.clouds.cloud_errors import (
     PassingError,
     PermissionDeniedError,
     StillInUseError,
-    translated,
+    call_translating_errors,
     worst_of,
 )
 from planner.config.settings import load_settings
@@ -171,7 +171,7 @@ class LiveCompute:
 
         def attempt() -> None:
             request = {**where, **_body(method, body), "request_id": request_id(run)}
-            self._wait(self._answered(method, request), what=_what(method, where))
+            self._wait(self._call(method, request), what=_what(method, where))
 
         retry(attempt, policy=self._policy, may_pass=lambda error: isinstance(error, _PASSING_FOR_NEW))
 
@@ -179,23 +179,23 @@ class LiveCompute:
         """See Compute."""
 
         def attempt() -> None:
-            self._wait(self._answered(method, dict(where)), what=_what(method, where))
+            self._wait(self._call(method, dict(where)), what=_what(method, where))
 
         retry(attempt, policy=self._policy, may_pass=_is_passing)
 
     def begin(self, method: str, **where: str) -> None:
         """See Compute."""
-        self._answered(method, dict(where))
+        self._call(method, dict(where))
 
     def get(self, method: str, **where: str) -> dict[str, Any]:
         """See Compute."""
-        return self._answered(method, dict(where))
+        return self._call(method, dict(where))
 
     def items(self, method: str, **where: str) -> Iterator[dict[str, Any]]:
         """See Compute."""
         token = ""
         while True:
-            page = self._answered(method, {**where, "max_results": _PAGE, "page_token": token})
+            page = self._call(method, {**where, "max_results": _PAGE, "page_token": token})
             yield from _flat(page.get("items", ()))
             token = page.get("nextPageToken", "")
             if not token:
@@ -215,7 +215,7 @@ class LiveCompute:
                 raise meaning_of(str(error.get("status", "")), str(error.get("message", "")), what="testIamPermissions")
             return dict(answer.json())
 
-        return set(self._repeatedly(ask, what="testIamPermissions").get("permissions", ()))
+        return set(self._call_with_retry(ask, what="testIamPermissions").get("permissions", ()))
 
     def _wait(self, operation: dict[str, Any], *, what: str) -> None:
         """Wait until an operation is done. Raises what it failed with."""
@@ -228,17 +228,17 @@ class LiveCompute:
                 if errors:
                     raise worst_of([meaning_of(error["code"], error.get("message", ""), what=what) for error in errors])
                 return
-            operation = self._answered(method, request)
+            operation = self._call(method, request)
         raise IoFailureError(f"{what}: operation {operation['name']} is not done after {self._policy.join_s:g} s")
 
-    def _answered(self, method: str, request: dict[str, Any]) -> dict[str, Any]:
-        return self._repeatedly(lambda: self._once(method, request), what=_what(method, request))
+    def _call(self, method: str, request: dict[str, Any]) -> dict[str, Any]:
+        return self._call_with_retry(lambda: self._once(method, request), what=_what(method, request))
 
-    def _repeatedly(self, call: Callable[[], dict[str, Any]], *, what: str) -> dict[str, Any]:
+    def _call_with_retry(self, call: Callable[[], dict[str, Any]], *, what: str) -> dict[str, Any]:
         """Make a call until it is answered: names and request ids make every call here safe to repeat."""
 
         def attempt() -> dict[str, Any]:
-            return translated(call, what=what, failure_of=failure_of, meaning_of=meaning)
+            return call_translating_errors(call, what=what, failure_of=failure_of, meaning_of=meaning)
 
         def meaning(failure: CallFailure) -> PlannerError:
             return meaning_of(failure.code, failure.text, what=what)

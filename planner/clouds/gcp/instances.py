@@ -13,7 +13,7 @@ from planner.clouds.gcp import resources
 from planner.clouds.gcp.client import Compute
 from planner.clouds.gcp.network import OBJECT_STORE, RunNetwork
 from planner.clouds.gcp.resources import zone_of
-from planner.clouds.order import Choice, Order, VolumeOrder
+from planner.clouds.order import ClusterOffer, Order, VolumeOrder
 from planner.clouds.protocol import Node, NodeState, Place, Resource
 from planner.errors import BadInputError
 
@@ -28,7 +28,7 @@ def described_reservation(compute: Compute, name: str, *, region: str) -> dict[s
     raise BadInputError(f"--reservation {name}: {region} has no such reservation; name its region with --region")
 
 
-def reservation_obstacle(described: dict[str, Any], choice: Choice, *, expires_at: datetime) -> str:
+def reservation_obstacle(described: dict[str, Any], choice: ClusterOffer, *, expires_at: datetime) -> str:
     """Return why a reservation does not serve a choice until `expires_at`, '' when it does."""
     specific = described.get("specificReservation", {})
     properties = specific.get("instanceProperties", {})

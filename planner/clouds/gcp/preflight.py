@@ -20,7 +20,7 @@ from planner.clouds.gcp.instances import (
 from planner.clouds.gcp.network import described_subnet
 from planner.clouds.gcp.permissions import identity_finding, permission_finding
 from planner.clouds.gcp.resources import zone_of
-from planner.clouds.order import Choice, Order
+from planner.clouds.order import ClusterOffer, Order
 from planner.clouds.preflight import PreflightLog
 from planner.clouds.price_lists.gcp import UnitPrices, hourly_usd, price_list
 from planner.clouds.protocol import Finding, Preflight
@@ -64,7 +64,7 @@ class _Checks:
     regions: dict[str, dict[str, Any]] = field(default_factory=dict)
     project: dict[str, Any] = field(default_factory=dict)
 
-    def look_at(self, choice: Choice) -> None:
+    def look_at(self, choice: ClusterOffer) -> None:
         """Add the zones where a choice may be tried: offered, small enough for a placement policy, within quota."""
         name = choice.instance_type
         if choice.placement_group and choice.machines > MOST_PLACED:
@@ -81,7 +81,7 @@ class _Checks:
             if self.log.note(f"{name} in {region}", bool(zones), text) and self._has_subnet(choice, region):
                 self._look_at_region(choice, region, offered[zones[0]], zones)
 
-    def _within_reservation(self, choice: Choice, zones: list[str], region: str) -> list[str]:
+    def _within_reservation(self, choice: ClusterOffer, zones: list[str], region: str) -> list[str]:
         """Return the zone of the order's reservation, if it serves a choice and the zone is among these."""
         subject = f"reservation {self.order.reservation} in {region}"
         try:
@@ -94,7 +94,7 @@ class _Checks:
         text = against or f"in {zone}, placement policy {policies}, with room for all machines"
         return [zone] if self.log.note(subject, not against, text) and zone in zones else []
 
-    def _has_subnet(self, choice: Choice, region: str) -> bool:
+    def _has_subnet(self, choice: ClusterOffer, region: str) -> bool:
         """Say whether the order's subnet, if it names one, is there and has room; who else is in it is not known."""
         if not self.order.subnet:
             return True
@@ -112,7 +112,9 @@ class _Checks:
         text = f"{block}; its routes and firewall rules stay, and hold for the machines, too"
         return self.log.note(subject, True, text)
 
-    def _look_at_region(self, choice: Choice, region: str, machine_type: dict[str, Any], zones: list[str]) -> None:
+    def _look_at_region(
+        self, choice: ClusterOffer, region: str, machine_type: dict[str, Any], zones: list[str]
+    ) -> None:
         if region not in self.regions:
             self.regions[region] = self.compute.get("regions.get", region=region)
         vcpus = int(machine_type["guestCpus"])
@@ -172,7 +174,7 @@ _SPOT_OF: Final = {"LOCAL_SSD_TOTAL_GB": "PREEMPTIBLE_LOCAL_SSD_GB"}
 _SOLID_STATE: Final = frozenset({"pd-balanced", "pd-ssd"})
 
 
-def quota_needs(choice: Choice, *, vcpus: int, bundled_disks: int) -> dict[str, float]:
+def quota_needs(choice: ClusterOffer, *, vcpus: int, bundled_disks: int) -> dict[str, float]:
     """Return what a choice needs, by Google's name of the quota. `vcpus` and `bundled_disks` are of one machine."""
     series, machines = series_of(choice.instance_type), choice.machines
     metric = f"{series.upper()}_CPUS" if series in _OWN_SERIES - {"e2"} else "CPUS"
@@ -191,14 +193,16 @@ def quota_needs(choice: Choice, *, vcpus: int, bundled_disks: int) -> dict[str, 
     return {name: float(amount) for name, amount in amounts.items() if amount}
 
 
-def quota_finding_everywhere(choice: Choice, project: dict[str, Any], *, vcpus: int) -> Finding:
+def quota_finding_everywhere(choice: ClusterOffer, project: dict[str, Any], *, vcpus: int) -> Finding:
     """Say whether what is free in all regions together (as projects.get tells it) will do: a quota of its own."""
     subject, needed = f"quota {_EVERYWHERE} for {choice.instance_type}", float(vcpus * choice.machines)
     quota = next((quota for quota in project.get("quotas", ()) if quota["metric"] == _EVERYWHERE), None)
     return _finding(subject, quota, needed)
 
 
-def quota_findings(choice: Choice, region: dict[str, Any], *, vcpus: int, bundled_disks: int) -> Iterator[Finding]:
+def quota_findings(
+    choice: ClusterOffer, region: dict[str, Any], *, vcpus: int, bundled_disks: int
+) -> Iterator[Finding]:
     """Yield, for each quota, whether what is free in a region (as regions.get tells it) will do."""
     quotas = {quota["metric"]: quota for quota in region.get("quotas", ())}
     amounts = quota_needs(choice, vcpus=vcpus, bundled_disks=bundled_disks)

@@ -27,7 +27,7 @@ _PLAIN: Final = {
 """What tells an instance's plain price from those with licences, of dedicated hosts and of unused reservations."""
 
 
-def matching(**attributes: str) -> list[dict[str, str]]:
+def price_filters(**attributes: str) -> list[dict[str, str]]:
     """Return the filters of GetProducts for plain on-demand Linux prices with these attributes besides."""
     wanted = {**_PLAIN, **attributes}
     return [{"Type": "TERM_MATCH", "Field": field, "Value": value} for field, value in wanted.items()]
@@ -193,7 +193,9 @@ def _on_demand(pricing: Any, region: str, *, access: Access, watch: Watch, left_
     amounts: dict[str, set[float]] = defaultdict(set)
     what = f"AWS price list of {region} (pricing:GetProducts)"
 
-    listed = partial(pricing.get_products, ServiceCode="AmazonEC2", Filters=matching(regionCode=region), MaxResults=100)
+    listed = partial(
+        pricing.get_products, ServiceCode="AmazonEC2", Filters=price_filters(regionCode=region), MaxResults=100
+    )
     for page in _pages(listed, "PriceList", what=what, access=access):
         for name, usd in hourly_usd(page, region=region, what=what, left_out=left_out):
             amounts[name].add(usd)

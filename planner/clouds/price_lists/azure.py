@@ -65,19 +65,19 @@ def shape(sku: Any, *, catalog_rows: Mapping[str, Row]) -> Row:
     """Return a row of instances.csv for a resource SKU of a virtual machine; MB and GB in it mean MiB and GiB."""
     stated = {capability.name: capability.value for capability in sku.capabilities or ()}
     before = catalog_rows.get(sku.name, {})
-    volume_bytes_per_s = _number(stated, "UncachedDiskBytesPerSecond")
-    memory_gib = _number(stated, "MemoryGB")
+    volume_bytes_per_s = _capability_value(stated, "UncachedDiskBytesPerSecond")
+    memory_gib = _capability_value(stated, "MemoryGB")
     family = (sku.family or "").removeprefix("standard").removesuffix("Family")
     return {
         "instance_type": sku.name,
         "family": before.get("family") or family or sku.name,
         "arch": {"x64": "x86_64", "Arm64": "arm64"}.get(stated.get("CpuArchitectureType", "")),
-        "vcpu": _number(stated, "vCPUsAvailable") or _number(stated, "vCPUs"),
+        "vcpu": _capability_value(stated, "vCPUsAvailable") or _capability_value(stated, "vCPUs"),
         "memory_bytes": None if memory_gib is None else round(memory_gib * 2**30),
         **_disks(stated),
         "volume_bytes_per_s": volume_bytes_per_s,
-        "volume_iops": _number(stated, "UncachedDiskIOPS"),
-        "volumes_max": _number(stated, "MaxDataDiskCount"),
+        "volume_iops": _capability_value(stated, "UncachedDiskIOPS"),
+        "volumes_max": _capability_value(stated, "MaxDataDiskCount"),
         "volume_link": "own" if volume_bytes_per_s else None,
         "placement_group": True,
         "current_generation": bool(before.get("current_generation", True)),
@@ -86,7 +86,7 @@ def shape(sku: Any, *, catalog_rows: Mapping[str, Row]) -> Row:
 
 def _disks(stated: Mapping[str, str]) -> Row:
     """NVMe disks where the size has some, else the temporary disk; blank where their number is not stated."""
-    whole, per_disk = (_number(stated, f"Nvme{name}InMiB") for name in ("DiskSize", "SizePerDisk"))
+    whole, per_disk = (_capability_value(stated, f"Nvme{name}InMiB") for name in ("DiskSize", "SizePerDisk"))
     if whole and not per_disk:
         return {"local_disks": None, "local_disk_bytes": None, "local_disk_kind": None}
     if whole and per_disk:
@@ -95,7 +95,7 @@ def _disks(stated: Mapping[str, str]) -> Row:
             "local_disk_bytes": round(per_disk * 2**20),
             "local_disk_kind": "nvme",
         }
-    temporary = _number(stated, "MaxResourceVolumeMB")
+    temporary = _capability_value(stated, "MaxResourceVolumeMB")
     if temporary is None:
         return {"local_disks": None, "local_disk_bytes": None, "local_disk_kind": None}
     return {
@@ -105,7 +105,7 @@ def _disks(stated: Mapping[str, str]) -> Row:
     }
 
 
-def _number(stated: Mapping[str, str], name: str) -> float | None:
+def _capability_value(stated: Mapping[str, str], name: str) -> float | None:
     """Return a capability as a number; None when it is not stated, not a number, or zero where zero means none."""
     try:
         value = float(stated[name])

@@ -242,7 +242,7 @@ def unit_prices(skus: Iterable[Any], *, regions: Sequence[str]) -> UnitPrices:
     candidates: dict[Key, list[tuple[int, float]]] = defaultdict(list)
     left_out: Counter[str] = Counter()
     for sku in skus:
-        named = _named(sku)
+        named = _part_of_sku(sku)
         if named is None:
             continue
         pricing, family, part = named
@@ -254,7 +254,7 @@ def unit_prices(skus: Iterable[Any], *, regions: Sequence[str]) -> UnitPrices:
     return UnitPrices(usd_per_hour={k: usd for k, usd in prices.items() if usd is not None}, left_out=dict(+left_out))
 
 
-def _named(sku: Any) -> tuple[str, str, str] | None:
+def _part_of_sku(sku: Any) -> tuple[str, str, str] | None:
     """Return (pricing, family, part) that an item is the price of, None for all the rest that is on the list."""
     text = sku.description
     spot = text.startswith(_SPOT)

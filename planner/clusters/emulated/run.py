@@ -16,7 +16,7 @@ from planner.catalog import Catalog, load_catalog
 from planner.clusters.emulated.cluster import HEAD, emulated_cluster
 from planner.clusters.emulated.network_trial import measure_links, payload_bytes_per_s
 from planner.clusters.emulated.ray import NODE_STORE_BYTES, EmulatedRay, emulated_ray, start_ray
-from planner.clusters.emulated.relay import relayed
+from planner.clusters.emulated.relay import relay_url
 from planner.clusters.emulated.shaping import Shaping
 from planner.clusters.emulated.sort_trial import SAMPLE, Trial, trial_size, try_sort
 from planner.clusters.ray.driver_session import OnEvent
@@ -112,7 +112,7 @@ def _emulated_ray(run: EmulatedRun, *, say: Callable[[str], None]) -> Iterator[E
     endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL", "")
     with (
         emulated_cluster(workers=run.nodes, shaping=run.shaping, directory=run.directory, say=say) as nodes,
-        relayed(nodes, endpoint) as url,
+        relay_url(nodes, endpoint) as url,
     ):
         yield start_ray(nodes, store=dict.fromkeys(("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"), url))
 

@@ -94,7 +94,7 @@ def remove_swept(run: str, resources: Sequence[Resource], session: ProviderSessi
     )
 
 
-def expired(resources: Sequence[Resource], *, now: datetime | None = None) -> bool:
+def has_expired(resources: Sequence[Resource], *, now: datetime | None = None) -> bool:
     """Say whether the run that some resources are of has outlived its time; one without any time has.
 
     A resource that lost its time must not end a run whose others still have theirs.

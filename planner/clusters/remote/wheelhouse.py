@@ -77,14 +77,14 @@ def make_wheels(directory: Path, *, python: str = STOCK_PYTHON, architecture: st
         write_own_wheel(directory)
     else:
         fetch_own_wheel(directory, python=python, architecture=architecture)
-    if complaint := _fetched(directory, ["pip", *requirements()], python=python, architecture=architecture):
+    if complaint := _download_wheels(directory, ["pip", *requirements()], python=python, architecture=architecture):
         raise IoFailureError(f"pip cannot fetch wheels for Python {python}", complaint)
 
 
 def fetch_own_wheel(directory: Path, *, python: str, architecture: str) -> None:
     """Have pip fetch the planner's wheel of this version for the machines. Raises BadInputError where there is none."""
     wanted = ["--no-deps", f"{DISTRIBUTION}=={distribution(DISTRIBUTION).version}"]
-    if complaint := _fetched(directory, wanted, python=python, architecture=architecture):
+    if complaint := _download_wheels(directory, wanted, python=python, architecture=architecture):
         raise _misfit(python=python, architecture=architecture, details=complaint)
 
 
@@ -105,7 +105,7 @@ def _misfit(*, python: str, architecture: str, details: Sequence[str] = ()) -> B
     )
 
 
-def _fetched(directory: Path, words: list[str], *, python: str, architecture: str) -> list[str]:
+def _download_wheels(directory: Path, words: list[str], *, python: str, architecture: str) -> list[str]:
     """Have pip download wheels for the machines, and return what it complains about: nothing when all is well."""
     platforms = [f"--platform=manylinux{version}_{architecture}" for version in _MANYLINUX]
     target = [f"--python-version={python}", "--implementation=cp", "--only-binary=:all:", *platforms]

@@ -49,12 +49,12 @@ class CloudRun:
     store: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
-def keep_task(task: CloudTask, directory: RunDirectory) -> None:
+def save_task(task: CloudTask, directory: RunDirectory) -> None:
     """Write a task into the run's directory."""
     replace_file(directory.path / TASK, json.dumps(to_jsonable(task)) + "\n")
 
 
-def kept_task(directory: RunDirectory) -> CloudTask:
+def load_task(directory: RunDirectory) -> CloudTask:
     """Return the task of a run. Raises BadInputError for a cluster that was rented without one."""
     try:
         text = (directory.path / TASK).read_text(encoding="utf-8")
@@ -97,12 +97,12 @@ class SortJob:
         return replace(report, first_plan=self.first_plan)
 
 
-def keep_job(job: SortJob, directory: RunDirectory) -> None:
+def save_job(job: SortJob, directory: RunDirectory) -> None:
     """Write a job into the run's directory."""
     replace_file(directory.path / JOB, json.dumps(to_jsonable(job)) + "\n")
 
 
-def kept_job(directory: RunDirectory) -> SortJob | None:
+def load_job(directory: RunDirectory) -> SortJob | None:
     """Return the job of a run; None when the run has not come so far."""
     path = directory.path / JOB
     if not path.exists():

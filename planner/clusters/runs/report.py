@@ -25,7 +25,7 @@ def cluster_report(
     best = require_best(plan)
     if vcpus is None:
         vcpus = sum(done["sort"]["cpus"].values())
-    phases = tuple(_compared(phase, done["sort"], vcpus=vcpus) for phase in best.phases)
+    phases = tuple(_compare_phase(phase, done["sort"], vcpus=vcpus) for phase in best.phases)
     places = {"stage in": plan.request.input or "", "stage out": done["manifest"].rpartition("/")[0]}
     staging = tuple(
         staging_comparison(best, name, place=places[name], measured_s=done["steps_s"][name], **moved)
@@ -77,7 +77,7 @@ def _total(usd: Mapping[str, float | None]) -> float | None:
     return sum(amounts) if usd and len(amounts) == len(usd) else None
 
 
-def _compared(phase: PhaseEstimate, sort: dict[str, Any], *, vcpus: float) -> PhaseComparison:
+def _compare_phase(phase: PhaseEstimate, sort: dict[str, Any], *, vcpus: float) -> PhaseComparison:
     disks = [use.bytes_per_s for name, use in phase.resources.items() if name.endswith(("_disks", "_volumes"))]
     rates = {DISKS: sum(disks)}
     if NETWORK in phase.resources:

@@ -44,7 +44,7 @@ def file_system_of(directory: Path) -> FileSystem:
         space, number = os.statvfs(directory), directory.stat().st_dev
     except OSError as error:
         raise IoFailureError(f"--dir {directory}: {error.strerror}; name a directory that can be written") from error
-    device, file_system = _mounted(number)
+    device, file_system = _mount_of(number)
     return FileSystem(
         directory=str(directory),
         device=device,
@@ -67,7 +67,7 @@ def same_device_notes(systems: Sequence[FileSystem]) -> tuple[str, ...]:
     )
 
 
-def _mounted(device_number: int) -> tuple[str | None, str | None]:
+def _mount_of(device_number: int) -> tuple[str | None, str | None]:
     """Return (device, file-system type) from the kernel's table of mounts."""
     if not _MOUNTS.exists():
         return None, None

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from planner.spark.application.executors import CoresStep, Executor, Job, cores_over_time
+from planner.spark.application.executors import CoresStep, Executor, SparkJob, cores_over_time
 from planner.spark.application.stage import Stage, TaskSums
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class Application:
     ended_at_s: float | None
     ended: bool
     stages: tuple[Stage, ...]
-    jobs: tuple[Job, ...]
+    jobs: tuple[SparkJob, ...]
     executors: tuple[Executor, ...]
     cluster: Cluster
     properties: Mapping[str, str] = field(repr=False)

@@ -29,7 +29,7 @@ def number(event: Event, key: str) -> float | None:
     raise FieldError(f"{key} is {value!r:.40}, not a number")
 
 
-def whole(event: Event, key: str) -> int:
+def whole_number(event: Event, key: str) -> int:
     """Return an integer from 0 that must be there. Raises FieldError."""
     value = event.get(key)
     if type(value) is int and value >= 0:
@@ -91,14 +91,14 @@ class Losses:
         """Count one more loss of this sort; `where` and `example` are those of the first."""
         before = self._losses.get(what)
         first = where if before is None else before.first
-        text = shortened(example) if before is None else before.example
+        text = shorten(example) if before is None else before.example
         self._losses[what] = Loss(what=what, count=count + (before.count if before else 0), first=first, example=text)
 
     def __iter__(self) -> Iterator[Loss]:
         return iter(self._losses.values())
 
 
-def shortened(value: object) -> str:
+def shorten(value: object) -> str:
     """Return the beginning of a text or of bytes as printable text."""
     text = value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
     text = "".join(letter if letter.isprintable() else "?" for letter in text[: _EXAMPLE_LETTERS + 1])

@@ -14,7 +14,7 @@ from planner.compression.decoding import decoded
 from planner.errors import BadInputError
 from planner.spark.application.application import Application, Loss
 from planner.spark.log.collecting import Collector
-from planner.spark.log.fields import Losses, shortened
+from planner.spark.log.fields import Losses, shorten
 from planner.spark.log.parts import Part, PassedOver, parts_of
 from planner.spark.log.rollover import LogFiles, logs
 
@@ -60,7 +60,7 @@ def events(chunks: Iterator[bytes], *, name: str, losses: Losses) -> Iterator[tu
             if isinstance(event, dict):
                 yield number, event
             else:
-                losses.add(event, where=f"{name}, line {number}", example=shortened(line or b""))
+                losses.add(event, where=f"{name}, line {number}", example=shorten(line or b""))
     except BrokenDataError as error:
         losses.add("end of a file that cannot be decompressed", where=f"{name}, after line {number}", example=error)
 

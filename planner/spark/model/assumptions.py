@@ -29,7 +29,7 @@ class Assumptions:
 
 
 @lru_cache(maxsize=1)
-def shipped() -> Assumptions:
+def shipped_assumptions() -> Assumptions:
     """Return the figures that ship."""
     figures = tomllib.loads((catalogs_directory() / "spark_model.toml").read_text(encoding="utf-8"))
     figures.pop("notes")

@@ -12,8 +12,8 @@ from planner.errors import BadInputError
 from planner.schemas.plan import Rejection
 from planner.spark.application.application import Application
 from planner.spark.application.executors import task_cpus
-from planner.spark.model.assumptions import shipped
-from planner.spark.model.machines import Machine, Nodes
+from planner.spark.model.assumptions import shipped_assumptions
+from planner.spark.model.machines import Nodes, NodeType
 from planner.spark.model.prediction import Prediction, Work
 from planner.spark.model.several_logs import Runs
 from planner.spark.model.timeline import timeline
@@ -34,7 +34,7 @@ _SMALLEST_EXECUTOR: Final = 4
 
 
 @dataclass(frozen=True, kw_only=True)
-class Choice:
+class SparkCluster:
     """One cluster: what the application would take and cost there. How likely it is that it costs less than where it
     ran (NaN where a price is unknown), and that it ends by the deadline.
     """
@@ -59,11 +59,11 @@ class SparkPlan:
     `unused` are named with the reason.
     """
 
-    logged: Choice
-    best: Choice | None
-    cheapest: Choice
-    fastest: Choice
-    choices: tuple[Choice, ...]
+    logged: SparkCluster
+    best: SparkCluster | None
+    cheapest: SparkCluster
+    fastest: SparkCluster
+    choices: tuple[SparkCluster, ...]
     rejected: tuple[Rejection, ...]
     deadline_s: float
     work: Work
@@ -96,13 +96,13 @@ def work_of(application: Application, logged: Nodes) -> Work:
         logged=logged,
         task_cpus=task_cpus(application.properties),
         cores_per_executor=application.cluster.cores_per_executor or 1,
-        assumptions=shipped(),
+        assumptions=shipped_assumptions(),
     )
 
 
-def choose(
+def select_cluster(
     work: Work,
-    offered: Sequence[Machine],
+    offered: Sequence[NodeType],
     *,
     others: Sequence[Work] = (),
     deadline_s: float | None = None,
@@ -118,7 +118,7 @@ def choose(
     limit_s = work.timeline.duration_s if deadline_s is None else deadline_s
     logged = _choice(work, work.logged, work.predict(work.logged), limit_s=limit_s)
     rejected: list[Rejection] = []
-    tried: list[list[Choice]] = []
+    tried: list[list[SparkCluster]] = []
     for machine in offered:
         reason = _unfit(work, machine)
         if reason:
@@ -132,8 +132,8 @@ def choose(
 
 
 def _plan(
-    logged: Choice,
-    tried: Sequence[Sequence[Choice]],
+    logged: SparkCluster,
+    tried: Sequence[Sequence[SparkCluster]],
     *,
     limit_s: float,
     confidence: float,
@@ -159,12 +159,12 @@ def _plan(
     )
 
 
-def _by_cost(choice: Choice) -> tuple[float, float]:
+def _by_cost(choice: SparkCluster) -> tuple[float, float]:
     cost = choice.cost_usd
     return (math.inf if math.isnan(cost) else cost, choice.prediction.duration_s)
 
 
-def _unfit(work: Work, machine: Machine) -> str:
+def _unfit(work: Work, machine: NodeType) -> str:
     """Return why a type is left out, '' when it is not."""
     logged = work.logged.machine
     if math.isnan(machine.price_usd_per_hour):
@@ -181,15 +181,15 @@ def _unfit(work: Work, machine: Machine) -> str:
     return ""
 
 
-def _sizes(work: Work, machine: Machine) -> list[int]:
+def _sizes(work: Work, machine: NodeType) -> list[int]:
     per_node = machine.vcpu // work.task_cpus
     return sorted({max(1, math.ceil(work.slots * share / per_node)) for share in _SLOTS_TRIED})
 
 
-def _choice(work: Work, nodes: Nodes, prediction: Prediction, *, limit_s: float) -> Choice:
+def _choice(work: Work, nodes: Nodes, prediction: Prediction, *, limit_s: float) -> SparkCluster:
     duration_s, logged_s = prediction.duration_s, work.timeline.duration_s
     cost, logged_cost = (n.usd_per_hour * s / 3600 for n, s in ((nodes, duration_s), (work.logged, logged_s)))
-    return Choice(
+    return SparkCluster(
         nodes=nodes,
         prediction=prediction,
         cost_usd=cost,

@@ -75,7 +75,9 @@ class Work:
     def predict(self, nodes: Nodes) -> Prediction:
         """Return how long the application would take on these nodes."""
         if nodes == self.logged or not self.timeline.steps:
-            return ranged(self.timeline.duration_s, sigma=self.assumptions.same_cluster_sigma, ends_spill=False)
+            return prediction_with_range(
+                self.timeline.duration_s, sigma=self.assumptions.same_cluster_sigma, ends_spill=False
+            )
         slots = self.slots_of(nodes)
         factors = self._factors(nodes, slots=slots)
         scaled = np.sum([self.steps.shares[part] * factors[part] for part in PARTS], axis=0)
@@ -90,7 +92,7 @@ class Work:
         seconds = np.maximum(tasks_s * fit + np.maximum(extra, 0.0), self._least_s(nodes))
         ends = bool(((self.steps.shares["spill"] > 0) & (factors["spill"] == 0)).any())
         driver_s = self.timeline.driver_s + self.timeline.executors_s * (own - 1)
-        return ranged(driver_s + float(seconds.sum()), sigma=self._sigma(nodes, slots), ends_spill=ends)
+        return prediction_with_range(driver_s + float(seconds.sum()), sigma=self._sigma(nodes, slots), ends_spill=ends)
 
     def _factors(self, nodes: Nodes, *, slots: int) -> dict[str, Floats]:
         """Return by what each part of the task time in each step is multiplied."""
@@ -101,8 +103,8 @@ class Work:
         compute = faster**-self.assumptions.speed_exponent
         cpu = compute * ((old.cpu_share or 1.0) / (new.cpu_share or 1.0))
         ones = np.ones(count)
-        network = _slower(old.network_bytes_per_s * self.logged.count, new.network_bytes_per_s * nodes.count)
-        disk = _slower(old.disk_bytes_per_s * self.logged.count, new.disk_bytes_per_s * nodes.count)
+        network = _slowdown(old.network_bytes_per_s * self.logged.count, new.network_bytes_per_s * nodes.count)
+        disk = _slowdown(old.disk_bytes_per_s * self.logged.count, new.disk_bytes_per_s * nodes.count)
         active = np.minimum(slots, self.steps.busy * self.steps.slots) / np.maximum(
             self.steps.busy * self.steps.slots, 1e-9
         )
@@ -125,7 +127,7 @@ class Work:
         waits grow by the time of the transfers, of which a faster link hid a part.
         """
         waited, totals = self.steps.shares["fetch"], self.steps.totals
-        before, after = self._moved(nodes)["network_bytes_per_s"]
+        before, after = self._moved_bytes(nodes)["network_bytes_per_s"]
         old_s = self._link_waits_s(self.logged, before, other_s=totals * (1 - waited), slots=self.steps.slots)
         new_s = self._link_waits_s(
             nodes, after, other_s=totals * (scaled - waited * fetch), slots=np.array(float(slots))
@@ -164,14 +166,14 @@ class Work:
         """
         logged_s = self.steps.seconds
         least = np.zeros(len(logged_s))
-        for rate, (before, after) in self._moved(nodes).items():
+        for rate, (before, after) in self._moved_bytes(nodes).items():
             logged_rate, new_rate = (getattr(n.machine, rate) * n.count for n in (self.logged, nodes))
             if logged_rate > 0 and new_rate > 0:
                 granted = np.minimum(1.0, logged_s / np.maximum(before / logged_rate, 1e-9))
                 least = np.maximum(least, after / new_rate * granted)
         return least
 
-    def _moved(self, nodes: Nodes) -> dict[str, tuple[Floats, Floats]]:
+    def _moved_bytes(self, nodes: Nodes) -> dict[str, tuple[Floats, Floats]]:
         """Return the bytes of each step over all networks and disks, as logged and on these nodes."""
         moved = self.steps.bytes
         return {
@@ -194,7 +196,7 @@ class Work:
         return math.hypot(*parts)
 
 
-def ranged(duration_s: float, *, sigma: float, ends_spill: bool) -> Prediction:
+def prediction_with_range(duration_s: float, *, sigma: float, ends_spill: bool) -> Prediction:
     """Return a prediction with the range that holds 90% where ln(time) is normal with `sigma`."""
     spread = math.exp(_Z90 * sigma)
     return Prediction(
@@ -202,7 +204,7 @@ def ranged(duration_s: float, *, sigma: float, ends_spill: bool) -> Prediction:
     )
 
 
-def _slower(before: float, after: float) -> float:
+def _slowdown(before: float, after: float) -> float:
     """Return how much longer the same bytes take; 1 where a rate is unknown."""
     return before / after if before > 0 and after > 0 else 1.0
 

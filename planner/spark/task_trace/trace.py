@@ -63,7 +63,7 @@ class TaskTrace:
         return [{name: value if name in told else None for name, value in row.items()} for row in rows]
 
 
-def traced(tasks: Iterable[TracedTask], *, path: str, system: str, parts: frozenset[str]) -> TaskTrace:
+def trace_of(tasks: Iterable[TracedTask], *, path: str, system: str, parts: frozenset[str]) -> TaskTrace:
     """Return the trace of tasks, of which there is one at least."""
     by_name: dict[str, list[TracedTask]] = {}
     for task in tasks:

@@ -17,7 +17,7 @@ from servers import HASTY, Answer, Asked, Served, served
 from planner.api.recommend import recommend
 from planner.catalog import load_catalog
 from planner.clouds.price_lists import Access, Refreshed, refresh, writing
-from planner.clouds.price_lists.aws import hourly_usd, matching, shape
+from planner.clouds.price_lists.aws import hourly_usd, price_filters, shape
 from planner.errors import BadInputError, IoFailureError, PlannerError, ProviderRefusedError
 
 TODAY = date(2026, 11, 21)
@@ -389,6 +389,6 @@ def test_other_currencies_and_damaged_items_are_errors() -> None:
 
 
 def test_filters_ask_for_plain_linux_besides_what_is_named() -> None:
-    filters = {chosen["Field"]: chosen["Value"] for chosen in matching(regionCode="eu-west-1")}
+    filters = {chosen["Field"]: chosen["Value"] for chosen in price_filters(regionCode="eu-west-1")}
     assert filters.items() >= {"regionCode": "eu-west-1", "operatingSystem": "Linux", "tenancy": "Shared"}.items()
-    assert {chosen["Type"] for chosen in matching()} == {"TERM_MATCH"}
+    assert {chosen["Type"] for chosen in price_filters()} == {"TERM_MATCH"}

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from planner.clouds.protocol import Resource
-from planner.clusters.provisioning.cluster_lifecycle import expired, make_key
+from planner.clusters.provisioning.cluster_lifecycle import has_expired, make_key
 from planner.errors import IoFailureError
 
 NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
@@ -32,7 +32,7 @@ def test_a_run_has_expired_when_nothing_of_it_may_live_on(hours: tuple[float | N
         Resource(kind="vpc", id="v", region="r", run="r1", expires_at=None if h is None else NOW + timedelta(hours=h))
         for h in hours
     ]
-    assert expired(resources, now=NOW) is is_expired
+    assert has_expired(resources, now=NOW) is is_expired
 
 
 def test_the_private_half_is_its_owners_alone(tmp_path: Path) -> None:

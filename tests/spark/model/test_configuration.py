@@ -10,12 +10,12 @@ from spark_events import small_job
 from planner.spark.application.application import Application
 from planner.spark.model.choices import work_of
 from planner.spark.model.configuration import configuration
-from planner.spark.model.machines import Machine, Nodes
+from planner.spark.model.machines import Nodes, NodeType
 
 Reader = Callable[[Sequence[dict[str, Any]]], Application]
 
 
-def test_by_hand(read: Reader, machine: Callable[..., Machine]) -> None:
+def test_by_hand(read: Reader, machine: Callable[..., NodeType]) -> None:
     work = work_of(read(small_job()), Nodes(machine=machine(), count=2))
     large = machine("large", vcpu=16, memory_bytes=64 * 2**30)
     assert configuration(work, Nodes(machine=large, count=3)) == {

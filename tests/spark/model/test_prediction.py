@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from spark_events import small_job
 
 from planner.spark.application.application import Application
-from planner.spark.model.assumptions import shipped
+from planner.spark.model.assumptions import shipped_assumptions
 from planner.spark.model.choices import work_of
-from planner.spark.model.machines import Machine, Nodes
+from planner.spark.model.machines import Nodes, NodeType
 from planner.spark.model.prediction import Work, link_waits_s
 
 Reader = Callable[[Sequence[dict[str, Any]]], Application]
-Maker = Callable[..., Machine]
+Maker = Callable[..., NodeType]
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def test_faster_cores_shorten_what_computes(work: Work, machine: Maker) -> None:
     # four times the measured speed is twice as fast for Spark: 8.1 of 10 s and 2 of 5 s compute, and 0.5 and 0.1 s
     # collect garbage
     faster = work.predict(Nodes(machine=machine("fast", clock_ghz=8.0), count=2))
-    assert shipped().speed_exponent == 0.5
+    assert shipped_assumptions().speed_exponent == 0.5
     assert faster.duration_s == pytest.approx(20 - (8 + 0.1 + 0.5) / 2 - (2 + 0.1) / 2)
 
 

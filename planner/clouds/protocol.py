@@ -7,11 +7,13 @@ between calls: all it must know is in the tags, so that another process can end 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, Literal, Protocol, Self, runtime_checkable
 
+from planner.clouds.cloud_errors import NotFoundError, StillInUseError
 from planner.clouds.order import ClusterOffer, Order, parse_stamp
 from planner.errors import BadInputError
 
@@ -187,3 +189,25 @@ NETWORK: Final = "10.77.0.0/16"
 NODES_SUBNET: Final = "10.77.0.0/17"
 HEAD_SUBNET: Final = "10.77.128.0/28"
 ANYWHERE: Final = "0.0.0.0/0"
+
+
+def delete_each(resources: Sequence[Resource], delete: Callable[[Resource], None], *, at_once: int = 1) -> None:
+    """Call `delete` for each resource whose deletion has not been accepted yet, `at_once` calls at a time.
+
+    A resource that is gone already is no error. Raises StillInUseError naming those that must wait, after all others
+    have been asked for.
+    """
+    waiting: list[str] = []
+
+    def attempt(resource: Resource) -> None:
+        try:
+            delete(resource)
+        except NotFoundError:
+            pass
+        except StillInUseError as error:
+            waiting.append(str(error))
+
+    with ThreadPoolExecutor(at_once) as pool:
+        list(pool.map(attempt, [resource for resource in resources if not resource.ending]))
+    if waiting:
+        raise StillInUseError(f"{len(waiting)} of {len(resources)} still in use", waiting)

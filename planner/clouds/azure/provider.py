@@ -13,9 +13,17 @@ from planner.clouds.azure.preflight import Prices, preflight
 from planner.clouds.calls.retry import RetryPolicy
 from planner.clouds.cloud_errors import NotFoundError
 from planner.clouds.cloud_init import host_keys_in
-from planner.clouds.deletion import delete_each
 from planner.clouds.order import Order
-from planner.clouds.protocol import Journal, Node, Place, PlannedRequest, Preflight, Resource, require_named
+from planner.clouds.protocol import (
+    Journal,
+    Node,
+    Place,
+    PlannedRequest,
+    Preflight,
+    Resource,
+    delete_each,
+    require_named,
+)
 
 _GROUP = "resource-group"
 

@@ -335,14 +335,9 @@ _NOT_FOUND: Final = frozenset({"NOT_FOUND", "RESOURCE_NOT_FOUND"})
 _DUPLICATE: Final = frozenset({"ALREADY_EXISTS", "RESOURCE_ALREADY_EXISTS", "DUPLICATE"})
 
 
-def code_of(reason: str) -> str:
-    """Return a reason as operations write it: rateLimitExceeded of an HTTP error is RATE_LIMIT_EXCEEDED."""
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", reason).upper()
-
-
 def meaning_of(code: str, message: str, *, what: str) -> PlannerError:
     """Return the error to raise for an error of Compute Engine; `what` was asked for where."""
-    code = code_of(code)
+    code = _snake(code).upper()  # HTTP errors say rateLimitExceeded, operations RATE_LIMIT_EXCEEDED
     text = f"{what}: {message} ({code})"
     if code in THROTTLED or code in AWAY or _is_of_rate(code, message):
         return errors.PassingError(text)

@@ -11,9 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from planner.clouds.deletion import delete_each
 from planner.clouds.gcp.client import Compute, run_mark
-from planner.clouds.protocol import Resource, require_named
+from planner.clouds.protocol import Resource, delete_each, require_named
 
 STAGES: Final = (("operation", "instance"), ("disk",), ("placement-policy", "firewall", "subnetwork"), ("network",))
 _REGION: Final = "planner-region"

@@ -78,7 +78,7 @@ def run_emulated(run: EmulatedRun, *, say: Callable[[str], None], on_event: OnEv
         machine = measure_machine(folder, sample_bytes=sample_size(run.data_bytes), copies=model.output_copies)
         trial = try_sort(cluster.nodes, session, data_bytes=trial_size(run.data_bytes), copies=model.output_copies)
         network = _network_bytes_per_s(cluster)
-        plan = plan_for(machine, run, folder, network_bytes_per_s=network, trial=trial)
+        plan = question_for(machine, run, folder, network_bytes_per_s=network, trial=trial).plan()
         best = require_best(plan)
         rates = "those of the disk alone" if trial is None else "those of a trial sort on these nodes"
         planned = f"planned for the sort of {format_bytes(run.data_bytes)}: {best.time_s.both_times}"
@@ -117,26 +117,6 @@ def _emulated_ray(run: EmulatedRun, *, say: Callable[[str], None]) -> Iterator[E
         yield start_ray(nodes, store=dict.fromkeys(("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"), url))
 
 
-def plan_for(
-    machine: Machine,
-    run: EmulatedRun,
-    folder: Path,
-    *,
-    network_bytes_per_s: float,
-    trial: Trial | None = None,
-    engine: Engine = IDEAL,
-) -> Plan:
-    """Plan the run for N nodes that share this machine's disk and processors evenly, each with a link that carries
-    `network_bytes_per_s` of payload in each direction.
-
-    As in a local run the disks' rates are those of the sort's own path, so they include the sort core's CPU work. A
-    `trial` tells the rates while all nodes work, what CPU Ray and the kernel need besides, and how long the sample
-    takes. An `engine` that was measured tells the same without a trial.
-    """
-    asked = question_for(machine, run, folder, network_bytes_per_s=network_bytes_per_s, trial=trial, engine=engine)
-    return recommend(asked.request, model=asked.model, catalogs=[asked.catalog], overheads=asked.overheads)
-
-
 @dataclass(frozen=True, kw_only=True)
 class Question:
     """What is planned for an emulated run, and with what."""
@@ -145,6 +125,10 @@ class Question:
     model: CostModel
     catalog: Catalog
     overheads: RunOverheads
+
+    def plan(self) -> Plan:
+        """Return its answer."""
+        return recommend(self.request, model=self.model, catalogs=[self.catalog], overheads=self.overheads)
 
 
 def question_for(
@@ -156,7 +140,13 @@ def question_for(
     trial: Trial | None = None,
     engine: Engine = IDEAL,
 ) -> Question:
-    """Return what `plan_for` plans."""
+    """Return the question of the plan for N nodes that share this machine's disk and processors evenly, each with a link
+    that carries `network_bytes_per_s` of payload in each direction.
+
+    As in a local run the disks' rates are those of the sort's own path, so they include the sort core's CPU work. A
+    `trial` tells the rates while all nodes work, what CPU Ray and the kernel need besides, and how long the sample
+    takes. An `engine` that was measured tells the same without a trial.
+    """
     measured = engine.sizes is not None
     share = replace(
         machine,

@@ -16,7 +16,7 @@ from typing import Any, Final
 from planner.clusters.emulated.cluster import HEAD
 from planner.clusters.emulated.network_trial import payload_bytes_per_s
 from planner.clusters.emulated.ray import EmulatedRay, emulated_ray
-from planner.clusters.emulated.run import EmulatedRun, plan_for
+from planner.clusters.emulated.run import EmulatedRun, question_for
 from planner.clusters.emulated.shaping import Cap, Draws, Shaping
 from planner.clusters.emulated.sort_trial import Trial, try_sort
 from planner.clusters.ray.driver_session import OnEvent, Session
@@ -160,10 +160,10 @@ def _predicted_s(study: Study, machine: Machine, trial: Trial | None, slowest_by
         data_bytes=study.data_bytes, model=_MODEL, nodes=study.nodes, shaping=Shaping(), directory=study.directory
     )
     with TemporaryDirectory() as folder:
-        plan = plan_for(
+        asked = question_for(
             machine, run, Path(folder), network_bytes_per_s=payload_bytes_per_s(slowest_bytes_per_s), trial=trial
         )
-    return float(require_best(plan).time_s.expected)
+        return float(require_best(asked.plan()).time_s.expected)
 
 
 def _summarize(name: str, rounds: list[tuple[float, float, float]]) -> Measured:

@@ -10,8 +10,7 @@ from typing import Any, Final
 from planner.schemas.json_values import to_jsonable
 from planner.spark.application.application import Application, Cluster
 from planner.spark.model.bounds import Explanation
-from planner.spark.model.choices import SparkCluster, SparkPlan
-from planner.spark.model.configuration import configuration
+from planner.spark.model.choices import SparkCluster, SparkPlan, configuration
 from planner.spark.model.machines import Nodes
 from planner.units import format_duration, format_usd
 

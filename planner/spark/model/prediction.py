@@ -8,17 +8,46 @@ disks (the ideal resource times of Monotasks, SOSP 2017, section 6). What no sta
 from __future__ import annotations
 
 import math
+import tomllib
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Final
 
 import numpy as np
 
 from planner.arrays import Floats
-from planner.spark.model.assumptions import Assumptions
+from planner.config.paths import catalogs_directory
 from planner.spark.model.logged_steps import PARTS, LoggedSteps
 from planner.spark.model.machines import Nodes
 from planner.spark.model.timeline import Timeline
+
+
+@dataclass(frozen=True, kw_only=True)
+class Assumptions:
+    """Figures of `spark_model.toml`, where each has its evidence. The sigmas are standard deviations of ln(time)."""
+
+    sibling_share: float
+    speed_exponent: float
+    memory_for_executors: float
+    memory_fraction: float
+    same_cluster_sigma: float
+    same_processors_sigma: float
+    other_cluster_sigma: float
+    doubling_sigma: float
+    architecture_sigma: float
+    unexplained_sigma: float
+    limit_sigma: float
+    cold_sigma: float
+    partition_bytes: int
+
+
+@lru_cache(maxsize=1)
+def shipped_assumptions() -> Assumptions:
+    """Return the figures that ship."""
+    figures = tomllib.loads((catalogs_directory() / "spark_model.toml").read_text(encoding="utf-8"))
+    figures.pop("notes")
+    return Assumptions(**figures)
+
 
 _Z90: Final = 1.645
 _GC_LIMITS: Final = (0.5, 2.0)

@@ -8,8 +8,7 @@ from typing import Any
 from spark_events import small_job
 
 from planner.spark.application.application import Application
-from planner.spark.model.choices import work_of
-from planner.spark.model.configuration import configuration
+from planner.spark.model.choices import configuration, work_of
 from planner.spark.model.machines import Nodes, NodeType
 
 Reader = Callable[[Sequence[dict[str, Any]]], Application]

@@ -23,10 +23,9 @@ from spark_events import (
 )  # fmt: skip
 
 from planner.spark.application.application import Application, stage_row
-from planner.spark.model.assumptions import shipped_assumptions
 from planner.spark.model.choices import work_of
 from planner.spark.model.machines import Nodes, NodeType
-from planner.spark.model.prediction import Work
+from planner.spark.model.prediction import Work, shipped_assumptions
 
 Reader = Callable[[Sequence[dict[str, Any]]], Application]
 Maker = Callable[..., NodeType]

@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 from spark_events import small_job
 
 from planner.spark.application.application import Application
-from planner.spark.model.assumptions import shipped_assumptions
 from planner.spark.model.choices import work_of
 from planner.spark.model.machines import Nodes, NodeType
-from planner.spark.model.prediction import Work, link_waits_s
+from planner.spark.model.prediction import Work, link_waits_s, shipped_assumptions
 
 Reader = Callable[[Sequence[dict[str, Any]]], Application]
 Maker = Callable[..., NodeType]

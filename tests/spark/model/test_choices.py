@@ -11,7 +11,7 @@ from spark_events import application_end, application_start, small_job
 
 from planner.errors import BadInputError
 from planner.spark.application.application import Application
-from planner.spark.model.choices import select_cluster, work_of
+from planner.spark.model.choices import configuration, select_cluster, work_of
 from planner.spark.model.machines import Nodes, NodeType
 
 Reader = Callable[[Sequence[dict[str, Any]]], Application]
@@ -90,3 +90,14 @@ def test_where_the_logged_price_is_unknown_the_cheapest_in_time_is_taken(read: R
     assert plan.best is not None
     assert (plan.best.name, plan.cheapest.nodes.machine.instance_type) == ("2 x x", "x")
     assert math.isnan(plan.best.chance_cheaper)
+
+
+def test_by_hand(read: Reader, machine: Callable[..., NodeType]) -> None:
+    work = work_of(read(small_job()), Nodes(machine=machine(), count=2))
+    large = machine("large", vcpu=16, memory_bytes=64 * 2**30)
+    assert configuration(work, Nodes(machine=large, count=3)) == {
+        "spark.executor.instances": "6",  # two of 8 cores on each node
+        "spark.executor.cores": "8",
+        "spark.executor.memory": "23831m",  # 64 GiB x 0.8 / 2 / 1.1
+        "spark.sql.shuffle.partitions": "96",  # twice 48; the 400 MB would do with 3
+    }

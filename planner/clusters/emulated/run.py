@@ -140,8 +140,8 @@ def question_for(
     trial: Trial | None = None,
     engine: Engine = IDEAL,
 ) -> Question:
-    """Return the question of the plan for N nodes that share this machine's disk and processors evenly, each with a link
-    that carries `network_bytes_per_s` of payload in each direction.
+    """Return what to plan: a run on N nodes that share this machine's disk and processors evenly, each with a link that
+    carries `network_bytes_per_s` of payload in each direction.
 
     As in a local run the disks' rates are those of the sort's own path, so they include the sort core's CPU work. A
     `trial` tells the rates while all nodes work, what CPU Ray and the kernel need besides, and how long the sample

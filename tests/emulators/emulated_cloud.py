@@ -24,7 +24,7 @@ import strict_answers
 from fault_proxy import Answer, FaultProxy, Kill, Seen
 
 from planner.clouds.calls.retry import RetryPolicy
-from planner.clouds.order import Choice, Order, VolumeOrder
+from planner.clouds.order import ClusterOffer, Order, VolumeOrder
 from planner.clouds.protocol import Provider
 from planner.clouds.registry import provider_of
 
@@ -243,7 +243,7 @@ def served(server: str, *, naming: Callable[[str, str], str] | None = None) -> I
         process.stdout.close()
 
 
-def order(run: str, *choices: Choice, **changes: Any) -> Order:
+def order(run: str, *choices: ClusterOffer, **changes: Any) -> Order:
     """Return an order without a key."""
     usual: dict[str, Any] = {
         "run": run,

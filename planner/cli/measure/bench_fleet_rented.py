@@ -17,7 +17,7 @@ from planner.units import parse_duration, parse_size
 
 if TYPE_CHECKING:
     from planner.catalog import Catalog
-    from planner.clouds.order import Choice, Order, VolumeOrder
+    from planner.clouds.order import ClusterOffer, Order, VolumeOrder
     from planner.clouds.protocol import Place
     from planner.clusters.runs.instrument_rounds import FleetTask
 
@@ -75,9 +75,9 @@ class RentedMachines:
     def _order(self, *, is_dry_run: bool) -> Order:
         return renting.ordered_choices([self._choice()], self._rental, is_dry_run=is_dry_run)
 
-    def _choice(self) -> Choice:
+    def _choice(self) -> ClusterOffer:
         from planner.catalog import load_catalog
-        from planner.clusters.provisioning.choice_of_type import choice_of_type
+        from planner.clusters.provisioning.smoke import choice_of_type
 
         instance = self.options.instance
         if instance is None:

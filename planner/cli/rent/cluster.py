@@ -181,7 +181,7 @@ def cluster_sweep(
     if cloud == "emulated":
         emulate_sweep(json=json)
         return
-    from planner.clusters.provisioning.cluster_lifecycle import expired, remove_swept, sweep
+    from planner.clusters.provisioning.cluster_lifecycle import has_expired, remove_swept, sweep
     from planner.clusters.provisioning.order_from_plan import owner
 
     session = renting.session_on(cloud)
@@ -190,7 +190,7 @@ def cluster_sweep(
         session,
         regions=region or session.provider.regions(),
         wanted=lambda resources: (
-            (all_runs or expired(resources)) and (anyone or any(resource.owner == me for resource in resources))
+            (all_runs or has_expired(resources)) and (anyone or any(resource.owner == me for resource in resources))
         ),
     )
     if found_runs.runs:

@@ -38,7 +38,7 @@ def cluster_smoke(
 
     Example: planner cluster smoke --cloud aws
     """
-    from planner.clouds.calls.transcript import noted, transcript_lines
+    from planner.clouds.calls.transcript import record_exchanges, transcript_lines
     from planner.clusters.provisioning.order_from_plan import Limits, order_of, own_network, user_name
     from planner.clusters.provisioning.run_directory import new_run_id
     from planner.clusters.provisioning.smoke import MINUTES, MOST_USD, Smoke, small_choice
@@ -61,7 +61,7 @@ def cluster_smoke(
     )
     session = renting.session_on(cloud)
     smoke = Smoke(session=replace(session, say=talk), steps=[])
-    with noted() as exchanges:
+    with record_exchanges() as exchanges:
         try:
             order, places = renting.agreed(order, session.provider, limits, yes=yes)
             with orderly_end():

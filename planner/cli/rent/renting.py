@@ -18,7 +18,7 @@ from planner.cli.shell.files import read_plan
 from planner.errors import BadInputError, InterruptedRunError, ProviderRefusedError
 
 if TYPE_CHECKING:
-    from planner.clouds.order import Choice, Order
+    from planner.clouds.order import ClusterOffer, Order
     from planner.clouds.protocol import Place, Preflight, Provider
     from planner.clusters.provisioning.cluster_lifecycle import ProviderSession
     from planner.clusters.provisioning.order_from_plan import Limits
@@ -130,7 +130,7 @@ def ordered(plan: Plan, rental: RentalOptions, *, is_dry_run: bool, screened: bo
     return ordered_choices(choices, rental, is_dry_run=is_dry_run)
 
 
-def ordered_choices(choices: Sequence[Choice], rental: RentalOptions, *, is_dry_run: bool) -> Order:
+def ordered_choices(choices: Sequence[ClusterOffer], rental: RentalOptions, *, is_dry_run: bool) -> Order:
     """Return the order of the first of `choices` that can be had; see `ordered`."""
     from planner.clusters.provisioning.order_from_plan import order_of, own_network, within
     from planner.clusters.provisioning.run_directory import new_run_id
@@ -217,7 +217,7 @@ def show_dry_run(order: Order, rental: RentalOptions, provider: Provider, *, ver
         show_text(line)
 
 
-def _vcpus(cloud: str, choice: Choice) -> float | None:
+def _vcpus(cloud: str, choice: ClusterOffer) -> float | None:
     """Return how many virtual CPUs of the account's quota the machines take; None where the catalog lacks the type."""
     from planner.catalog import load_catalog
 

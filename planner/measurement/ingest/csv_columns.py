@@ -72,7 +72,7 @@ def read_columns(
     readings = []
     for line, row in rows:
         for plan in plans:
-            reading = _reading(plan, row, f"{path}:{line}", problems)
+            reading = _reading_of_row(plan, row, f"{path}:{line}", problems)
             if reading.get("bytes_per_s") is not None:
                 readings.append({**reading, "source": path.name, "row": f"line {line}"})
     if problems:
@@ -109,7 +109,7 @@ def _plans(
     return [(named, {})]
 
 
-def _reading(
+def _reading_of_row(
     plan: tuple[dict[str, tuple[str, str]], Reading], row: Mapping[str, str], where: str, problems: list[str]
 ) -> Reading:
     named, constants = plan

@@ -8,11 +8,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from planner.schemas.json_values import to_jsonable
-from planner.spark.application.application import Application
-from planner.spark.application.cluster import Cluster
+from planner.spark.application.application import Application, Cluster
 from planner.spark.model.bounds import Explanation
-from planner.spark.model.choices import Choice, SparkPlan
-from planner.spark.model.configuration import configuration
+from planner.spark.model.choices import SparkCluster, SparkPlan, configuration
 from planner.spark.model.machines import Nodes
 from planner.units import format_duration, format_usd
 
@@ -62,7 +60,7 @@ def answer_json(application: Application, plan: SparkPlan, explained: Explanatio
     }
 
 
-def _choice_json(choice: Choice) -> dict[str, Any]:
+def _choice_json(choice: SparkCluster) -> dict[str, Any]:
     prediction, machine = choice.prediction, choice.nodes.machine
     return {
         "cloud": machine.cloud,
@@ -110,7 +108,7 @@ def advice(plan: SparkPlan) -> str:
     return f"Move to {_words(plan.best, plan.logged)}: the cheapest that ends within {limit}, {in_time}.{doubt}"
 
 
-def _words(choice: Choice, logged: Choice) -> str:
+def _words(choice: SparkCluster, logged: SparkCluster) -> str:
     prediction = choice.prediction
     return (
         f"{choice.name} ({choice.nodes.machine.cloud}): {format_duration(prediction.duration_s)} (90%:"
@@ -119,7 +117,7 @@ def _words(choice: Choice, logged: Choice) -> str:
     )
 
 
-def _change(choice: Choice, logged: Choice) -> str:
+def _change(choice: SparkCluster, logged: SparkCluster) -> str:
     return f" ({choice.cost_usd / logged.cost_usd - 1:+.0%})" if logged.cost_usd > 0 else ""
 
 

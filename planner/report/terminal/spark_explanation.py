@@ -9,8 +9,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from planner.spark.application.application import Application, stage_row
-from planner.spark.application.cluster import Cluster
+from planner.spark.application.application import Application, Cluster, stage_row
 from planner.spark.model.bounds import Explanation, StageBound
 from planner.spark.model.task_time import RESOURCES
 from planner.spark.task_trace.trace import TaskTrace

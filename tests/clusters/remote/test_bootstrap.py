@@ -85,7 +85,7 @@ class Answers:
 
 def equipped(ssh: Answers) -> bootstrap.Equipped:
     node = Node(id="n", region="r", zone="z", head=False, state="running", instance_type="t")
-    return bootstrap._equipped(ssh, node, "", policy=RetryPolicy(poll_s=0.01, join_s=60.0))  # type: ignore[arg-type]
+    return bootstrap._equip_node(ssh, node, "", policy=RetryPolicy(poll_s=0.01, join_s=60.0))  # type: ignore[arg-type]
 
 
 READY = "disk /mnt/planner/disk0\nvcpus 2\nmemory_kib 1000\n"
@@ -116,7 +116,7 @@ def test_machines_are_verified_by_their_consoles_or_named(tmp_path: Path) -> Non
         Node(id=name, region="r", zone="z", head=name == "a", state="running", instance_type="t") for name in "abc"
     ]
     with Ssh(nodes, directory=tmp_path, key=tmp_path / "key") as ssh:
-        failed = bootstrap.unverified(ssh, nodes, cast("Provider", Consoles({"b"})), policy=policy)
+        failed = bootstrap.verify_host_keys(ssh, nodes, cast("Provider", Consoles({"b"})), policy=policy)
         assert list(failed) == ["b"] and "nothing secret is sent there" in failed["b"].message
         assert ssh.verified == {"a", "c"}
         config = (tmp_path / "ssh_config").read_text("utf-8")
@@ -126,14 +126,14 @@ def test_machines_are_verified_by_their_consoles_or_named(tmp_path: Path) -> Non
     with Ssh(nodes, directory=tmp_path, key=tmp_path / "key") as ssh:
         assert ssh.verified == {"a", "c"}, "another process trusts what was verified, not what ssh has pinned"
         consoles = Consoles(set())
-        assert bootstrap.unverified(ssh, nodes, cast("Provider", consoles), policy=RetryPolicy(poll_s=0.01)) == {}
+        assert bootstrap.verify_host_keys(ssh, nodes, cast("Provider", consoles), policy=RetryPolicy(poll_s=0.01)) == {}
         assert set(consoles.asked) == {"b"}
 
 
 def test_without_consoles_nobody_is_verified(tmp_path: Path) -> None:
     node = Node(id="a", region="r", zone="z", head=True, state="running", instance_type="t")
     with Ssh([node], directory=tmp_path, key=tmp_path / "key") as ssh:
-        assert list(bootstrap.unverified(ssh, [node], cast("Provider", object()), policy=RetryPolicy())) == ["a"]
+        assert list(bootstrap.verify_host_keys(ssh, [node], cast("Provider", object()), policy=RetryPolicy())) == ["a"]
 
 
 class Here(Ssh):

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from planner.clouds.aws.quota import quota_code, quota_vcpus, used_vcpus
+from planner.clouds.aws.preflight import quota_code, quota_vcpus, used_vcpus
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from planner.spark.application.warm_up import WarmUp
+from planner.spark.application.stage import WarmUp
 
 
 @pytest.mark.parametrize(

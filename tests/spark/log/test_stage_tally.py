@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.arrays import Floats
-from planner.spark.application.warm_up import WarmUp
-from planner.spark.log.warm_up_tally import warm_up
+from planner.spark.application.stage import WarmUp
+from planner.spark.log.stage_tally import warm_up
 
 LAUNCHED = np.array([0.0, 0, 10, 10, 16, 16, 22, 22])
 SECONDS = np.array([10.0, 10, 6, 6, 6, 6, 6, 6])

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.clusters.runs.utilisation import CPU, DISKS, NETWORK, bottleneck, utilisation
+from planner.clusters.runs.report import CPU, DISKS, NETWORK, bottleneck, record_count, utilisation
+from planner.errors import BadInputError
 
 SHUFFLE = [{"phase": "map and shuffle", "start_s": 1.0, "end_s": 3.0}]
 
@@ -49,3 +50,9 @@ def test_nothing_is_known_without_samples() -> None:
 def test_processors_that_are_never_exceeded_are_never_more_than_busy(cores: list[float], nodes: int) -> None:
     samples = {str(node): [sample(2.0, cpu=busy_cores) for busy_cores in cores] for node in range(nodes)}
     assert 0 <= utilisation(samples, SHUFFLE, rates_bytes_per_s={}, vcpus=4.0 * nodes)[CPU] <= 1 + 1e-9
+
+
+def test_records_have_a_hundred_bytes() -> None:
+    assert record_count(10**9) == 10**7
+    with pytest.raises(BadInputError, match="--data 150B is not a whole number of 100-byte records"):
+        record_count(150)

@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from planner.cost_model.stated_bursts import likely_bucket_s, stated_burst_bytes_per_s
-from planner.cost_model.workload import JobContext
+from planner.cost_model.workload import JobContext, likely_bucket_s, stated_burst_bytes_per_s
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from planner.cost_model.charges import charges, known_usd
-from planner.cost_model.staging_notes import staging_notes
+from planner.cost_model.prices import charges, known_usd
 from planner.cost_model.staging_steps import (
     around_node_seconds,
     around_seconds,
     least_seconds,
     loading_node_seconds,
     moved_bytes,
+    staging_notes,
 )
 from planner.cost_model.workload import JobContext
 

@@ -7,11 +7,10 @@ from typing import Final
 
 from planner.catalog import load_catalog
 from planner.cost_model import run_overheads
-from planner.cost_model.engine_reader import load_engine
 from planner.cost_model.model import on_a_cluster, run_by
-from planner.cost_model.model_reader import load_model
+from planner.cost_model.model_reader import load_engine, load_model
 from planner.errors import PlannerError
-from planner.planning.ranking.narrowing import narrowed
+from planner.planning.ranking.selection import narrowed
 from planner.planning.recommendation import recommend
 from planner.schemas.plan import Candidate, Request
 

@@ -8,17 +8,13 @@ from planner.cost_model.bill import Hourly, bill, cost
 from planner.cost_model.capacity import capacity_per_node, fewest_nodes
 from planner.cost_model.disk_layout import LOCAL, MEMORY, OBJECTS, VOLUMES
 from planner.cost_model.duration import disturbed, planned_spares, undisturbed
-from planner.cost_model.energy import energy_j
-from planner.cost_model.engine_seconds import cpu_seconds, driver_seconds
+from planner.cost_model.estimate import energy_j
 from planner.cost_model.model import Phase
-from planner.cost_model.staging_notes import staging_notes
-from planner.cost_model.staging_steps import around_seconds
-from planner.cost_model.workload import JobContext
-from planner.planning.candidates.caveats import caveats, deciding, evidence_of
-from planner.planning.candidates.placement import goes_in_one_group
+from planner.cost_model.prices import Offer
+from planner.cost_model.staging_steps import around_seconds, staging_notes
+from planner.cost_model.workload import JobContext, cpu_seconds, driver_seconds
+from planner.planning.candidates.caveats import caveats, deciding, evidence_of, goes_in_one_group, simulation_advice
 from planner.planning.candidates.quoted import with_quoted
-from planner.planning.candidates.simulation_advice import simulation_advice
-from planner.planning.request.offer import Offer
 from planner.schemas.plan import (
     Candidate,
     DiskSplit,

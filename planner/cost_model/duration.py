@@ -15,7 +15,7 @@ import numpy as np
 from planner.cost_model.model import Phase
 from planner.cost_model.prices import paid_nodes, spares_paid_s
 from planner.cost_model.rate_doubts import DOUBTED, ORDERS
-from planner.cost_model.staging_steps import loading_seconds
+from planner.cost_model.staging import loading_seconds
 from planner.cost_model.workload import UNDIVIDED, JobContext
 from planner.schemas.plan import PhaseEstimate, ResourceUse
 from planner.statistics import order_statistics

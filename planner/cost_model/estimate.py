@@ -28,7 +28,7 @@ from planner.cost_model.prices import (
     request_usd,
     spares_paid_s,
 )
-from planner.cost_model.staging_steps import around_node_seconds, least_seconds, loading_node_seconds
+from planner.cost_model.staging import around_node_seconds, least_seconds, loading_node_seconds
 from planner.cost_model.workload import JobContext, Work, cpu_seconds, driver_seconds
 from planner.statistics.order_statistics import Spread, slowest_mean_cached
 from planner.statistics.scaling_curve import mean_slowdowns

@@ -12,7 +12,7 @@ import numpy as np
 from planner.arrays import Flags, Floats, Rows
 from planner.catalog.elsewhere import elsewhere
 from planner.cost_model.disk_layout import OBJECTS, VOLUMES
-from planner.cost_model.staging_steps import moved_bytes
+from planner.cost_model.staging import moved_bytes
 from planner.cost_model.workload import JobContext
 
 

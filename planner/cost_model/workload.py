@@ -23,7 +23,6 @@ from planner.cost_model.rate_doubts import CERTAIN, RateDoubts
 from planner.cost_model.rate_spreads import Spreads
 from planner.cost_model.rates import Device, Rates, time_s
 from planner.cost_model.run_overheads import RunOverheads
-from planner.cost_model.staging import Staging
 from planner.statistics.interruptions import Risk
 from planner.statistics.order_statistics import Spread
 
@@ -73,6 +72,17 @@ class Work:
         slowed, other = (read * factor, write) if direction == "read" else (write * factor, read)
         at_once = whole < (read + write) * (1 - 1e-9)
         return (max(slowed, other) if at_once else slowed + other) / whole
+
+
+@dataclass(frozen=True, kw_only=True)
+class Staging:
+    """`source` and `sink` are the clouds whose object store holds the input and takes the output: '' for data that is
+    generated on the nodes' disks, or stays on them.
+    """
+
+    source: str = ""
+    sink: str = ""
+    zones: int = 1
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -14,7 +14,7 @@ from planner.api.recommend import recommend
 from planner.cost_model.block_volumes import VolumeChoice
 from planner.cost_model.capacity import capacity_per_node, fewest_nodes, node_bounds, with_lasting_credit
 from planner.cost_model.disk_layout import LOCAL, OBJECTS, VOLUMES
-from planner.cost_model.staging_steps import on_volumes_bytes
+from planner.cost_model.staging import on_volumes_bytes
 from planner.cost_model.workload import JobContext
 from planner.errors import BadInputError
 from planner.schemas.plan import Candidate, Rejection
@@ -265,9 +265,7 @@ def test_reading_and_writing_weigh_the_same(make_context: MakeContext) -> None:
 
 
 @pytest.mark.parametrize(("credit_tb", "taken"), [(4.0, "burst"), (3.99, "lasting")])
-def test_the_credit_of_all_nodes_lasts_for_what_is_moved(
-    make_context: MakeContext, credit_tb: float, taken: str
-) -> None:
+def test_credit_of_all_nodes_lasts_for_what_is_moved(make_context: MakeContext, credit_tb: float, taken: str) -> None:
     """40 TB over 10 nodes: 4 TB each."""
     context = make_context({"a": FAST_DISKS}, model="cloudsort")
     assert chosen(context, choice(least=9e12), choice(credit=credit_tb * 1e12), nodes=10) == taken

@@ -11,7 +11,7 @@ from planner.cost_model.duration import disturbed, planned_spares, undisturbed
 from planner.cost_model.estimate import energy_j
 from planner.cost_model.model import Phase
 from planner.cost_model.prices import Offer
-from planner.cost_model.staging_steps import around_seconds, staging_notes
+from planner.cost_model.staging import around_seconds, staging_notes
 from planner.cost_model.workload import JobContext, cpu_seconds, driver_seconds
 from planner.planning.candidates.caveats import caveats, deciding, evidence_of, goes_in_one_group, simulation_advice
 from planner.planning.candidates.quoted import with_quoted

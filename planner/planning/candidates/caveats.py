@@ -15,7 +15,7 @@ from planner.cost_model.bill import unpriced
 from planner.cost_model.disk_layout import OBJECTS, VOLUMES
 from planner.cost_model.rate_spreads import slowed_by
 from planner.cost_model.rates import evidence_name, weakest
-from planner.cost_model.staging_steps import on_volumes_bytes
+from planner.cost_model.staging import on_volumes_bytes
 from planner.cost_model.workload import UNDIVIDED, JobContext, stated_burst_bytes_per_s
 from planner.schemas.plan import PhaseEstimate
 from planner.units import format_bytes, format_rate

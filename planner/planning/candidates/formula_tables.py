@@ -16,7 +16,7 @@ from planner.cost_model.engine import Engine
 from planner.cost_model.model import Phase
 from planner.cost_model.prices import copies_usd, known_usd
 from planner.cost_model.rate_doubts import DOUBTED
-from planner.cost_model.staging_steps import device_node_seconds, least_seconds, link_node_seconds
+from planner.cost_model.staging import device_node_seconds, least_seconds, link_node_seconds
 from planner.planning.candidates.candidate_grid import CandidateGrid
 from planner.planning.request.constraints import most_nodes
 from planner.planning.request.filters import weak_network

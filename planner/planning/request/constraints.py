@@ -15,7 +15,7 @@ from planner.catalog import Catalog
 from planner.cost_model.duration import later
 from planner.cost_model.estimate import Estimates
 from planner.cost_model.prices import paid_nodes
-from planner.cost_model.staging_steps import around_s
+from planner.cost_model.staging import around_s
 from planner.cost_model.workload import JobContext
 from planner.planning.request.filters import weak_network
 from planner.schemas.plan import Candidate, NodeLimit, Rejection, Request

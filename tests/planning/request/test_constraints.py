@@ -186,7 +186,7 @@ def test_the_first_limit_that_fits_counts(region: str, instance_type: str, nodes
     assert (limit.nodes if limit else None) == nodes
 
 
-def test_spares_count_too(make_catalog: Make) -> None:
+def test_spares_count_too(make_catalog: Callable[..., str]) -> None:
     """Of 11 nodes one is the spare."""
     catalog = make_catalog({"a": {"read": 2e9, "write": 2e9}})
     asked = {"data": "10TB", "model": "indy", "catalogs": (catalog,), "objective": "time"}
@@ -195,7 +195,7 @@ def test_spares_count_too(make_catalog: Make) -> None:
     assert (best.nodes, best.spares) == (10, 1)
 
 
-def test_a_type_of_which_there_are_too_few_says_so(make_catalog: Make) -> None:
+def test_a_type_of_which_there_are_too_few_says_so(make_catalog: Callable[..., str]) -> None:
     catalog = make_catalog({"a": {"read": 2e9, "write": 2e9}, "b": {"read": 1e9, "write": 1e9}})
     asked = {"data": "100TB", "model": "indy", "catalogs": (catalog,)}
     assert recommend(**asked).best.instance_type == "a"  # type: ignore[union-attr]
@@ -206,7 +206,7 @@ def test_a_type_of_which_there_are_too_few_says_so(make_catalog: Make) -> None:
     assert "at most 7 x a in here: seen; --capacity overrides that" in plan.plan.warnings
 
 
-def test_capacity_and_deadline_that_clash_are_named(make_catalog: Make) -> None:
+def test_capacity_and_deadline_that_clash_are_named(make_catalog: Callable[..., str]) -> None:
     catalog = make_catalog({"a": {"read": 2e9, "write": 2e9}})
     asked = {"data": "10TB", "model": "indy", "catalogs": (catalog,), "node_limits": (NodeLimit(nodes=20),)}
     slow = recommend(**asked, objective="time").best

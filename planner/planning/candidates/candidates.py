@@ -6,6 +6,7 @@ import numpy as np
 
 from planner.cost_model.bill import Hourly, bill, cost
 from planner.cost_model.capacity import capacity_per_node, fewest_nodes
+from planner.cost_model.caveats import caveats, deciding, evidence_of, goes_in_one_group, simulation_advice
 from planner.cost_model.disk_layout import LOCAL, MEMORY, OBJECTS, VOLUMES
 from planner.cost_model.duration import disturbed, planned_spares, undisturbed
 from planner.cost_model.estimate import energy_j
@@ -13,7 +14,6 @@ from planner.cost_model.model import Phase
 from planner.cost_model.prices import Offer
 from planner.cost_model.staging import around_seconds, staging_notes
 from planner.cost_model.workload import JobContext, cpu_seconds, driver_seconds
-from planner.planning.candidates.caveats import caveats, deciding, evidence_of, goes_in_one_group, simulation_advice
 from planner.planning.candidates.quoted import with_quoted
 from planner.schemas.plan import (
     Candidate,

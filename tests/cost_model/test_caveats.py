@@ -14,9 +14,9 @@ import planner
 from planner import recommend
 from planner.catalog import Straggler
 from planner.catalog.manifest import Boot
+from planner.cost_model.caveats import deciding
 from planner.cost_model.workload import JobContext
 from planner.planning.candidates.candidates import candidate
-from planner.planning.candidates.caveats import deciding
 from planner.schemas.plan import Candidate, PhaseEstimate, ResourceUse
 from planner.statistics.scaling_curve import ScalingCurve
 from planner.units import format_rate

@@ -28,7 +28,7 @@ from planner.cost_model.prices import (
     request_usd,
     spares_paid_s,
 )
-from planner.cost_model.staging import around_node_seconds, least_seconds, loading_node_seconds
+from planner.cost_model.staging import least_seconds, loading_node_seconds, staging_node_seconds
 from planner.cost_model.workload import JobContext, Work, cpu_seconds, driver_seconds
 from planner.statistics.order_statistics import Spread, slowest_mean_cached
 from planner.statistics.scaling_curve import mean_slowdowns
@@ -269,7 +269,7 @@ class _Bill:
             nodes=nodes,
             paid=paid_nodes(nodes, spare_fraction=context.overheads.spare_fraction),
             hourly=price_usd_per_hour[context.layouts.type_row],
-            steps=_steps(around_node_seconds(context), least_seconds(context)),
+            steps=_steps(staging_node_seconds(context), least_seconds(context)),
             charges_usd=request_usd(context) + known_usd(context),
             copies_usd=copies_usd(context) / np.maximum(1, nodes - 1),
             boot_s=context.overheads.booting_s(nodes),

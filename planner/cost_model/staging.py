@@ -17,7 +17,7 @@ GENERATE: Final = Phase(name="generate", read={}, write={"data": {"map_in": 1}},
 VALIDATE: Final = Phase(name="validate", read={"data": {"reduce_out": 1}}, write={}, network={}, cpu={})
 
 
-def around_node_seconds(context: JobContext) -> dict[str, Floats]:
+def staging_node_seconds(context: JobContext) -> dict[str, Floats]:
     """Return the node-seconds of each step around the job, shape (R,): none for the papers. No step is shorter than
     its `least_seconds`.
 
@@ -102,9 +102,9 @@ def least_seconds(context: JobContext) -> dict[str, Floats]:
     }
 
 
-def around_seconds(context: JobContext, nodes: Floats) -> dict[str, Floats]:
+def staging_seconds(context: JobContext, nodes: Floats) -> dict[str, Floats]:
     """Return the seconds of each step around the job on `nodes` (N,) of each layout, shape (R, N)."""
-    return _on_nodes(around_node_seconds(context), least_seconds(context), nodes)
+    return _on_nodes(staging_node_seconds(context), least_seconds(context), nodes)
 
 
 def loading_seconds(context: JobContext, nodes: Floats) -> dict[str, Floats]:
@@ -122,13 +122,13 @@ def _on_nodes(node_seconds: dict[str, Floats], least: dict[str, Floats], nodes: 
 
 def around_s(context: JobContext, nodes: Floats) -> Floats:
     """Return how long a run takes beside its job, boot included, on `nodes` (N,) of each layout, shape (R, N)."""
-    steps = sum(around_seconds(context, nodes).values(), start=np.zeros((1, len(nodes))))
+    steps = sum(staging_seconds(context, nodes).values(), start=np.zeros((1, len(nodes))))
     return np.asarray(context.overheads.booting_s(nodes) + context.overheads.fixed_s + steps)
 
 
 def loading_node_seconds(context: JobContext) -> dict[str, Floats]:
     """Return the node-seconds, shape (R,), until the input is on the nodes, under the name of the step."""
-    return {name: s for name, s in around_node_seconds(context).items() if name in ("stage in", "generate")}
+    return {name: s for name, s in staging_node_seconds(context).items() if name in ("stage in", "generate")}
 
 
 def moved_bytes(context: JobContext) -> dict[str, Floats]:
@@ -154,7 +154,7 @@ def _stays(context: JobContext, place: str) -> Flags:
 
 def staging_notes(context: JobContext, nodes: int) -> dict[str, str]:
     """Return a note on each staging step of a cluster on the only layout of `context`, by the name of the step."""
-    seconds = around_seconds(context, np.array([float(nodes)]))
+    seconds = staging_seconds(context, np.array([float(nodes)]))
     notes = {}
     for name, of_layouts in moved_bytes(context).items():
         if moved := float(of_layouts[0]):

@@ -10,12 +10,12 @@ import pytest
 
 from planner.cost_model.prices import charges, known_usd
 from planner.cost_model.staging import (
-    around_node_seconds,
-    around_seconds,
     least_seconds,
     loading_node_seconds,
     moved_bytes,
+    staging_node_seconds,
     staging_notes,
+    staging_seconds,
 )
 from planner.cost_model.workload import JobContext
 
@@ -29,7 +29,7 @@ FILES = {"object_stores": [STORE], "transfers": [{"transfer": "internet", "price
 
 
 def seconds(context: JobContext) -> dict[str, float]:
-    return {name: float(step[0]) for name, step in around_node_seconds(context).items()}
+    return {name: float(step[0]) for name, step in staging_node_seconds(context).items()}
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_requests_hold_up_staging_on_any_number_of_nodes(make_context: Make) -> 
     context = make_context(DISKS, files=files, input="s3://b/i", output="s3://b/o")
     least = {name: float(seconds_[0]) for name, seconds_ in least_seconds(context).items()}
     assert least == pytest.approx({"stage in": 1e13 / 2**24 / 500, "stage out": 500})
-    few, many = around_seconds(context, np.array([10.0, 100.0]))["stage in"][0]
+    few, many = staging_seconds(context, np.array([10.0, 100.0]))["stage in"][0]
     assert (few, many) == pytest.approx((2500, 1e13 / 2**24 / 500))
     assert "requests bind (500 reads" in staging_notes(context, 100)["stage in"]
     assert "the object store binds (25 MB/s for each vCPU, measured)" in staging_notes(context, 10)["stage in"]

@@ -33,7 +33,7 @@ from planner.clusters.emulated.network_trial import measure_links, payload_bytes
 from planner.clusters.emulated.ray import EmulatedRay
 from planner.clusters.emulated.run import EmulatedRun, question_for
 from planner.clusters.ray.driver_session import Session
-from planner.cost_model.engine_reader import load_engine
+from planner.cost_model.model_reader import load_engine
 from planner.measurement.instruments.machine import Machine, measure_machine
 from planner.planning.recommendation import require_best
 

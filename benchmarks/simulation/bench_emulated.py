@@ -27,8 +27,8 @@ from engine_trials import Shape  # noqa: E402
 from planner.clusters.emulated.network_trial import payload_bytes_per_s  # noqa: E402
 from planner.clusters.emulated.run import EmulatedRun, Question, question_for  # noqa: E402
 from planner.clusters.emulated.sort_trial import SAMPLE  # noqa: E402
-from planner.cost_model.engine_reader import load_engine  # noqa: E402
 from planner.cost_model.model import CostModel  # noqa: E402
+from planner.cost_model.model_reader import load_engine  # noqa: E402
 from planner.measurement.instruments.machine import Machine  # noqa: E402
 from planner.planning.recommendation import recommend, require_best  # noqa: E402
 from planner.simulation.disturbances import draw_runs  # noqa: E402

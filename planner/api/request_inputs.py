@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 from planner.catalog import Catalog, load_catalog
 from planner.config.paths import model_names
 from planner.cost_model import run_overheads
-from planner.cost_model.engine_reader import load_engine
 from planner.cost_model.model import CostModel
-from planner.cost_model.model_reader import load_model
+from planner.cost_model.model_reader import load_engine, load_model
 from planner.cost_model.run_overheads import RunOverheads
 from planner.errors import BadInputError
 from planner.planning.request.request_checks import run_by_engine

@@ -13,9 +13,13 @@ from functools import partial
 from itertools import chain
 from typing import Final
 
+import numpy as np
+
 from planner.arrays import Floats
 from planner.catalog import Catalog
 from planner.catalog.cloud_regions import regions_of
+from planner.catalog.measurements import SOURCE
+from planner.catalog.tables import Table
 from planner.cost_model.model import CostModel
 from planner.cost_model.run_overheads import RunOverheads
 from planner.planning.candidates.candidate_grid import CandidateGrid, build_grid
@@ -23,7 +27,6 @@ from planner.planning.ranking import nearest, refusal, selection
 from planner.planning.ranking.best_clusters import choose
 from planner.planning.ranking.frontier import frontier_clusters, frontier_of, point_of
 from planner.planning.request.filters import NOT_WANTED, filter_conflicts
-from planner.planning.request.own_measurements import own_measurements
 from planner.planning.request.region import Region
 from planner.planning.request.request_checks import check_request
 from planner.planning.what_if.break_even import overturned_by
@@ -238,3 +241,28 @@ def _stamp(catalogs: Sequence[Catalog]) -> CatalogStamp:
         prices_as_of=oldest.isoformat(),
         refreshed=tuple(catalog.name for catalog in catalogs if catalog.refreshed_on),
     )
+
+
+_WHAT = {"disks": "disks", "networks": "network", "small_io": "small operations", "sort_rates": "sorting in memory"}
+
+
+def own_measurements(best: Candidate, catalogs: Sequence[Catalog]) -> Iterator[str]:
+    """Yield a sentence that names what the user measured of a cluster's type, and when; none without any."""
+    for catalog in catalogs:
+        tables = ((_WHAT.get(name, name.replace("_", " ")), table) for name, table in catalog.tables.items())
+        if catalog.cloud == best.cloud and (
+            parts := [part for what, table in tables for part in _of(what, table, best)]
+        ):
+            yield (
+                f"your own measurements of {best.instance_type} count: {', '.join(dict.fromkeys(parts))}; "
+                f"planner catalog measurements --catalog {catalog.name} lists them"
+            )
+
+
+def _of(what: str, table: Table, best: Candidate) -> Iterator[str]:
+    if not {"instance_type", "source"} <= table.columns.keys():
+        return
+    of_type = np.isin(table["instance_type"], [best.instance_type, best.cloud_type])
+    for row in table.rows(np.flatnonzero(of_type & (table["source"] == SOURCE)).tolist()):
+        how = " ".join(str(row[name]).replace("_", " ") for name in ("mode", "operation") if row.get(name))
+        yield f"{what} {how} ({row['as_of']})" if how else f"{what} ({row['as_of']})"

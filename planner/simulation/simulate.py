@@ -17,7 +17,7 @@ from planner.cost_model.workload import JobContext
 from planner.errors import BadInputError
 from planner.planning.candidates.candidate_grid import build_grid
 from planner.planning.candidates.candidates import candidate
-from planner.planning.ranking.narrowing import narrowed
+from planner.planning.ranking.selection import narrowed
 from planner.planning.request.region import Region
 from planner.schemas.plan import Candidate, Request
 from planner.simulation.disturbances import Run, draw_runs, loss_cost, scatter, slow_cost, spot_cost

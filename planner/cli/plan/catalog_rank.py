@@ -14,8 +14,8 @@ from planner.schemas.asked_prices import clouds, names
 
 if TYPE_CHECKING:
     from planner.catalog import Catalog
+    from planner.cost_model.prices import Offer
     from planner.planning.catalog_questions.price_performance import Worth
-    from planner.planning.request.offer import Offer
 
 _JSON = Annotated[bool, Option("--json", help="Print as JSON.")]
 
@@ -126,7 +126,7 @@ def catalog_usable(
     from planner.config.paths import model_names
     from planner.cost_model.model_reader import load_model
     from planner.cost_model.run_overheads import shipped
-    from planner.planning.catalog_questions.catalog_coverage import coverage
+    from planner.planning.catalog_questions.price_performance import coverage
 
     models = [load_model(name) for name in model_names()]
     rows = [

@@ -15,7 +15,7 @@ def models(incomplete: str) -> list[str]:
 
 def engines(incomplete: str) -> list[str]:
     """Return the engines that begin with what was typed."""
-    from planner.cost_model.engine_reader import engine_choices
+    from planner.cost_model.model_reader import engine_choices
 
     return [name for name in engine_choices() if name.startswith(incomplete)]
 

@@ -17,11 +17,10 @@ from planner.catalog import load_catalog
 from planner.clouds.order import ClusterOffer, Order
 from planner.clouds.protocol import Place, Preflight
 from planner.cost_model import run_overheads
-from planner.cost_model.engine_reader import load_engine
 from planner.cost_model.model import on_a_cluster, run_by
-from planner.cost_model.model_reader import load_model
+from planner.cost_model.model_reader import load_engine, load_model
 from planner.errors import BadInputError, InfeasibleError, PlannerError
-from planner.planning.ranking.narrowing import narrowed
+from planner.planning.ranking.selection import narrowed
 from planner.planning.recommendation import recommend
 from planner.schemas.plan import Candidate, Plan, Request
 from planner.units import format_duration

@@ -10,8 +10,8 @@ import numpy as np
 from planner.arrays import Flags
 from planner.cost_model.capacity import fewest_nodes, node_bounds
 from planner.cost_model.disk_layout import LOCAL, MEMORY, OBJECTS, VOLUMES
+from planner.cost_model.prices import Offer
 from planner.cost_model.workload import JobContext
-from planner.planning.request.offer import Offer
 from planner.schemas.plan import Rejection, Request
 from planner.units import format_bytes
 

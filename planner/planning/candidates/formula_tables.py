@@ -11,15 +11,15 @@ import numpy as np
 
 from planner.arrays import Floats, Rows
 from planner.cost_model.capacity import node_bounds
-from planner.cost_model.charges import copies_usd, known_usd
+from planner.cost_model.duration import later
 from planner.cost_model.engine import Engine
-from planner.cost_model.lateness import later
 from planner.cost_model.model import Phase
+from planner.cost_model.prices import copies_usd, known_usd
 from planner.cost_model.rate_doubts import DOUBTED
-from planner.cost_model.staging_steps import device_node_seconds, least_seconds, link_node_seconds
+from planner.cost_model.staging import device_node_seconds, least_seconds, link_node_seconds
 from planner.planning.candidates.candidate_grid import CandidateGrid
-from planner.planning.request.evidence_filter import weak_network
-from planner.planning.request.node_limits import most_nodes
+from planner.planning.request.constraints import most_nodes
+from planner.planning.request.filters import weak_network
 from planner.schemas.plan import Request
 from planner.statistics.order_statistics import Spread, lognormal, slowest_mean
 from planner.statistics.scaling_curve import BAND_VALUES, ScalingCurve

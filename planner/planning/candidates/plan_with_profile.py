@@ -16,7 +16,7 @@ import numpy as np
 
 from planner.calibration import JobRow, Profile
 from planner.cost_model.bill import retimed
-from planner.planning.candidates.quoted import with_quoted
+from planner.planning.candidates.candidates import with_quoted
 from planner.planning.ranking.selection import order
 from planner.planning.request.constraints import overrun
 from planner.schemas.asked import is_plain

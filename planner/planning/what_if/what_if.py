@@ -11,7 +11,7 @@ import numpy as np
 from planner.cost_model.rates import SCALABLE
 from planner.cost_model.volume_counts import VolumeCount
 from planner.errors import BadInputError, nearest
-from planner.planning.ranking.narrowing import narrowed
+from planner.planning.ranking.selection import narrowed
 from planner.planning.what_if.network_views import NetworkRow, network_as_it_is
 from planner.schemas.arguments import request_fields
 from planner.schemas.asked import Asked

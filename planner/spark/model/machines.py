@@ -12,8 +12,8 @@ import numpy as np
 from planner.arrays import Floats
 from planner.catalog import Catalog
 from planner.catalog.shipped_tables import measured_clocks_ghz
+from planner.cost_model.prices import Offer
 from planner.errors import BadInputError
-from planner.planning.request.offer import Offer
 
 _RAN_ON: Final = re.compile(
     r"\s*([\w.+-]+?)(?:\s*[x*×]\s*(\d+))?\s*|\s*(\d+)(?:\s*[x*×]\s*|\s+(?=\S*[\d._-]))([\w.+-]+?)\s*"

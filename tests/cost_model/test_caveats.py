@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import planner
+from planner import recommend
 from planner.catalog import Straggler
 from planner.catalog.manifest import Boot
+from planner.cost_model.caveats import deciding
 from planner.cost_model.workload import JobContext
 from planner.planning.candidates.candidates import candidate
-from planner.planning.candidates.caveats import deciding
 from planner.schemas.plan import Candidate, PhaseEstimate, ResourceUse
 from planner.statistics.scaling_curve import ScalingCurve
 from planner.units import format_rate
@@ -267,3 +270,70 @@ def test_what_a_stores_requests_cost_the_processors_is_told_where_there_is_a_sto
 
 
 CPU = {"partition": 1e-12, "sort": 1e-12}
+
+
+def warnings(instance: str, **options: object) -> list[str]:
+    """Return what a plan of 12 nodes with 5 GB each warns of."""
+    answer = planner.recommend("60GB", model="indy", instance=instance, nodes=12, **options)  # type: ignore[arg-type]
+    assert answer.best is not None
+    return [warning for warning in answer.best.warnings if "--simulate" in warning]
+
+
+def test_links_that_burst_are_worth_a_simulation() -> None:
+    (advice,) = warnings("i4i.4xlarge")
+    assert "took 0.6" in advice and "3.12 GB/s at first" in advice
+
+
+def test_where_the_equations_agree_nothing_is_said() -> None:
+    assert not warnings("i4i.8xlarge")
+
+
+def test_a_network_that_is_known_does_not_burst() -> None:
+    assert not warnings("i4i.4xlarge", assume={"network": "25Gbit/s"})
+
+
+def test_without_tasks_a_simulation_says_the_same() -> None:
+    assert not warnings("i4i.4xlarge", engine="ideal")
+
+
+LIMIT = '\n[placement]\nmachines_most = 11\nevidence = "spec"\nsource = "test"\n'
+
+
+def best(catalog: str, **asked: object) -> Candidate:
+    plan = recommend(data="10TB", model="indy", engine="ideal", catalogs=(catalog,), **asked)  # type: ignore[arg-type]
+    assert plan.best is not None
+    return plan.best
+
+
+@pytest.fixture
+def limited(make_catalog: Callable[..., str]) -> str:
+    """Return a catalog whose placement groups take eleven machines."""
+    catalog = make_catalog({"a": {"read": 2e9, "write": 2e9}})
+    path = Path(catalog) / "catalog.toml"
+    path.write_text(path.read_text("utf-8").replace("\n[sources", LIMIT + "\n[sources", 1), "utf-8")
+    return str(catalog)
+
+
+def group_warned(cluster: Candidate) -> bool:
+    return any("a placement group of this cloud takes 11 machines" in text for text in cluster.warnings)
+
+
+def test_spares_take_places_of_the_group(limited: str) -> None:
+    """10 nodes and their spare are 11 machines; 11 nodes and theirs are one too many."""
+    inside, outside = best(limited, nodes=10), best(limited, nodes=11)
+    assert (inside.nodes + inside.spares, outside.nodes + outside.spares) == (11, 12)
+    assert (inside.placement_group, group_warned(inside)) == (True, False)
+    assert (outside.placement_group, group_warned(outside)) == (False, True)
+
+
+def test_machines_over_several_zones_are_in_no_group_and_not_warned_of(limited: str) -> None:
+    cluster = best(limited, nodes=12, zones=3)
+    assert (cluster.placement_group, group_warned(cluster)) == (False, False)
+
+
+def test_google_states_its_limit_in_the_catalog_as_the_preflight_has_it() -> None:
+    from planner.catalog.loading import load_catalog
+    from planner.clouds.gcp.preflight import MOST_PLACED
+
+    stated = load_catalog("gcp").manifest.placement
+    assert stated is not None and stated.machines_most == MOST_PLACED

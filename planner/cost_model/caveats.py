@@ -10,13 +10,13 @@ import numpy as np
 from planner.catalog import Straggler
 from planner.catalog.instances import is_bare_metal
 from planner.catalog.measurement_quality import scores_behind
+from planner.catalog.shipped_tables import nearest_gap
 from planner.cost_model.bill import unpriced
 from planner.cost_model.disk_layout import OBJECTS, VOLUMES
 from planner.cost_model.rate_spreads import slowed_by
 from planner.cost_model.rates import evidence_name, weakest
-from planner.cost_model.staging_steps import on_volumes_bytes
-from planner.cost_model.workload import UNDIVIDED, JobContext
-from planner.planning.candidates.placement import too_many_for_one_group
+from planner.cost_model.staging import on_volumes_bytes
+from planner.cost_model.workload import UNDIVIDED, JobContext, stated_burst_bytes_per_s
 from planner.schemas.plan import PhaseEstimate
 from planner.units import format_bytes, format_rate
 
@@ -205,3 +205,42 @@ def _quality(context: JobContext, evidence: Mapping[str, str]) -> Iterator[str]:
     used = [name for name, word in evidence.items() if word not in ("assumed", "unknown")]
     instance_type = str(context.catalog.instances.instance_type[context.layouts.type_row[0]])
     yield from (score.text for score in scores_behind(context.catalog, instance_type, used)[:1])
+
+
+def goes_in_one_group(context: JobContext, *, machines: int) -> bool:
+    """Say whether so many machines of the one layout, spares included, are launched in one placement group."""
+    return _is_grouped(context) and machines <= _most_machines(context)
+
+
+def too_many_for_one_group(context: JobContext, *, machines: int) -> Iterator[str]:
+    """Yield a warning where only their number keeps the machines out of one placement group."""
+    if _is_grouped(context) and machines > (most := _most_machines(context)):
+        text = f"a placement group of this cloud takes {most:,.0f} machines, so these {machines:,} stand anywhere"
+        yield f"network: {text} in the zone; rates between machines that are not placed together were seen to fall more"
+
+
+def _is_grouped(context: JobContext) -> bool:
+    type_row = int(context.layouts.type_row[0])
+    return bool(context.catalog.instances.placement_group[type_row]) and context.staging.zones == 1
+
+
+def _most_machines(context: JobContext) -> float:
+    stated = context.catalog.manifest.placement
+    return float("inf") if stated is None else float(stated.machines_most)
+
+
+def simulation_advice(context: JobContext, *, nodes: int) -> Iterator[str]:
+    """Yield a warning where `--simulate` is likely to say other times than the planned range."""
+    engine = context.model.engine
+    if engine.sizes is None or engine.shares_processors or nodes < 2:  # no tasks, or no cluster like those of the table
+        return
+    burst = stated_burst_bytes_per_s(context, nodes)
+    gap = nearest_gap(
+        model=context.model.name,
+        links="steady" if burst is None else "bursting",
+        nodes=nodes,
+        node_bytes=context.job.map_in / nodes,
+    )
+    if gap is not None and gap.is_beyond_range:
+        why = "" if burst is None else f": links carry {burst / 1e9:.3g} GB/s at first, and the plan takes the baseline"
+        yield f"equations: like sorts, simulated, took {gap.simulated_over_p50:.2g} times as long{why}; try --simulate"

@@ -168,7 +168,7 @@ each unit of the probability, below what was seen of any cluster (docs/measureme
 """
 
 
-def later(probability: float, *, shared_sigma: float) -> float:
+def quantile_over_mean(probability: float, *, shared_sigma: float) -> float:
     """Return by what factor a quantile of the time exceeds its mean, at least, as far as what a run's nodes share makes
     it. Below 80% a run may also be faster than the mean of its slowest node: `_EARLY` bounds by how much.
     """

@@ -145,7 +145,11 @@ def late_boot_s(boot: Boot, nodes: Floats) -> Floats:
 
 @lru_cache(maxsize=64)
 def _slowest(boot: Boot, nodes: bytes) -> tuple[Floats, Floats]:
-    """Return the median of the slowest of each number of nodes, and the standard deviation of its logarithm."""
+    """Return the median of the slowest of each number of nodes, and the standard deviation of its logarithm.
+
+    Seconds from launch call to answer are taken as lognormal: what the nodes of one launch do not share varies by
+    `node_sigma`, what they share (type, place, hour) makes up the rest of the spread over all launches.
+    """
     shared_sigma = math.sqrt(max(0.0, (math.log(boot.p90_s / boot.median_s) / _Z90) ** 2 - boot.node_sigma**2))
     normal, counts = NormalDist(), np.frombuffer(nodes).clip(1, MOST_NODES).tolist()
     half, late = (np.array([normal.inv_cdf(p ** (1 / count)) for count in counts]) for p in (0.5, 0.95))

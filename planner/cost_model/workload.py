@@ -311,7 +311,10 @@ class JobContext:
 
 
 def cpu_seconds(context: JobContext, phase: Phase, work: Work, rows: slice, nodes: Floats) -> Floats:
-    """Return the seconds of the busiest node's processors in a phase that gives them `work`, shape (rows, N)."""
+    """Return the seconds of the busiest node's processors in a phase that gives them `work`, shape (rows, N).
+
+    Processors work for each byte and for each task. Of n nodes each sends (n-1)/n of its part of a shuffle.
+    """
     seconds = work.node_seconds[rows, None] * (_left(context, phase, work, nodes) / nodes)
     if (tasks := task_count(context, phase, rows, nodes)) is None:
         return np.asarray(seconds)
@@ -324,7 +327,11 @@ def cpu_seconds(context: JobContext, phase: Phase, work: Work, rows: slice, node
 
 
 def driver_seconds(context: JobContext, phase: Phase, rows: slice, nodes: Floats) -> Floats | None:
-    """Return the seconds of the driver's processor in a phase, shape (rows, N); None for an engine without a driver."""
+    """Return the seconds of the driver's processor in a phase, shape (rows, N); None for an engine without a driver.
+
+    The driver orders all tasks on one processor, which is the head's. On many nodes coordinators do that, each on one
+    of a node.
+    """
     tasks = task_count(context, phase, rows, nodes)
     return None if tasks is None else tasks * driver_task_s(context, phase, nodes, decides=True)
 
@@ -379,6 +386,10 @@ def driver_task_s(context: JobContext, phase: Phase, nodes: Floats, *, decides: 
 def stated_burst_bytes_per_s(context: JobContext, nodes: int) -> float | None:
     """Return what a link of the only layout of `context` carries at first, by what the cloud states; None where it
     states no more than the baseline, where the network was measured, and where the user says what it does.
+
+    Clouds state such a rate for a while, but not for how long, so the equations take the baseline. On c5 a link's
+    bucket holds what its baseline brings in 36 to 59 minutes (`catalogs/aws/token_buckets.csv`); EC2's documentation
+    says of all such types that they burst for 5 to 60 minutes.
     """
     row, network = int(context.layouts.type_row[0]), context.rates.network
     if not network.stated[row] or not context.catalog.token_buckets or not np.isnan(network.bucket_bytes[row]):

@@ -13,9 +13,9 @@ from planner.cost_model.duration import (
     PlannedSpares,
     disturbed,
     duration,
-    later,
     loading_s,
     planned_spares,
+    quantile_over_mean,
     undisturbed,
 )
 from planner.cost_model.rate_doubts import CERTAIN, RateDoubts
@@ -205,7 +205,7 @@ def test_interruptions_come_on_top(certain: JobContext) -> None:
 
 def test_how_much_later_a_quantile_is_than_the_mean() -> None:
     """e^(1.64485 x 0.1 - 0.1^2 / 2); of what does not vary nothing."""
-    assert later(0.95, shared_sigma=0.1) == pytest.approx(math.exp(0.164485 - 0.005), rel=1e-5)
-    assert later(0.5, shared_sigma=0.2) == pytest.approx((0.5 + 0.45 * 0.5) * math.exp(-0.02))
-    assert later(0.8, shared_sigma=0) == 1
-    assert later(0.95, shared_sigma=0) == 1
+    assert quantile_over_mean(0.95, shared_sigma=0.1) == pytest.approx(math.exp(0.164485 - 0.005), rel=1e-5)
+    assert quantile_over_mean(0.5, shared_sigma=0.2) == pytest.approx((0.5 + 0.45 * 0.5) * math.exp(-0.02))
+    assert quantile_over_mean(0.8, shared_sigma=0) == 1
+    assert quantile_over_mean(0.95, shared_sigma=0) == 1

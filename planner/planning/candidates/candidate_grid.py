@@ -156,10 +156,10 @@ def _feasible(
     fitting = whole.only_rows(np.flatnonzero(region.passed[whole.layouts.type_row] & fit))
     founded, weak = well_founded(fitting, request.evidence, networked=request.nodes not in (None, 1))
     fitting = fitting.only_rows(np.flatnonzero(founded))
-    roomy, small = feasibility.roomy(fitting, request)
+    fitting_rows, small = feasibility.fits_capacity(fitting, request)
     unasked = {rejection.instance_type for rejection in region.unasked}
     rejected = [*region.unasked, *(r for r in lacking if r.instance_type not in unasked), *weak, *small]
-    return fitting.only_rows(np.flatnonzero(roomy)), rejected
+    return fitting.only_rows(np.flatnonzero(fitting_rows)), rejected
 
 
 def _with_volumes(offer: Offer, context: JobContext, request: Request) -> Offer:

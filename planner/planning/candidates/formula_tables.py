@@ -11,7 +11,7 @@ import numpy as np
 
 from planner.arrays import Floats, Rows
 from planner.cost_model.capacity import node_bounds
-from planner.cost_model.duration import later
+from planner.cost_model.duration import quantile_over_mean
 from planner.cost_model.engine import Engine
 from planner.cost_model.model import Phase
 from planner.cost_model.prices import copies_usd, known_usd
@@ -67,8 +67,8 @@ class Tables:
             "lost_nodes": life.lost_nodes,
             "nodes_min": context.nodes_min,
             "shared_sigma": life.shared_sigma,
-            "later_at_95": later(0.95, shared_sigma=life.shared_sigma),
-            "later_as_asked": later(request.confidence or 0.5, shared_sigma=life.shared_sigma),
+            "later_at_95": quantile_over_mean(0.95, shared_sigma=life.shared_sigma),
+            "later_as_asked": quantile_over_mean(request.confidence or 0.5, shared_sigma=life.shared_sigma),
             "billing": asdict(billing) if billing else None,
             "keeps_own_share": not context.paper,
             "engine": _engine(context.model.engine, context.rates.cpu_factor),

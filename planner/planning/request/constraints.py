@@ -12,7 +12,7 @@ import numpy as np
 
 from planner.arrays import Flags, Floats, Rows
 from planner.catalog import Catalog
-from planner.cost_model.duration import later
+from planner.cost_model.duration import quantile_over_mean
 from planner.cost_model.estimate import Estimates
 from planner.cost_model.prices import paid_nodes
 from planner.cost_model.staging import around_s
@@ -97,7 +97,11 @@ def constraints(context: JobContext, estimates: Estimates, request: Request, *, 
 
 
 def _deadlines(context: JobContext, estimates: Estimates, request: Request) -> Iterator[Constraint]:
-    late = later(request.confidence, shared_sigma=context.overheads.shared_sigma) if request.confidence else 1.0
+    late = (
+        quantile_over_mean(request.confidence, shared_sigma=context.overheads.shared_sigma)
+        if request.confidence
+        else 1.0
+    )
     sureness = f" with probability {request.confidence:g}" if request.confidence else ""
     sort_s = estimates.expected_s * late
     if request.deadline_s is not None:

@@ -29,7 +29,7 @@ _RESOLUTION: Final = (1 - LEAST_FRACTION) / 2**_STEPS
 """So far below the fraction that was found the type no longer comes first."""
 
 
-def overturned_by(
+def break_even(
     request: Request, ranked: Sequence[Candidate], grids: Sequence[CandidateGrid], *, cheapest: Sequence[Candidate] = ()
 ) -> Overturn | None:
     """Return the doubtful rate of the recommended type that may lose least before another type is the better choice;

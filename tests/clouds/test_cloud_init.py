@@ -63,16 +63,16 @@ def test_hosts_are_appended() -> None:
     assert files_of(document)["/etc/hosts"] == "199.36.153.8 storage.googleapis.com\n"
 
 
-BEGIN, END = "-----BEGIN SSH HOST KEY KEYS-----", "-----END SSH HOST KEY KEYS-----"
+KEYS_BEGIN, KEYS_END = "-----BEGIN SSH HOST KEY KEYS-----", "-----END SSH HOST KEY KEYS-----"
 
 
 def test_keys_stand_between_the_marks_without_their_comments() -> None:
-    console = f"boot\n{BEGIN}\n{ED25519} root@node\n{ECDSA} root@node\n{END}\nlogin:"
+    console = f"boot\n{KEYS_BEGIN}\n{ED25519} root@node\n{ECDSA} root@node\n{KEYS_END}\nlogin:"
     assert host_keys_in(console) == (ED25519, ECDSA)
 
 
 def test_half_a_list_is_none() -> None:
-    assert host_keys_in(f"boot\n{BEGIN}\n{ED25519} root@node\n") == ()
+    assert host_keys_in(f"boot\n{KEYS_BEGIN}\n{ED25519} root@node\n") == ()
     assert host_keys_in("") == ()
 
 
@@ -90,11 +90,11 @@ def test_half_a_list_is_none() -> None:
 )
 def test_what_the_kernel_says_among_them_is_no_key(line: str) -> None:
     """As a real console showed: `-----BEGIN SSH H[  142.238100] kernel speaks` among others."""
-    assert host_keys_in(f"{BEGIN}\n{line}\n{ECDSA} root@node\n{END}\n") == (ECDSA,)
+    assert host_keys_in(f"{KEYS_BEGIN}\n{line}\n{ECDSA} root@node\n{KEYS_END}\n") == (ECDSA,)
 
 
 def test_what_is_damaged_the_first_time_is_read_the_second_time() -> None:
     """We tell them before the disks are formatted, cloud-init after it."""
-    first = f"{BEGIN}\n{ED25519[:50]}[  1.0] kernel\n{ECDSA} root@node\n{END}\n"
+    first = f"{KEYS_BEGIN}\n{ED25519[:50]}[  1.0] kernel\n{ECDSA} root@node\n{KEYS_END}\n"
     assert host_keys_in(first) == (ECDSA,)
-    assert host_keys_in(f"{first}{BEGIN}\n{ED25519} a\n{ECDSA} a\n{END}\n") == (ECDSA, ED25519)
+    assert host_keys_in(f"{first}{KEYS_BEGIN}\n{ED25519} a\n{ECDSA} a\n{KEYS_END}\n") == (ECDSA, ED25519)

@@ -210,7 +210,7 @@ def test_a_full_disk_is_named(place: str, named: str, tmp_path: Path) -> None:
     sort = """if True:
         import sys
         from planner.native import Progress
-        from planner.sorting import parquet
+        from planner.sorting.tables import parquet
         parquet._MOST_RUN_BYTES = 1 << 21
         output, scratch = sys.argv[1] + "/out/sorted", sys.argv[1] + "/scratch"
         job = parquet.ParquetJob(inputs=("in",), output=output, keys=("a",), memory_bytes=1 << 30, temp_dirs=(scratch,))

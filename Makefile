@@ -1,6 +1,6 @@
 # Everything happens beside the checkout: packages in .venv, builds and temporary files in build/.
 #   make run    set up, plan 100 TB, then plan, sort and validate 1 GB on this machine
-#   make test   set up, check style and types, run all tests
+#   make test   set up, check style, types and imports, run all tests
 #   make soak   the long tests that `make test` leaves out; make soak-quick runs the shorter half of them
 #   make bench  benchmarks, other tools beside: a quiet machine with 30 GB of free disk, please
 #   make docs   the site, in build/site
@@ -34,6 +34,7 @@ lint: setup
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
+	$(VENV)/bin/lint-imports --no-logo
 	$(VENV)/bin/clang-format --dry-run -Werror $(CPP)
 
 format: setup

@@ -70,6 +70,7 @@ def swept() -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--strict-skips", action="store_true", help="fail when a test skips that does not need root")
+    parser.addoption("--write-goldens", action="store_true", help="write tests/golden/plans.json as plans are now")
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from planner.cli.app import build
-from tests.marks import QUICK_SOAK
+from tests.marks import QUICK_SOAK, quick_soak
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 SMALLER = {"1e6": "10000", "1GB": "1MB"}
@@ -118,3 +120,10 @@ def test_what_the_tutorial_sorts_is_as_it_says(desk: Path) -> None:
 @pytest.mark.parametrize("beginning", NOT_HERE)
 def test_every_excuse_is_used(beginning: str) -> None:
     assert any(line.startswith(beginning) for document in TYPED for line in lines_of(document))
+
+
+@quick_soak
+def test_answers_that_pages_show_are_those_of_today() -> None:
+    script = CHECKOUT / "scripts" / "write_shown_answers.py"
+    done = subprocess.run([sys.executable, script, "--check"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -31,6 +31,28 @@ def replay(model: str, instance: str, nodes: int, **assume: float) -> Candidate:
     return best
 
 
+# 100 TB on 100 nodes is D = 1 TB a node. Of eight disks as many hold input and output as intermediate files (five and
+# three in the last row), so each side has half of the rates below. Seconds of both phases, and the dollars of the sort.
+BY_HAND = [
+    ("1, 3: reading", "indy", {"network": 8e9, "local_read": 2e9, "local_write": 4e9}, (1000, 1000), 378.889),
+    ("1, 3, 5: writing", "indy", {"network": 8e9, "local_read": 4e9, "local_write": 2e9}, (1000, 1000), 378.889),
+    ("2, 4, 6, 7: network", "indy", {"network": 0.8e9, "local_read": 2e9, "local_write": 2e9}, (1250, 1000), 426.25),
+    ("2, 4, 6, 7: storage", "indy", {"network": 8e9, "local_read": 2e9, "local_write": 2e9}, (1000, 1000), 378.889),
+    ("8, 9: network", "daytona", {"network": 0.8e9, "local_read": 4e9, "local_write": 4e9}, (1250, 1250), 473.611),
+    ("8, 9: both copies", "daytona", {"network": 8e9, "local_read": 4e9, "local_write": 4e9}, (666.667, 800), 277.852),
+]
+
+
+@pytest.mark.parametrize(
+    ("model", "rates", "phases_s", "dollars"), [row[1:] for row in BY_HAND], ids=[row[0] for row in BY_HAND]
+)
+def test_equations_by_hand(model: str, rates: dict[str, float], phases_s: tuple[float, float], dollars: float) -> None:
+    best = replay(model, "i2.8xlarge", 100, **rates)
+    assert [phase.time_s for phase in best.phases] == pytest.approx(phases_s, abs=0.001)
+    assert best.time_s.equation == pytest.approx(sum(phases_s), abs=0.001)
+    assert best.cost_usd.equation == pytest.approx(dollars, abs=0.001)
+
+
 def test_the_2_io_sort_on_178_nodes() -> None:
     """Equation 6 with 879 MB/s at scale and 1738 MB/s storage; the paper printed $325 and ran in 888 s."""
     best = replay("indy", "i2.8xlarge", 178)

@@ -1,12 +1,7 @@
-"""Write docs/man/plan.1 and planner.1, the manual pages, from the help of the commands.
-
-Usage: python scripts/write_man_pages.py [--check]; with --check nothing is written, and a page that is not current ends
-with 1. A wheel installs the pages to share/man/man1.
-"""
+"""The manual pages plan.1 and planner.1, made from the help of the commands; a wheel installs them."""
 
 from __future__ import annotations
 
-import sys
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +14,6 @@ from planner.cli.app import build
 from planner.cli.shell.help_text import under_headings
 
 TOP = Path(__file__).resolve().parent.parent
-FOLDER = TOP / "docs" / "man"
 SHORT = "which cluster to rent to sort or shuffle terabytes"
 
 
@@ -45,10 +39,7 @@ def _leaves(group: Any, path: str) -> Iterator[tuple[str, Any]]:
 
 def _page(name: str, synopsis: list[str], body: list[str], other: str) -> str:
     version = (TOP / "CITATION.cff").read_text().partition("\nversion: ")[2].partition("\n")[0]
-    head = [
-        '.\\" Made from the help by scripts/write_man_pages.py.',
-        f'.TH {name.upper()} 1 "" "sortplanner {version}" "User Commands"',
-    ]
+    head = ['.\\" Made from the help.', f'.TH {name.upper()} 1 "" "sortplanner {version}" "User Commands"']
     named = [".SH NAME", f"{name} \\- {SHORT}", ".SH SYNOPSIS", *synopsis]
     return "\n".join([*head, *named, *body, *_exit_status(), ".SH SEE ALSO", f".BR {other} (1)"]) + "\n"
 
@@ -102,20 +93,3 @@ def _filled(text: str) -> str:
     """Return prose in lines of at most 80 characters, escapes included."""
     lines = textwrap.wrap(text, 72, break_long_words=False, break_on_hyphens=False)
     return "\n".join(_plain(line) for line in lines)
-
-
-def main() -> None:
-    """Write the pages, or check them."""
-    stale = []
-    for name, text in pages().items():
-        path = FOLDER / name
-        if "--check" not in sys.argv:
-            path.write_text(text)
-        elif not path.is_file() or path.read_text() != text:
-            stale.append(name)
-    if stale:
-        sys.exit(f"not current: {', '.join(stale)}; run python scripts/write_man_pages.py")
-
-
-if __name__ == "__main__":
-    main()

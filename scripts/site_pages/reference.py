@@ -1,7 +1,4 @@
-"""Make the pages of the site that come from the code: commands, Python interface, sources of data.
-
-This is a hook of mkdocs. It makes the pages whenever the site is built, so they are never out of date.
-"""
+"""The reference pages: commands.md, python.md, and data-sources.md."""
 
 from __future__ import annotations
 
@@ -10,7 +7,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import typer.main
-from mkdocs.structure.files import File, Files
 
 import planner
 from planner.catalog import catalog_names, load_catalog
@@ -20,7 +16,7 @@ from planner.report.answer import Answer
 from planner.schemas.plan import Candidate, Plan, Rejection, Request
 from planner.schemas.run_report import RunReport
 
-NOTE = "Made from the code by `scripts/reference_pages.py`.\n"
+NOTE = "Made from the code when the site is built.\n"
 
 
 def commands_page() -> str:
@@ -135,17 +131,3 @@ def sources_page() -> str:
             lines.append(f"| `{key}` | {title} | {getattr(source, 'licence', '') or 'not stated'} |")
         lines.append("")
     return "\n".join(lines)
-
-
-PAGES: dict[str, Callable[[], str]] = {
-    "commands.md": commands_page,
-    "python.md": interface_page,
-    "data-sources.md": sources_page,
-}
-
-
-def on_files(files: Files, *, config: Any) -> Files:
-    """Add the pages to the site: mkdocs calls this when it has found the written ones."""
-    for name, page in PAGES.items():
-        files.append(File.generated(config, name, content=page()))
-    return files

@@ -1,12 +1,8 @@
-"""Write docs/variation.md: what variation does to a plan, computed by the planner, beside what was measured.
-
-Usage: python scripts/write_variation_page.py [--check]; with --check the page is compared instead of written.
-"""
+"""The page variation.md: what bandwidth distributions, slow nodes and token buckets do to plans."""
 
 from __future__ import annotations
 
 import shutil
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,14 +16,12 @@ from planner.catalog import load_catalog
 from planner.catalog.bandwidth_distributions import load_distributions
 from planner.schemas.plan import Candidate
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "variation.md"
 ENOUGH = 1e15
 """A rate that is never the bottleneck, bytes/s."""
 
 HEAD = """# What variation does to a plan
 
-`scripts/write_variation_page.py` writes this page, and a test fails when it is not current. Every figure is a call of
-`plan`, except those of "What may explain the study", which are simulated.
+Every figure is a call of `plan`, made when the site is built. Those of "What may explain the study" are simulated.
 
 """
 
@@ -336,17 +330,3 @@ def page() -> str:
     """Return the whole page as Markdown."""
     with TemporaryDirectory() as first, TemporaryDirectory() as second:
         return HEAD + slowdown(Path(first)) + tails(Path(second)) + buckets()
-
-
-def main() -> None:
-    """Write the page, or compare it."""
-    wanted = page()
-    if "--check" in sys.argv[1:]:
-        if not PAGE.exists() or PAGE.read_text("utf-8") != wanted:
-            raise SystemExit(f"{PAGE} is not current: run python scripts/write_variation_page.py")
-        return
-    PAGE.write_text(wanted, "utf-8")
-
-
-if __name__ == "__main__":
-    main()

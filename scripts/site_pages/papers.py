@@ -1,19 +1,13 @@
-"""Write docs/papers.md: every published figure of SoCC 2015 that the equations give, computed by the planner.
-
-Usage: python scripts/write_papers_page.py [--check]; with --check the page is compared instead of written.
-"""
+"""The page papers.md: every published figure of SoCC 2015 that the equations give, computed by the planner."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from planner import recommend
 from planner.schemas.plan import Candidate
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "papers.md"
 ENOUGH = 1e15
 """A rate that is never the bottleneck, bytes/s: the papers' 'Bnetwork = infinity'."""
 
@@ -22,8 +16,8 @@ FAST_BUT_VOLUMES = {"network": ENOUGH, "local_read": ENOUGH, "local_write": ENOU
 
 HEAD = """# The papers' figures, recomputed
 
-`scripts/write_papers_page.py` writes this page, and a test fails when it is not current. Every row is a call of
-`plan --paper` on the catalog `aws-2014`, for 100 TB. That is the literal equations of Conley, Vahdat and Porter,
+Every row is a call of `plan --paper` on the catalog `aws-2014`, for 100 TB, made when the site is built. That
+is the literal equations of Conley, Vahdat and Porter,
 "Achieving Cost-efficient, Data-intensive Computing in the Cloud", SoCC 2015.
 
 The column "kind" says what a row shows:
@@ -243,17 +237,3 @@ def replay(case: Case) -> Candidate:
     if best is None:
         raise SystemExit(f"{case.what}: nothing feasible")
     return best
-
-
-def main() -> None:
-    """Write the page, or compare it."""
-    wanted = page()
-    if "--check" in sys.argv[1:]:
-        if not PAGE.exists() or PAGE.read_text("utf-8") != wanted:
-            raise SystemExit(f"{PAGE} is not current: run python scripts/write_papers_page.py")
-        return
-    PAGE.write_text(wanted, "utf-8")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,13 +1,8 @@
-"""Write docs/measured-rates.md: which rates of each catalog were measured, by whom and when.
-
-Usage: python scripts/write_measured_page.py [--check]; with --check the page is compared instead of written.
-"""
+"""The page measured-rates.md: which rates of each catalog were measured, by whom and when."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -15,7 +10,6 @@ import numpy as np
 from planner.catalog import Catalog, catalog_names, load_catalog
 from planner.catalog.tables import Table
 
-PAGE: Final = Path(__file__).resolve().parent.parent / "docs" / "measured-rates.md"
 KINDS: Final = {
     "disks": "local disks",
     "networks": "network",
@@ -30,7 +24,7 @@ KINDS: Final = {
 
 HEAD = """# Measured rates
 
-`scripts/write_measured_page.py` makes this page from the catalogs, and a test fails when it is not current. Most
+Made from the catalogs when the site is built. Most
 types of the catalogs were measured by nobody: their rates are what the cloud states, and a plan says so. The tables
 below have what someone measured, or derived from what was measured.
 
@@ -45,16 +39,6 @@ OWN = """
 rents such nodes, measures and ingests; `planner ingest` takes the files of other tools. What you ingest counts before
 what is shipped, and `planner catalog measurements` lists it.
 """
-
-
-def main() -> int:
-    text = page()
-    if "--check" not in sys.argv:
-        PAGE.write_text(text, encoding="utf-8")
-    elif PAGE.read_text(encoding="utf-8") != text:
-        print(f"{PAGE}: not current; run python scripts/write_measured_page.py", file=sys.stderr)
-        return 1
-    return 0
 
 
 def page() -> str:
@@ -97,7 +81,3 @@ def measured(catalog: Catalog, kind: str) -> Iterator[str]:
         title = catalog.sources[source].title.replace("|", "\\|")
         when = " to ".join(dict.fromkeys((days[0], days[-1])))
         yield f"| {KINDS[kind]} | {evidence} | {types} | {chosen.sum()} | {title} | {when} |"
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,18 +1,12 @@
-"""Write docs/tritonsort.md: TritonSort's published runs beside what the equations say of its testbed.
-
-Usage: python scripts/write_tritonsort_page.py [--check]; with --check the page is compared instead of written.
-"""
+"""The page tritonsort.md: TritonSort's published runs beside what the equations say of its testbed."""
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
-from pathlib import Path
 
 from planner import recommend
 from planner.schemas.plan import Candidate
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "tritonsort.md"
 SEQUENTIAL, SCATTERED = "dl380g6", "dl380g6-scattered"
 RECORDS = 1e12
 """Records of 100 bytes in 100 TB."""
@@ -22,8 +16,8 @@ PAPER_RECORDS_PER_J, PAPER_DEVIATION = 9703.0, 351
 
 HEAD = """# TritonSort's runs, recomputed
 
-Written by `scripts/write_tritonsort_page.py`; a test fails when it is not current. The runs are those of Rasmussen et
-al., "TritonSort", ACM TOCS 31(1), 2013. Every prediction is a call of `plan --paper` on the catalog
+The runs are those of Rasmussen et al., "TritonSort", ACM TOCS 31(1), 2013. Every
+prediction is a call of `plan --paper` on the catalog
 `tritonsort-2011`, which holds the rates of the paper's Figure 9 and nothing else. Phase 1 writes to logical disks all
 over the platters (601 MB/s a node). Phase 2 writes long runs (717 MB/s). So the first phase is taken from the type
 `dl380g6-scattered`, the second from `dl380g6`.
@@ -147,17 +141,3 @@ def page() -> str:
         *(r.line() for r in rows()),
     ]
     return HEAD + "\n".join(table) + "\n" + misses.rstrip() + "\n"
-
-
-def main() -> None:
-    """Write the page, or compare it."""
-    wanted = page()
-    if "--check" in sys.argv[1:]:
-        if not PAGE.exists() or PAGE.read_text("utf-8") != wanted:
-            raise SystemExit(f"{PAGE} is not current: run python scripts/write_tritonsort_page.py")
-        return
-    PAGE.write_text(wanted, "utf-8")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,14 +1,10 @@
-"""Write docs/leave-one-out.md: published runs beside what `plan` says of them, and what that teaches about the others.
-
-Usage: python scripts/write_leave_one_out_page.py [--check]; with --check the page is compared instead of written.
-"""
+"""The page leave-one-out.md: published runs beside their predictions, and what they teach about the others."""
 
 from __future__ import annotations
 
 import csv
 import json
 import math
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,16 +13,15 @@ from typing import Final
 
 from planner import recommend
 
-CHECKOUT: Final = Path(__file__).resolve().parent.parent
-PAGE: Final = CHECKOUT / "docs" / "leave-one-out.md"
+CHECKOUT: Final = Path(__file__).resolve().parents[2]
 RUNS: Final = CHECKOUT / "catalogs" / "published_runs.csv"
 OWN: Final = CHECKOUT / "benchmarks" / "cluster" / "own_runs.jsonl"
 ENGINES: Final = ("ideal", "ray")
 Z95: Final = 1.645
 
-HEAD: Final = """# Tuned on nothing: published runs, foreseen
+HEAD: Final = """# Predicted and published run times
 
-Written by `scripts/write_leave_one_out_page.py`; a test fails when it is not current. The runs of others are in
+Made when the site is built. The runs of others are in
 `catalogs/published_runs.csv`, with their sources. Those of this project are in `benchmarks/cluster/own_runs.jsonl`:
 emulated nodes, each predicted before it ran (`benchmarks/cluster/bench_engine_predictions.py`).
 
@@ -183,16 +178,3 @@ def _table(runs: Sequence[Foreseen]) -> Iterator[str]:
 
 def _cell(run: Foreseen) -> str:
     return f"{run.ratio:.2f}{'*' if run.held else ''}" if run.feasible else "not feasible"
-
-
-def main() -> None:
-    """Write the page, or compare it."""
-    text = page()
-    if "--check" not in sys.argv[1:]:
-        PAGE.write_text(text, "utf-8")
-    elif PAGE.read_text("utf-8") != text:
-        raise SystemExit(f"{PAGE} is not current: python scripts/write_leave_one_out_page.py")
-
-
-if __name__ == "__main__":
-    main()

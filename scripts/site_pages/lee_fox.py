@@ -1,12 +1,7 @@
-"""Write docs/lee-fox.md: what Lee & Fox (2019) print of four clouds' storage, beside what the planner computes.
-
-Usage: python scripts/write_lee_fox_page.py [--check]; with --check the page is compared instead of written.
-"""
+"""The page lee-fox.md: the storage figures that Lee & Fox (2019) print of four clouds, beside the planner's."""
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import Final
 
 from planner import recommend
@@ -16,7 +11,6 @@ from planner.planning.catalog_questions.price_performance import rank
 from planner.planning.request.region import offer_of
 from planner.schemas.plan import Candidate
 
-PAGE: Final = Path(__file__).resolve().parent.parent / "docs" / "lee-fox.md"
 MIB: Final = 2**20
 
 CATALOGS: Final = {"AWS": "aws-2019", "Azure": "azure-2019", "GCE": "gcp-2019", "OCI": "oci-2019"}
@@ -36,8 +30,8 @@ USD_PER_TFLOPS: Final = {"AWS": 6.59, "Azure": 5.15, "GCE": 7.05, "OCI": 4.02}
 
 HEAD = """# Lee & Fox's figures, recomputed
 
-`scripts/write_lee_fox_page.py` writes this page, and a test fails when it is not current. It sets what H. Lee and
-G. Fox print in "Big Data Benchmarks of High-Performance Storage Systems on Commercial Bare Metal Clouds" (CLOUD 2019)
+This page, made when the site is built, sets what H. Lee and G. Fox print in
+ "Big Data Benchmarks of High-Performance Storage Systems on Commercial Bare Metal Clouds" (CLOUD 2019)
 beside what the planner computes from its catalogs of 2019.
 """
 
@@ -195,17 +189,3 @@ def _arithmetic() -> str:
     ]
     lines += [f"| {cloud} | ${USD_PER_TFLOPS[cloud]:.2f} | ${usd[name]:.2f} |" for cloud, name in CATALOGS.items()]
     return "\n".join([*lines, ""])
-
-
-def main() -> None:
-    """Write the page, or compare it."""
-    wanted = page()
-    if "--check" in sys.argv[1:]:
-        if not PAGE.exists() or PAGE.read_text("utf-8") != wanted:
-            raise SystemExit(f"{PAGE} is not current: run python scripts/write_lee_fox_page.py")
-        return
-    PAGE.write_text(wanted, "utf-8")
-
-
-if __name__ == "__main__":
-    main()

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from planner.api.recommend import recommend as recommend_by
 from planner.config.settings import load_settings
 from planner.errors import BadInputError
-from planner.schemas.asked_prices import discounts, own_prices
 from planner.schemas.plan import Candidate, OwnPrice, Plan
+from planner.schemas.request_forms import discounts, own_prices
 
 recommend = partial(recommend_by, engine="ideal")
 """The sums here are those of the equations alone."""

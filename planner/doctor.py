@@ -21,7 +21,7 @@ from planner.catalog.refreshed import refresh_command
 from planner.config import paths
 from planner.config.settings import load_settings, settings_file
 from planner.errors import PlannerError
-from planner.schemas.asked_prices import CLOUDS
+from planner.schemas.request_forms import CLOUDS
 from planner.units import format_bytes
 
 State = Literal["ok", "old", "optional", "missing"]

@@ -96,9 +96,9 @@ def _answered(asked: RequestOptions) -> Recommendation:
     from planner.schemas.arguments import columns, require_no_columns
 
     request = asked.request()
-    if asked.profile:
-        return answer_with_profile(request, asked.profile, columns(asked.option))
-    require_no_columns(asked.option)
+    if asked["profile"]:
+        return answer_with_profile(request, asked["profile"], columns(asked["option"]))
+    require_no_columns(asked["option"])
     return answer(request, today=date.today())
 
 

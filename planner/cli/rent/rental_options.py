@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from planner.errors import BadInputError
-from planner.schemas.asked_prices import names
+from planner.schemas.request_forms import names
 from planner.units import parse_duration
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from planner.cli.shell.progress import watched
 from planner.cli.sort.input_format import InputFormat
 from planner.errors import BadInputError, ValidationFailedError
 from planner.schemas.arguments import request_fields
-from planner.schemas.asked_prices import names
+from planner.schemas.request_forms import names
 from planner.units import parse_size
 
 if TYPE_CHECKING:

@@ -37,7 +37,7 @@ def instances(incomplete: str) -> list[str]:
 def regions(incomplete: str) -> list[str]:
     """Return the priced regions of today's clouds that begin with what was typed."""
     from planner.catalog import load_catalog
-    from planner.schemas.asked_prices import CLOUDS
+    from planner.schemas.request_forms import CLOUDS
 
     return _last_of_several(incomplete, [name for cloud in CLOUDS for name in load_catalog(cloud).regions()])
 

@@ -19,8 +19,8 @@ from planner.cost_model.bill import retimed
 from planner.planning.candidates.candidates import with_quoted
 from planner.planning.ranking.selection import order
 from planner.planning.request.constraints import overrun
-from planner.schemas.asked import is_plain
 from planner.schemas.plan import Candidate, Cost, Plan, Range, Rejection, Request
+from planner.schemas.request_forms import is_plain
 from planner.units import format_duration
 
 _NODE_COUNTS = 24

@@ -11,8 +11,8 @@ from planner.catalog import Fact, facts_on, load_catalog
 from planner.catalog.columns import EVIDENCE
 from planner.cost_model import run_overheads
 from planner.errors import PlannerError
-from planner.schemas.asked import is_plain
 from planner.schemas.plan import Candidate, Plan
+from planner.schemas.request_forms import is_plain
 from planner.units import format_bytes, format_duration, format_rate
 
 

@@ -20,8 +20,8 @@ from planner.config.settings import load_settings
 from planner.cost_model.prices import Offer, Reservations
 from planner.errors import BadInputError
 from planner.planning.request.region import with_own_prices
-from planner.schemas.asked_prices import discounts, own_prices
 from planner.schemas.plan import Candidate, OwnPrice, Plan
+from planner.schemas.request_forms import discounts, own_prices
 
 Make = Callable[..., Any]
 NODE = {"price": 2.0, "read": 4e9, "write": 2e9}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from planner.errors import BadInputError
-from planner.schemas.asked_prices import discounts, names, own_prices
+from planner.schemas.request_forms import discounts, names, own_prices
 
 
 def test_options_may_be_repeated_and_comma_separated() -> None:

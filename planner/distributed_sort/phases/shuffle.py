@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
@@ -18,10 +19,25 @@ from planner.distributed_sort.job.pending_tasks import PendingTasks
 from planner.distributed_sort.node_tasks.map_task import MapOrder, map_slice
 from planner.distributed_sort.node_tasks.node_tasks import Stored
 from planner.distributed_sort.phases.paused_slices import PausedSlices
-from planner.distributed_sort.phases.slice_under_way import SliceUnderWay
 from planner.errors import IoFailureError
 from planner.sort_policy.send_queue import SendQueue
 from planner.sort_policy.turns import MapsUnderWay
+
+
+@dataclass(kw_only=True)
+class SliceUnderWay:
+    """The node that groups it, in which segment, how many of its blocks are not stored yet, and their bytes.
+
+    `is_disturbed` says that some of it was lost on the way, so that its segment may still be read.
+    """
+
+    source: str
+    segment: str
+    left: int
+    left_bytes: int
+    is_grouping: bool = True
+    is_disturbed: bool = False
+
 
 PHASE: Final = "map and shuffle"
 _MOST_ATTEMPTS: Final = 10

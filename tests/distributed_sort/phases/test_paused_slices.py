@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from planner.distributed_sort.phases import paused_slices
-from planner.distributed_sort.phases.paused_slices import PausedSlices
+from planner.distributed_sort.phases.shuffle import PausedSlices
 
 
 def test_a_slice_that_was_lost_again_rests_longer_each_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.arrays import Ints
-from planner.distributed_sort.content.splittings import AnySplitting, document_of, splitting_of
+from planner.distributed_sort.content.partitioning import AnySplitting, document_of, splitting_of
 from planner.distributed_sort.dataset.dataset import FORMAT, Partition, dataset_of
 from planner.errors import IoFailureError
 from planner.sort_policy.placement import heirs

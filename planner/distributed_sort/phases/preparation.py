@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from planner.distributed_sort.content.splittings import AnySplitting
+from planner.distributed_sort.content.partitioning import AnySplitting
 from planner.distributed_sort.dataset.compressed_input import has_plain_copy
 from planner.distributed_sort.dataset.dataset import Dataset, Partition
 from planner.distributed_sort.dataset.quote_scan import find_quotes

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import errno
 import os
+import secrets
 import shutil
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +21,28 @@ from numpy.typing import NDArray
 from planner.distributed_sort.exchange.abandoned_segments import held, made_and_held
 from planner.distributed_sort.node_files.node_environment import JobFiles
 from planner.distributed_sort.node_files.run_files import failing, raw
+
+
+class SegmentNames:
+    """Names of segments by node."""
+
+    def __init__(self) -> None:
+        self._prefix = secrets.token_hex(4)  # other orderers, and earlier rounds, have names of their own
+        self._numbers = count()
+        self._free: dict[str, list[str]] = defaultdict(list)
+        self._retired: dict[str, list[str]] = defaultdict(list)
+
+    def take(self, node: str) -> str:
+        """Return a name for the next slice of a node."""
+        return self._free[node].pop() if self._free[node] else f"{self._prefix}-{next(self._numbers)}"
+
+    def give_back(self, node: str, name: str, *, is_stored: bool) -> None:
+        """Free a name whose slice has ended; `is_stored` says that all of it was stored at the first try."""
+        (self._free if is_stored else self._retired)[node].append(name)
+
+    def retired(self, node: str) -> tuple[str, ...]:
+        """Return, once, the segments of a node that nobody shall begin to read."""
+        return tuple(self._retired.pop(node, ()))
 
 
 def write_segment(files: JobFiles, name: str, arrays: Sequence[NDArray[Any]], *, reserve_bytes: int) -> None:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from planner.distributed_sort.dataset.partition_reader import Slice, nodes_with
 from planner.distributed_sort.exchange.parcels import Block, Parcel, packed
-from planner.distributed_sort.exchange.segment_names import SegmentNames
+from planner.distributed_sort.exchange.segments import SegmentNames
 from planner.distributed_sort.exchange.transfer_rates import TransferRates
 from planner.distributed_sort.job.job import Job
 from planner.distributed_sort.job.nodes import LOST

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planner.distributed_sort.exchange.segment_names import SegmentNames
+from planner.distributed_sort.exchange.segments import SegmentNames
 
 
 def test_a_name_is_given_again_after_all_was_stored() -> None:

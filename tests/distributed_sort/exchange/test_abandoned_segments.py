@@ -11,8 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from planner.distributed_sort.exchange.abandoned_segments import free_abandoned, held, made_and_held
-from planner.distributed_sort.exchange.segments import write_segment
+from planner.distributed_sort.exchange.segments import free_abandoned, held, made_and_held, write_segment
 from planner.distributed_sort.node_files.node_environment import JobFiles
 from planner.distributed_sort.node_tasks.node_tasks import clean, inventory
 

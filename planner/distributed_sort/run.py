@@ -111,18 +111,18 @@ def run(request: RunRequest, *, ray: Any, journal: Path, emit: Emit) -> RunResul
         nodes.on_all(node_tasks.undo, JobFiles(job=folder, output=folder, on_volume=request.on_volume))
     staged: dict[str, Moved] = {}
     losses = Losses(ray=ray, emit=emit, wanted=len(nodes.names), replaced_within_s=request.replaced_within_s)
-    nodes, (source, checksum) = losses.outlived(
-        nodes, lambda alive: _input(request, alive, steps, staged), undone=_undone(request, INPUT)
+    nodes, (source, checksum) = losses.retry_on_node_loss(
+        nodes, lambda alive: _input(request, alive, steps, staged), rollback=_undone(request, INPUT)
     )
     if gone := lost_of(nodes):  # what they had of the input is read where it came from
         emit({"event": "lost", "nodes": sorted(gone), "left": nodes.names})
         nodes = losses.those_left()
     undone = _undone(request, OUTPUT)
     while True:
-        nodes, output = losses.outlived(
+        nodes, output = losses.retry_on_node_loss(
             nodes,
             lambda alive: _sorted(request, alive, steps, source=source, checksum=checksum, ray=ray, journal=journal),
-            undone=undone,
+            rollback=undone,
         )
         emit({"event": "sorted", "staged": {name: asdict(moved) for name, moved in staged.items()}} | output.document())
         nodes = Nodes(ray)
@@ -134,7 +134,7 @@ def run(request: RunRequest, *, ray: Any, journal: Path, emit: Emit) -> RunResul
             lost_of(nodes)
             if not _is_lost(request, output.dataset, nodes):
                 raise
-            nodes = losses.begun_again(nodes, error, undone=undone)
+            nodes = losses.begun_again(nodes, error, rollback=undone)
 
 
 def finish(request: RunRequest, event: dict[str, Any], *, ray: Any, emit: Emit) -> RunResult:

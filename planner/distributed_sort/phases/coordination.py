@@ -27,7 +27,7 @@ from planner.distributed_sort.phases.reduce import unfinished
 from planner.errors import IoFailureError
 from planner.sort_policy.coordinators import groups
 
-_MOST_VAIN: Final = 20
+_MAX_IDLE_ROUNDS: Final = 20
 _LONGEST_PAUSE_S: Final = 5.0
 """Between rounds in which nothing was done, each pause a second longer: a process of a node may be beginning anew."""
 
@@ -43,7 +43,7 @@ def until_finished(
     while not again(job):
         between(job)
         vain, before = vain + 1 if _done(job) == before else 0, _done(job)
-        if vain == _MOST_VAIN:
+        if vain == _MAX_IDLE_ROUNDS:
             numbers = ", ".join(map(str, unfinished(job)[:10]))
             raise IoFailureError(
                 f"the sort got no further in {vain} tries although no node was lost",

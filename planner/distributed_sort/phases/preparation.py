@@ -66,7 +66,7 @@ def started(request: SortRequest, files: JobFiles, nodes: Nodes, emit: Emit, *, 
     if earlier is not None:
         slice_records, splitting, owner, done = earlier
         store_bytes = min(nodes.store_bytes.values())
-        sizes = sizes.going_on(
+        sizes = sizes.resumed(
             slice_records=slice_records, record_size=request.source.layout.record_size, store_bytes=store_bytes
         )
         sample_bytes = 0
@@ -106,7 +106,7 @@ def _sizes(request: SortRequest, source: Dataset, files: JobFiles, nodes: Nodes)
     longest = max((rows for partition in source.partitions for rows in partition.groups), default=0)
     if longest <= sizes.slice_records:
         return sizes
-    return sizes.going_on(slice_records=longest, record_size=layout.record_size, store_bytes=store_bytes)
+    return sizes.resumed(slice_records=longest, record_size=layout.record_size, store_bytes=store_bytes)
 
 
 def _rates(user_rates: Mapping[str, float], names: list[str]) -> dict[str, float]:

@@ -41,7 +41,7 @@ class PausedSlices:
         pause_s = min(2.0 ** (attempts - _AT_ONCE - 1), _LONGEST_PAUSE_S) if attempts > _AT_ONCE else 0.0
         self._until_s[number] = time.monotonic() + pause_s
 
-    def rested(self) -> list[int]:
+    def pop_ready(self) -> list[int]:
         """Return the slices that have rested, and forget them."""
         now_s = time.monotonic()
         numbers = [number for number, until_s in self._until_s.items() if now_s >= until_s]
@@ -179,7 +179,7 @@ class Shuffle:
 
     def _submit(self) -> bool:
         """Start what there is room for; say whether anything is still queued."""
-        self._enqueue(self._paused.rested())
+        self._enqueue(self._paused.pop_ready())
         for node, room in self._room().items():
             begun = 0
             while begun < room and (queue := self._queues[node] or self._queues[""]):
@@ -268,7 +268,7 @@ class Shuffle:
     def _send(self) -> None:
         """Have owners pull and store the parcels that may go now; blocks from and to lost nodes are dropped."""
         for block in self._send_queue.remove_lost(self._job.nodes.lost):
-            self._lose(block)
+            self._drop_block(block)
         more_to_come = any(slice_.is_grouping for slice_ in self._under_way.values())
         for parcel in self._send_queue.next(more_to_come=more_to_come):
             self._transfer_rates.began(parcel, at_s=time.monotonic())
@@ -292,24 +292,24 @@ class Shuffle:
             self._ended(block.slice.number, size_bytes=block.size_bytes)
         self._job.moved.crossed_network += sum(block.size_bytes for block in came)
         if came is not parcel:
-            self._see_to_missed([block for block in parcel if block.slice.number not in numbers])
+            self._handle_missing_blocks([block for block in parcel if block.slice.number not in numbers])
 
-    def _see_to_missed(self, missed: list[Block]) -> None:
+    def _handle_missing_blocks(self, missed: list[Block]) -> None:
         """Have blocks that did not come sent once more, or made again."""
         for source in {block.source for block in missed if not block.again} - self._job.nodes.lost:
             self._job.nodes.ask_address(source)
         for block in missed:
-            self._not_come(block)
+            self._on_block_missing(block)
 
-    def _not_come(self, block: Block) -> None:
+    def _on_block_missing(self, block: Block) -> None:
         """Have a block sent once more; one that was, or whose node is lost, is made again."""
         if block.again or self._job.nodes.lost & {block.source, block.owner}:
-            self._lose(block)
+            self._drop_block(block)
             return
         self._under_way[block.slice.number].is_disturbed = True
         self._send_queue.add(block._replace(again=True))
 
-    def _lose(self, block: Block) -> None:
+    def _drop_block(self, block: Block) -> None:
         self._under_way[block.slice.number].is_disturbed = True
         self._ended(block.slice.number, size_bytes=block.size_bytes)
 

@@ -25,7 +25,7 @@ from planner.distributed_sort.job.nodes import LOST, Nodes
 from planner.distributed_sort.node_files.node_environment import JobFiles
 from planner.distributed_sort.node_tasks.map_task import MapOrder, Mapped, map_slice
 from planner.distributed_sort.node_tasks.node_tasks import Stored
-from planner.distributed_sort.phases import paused_slices, shuffle
+from planner.distributed_sort.phases import shuffle
 from planner.distributed_sort.phases.shuffle import Shuffle
 from planner.errors import IoFailureError
 from planner.sort_policy.concurrency import Concurrency
@@ -38,7 +38,7 @@ STORE_BYTES = 40_000_000
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(paused_slices, "_LONGEST_PAUSE_S", 0.0)
+    monkeypatch.setattr(shuffle, "_LONGEST_PAUSE_S", 0.0)
 
 
 Sizing = Callable[[str, MapOrder], dict[int, int]]
@@ -321,8 +321,8 @@ def test_a_service_that_is_slow_to_begin_anew_is_waited_for(tmp_path: Path, monk
     nodes = SlowService(["node-0", "node-1"], random.Random(0), losing=0, doomed=[])
     clock = Mock(monotonic=lambda: nodes.now_s, sleep=nodes.sleep)
     monkeypatch.setattr(shuffle, "time", clock)
-    monkeypatch.setattr(paused_slices, "time", clock)
-    monkeypatch.setattr(paused_slices, "_LONGEST_PAUSE_S", 30.0)
+    monkeypatch.setattr(shuffle, "time", clock)
+    monkeypatch.setattr(shuffle, "_LONGEST_PAUSE_S", 30.0)
     job = job_of(nodes, tmp_path)
     Shuffle(job).run()
     assert job.ledger.slices_missing() == []

@@ -21,7 +21,7 @@ from planner.distributed_sort.node_files.node_environment import JobFiles, avail
 from planner.distributed_sort.node_tasks import node_tasks
 from planner.distributed_sort.node_tasks.node_tasks import Inventory
 from planner.distributed_sort.phases.coordination import until_finished
-from planner.distributed_sort.phases.preparation import DECOMPRESS_PHASE, SAMPLE_PHASE, started
+from planner.distributed_sort.phases.preparation import DECOMPRESS_PHASE, SAMPLE_PHASE, prepare
 from planner.errors import BadInputError, IoFailureError, PlannerError
 from planner.sort_policy.placement import fits_in_cache
 
@@ -109,7 +109,7 @@ def _prepared(request: SortRequest, *, ray: Any, journal: Journal, emit: Emit) -
     if (earlier := journal.read(files.job)) is None:
         nodes.on_all(node_tasks.clean, files)
     try:
-        start = started(request, files, nodes, emit, earlier=earlier)
+        start = prepare(request, files, nodes, emit, earlier=earlier)
     except PlannerError:
         if earlier is None:
             nodes.on_all(node_tasks.clean, files)

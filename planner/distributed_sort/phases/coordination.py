@@ -40,7 +40,7 @@ def until_finished(
     Raises IoFailureError when round after round does nothing although no node is lost, and what a round raises.
     """
     vain, before = 0, _done(job)
-    while not again(job):
+    while not run_round(job):
         between(job)
         vain, before = vain + 1 if _done(job) == before else 0, _done(job)
         if vain == _MAX_IDLE_ROUNDS:
@@ -64,7 +64,7 @@ _REPORT_EVERY_S: Final = 5.0
 """Later on: the first report comes soon, and each one takes twice as long as the one before, up to this."""
 _LONGEST_WAIT_S: Final = 0.5
 _LONGEST_END_S: Final = 15.0
-_MOST_VAIN_BEGINNINGS: Final = 10
+_MAX_FAILED_STARTS: Final = 10
 
 
 def shuffle(job: Job) -> None:
@@ -86,7 +86,7 @@ def reduce(job: Job) -> bool:
         return not phase_two.unfinished(job)
 
 
-def again(job: Job) -> bool:
+def run_round(job: Job) -> bool:
     """Do what is missing, and say whether all partitions are finished. Without coordinators, those of which nothing was
     lost are sorted and copied meanwhile, so links have copies to carry while processors group slices again.
 
@@ -121,7 +121,7 @@ def _run_coordinators(job: Job, phase: str) -> None:
         _end(job, coordinators, running)
     job.notice_losses(at_once=True)
     job.vain_beginnings += not is_over and job.nodes.lost == before and job.suspicions.total() == suspicions
-    if job.vain_beginnings > _MOST_VAIN_BEGINNINGS:
+    if job.vain_beginnings > _MAX_FAILED_STARTS:
         raise IoFailureError(f"coordinators ended {job.vain_beginnings} times although no node was lost")
 
 
@@ -216,5 +216,5 @@ def _note(job: Job, report: Report) -> bool:
     job.coordinated.update(report.effort)
     if report.unreadable is not None:
         job.suspect(report.unreadable)
-    is_avoided = [job.judge(drop) for drop in report.slow if drop.node not in job.slow_nodes]
+    is_avoided = [job.report_slow_node(drop) for drop in report.slow if drop.node not in job.slow_nodes]
     return report.is_stopped or any(is_avoided)

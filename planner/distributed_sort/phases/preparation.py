@@ -51,7 +51,7 @@ class Start:
     done: dict[int, tuple[Partition, bytes]] | None = None
 
 
-def started(request: SortRequest, files: JobFiles, nodes: Nodes, emit: Emit, *, earlier: Any) -> Start:
+def prepare(request: SortRequest, files: JobFiles, nodes: Nodes, emit: Emit, *, earlier: Any) -> Start:
     """Make the input readable in slices, and decide. `earlier` is what the journal of an earlier call has, None without
     one: then the input is sampled, and partitions are shared out. What is lost with a node meanwhile is done again.
     Raises BadInputError, IoFailureError.

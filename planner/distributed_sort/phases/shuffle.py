@@ -159,7 +159,7 @@ class Shuffle:
         unjudged = [name for name in job.nodes.names if name not in self._judged]
         for drop in self._transfer_rates.slow(unjudged, at_s=at_s):
             self._judged.add(drop.node)
-            if job.judge(drop):
+            if job.report_slow_node(drop):
                 self._enqueue_all()
 
     def _enqueue_all(self) -> None:

@@ -26,10 +26,9 @@ from planner.distributed_sort.node_tasks import node_tasks
 from planner.distributed_sort.node_tasks.map_task import MapOrder, Mapped, map_slice
 from planner.distributed_sort.node_tasks.node_tasks import Sorted, SortOrder, Stored
 from planner.distributed_sort.phases import coordination
-from planner.distributed_sort.phases.coordination import again, shuffle
+from planner.distributed_sort.phases.coordination import again, shuffle, until_finished
 from planner.distributed_sort.phases.coordinator import Coordinator
 from planner.distributed_sort.phases.reduce import unfinished
-from planner.distributed_sort.phases.rounds import until_finished
 from planner.distributed_sort.phases.shuffle import PHASE
 from planner.errors import IoFailureError
 from planner.sort_policy.concurrency import Concurrency

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from planner.api.rental_options import RentalOptions, rental_options
 from planner.cli.measure.bench_fleet_options import FleetOptions
 from planner.cli.rent import renting
-from planner.cli.rent.rental_options import RentalOptions, rental_options
 from planner.cli.rent.run_rented import effort_of, session_with_ssh, wheels
 from planner.cli.shell.console import talk
 from planner.cli.shell.interrupts import orderly_end

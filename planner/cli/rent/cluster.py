@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
+from planner.api.rental_options import rental_options
 from planner.cli.plan.request_options import Data, Instances, Model, Nodes
 from planner.cli.rent import renting
 from planner.cli.rent.emulate import emulate_sweep
-from planner.cli.rent.rental_options import rental_options
 from planner.cli.shell.console import show_json, show_sentences, show_text, talk
 from planner.cli.shell.interrupts import orderly_end
 from planner.errors import BadInputError, LeftBehindError, ProviderRefusedError

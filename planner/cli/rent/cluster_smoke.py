@@ -9,8 +9,8 @@ from typing import Annotated
 
 from typer import Option
 
+from planner.api.rental_options import check_site
 from planner.cli.rent import renting
-from planner.cli.rent.rental_options import check_site
 from planner.cli.shell.console import show_json, show_text, talk
 from planner.cli.shell.files import Force, require_new, write_whole
 from planner.cli.shell.interrupts import orderly_end

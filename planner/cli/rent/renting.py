@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
-from planner.cli.rent.rental_options import RentalOptions
+from planner.api.rental_options import RentalOptions
 from planner.cli.shell import completion
 from planner.cli.shell.console import columns, show_json, show_text, talk
 from planner.cli.shell.files import read_plan

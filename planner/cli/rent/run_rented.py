@@ -13,8 +13,8 @@ from json import loads
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from planner.api.rental_options import RentalOptions
 from planner.cli.rent import renting
-from planner.cli.rent.rental_options import RentalOptions
 from planner.cli.shell.cluster_progress import shown_events
 from planner.cli.shell.console import talk
 from planner.cli.shell.interrupts import orderly_end

@@ -9,6 +9,7 @@ from typing import Annotated
 
 from typer import Option
 
+from planner.api import clusters
 from planner.api.rental_options import check_site
 from planner.cli.rent import renting
 from planner.cli.shell.console import show_json, show_text, talk
@@ -63,7 +64,9 @@ def cluster_smoke(
     smoke = Smoke(session=replace(session, say=talk), steps=[])
     with noted() as exchanges:
         try:
-            order, places = renting.agreed(order, session.provider, limits, yes=yes)
+            order, places = clusters.confirm_order(
+                order, session.provider, limits, confirm=renting.asking(yes=yes), say=talk
+            )
             with orderly_end():
                 smoke.run(order, places)
         finally:

@@ -13,23 +13,23 @@ from planner.errors import BadInputError, ValidationFailedError
 
 def test_generated_records_are_no_sorted_data(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     made = planner.generate(tmp_path / "in.dat", records=1000)
-    found = planner.validate(tmp_path / "in.dat")
+    validation = planner.validate(tmp_path / "in.dat")
     assert made.bytes_written == 100_000
-    assert found.report.records == 1000
-    assert not found.passed
+    assert validation.report.records == 1000
+    assert not validation.passed
     with pytest.raises(ValidationFailedError, match="out of order"):
-        found.require()
+        validation.require()
     assert capfd.readouterr() == ("", "")
 
 
 def test_what_went_in_is_compared(tmp_path: Path) -> None:
-    one, other = tmp_path / "one.dat", tmp_path / "other.dat"
-    planner.generate(one, records=1)
+    first, other = tmp_path / "one.dat", tmp_path / "other.dat"
+    planner.generate(first, records=1)
     planner.generate(other, records=1, start=1)
-    assert planner.validate(one, input=[one]).passed
-    assert not planner.validate(one, input=[other]).passed
+    assert planner.validate(first, input=[first]).passed
+    assert not planner.validate(first, input=[other]).passed
     with pytest.raises(ValidationFailedError, match="not the data that went in"):
-        planner.validate(one, input=[other]).require()
+        planner.validate(first, input=[other]).require()
 
 
 def test_progress_comes_by_callback(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -60,13 +60,10 @@ def cluster_smoke(
         subnet=subnet or "",
         is_private=no_public_address,
     )
-    session = renting.session_on(cloud)
-    smoke = Smoke(session=replace(session, say=talk), steps=[])
+    smoke, confirm = Smoke(session=renting.session_on(cloud), steps=[]), renting.asking(yes=yes)
     with noted() as exchanges:
         try:
-            order, places = clusters.confirm_order(
-                order, session.provider, limits, confirm=renting.asking(yes=yes), say=talk
-            )
+            order, places = clusters.confirm_order(order, smoke.session.provider, limits, confirm=confirm, say=talk)
             with orderly_end():
                 smoke.run(order, places)
         finally:

@@ -65,15 +65,15 @@ def validate(
         return
     shared: dict[str, Any] = {"checksum": checksum, "input": input or (), "threads": threads, **layout}
     with records_expected([*files, *(input or ())], advice="add --lines"), shown_progress() as on_progress:
-        found = validate_data(
+        validation = validate_data(
             files, lines=lines, summaries=summaries, summary=summary, on_progress=on_progress, **shared
         )
     if json:
-        show_json(found.report.to_dict())
+        show_json(validation.report.to_dict())
     else:
-        _show(found.report, unit="Lines" if lines else "Records")
-    found.require()
-    if found.expected is None and summary is None:
+        _show(validation.report, unit="Lines" if lines else "Records")
+    validation.require()
+    if validation.expected is None and summary is None:
         talk("checksum not compared: give --checksum HEX of the input, or --input FILE")
 
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
+from planner.api.rental_options import RentalOptions
 from planner.cli.plan.shown_report import show_checked_report
 from planner.cli.rent import renting
-from planner.cli.rent.rental_options import RentalOptions
 from planner.cli.rent.run_rented import Job, dataset_to_sort, effort_of, remember_run, wheels
 from planner.cli.shell.cluster_progress import shown_events
 from planner.cli.shell.console import talk

@@ -11,36 +11,45 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from planner.api.clusters import down, up
+    from planner.api.generate import generate
     from planner.api.recommend import Recommendation, calibrate, recommend
+    from planner.api.recommend import recommend as plan
+    from planner.api.validate import validate
     from planner.sorting.tables.table import sort_table
 
-__all__ = ["Recommendation", "calibrate", "recommend", "sort_table"]
+__all__ = ["Recommendation", "calibrate", "down", "generate", "plan", "recommend", "sort_table", "up", "validate"]
 
-_INSTEAD = {
-    "plan": "; planner.recommend('100TB') plans",
-    **dict.fromkeys(("sort", "generate", "validate", "run"), "; it is a command of the shell, beside `planner plan`"),
+_HOMES = {
+    "Recommendation": "api.recommend.Recommendation",
+    "calibrate": "api.recommend.calibrate",
+    "down": "api.clusters.down",
+    "generate": "api.generate.generate",
+    "plan": "api.recommend.recommend",
+    "recommend": "api.recommend.recommend",
+    "sort_table": "sorting.tables.table.sort_table",
+    "up": "api.clusters.up",
+    "validate": "api.validate.validate",
 }
-"""What is said for commands that Python has not, or under another name."""
+"""The module and the name of each function: it is loaded on first use, so that importing the package costs nothing."""
+
+_INSTEAD = dict.fromkeys(("sort", "run", "measure"), "; it is a command of the shell, beside `planner plan`")
+"""What is said for commands that Python has not."""
 
 _FORMER_ROOMS = {"spark_log": "planner.spark.log", "task_trace": "planner.spark.task_trace"}
-"""Documented names of version 0.0, which `from planner import ...` still finds until 0.2."""
+"""Documented names of before 0.1, which `from planner import ...` finds until 0.2."""
 
 
 def __getattr__(name: str) -> Any:
-    """Load the API on first use, so that importing the package costs nothing."""
-    if name == "sort_table":
-        from planner.sorting.tables.table import sort_table
+    """Load the API on first use."""
+    from importlib import import_module
 
-        return sort_table
     if name in _FORMER_ROOMS:
-        from importlib import import_module
-
         return import_module(_FORMER_ROOMS[name])
-    if name in __all__:
-        from planner.api import recommend as api
-
-        return getattr(api, name)
-    raise AttributeError(f"module 'planner' has no attribute {name!r}{_INSTEAD.get(name, '')}")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'planner' has no attribute {name!r}{_INSTEAD.get(name, '')}")
+    module, _, attribute = _HOMES[name].rpartition(".")
+    return getattr(import_module(f"planner.{module}"), attribute)
 
 
 def __dir__() -> list[str]:

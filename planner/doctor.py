@@ -21,7 +21,7 @@ from planner.catalog.refreshed import refresh_command
 from planner.config import paths
 from planner.config.settings import load_settings, settings_file
 from planner.errors import PlannerError
-from planner.schemas.asked_prices import CLOUDS
+from planner.schemas.request_forms import CLOUDS
 from planner.units import format_bytes
 
 State = Literal["ok", "old", "optional", "missing"]
@@ -176,7 +176,7 @@ def _settings(today: date) -> Finding:
 
 def _extras() -> Iterator[Finding]:
     for extra, (modules, needed_for) in _EXTRAS.items():
-        absent = [name for name in modules if not _installed(name)]
+        absent = [name for name in modules if not _is_installed(name)]
         yield Finding(
             name=f"extra {extra}",
             state="optional" if absent else "ok",
@@ -186,7 +186,7 @@ def _extras() -> Iterator[Finding]:
         )
 
 
-def _installed(module: str) -> bool:
+def _is_installed(module: str) -> bool:
     try:
         return importlib.util.find_spec(module) is not None
     except ModuleNotFoundError:

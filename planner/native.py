@@ -65,7 +65,7 @@ def run_interruptible(work: Callable[[Progress], Result], progress: Progress | N
 
     progress = Progress() if progress is None else progress
     outcome: Future[Result] = Future()
-    worker = threading.Thread(target=_settle, args=(outcome, work, progress), name="sortcore")
+    worker = threading.Thread(target=_run_into, args=(outcome, work, progress), name="sortcore")
     with core_errors():
         try:
             worker.start()
@@ -75,11 +75,11 @@ def run_interruptible(work: Callable[[Progress], Result], progress: Progress | N
         except KeyboardInterrupt:
             progress.cancel()
             wait([outcome], timeout=LONGEST_CLEAN_UP_S)
-            raise InterruptedRunError(_interrupted(outcome)) from None
+            raise InterruptedRunError(_interruption_text(outcome)) from None
         return outcome.result()
 
 
-def _interrupted(outcome: Future[Result]) -> str:
+def _interruption_text(outcome: Future[Result]) -> str:
     """Say what an interrupt led to; it can come when the output has its name already."""
     if outcome.done() and outcome.exception() is None:
         return "interrupted; all was done by then, and the output is complete"
@@ -93,7 +93,7 @@ def _explain(error: OSError) -> str:
     return message if named else f"{error.filename}: {message}"
 
 
-def _settle(outcome: Future[Result], work: Callable[[Progress], Result], progress: Progress) -> None:
+def _run_into(outcome: Future[Result], work: Callable[[Progress], Result], progress: Progress) -> None:
     try:
         outcome.set_result(work(progress))
     except BaseException as error:  # handed to the thread that waits

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from planner.catalog.evidence_spreads import SPREADS, comparisons, slowdowns_by_claim
+from planner.catalog.shipped_tables import SPREADS, comparisons, slowdowns_by_claim
 from planner.config.paths import catalogs_directory
 
 

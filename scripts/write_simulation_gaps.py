@@ -11,7 +11,7 @@ from itertools import product
 from typing import Final
 
 from planner import recommend
-from planner.catalog.simulation_gaps import GAPS
+from planner.catalog.shipped_tables import GAPS
 from planner.config.paths import catalogs_directory
 
 TYPES: Final = {"steady": "i4i.8xlarge", "bursting": "i4i.4xlarge"}

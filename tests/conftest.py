@@ -32,7 +32,7 @@ TESTS = Path(__file__).resolve().parent
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 sys.path.insert(0, str(TESTS / "emulators"))
-pytest_plugins = ["cloud_fixtures"]
+pytest_plugins = ["cloud_fixtures", "job_fixtures"]
 
 # Continuous integration repeats the same examples each time; elsewhere each run tries new ones. No example is timed.
 settings.register_profile("house", deadline=None, derandomize="CI" in os.environ)

@@ -31,9 +31,9 @@ from sort_disk import sort_disk
 
 from planner.clusters.emulated.network_trial import measure_links, payload_bytes_per_s
 from planner.clusters.emulated.ray import EmulatedRay
-from planner.clusters.emulated.run import EmulatedRun, plan_for
+from planner.clusters.emulated.run import EmulatedRun, question_for
 from planner.clusters.ray.driver_session import Session
-from planner.cost_model.engine_reader import load_engine
+from planner.cost_model.model_reader import load_engine
 from planner.measurement.instruments.machine import Machine, measure_machine
 from planner.planning.recommendation import require_best
 
@@ -85,8 +85,8 @@ def predicted(shape: Shape, machine: Machine, *, network_bytes_per_s: float, eng
         directory=Path(),
     )
     with TemporaryDirectory() as folder:
-        plan = plan_for(machine, run, Path(folder), network_bytes_per_s=network_bytes_per_s, engine=load_engine(engine))
-    best = require_best(plan)
+        rate, measured = network_bytes_per_s, load_engine(engine)
+        best = require_best(question_for(machine, run, Path(folder), network_bytes_per_s=rate, engine=measured).plan())
     phases = {phase.name: (phase.time_s, phase.bottleneck) for phase in best.phases}
     return {"expected_s": best.time_s.expected, "p95_s": best.time_s.p95, "phases": phases}
 

@@ -34,7 +34,7 @@ from moto.server import ThreadedMotoServer
 
 from planner.clusters.emulated.cluster import emulated_cluster
 from planner.clusters.emulated.ray import EmulatedRay, start_ray
-from planner.clusters.emulated.relay import relayed
+from planner.clusters.emulated.relay import relay_url
 from planner.clusters.emulated.shaping import parse_shaping
 from planner.clusters.ray.driver_session import Session
 from planner.errors import PlannerError
@@ -185,7 +185,7 @@ def clusters(options: argparse.Namespace, folder: Path) -> Iterator[tuple[Emulat
             url = f"http://{host}:{port}"
             client = boto3.client("s3", endpoint_url=url, region_name="us-east-1")
             client.create_bucket(Bucket=BUCKET)
-            with relayed(nodes, url) as reached:
+            with relay_url(nodes, url) as reached:
                 store = {"AWS_ENDPOINT_URL": reached, "AWS_ENDPOINT_URL_S3": reached}
                 yield start_ray(nodes, store_bytes=STORE_BYTES, store=store), client
         finally:

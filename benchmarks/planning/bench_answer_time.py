@@ -46,7 +46,7 @@ def time_commands(runs: int) -> None:
 def time_evaluation(runs: int) -> None:
     import planner
     from planner.catalog import load_catalog
-    from planner.config.model_files import model_names
+    from planner.config.paths import model_names
 
     def report(name: str, **given: object) -> None:
         planner.recommend(data="100TB", **given)  # type: ignore[arg-type]

@@ -27,13 +27,12 @@ from engine_trials import Shape  # noqa: E402
 from planner.clusters.emulated.network_trial import payload_bytes_per_s  # noqa: E402
 from planner.clusters.emulated.run import EmulatedRun, Question, question_for  # noqa: E402
 from planner.clusters.emulated.sort_trial import SAMPLE  # noqa: E402
-from planner.cost_model.engine_reader import load_engine  # noqa: E402
 from planner.cost_model.model import CostModel  # noqa: E402
+from planner.cost_model.model_reader import load_engine  # noqa: E402
 from planner.measurement.instruments.machine import Machine  # noqa: E402
 from planner.planning.recommendation import recommend, require_best  # noqa: E402
-from planner.simulation.draws import drawn  # noqa: E402
-from planner.simulation.machines import Machines, machines_of  # noqa: E402
-from planner.simulation.node_groups import NodeGroup  # noqa: E402
+from planner.simulation.disturbances import draw_runs  # noqa: E402
+from planner.simulation.machines import Machines, NodeGroup, machines_of  # noqa: E402
 from planner.simulation.phase_work import at_full_rate, phase_work  # noqa: E402
 from planner.simulation.simulate import simulation_context  # noqa: E402
 from planner.simulation.sort_job import simulate_job  # noqa: E402
@@ -117,7 +116,7 @@ def simulated(run: OwnRun, *, draws: int) -> Foreseen:
     machines = with_bucket(machines_of(context, best.nodes), run.shape)
     works = [phase_work(context, phase, best.nodes, machines) for phase in context.model.phases]
     each: dict[str, list[float]] = {}
-    for draw in drawn(context, works, machines, best=best, draws=draws, seed=0):
+    for draw in draw_runs(context, works, machines, best=best, draws=draws, seed=0):
         for phase in simulate_job(works, with_links(draw.groups, run.links_bytes_per_s), machines):
             each.setdefault(phase.name, []).append(draw.factor * phase.seconds)
     totals = sorted(map(sum, zip(*each.values(), strict=True)))

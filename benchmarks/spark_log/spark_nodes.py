@@ -14,7 +14,7 @@ from typing import Final
 
 from planner.clusters.emulated.cluster import HEAD, EmulatedCluster, emulated_cluster
 from planner.clusters.emulated.shaping import parse_shaping
-from planner.spark.model.machines import Machine, Nodes
+from planner.spark.model.machines import Nodes, NodeType
 
 _GROUPS: Final = Path("/sys/fs/cgroup/cpu")
 _PERIOD_US: Final = 100_000
@@ -45,7 +45,7 @@ class Shape:
 
     def described(self) -> Nodes:
         """Return the nodes as the model of Spark applications takes them; they are paid by their processors' time."""
-        machine = Machine(
+        machine = NodeType(
             cloud="emulated",
             instance_type=f"{self.slots}slots-{self.processors:g}cpu-{self.rate}",
             arch="x86_64",

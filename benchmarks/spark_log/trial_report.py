@@ -13,7 +13,7 @@ from typing import Any
 from spark_nodes import Shape
 
 from planner.spark import log as spark_log
-from planner.spark.model.choices import choose, work_of
+from planner.spark.model.choices import select_cluster, work_of
 from planner.spark.model.prediction import Work
 
 _ANY_TIME_S = 1e9
@@ -143,7 +143,7 @@ def _picked(logged: Trial, trials: Sequence[Trial], deadline_s: Callable[[Work],
     """Return the run on the cluster that is picked among those that ran, None where the logged one is kept."""
     work = logged_work(logged.log, logged.shape)
     plans = [
-        (choose(work, [t.shape.described().machine], nodes=t.shape.nodes, deadline_s=deadline_s(work)), t)
+        (select_cluster(work, [t.shape.described().machine], nodes=t.shape.nodes, deadline_s=deadline_s(work)), t)
         for t in trials
         if t.shape != logged.shape
     ]

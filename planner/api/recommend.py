@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Unpack
 from planner.errors import PlannerError
 from planner.report.answer import Answer
 from planner.schemas.arguments import columns, request_fields, require_no_columns, with_all_arguments
-from planner.schemas.asked import Asked
 from planner.schemas.plan import Candidate, Plan, Request
 
 if TYPE_CHECKING:
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from planner.cost_model.volume_counts import VolumeCount
     from planner.planning.what_if.network_views import NetworkRow
     from planner.planning.what_if.what_if import Contrast, WhatIf
+    from planner.schemas.request_arguments import RequestArguments
     from planner.simulation.result import Simulation
 
 
@@ -220,7 +220,12 @@ class Recommendation(Answer):
 
 
 def recommend(
-    data: str | float | None = None, *, model: str = Request.model, today: date | None = None, **asked: Unpack[Asked]
+    data: str | float | None = None,
+    *,
+    profile: str | None = None,
+    option: Mapping[str, str] | str | None = None,
+    today: date | None = None,
+    **asked: Unpack[RequestArguments],
 ) -> Recommendation:
     """Recommend a cluster; the arguments are the options of `plan`, under the same names.
 
@@ -233,9 +238,7 @@ def recommend(
     >>> answer.best.nodes, answer.best.model
     (8, 'daytona')
     """
-    given: dict[str, Any] = {"data": data, "model": model, **asked}
-    profile, option = given.pop("profile", None), given.pop("option", None)
-    request = Request(**request_fields(given))
+    request = Request(**request_fields({"data": data, **asked}))
     if profile is not None:
         return answer_with_profile(request, profile, columns(option))
     require_no_columns(option)

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from planner.catalog import Catalog, load_catalog
-from planner.config.model_files import model_names
+from planner.config.paths import model_names
 from planner.cost_model import run_overheads
-from planner.cost_model.engine_reader import load_engine
 from planner.cost_model.model import CostModel
-from planner.cost_model.model_reader import load_model
+from planner.cost_model.model_reader import load_engine, load_model
 from planner.cost_model.run_overheads import RunOverheads
 from planner.errors import BadInputError
 from planner.planning.request.request_checks import run_by_engine
@@ -63,8 +62,8 @@ def simulated(
     """
     from planner.planning.recommendation import require_best
     from planner.simulation.losses import Loss
+    from planner.simulation.machines import Slow
     from planner.simulation.simulate import simulate_plan
-    from planner.simulation.slow_nodes import Slow
 
     best = require_best(plan)
     if profile is not None:

@@ -1,10 +1,9 @@
 """A few real runs in, predictions with honest ranges out: physics, a prior, and what the runs say."""
 
-from planner.calibration.deadline import Choice, cheapest_within
 from planner.calibration.experiment import NextRun
-from planner.calibration.history import Job
+from planner.calibration.history import JobRow
 from planner.calibration.prediction import COVERAGE
 from planner.calibration.priors import MODELS
-from planner.calibration.profile import Profile, calibrate
+from planner.calibration.profile import DeadlineChoice, Profile, calibrate, cheapest_within
 
-__all__ = ["COVERAGE", "MODELS", "Choice", "Job", "NextRun", "Profile", "calibrate", "cheapest_within"]
+__all__ = ["COVERAGE", "MODELS", "DeadlineChoice", "JobRow", "NextRun", "Profile", "calibrate", "cheapest_within"]

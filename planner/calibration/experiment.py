@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
 from planner.arrays import Floats
-from planner.calibration.history import Job
+from planner.calibration.fit import Fit
+from planner.calibration.history import JobRow
 from planner.calibration.physics import log_seconds, unit_seconds
-from planner.calibration.posterior import Explanation, Runs, weights
+from planner.calibration.posterior import Explanation, weights
 from planner.calibration.residual import Kinship, coordinates
 from planner.calibration.suspicion import with_population
 from planner.errors import BadInputError
-
-if TYPE_CHECKING:
-    from planner.calibration.profile import Profile
 
 _NODES: Final = (2, 4, 8, 16)
 _SIZES_GB: Final = (10.0, 100.0)
@@ -41,7 +39,7 @@ class NextRun:
     range_ratio_after: float
 
 
-def best_experiment(profile: Profile, targets: Sequence[Job] | None, candidates: Sequence[Job] | None) -> NextRun:
+def best_experiment(profile: Fit, targets: Sequence[JobRow] | None, candidates: Sequence[JobRow] | None) -> NextRun:
     """Return the candidate that shrinks the targets' mean standard deviation of log time most.
 
     What the competing explanations disagree on counts as uncertain too, so a run that tells them apart is preferred.
@@ -71,7 +69,7 @@ def likeliest_of_each_family(explanations: Sequence[Explanation]) -> list[tuple[
     return sorted(best.values(), key=lambda pair: -pair[1])
 
 
-def _mixture_covariance(profile: Profile, jobs: Sequence[Job]) -> tuple[Floats, float]:
+def _mixture_covariance(profile: Fit, jobs: Sequence[JobRow]) -> tuple[Floats, float]:
     """Return the covariance of the jobs' log times over the families (within and between them), and the noise's
     variance.
     """
@@ -83,7 +81,7 @@ def _mixture_covariance(profile: Profile, jobs: Sequence[Job]) -> tuple[Floats, 
     return within + (gap.T * share) @ gap, float(share @ [explanation.noise_sd**2 for explanation, _ in families])
 
 
-def _next_run(profile: Profile, job: Job, *, before: float, after: float) -> NextRun:
+def _next_run(profile: Fit, job: JobRow, *, before: float, after: float) -> NextRun:
     runtime_s = float(profile.mixture([job]).quantiles_s(0.5)[0, 0])
     price = profile.machines[job.instance_type].price_usd_per_hour
     return NextRun(
@@ -98,7 +96,7 @@ def _next_run(profile: Profile, job: Job, *, before: float, after: float) -> Nex
     )
 
 
-def posterior_moments(profile: Profile, explanation: Explanation, jobs: Sequence[Job]) -> tuple[Floats, Floats]:
+def posterior_moments(profile: Fit, explanation: Explanation, jobs: Sequence[JobRow]) -> tuple[Floats, Floats]:
     """Return mean (jobs,) and covariance (jobs, jobs) of the jobs' log times given the runs, without noise."""
     work, (ours, theirs) = profile.workload(jobs), profile.options.encode(profile.runs, jobs)
     if profile.verdict.population.any():
@@ -106,7 +104,7 @@ def posterior_moments(profile: Profile, explanation: Explanation, jobs: Sequence
             with_population(ours, np.where(profile.verdict.population, 1.0, -1.0)),
             with_population(theirs, -1.0),
         )
-    past = _where(profile.verdict.runs, ours)
+    past = coordinates(profile.verdict.runs.work, ours)
     where = coordinates(work, theirs)
     white = Kinship(where, past, past).covariance(explanation.amplitude) @ explanation.whitening.T
     log_s, jacobian = log_seconds(
@@ -118,11 +116,7 @@ def posterior_moments(profile: Profile, explanation: Explanation, jobs: Sequence
     return log_s + white @ explanation.white_gap, covariance
 
 
-def _where(runs: Runs, options: Floats) -> Any:
-    return coordinates(runs.work, options)
-
-
-def _grid(profile: Profile) -> list[Job]:
+def _grid(profile: Fit) -> list[JobRow]:
     """Return jobs over the runs' types, node counts and sizes, up to twice the largest of each, with the last run's
     options.
     """
@@ -132,7 +126,7 @@ def _grid(profile: Profile) -> list[Job]:
     sizes = _reach([job.data_gb for job in runs]) if runs else _SIZES_GB
     options = runs[-1].options if runs else {}
     return [
-        Job(instance_type=instance_type, nodes=round(count), data_gb=float(size), options=options)
+        JobRow(instance_type=instance_type, nodes=round(count), data_gb=float(size), options=options)
         for instance_type, count, size in product(types[:_MOST_TYPES], nodes, sizes)
     ]
 

@@ -1,21 +1,22 @@
-"""A profile in words and figures: what each coefficient became, where the time goes, and what is doubtful."""
+"""A profile in words and figures: coefficients, shares of time, doubts, and which explanations stay open."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass
+from itertools import product
+from typing import Any, Final
 
 import numpy as np
 
-from planner.calibration.history import describe
+from planner.calibration.experiment import likeliest_of_each_family, posterior_moments
+from planner.calibration.fit import Fit
+from planner.calibration.history import JobRow, describe
 from planner.calibration.physics import COEFFICIENTS, STREAMS, log_seconds
 from planner.calibration.posterior import Explanation, weights
-from planner.calibration.rivals import rivals
-
-if TYPE_CHECKING:
-    from planner.calibration.profile import Profile
+from planner.units import format_usd
 
 
-def explain(profile: Profile) -> dict[str, Any]:
+def explain(profile: Fit) -> dict[str, Any]:
     """Return the explanation as plain values; coefficients are those of the likeliest explanation with their 90%
     ranges.
     """
@@ -37,7 +38,7 @@ def explain(profile: Profile) -> dict[str, Any]:
     }
 
 
-def _coefficients(profile: Profile, likeliest: Explanation) -> dict[str, dict[str, Any]]:
+def _coefficients(profile: Fit, likeliest: Explanation) -> dict[str, dict[str, Any]]:
     half = 1.645 * np.sqrt(np.diag(likeliest.spread))
     ends = np.array([likeliest.coefficients, likeliest.coefficients - half, likeliest.coefficients + half])
     ends[:, :-1] = np.exp(ends[:, :-1])
@@ -55,7 +56,7 @@ def _coefficients(profile: Profile, likeliest: Explanation) -> dict[str, dict[st
     }
 
 
-def _shares(profile: Profile, likeliest: Explanation) -> dict[str, float]:
+def _shares(profile: Fit, likeliest: Explanation) -> dict[str, float]:
     """Return the mean share of each term in the runs' time; the resources of a phase share it by how much they hold it
     up.
     """
@@ -65,7 +66,7 @@ def _shares(profile: Profile, likeliest: Explanation) -> dict[str, float]:
     return dict(zip(list(COEFFICIENTS)[:6], jacobian[:6].mean(axis=1).round(3).tolist(), strict=True))
 
 
-def warnings(profile: Profile) -> list[str]:
+def warnings(profile: Fit) -> list[str]:
     """Return what a reader must know before trusting the profile."""
     texts = [] if profile.runs else ["no runs: predictions are the prior's"]
     texts += [
@@ -84,3 +85,95 @@ def warnings(profile: Profile) -> list[str]:
         if (lacking := profile.machines[name].filled_in)
     ]
     return texts
+
+
+UNDECIDED: Final = 0.05
+"""Weight from which a second explanation is still in the running."""
+SETTLES: Final = 2.0
+"""Standard deviations between two explanations' times at which one run tells them apart."""
+_MOST_TYPES: Final = 40
+_NODES: Final = (2, 4, 8, 16)
+_SIZE_GB: Final = 10.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class SettlingRun:
+    """A run on which two explanations differ by `gap_sd` standard deviations: seconds under the first and the second.
+
+    `cost_usd` is None without a price.
+    """
+
+    instance_type: str
+    nodes: int
+    data_gb: float
+    first_s: float
+    second_s: float
+    cost_usd: float | None
+    gap_sd: float
+
+
+def rivals(profile: Fit) -> dict[str, Any]:
+    """Return the weight of each explanation, a sentence, and the run that would settle it (None if nothing is open)."""
+    families = likeliest_of_each_family(profile.verdict.explanations)
+    weights = {explanation.family.name: round(weight, 3) for explanation, weight in families}
+    if len(families) < 2 or families[1][1] < UNDECIDED:
+        return {
+            "weights": weights,
+            "sentence": f"the runs leave one explanation: {families[0][0].family.name}",
+            "run": None,
+        }
+    (first, _), (second, _) = families[:2]
+    run = _settling_run(profile, first, second)
+    names = f"'{first.family.name}' and '{second.family.name}'"
+    sentence = f"the runs cannot tell apart {names}{_advice(run)}"
+    return {"weights": weights, "sentence": sentence, "run": None if run is None else asdict(run)}
+
+
+def _advice(run: SettlingRun | None) -> str:
+    if run is None:
+        return "; no machine type at hand would"
+    cost = "" if run.cost_usd is None else f", about {format_usd(run.cost_usd)}"
+    times = f"{run.first_s:.3g} s under the first, {run.second_s:.3g} s under the second"
+    verb = "would settle it" if run.gap_sd >= SETTLES else "would tell most, without settling it"
+    return f"; a run on {run.nodes} x {run.instance_type} with {run.data_gb:.4g} GB{cost} {verb}: {times}"
+
+
+def _settling_run(profile: Fit, first: Explanation, second: Explanation) -> SettlingRun | None:
+    """Return the cheapest run that tells the two apart, or the one that comes nearest; None without machines."""
+    jobs = _candidates(profile)
+    if not jobs:
+        return None
+    (a, a_spread), (b, b_spread) = (posterior_moments(profile, explanation, jobs) for explanation in (first, second))
+    noise = first.noise_sd**2 + second.noise_sd**2
+    gap_sd = np.abs(a - b) / np.sqrt(np.maximum(np.diag(a_spread) + np.diag(b_spread), 0) + noise)
+    price = np.array([job.nodes * profile.machines[job.instance_type].price_usd_per_hour for job in jobs])
+    cost = price * np.exp((a + b) / 2) / 3600
+    order = np.where(np.isfinite(cost), cost, np.inf)
+    enough = np.flatnonzero(gap_sd >= SETTLES)
+    best = int(enough[order[enough].argmin()]) if len(enough) else int(gap_sd.argmax())
+    return SettlingRun(
+        instance_type=jobs[best].instance_type,
+        nodes=jobs[best].nodes,
+        data_gb=jobs[best].data_gb,
+        first_s=float(np.exp(a[best])),
+        second_s=float(np.exp(b[best])),
+        cost_usd=float(cost[best]) if np.isfinite(cost[best]) else None,
+        gap_sd=float(gap_sd[best]),
+    )
+
+
+def _candidates(profile: Fit) -> list[JobRow]:
+    """Return jobs on the machines that ran and on others with as many cores, at the runs' node counts and sizes."""
+    runs = profile.runs
+    ran = list(dict.fromkeys(job.instance_type for job in runs))
+    cores = {profile.machines[name].cores for name in ran}
+    alike = [
+        name for name, machine in profile.machines.items() if name not in ran and (not ran or machine.cores in cores)
+    ]
+    nodes = sorted({job.nodes for job in runs}) or _NODES
+    sizes = {min(job.data_gb for job in runs), max(job.data_gb for job in runs)} if runs else {_SIZE_GB}
+    options = runs[-1].options if runs else {}
+    return [
+        JobRow(instance_type=name, nodes=count, data_gb=size, options=options)
+        for name, count, size in product([*ran, *alike][:_MOST_TYPES], nodes, sorted(sizes))
+    ]

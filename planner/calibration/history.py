@@ -1,4 +1,4 @@
-"""Runs and queries as people hand them in, checked: each row becomes a `Job`, and everything wrong with a table is
+"""Runs and queries as people hand them in, checked: each row becomes a `JobRow`, and everything wrong with a table is
 reported at once.
 """
 
@@ -21,7 +21,7 @@ _MOST_REPORTED: Final = 20
 
 
 @dataclass(frozen=True, kw_only=True)
-class Job:
+class JobRow:
     """One run, or one to be predicted (`runtime_s` None): machine type, nodes, GB, and further columns as text or
     number.
     """
@@ -55,7 +55,7 @@ def records(table: Records) -> list[dict[str, Any]]:
     return [{str(key): value for key, value in row.items()} for row in rows]
 
 
-def parse_jobs(table: Records, *, what: str, timed: bool) -> tuple[Job, ...]:
+def parse_jobs(table: Records, *, what: str, timed: bool) -> tuple[JobRow, ...]:
     """Return the rows of a table as jobs; `timed` ones must carry `runtime_s`, from others it is dropped.
 
     Columns are `instance_type` (or `type`), `nodes` (or `n`), `data_gb`, `runtime_s` and any others. Raises one
@@ -78,7 +78,7 @@ def parse_jobs(table: Records, *, what: str, timed: bool) -> tuple[Job, ...]:
     return jobs
 
 
-def _job(row: Mapping[str, Any], number: int, problems: list[str], *, timed: bool) -> Job:
+def _job(row: Mapping[str, Any], number: int, problems: list[str], *, timed: bool) -> JobRow:
     place = f"row {number}"
     instance_type = row["instance_type"]
     if not isinstance(instance_type, str) or not instance_type.strip():
@@ -86,7 +86,7 @@ def _job(row: Mapping[str, Any], number: int, problems: list[str], *, timed: boo
     nodes = _positive(row["nodes"], f"{place}, column nodes", problems)
     if nodes != round(nodes):
         problems.append(f"{place}, column nodes: {nodes:g} is not a whole number")
-    return Job(
+    return JobRow(
         instance_type=str(instance_type).strip(),
         nodes=max(1, round(nodes)),
         data_gb=_positive(row["data_gb"], f"{place}, column data_gb", problems),
@@ -128,7 +128,7 @@ def _cell(value: Any) -> Cell:
     return "" if value is None else str(value).strip()
 
 
-def describe(jobs: Sequence[Job]) -> str:
+def describe(jobs: Sequence[JobRow]) -> str:
     """Return in words what the jobs span: '12 runs on c4.2xlarge, 2-12 nodes, 9.6-19 GB'."""
     if not jobs:
         return "no runs"

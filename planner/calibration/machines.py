@@ -43,7 +43,7 @@ def usual_stream_rate(stream: str) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Machine:
+class NodeSpec:
     """One node of a type. `filled_in` names the figures its specification lacked; an unknown price is NaN."""
 
     cores: float
@@ -78,7 +78,7 @@ def read_specs(instances: Mapping[str, Mapping[str, Any]] | Records) -> dict[str
     return {str(name): row for name, row in zip(names, rows, strict=True)}
 
 
-def machine(name: str, spec: Mapping[str, Any]) -> Machine:
+def machine(name: str, spec: Mapping[str, Any]) -> NodeSpec:
     """Return the machine that a row of specifications describes.
 
     Columns: `vcpu` (required); `ghz`, `mem_gib`; `nvme_r_MBps` and `nvme_w_MBps` of all local disks, or `ebs_mbps`
@@ -95,7 +95,7 @@ def machine(name: str, spec: Mapping[str, Any]) -> Machine:
         "network_gb_per_s": (_network_rate(spec), USUAL_NETWORK_GB_PER_S_PER_CORE * cores),
     }
     price = _figure(spec, "price_usd_h")
-    return Machine(
+    return NodeSpec(
         cores=cores,
         price_usd_per_hour=float("nan") if price is None else price,
         filled_in=tuple(key for key, (stated, _) in figures.items() if stated is None),

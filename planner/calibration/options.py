@@ -14,7 +14,7 @@ from typing import Final, Literal
 import numpy as np
 
 from planner.arrays import Floats
-from planner.calibration.history import Cell, Job
+from planner.calibration.history import Cell, JobRow
 from planner.calibration.workloads import PHYSICAL_OPTIONS
 from planner.errors import BadInputError
 
@@ -39,7 +39,7 @@ class Option:
     scale: float = 1.0
     varies: bool = True
 
-    def beside(self, query: Sequence[Job]) -> Scaling:
+    def beside(self, query: Sequence[JobRow]) -> Scaling:
         """Return how a query needs the column read: as texts where it has one, which no number is near to, and by the
         share of the largest where it has a number without a logarithm.
         """
@@ -48,16 +48,16 @@ class Option:
             return "name"
         return "share" if any(isinstance(value, float | int) and value <= 0 for value in values) else self.kind
 
-    def coordinates(self, jobs: Sequence[Job], names: Sequence[str]) -> Floats:
+    def coordinates(self, jobs: Sequence[JobRow], names: Sequence[str]) -> Floats:
         """Return one column, or one per name in `names` for a text, shape (rows, columns); a blank cell is as the
         middle of the runs.
         """
         if self.kind == "name":
             cells = [None if (value := job.options.get(self.name)) is None else str(value) for job in jobs]
             return np.array([[float(cell == name) for name in names] for cell in cells]).reshape(len(jobs), len(names))
-        return np.array([[self._number(job)] for job in jobs]).reshape(len(jobs), 1)
+        return np.array([[self._cell_number(job)] for job in jobs]).reshape(len(jobs), 1)
 
-    def _number(self, job: Job) -> float:
+    def _cell_number(self, job: JobRow) -> float:
         value = job.options.get(self.name)
         if not isinstance(value, float | int) or (value <= 0 and self.kind != "share"):
             return 0.0
@@ -65,7 +65,7 @@ class Option:
             return value / self.scale - self.centre
         plain, per_gb = np.log(value) - np.log(self.scale), np.log(value / job.data_gb) - self.centre
         readings = {"logarithm": plain, "per gigabyte": per_gb}
-        return _bent(float(readings.get(self.kind, min(plain, per_gb, key=abs))))
+        return _bend(float(readings.get(self.kind, min(plain, per_gb, key=abs))))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +81,7 @@ class OptionSet:
     ignored: dict[str, str]
     share: str | None = None
 
-    def encode(self, runs: Sequence[Job], query: Sequence[Job]) -> tuple[Floats, Floats]:
+    def encode(self, runs: Sequence[JobRow], query: Sequence[JobRow]) -> tuple[Floats, Floats]:
         """Return the coordinates of the runs and of the query, shapes (runs, k) and (query, k).
 
         Raises BadInputError when the query lacks a column in which the runs differ, or one that the physics reads.
@@ -95,18 +95,18 @@ class OptionSet:
         ours, theirs = zip(empty, *blocks, strict=True)
         return np.concatenate(ours, axis=1), np.concatenate(theirs, axis=1)
 
-    def unread(self, query: Sequence[Job]) -> dict[str, str]:
+    def unread(self, query: Sequence[JobRow]) -> dict[str, str]:
         """Return the columns of a query that change nothing, each with the reason."""
         learned = {*self.physical, *(option.name for option in self.options)}
         names = dict.fromkeys(name for job in query for name in job.options if name not in learned | PHYSICAL_OPTIONS)
         return {name: self.ignored.get(name, "no run has it") for name in names}
 
-    def beside(self, query: Sequence[Job]) -> dict[str, Scaling]:
+    def beside(self, query: Sequence[JobRow]) -> dict[str, Scaling]:
         """Return the columns that a query needs read otherwise than they are, and how."""
         needed = {option.name: option.beside(query) for option in self.options}
         return {option.name: needed[option.name] for option in self.options if needed[option.name] != option.kind}
 
-    def _check(self, query: Sequence[Job]) -> None:
+    def _check(self, query: Sequence[JobRow]) -> None:
         needed = (*self.physical, *(option.name for option in self.options if option.varies))
         lacking = [name for name in needed if any(name not in job.options for job in query)]
         if lacking:
@@ -114,7 +114,7 @@ class OptionSet:
             raise BadInputError(f"query: missing {columns}, which the calibration runs depend on")
 
 
-def _bent(log_ratio: float) -> float:
+def _bend(log_ratio: float) -> float:
     """Return a coordinate whose slope rises from a half to one and a half, and is 1 at the middle of the runs.
 
     Iterations and the like add their work to what a job does without them: a few change little, many nearly all.
@@ -122,7 +122,7 @@ def _bent(log_ratio: float) -> float:
     return log_ratio / 2 + float(np.logaddexp(0, log_ratio)) - float(np.log(2))
 
 
-def learn_options(runs: Sequence[Job], *, slots: Sequence[float], read_as: Mapping[str, Scaling]) -> OptionSet:
+def learn_options(runs: Sequence[JobRow], *, slots: Sequence[float], read_as: Mapping[str, Scaling]) -> OptionSet:
     """Return what can be told apart by the runs' further columns; the physics' own columns are not among them.
 
     `read_as` says how to read some of them, for the sake of a query. `slots` are the cores of each run's cluster: a
@@ -144,7 +144,7 @@ def _is_share(values: Sequence[Cell]) -> bool:
 
 
 def _learn(
-    name: str, runs: Sequence[Job], slots: Sequence[float], read_as: Mapping[str, Scaling], ignored: dict[str, str]
+    name: str, runs: Sequence[JobRow], slots: Sequence[float], read_as: Mapping[str, Scaling], ignored: dict[str, str]
 ) -> Option | None:
     values = [job.options.get(name) for job in runs]
     if None in values:

@@ -114,7 +114,7 @@ def explain_runs(runs: Runs, families: tuple[Family, ...]) -> tuple[Explanation,
     start = np.array([family.mean for _, _, family in ways])
     for size in _SAMPLES:
         if len(runs) > 2 * size:
-            ways, start = _screened(runs.sample(size), ways, start)
+            ways, start = _screen(runs.sample(size), ways, start)
     return _explain(runs, ways, start)
 
 
@@ -122,7 +122,7 @@ def explain_again(runs: Runs, explanations: tuple[Explanation, ...]) -> tuple[Ex
     """Return the same ways to explain for slightly other runs, starting from what was learned."""
     ways = [(way.amplitude, way.noise_sd, way.family) for way in explanations]
     problem, log_weight = _problem(runs, ways)
-    return _explained(problem, log_weight, ways, np.array([way.coefficients for way in explanations]))
+    return _make_explanation(problem, log_weight, ways, np.array([way.coefficients for way in explanations]))
 
 
 def surprises(explanation: Explanation) -> Floats:
@@ -150,15 +150,15 @@ def _levels(least: float) -> tuple[float, ...]:
     return tuple(level for level in NOISE_SD if level > least) or (least,)
 
 
-def _screened(sample: Runs, ways: list[Way], start: Floats) -> tuple[list[Way], Floats]:
+def _screen(sample: Runs, ways: list[Way], start: Floats) -> tuple[list[Way], Floats]:
     """Return the ways that a sample of the runs leaves in the running, and where the descent arrived with them."""
     problem, log_weight = _problem(sample, ways)
     fit = descend(problem, start, 2 * _FIRST_STEPS)
-    hopeful = _hopeful(log_weight + fit.log_mass)
+    hopeful = _shortlist(log_weight + fit.log_mass)
     return list(compress(ways, hopeful)), fit.coefficients[hopeful]
 
 
-def _hopeful(log_evidence: Floats) -> Flags:
+def _shortlist(log_evidence: Floats) -> Flags:
     return np.asarray(log_evidence > log_evidence.max() - _HOPELESS)
 
 
@@ -175,12 +175,12 @@ def _explain(runs: Runs, ways: list[Way], start: Floats) -> tuple[Explanation, .
     """Fit all ways at once, each from its row of `start`, and return those with weight."""
     problem, log_weight = _problem(runs, ways)
     first = descend(problem, start, _FIRST_STEPS)
-    hopeful = _hopeful(log_weight + first.log_mass)
+    hopeful = _shortlist(log_weight + first.log_mass)
     some = list(compress(ways, hopeful))
-    return _explained(problem.only(hopeful), log_weight[hopeful], some, first.coefficients[hopeful])
+    return _make_explanation(problem.only(hopeful), log_weight[hopeful], some, first.coefficients[hopeful])
 
 
-def _explained(problem: Problem, log_weight: Floats, ways: list[Way], start: Floats) -> tuple[Explanation, ...]:
+def _make_explanation(problem: Problem, log_weight: Floats, ways: list[Way], start: Floats) -> tuple[Explanation, ...]:
     """Descend to the end and return the ways with weight."""
     fit = descend(problem, start)
     log_evidence = log_weight + fit.log_mass

@@ -1,29 +1,26 @@
-"""A calibrated profile: what runs taught about one framework, and what it predicts."""
+"""A calibrated profile: what runs taught about one framework, what it predicts, and what meets a deadline."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from planner.calibration.experiment import NextRun, best_experiment
 from planner.calibration.explanation import explain
-from planner.calibration.history import Job, Records, describe, parse_jobs
-from planner.calibration.machines import Machine, machine, read_specs
-from planner.calibration.options import OptionSet, Scaling, learn_options
-from planner.calibration.physics import Workload
-from planner.calibration.posterior import Runs
-from planner.calibration.prediction import Mixture, few_runs_factor, predict
+from planner.calibration.fit import Fit
+from planner.calibration.history import JobRow, Records, describe, parse_jobs
+from planner.calibration.machines import read_specs
 from planner.calibration.priors import families
-from planner.calibration.suspicion import Verdict, contradictions, judge, with_population
 from planner.calibration.workloads import workload
-from planner.errors import BadInputError
+from planner.errors import BadInputError, InfeasibleError
+from planner.units import format_duration
 
 if TYPE_CHECKING:
     import pandas as pd
+
 
 FORMAT: Final = 1
 """Version of `Profile.to_dict`."""
@@ -33,18 +30,8 @@ MOST_STORED_SPECS: Final = 100
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Profile:
-    """Runs of one framework with the machines they ran on; everything else follows from these.
-
-    `model` names the prior (`framework`, `spark`, `hadoop`, `native`), `specs` are the machines' specifications by
-    type. `read_as` says how to read further columns for the sake of one query; it is not stored.
-    """
-
-    name: str
-    model: str
-    runs: tuple[Job, ...]
-    specs: Mapping[str, Mapping[str, Any]] = field(repr=False)
-    read_as: Mapping[str, Scaling] = field(default_factory=dict, repr=False)
+class Profile(Fit):
+    """A fit that can be asked: for predictions, the next run, an explanation, and to be written down."""
 
     def predict(self, query: Records, *, instances: Mapping[str, Mapping[str, Any]] | Records = None) -> pd.DataFrame:
         """Return `runtime_s` (the median), `lo` and `hi` (which 90% of new runs lie between), one row per row of
@@ -59,31 +46,6 @@ class Profile:
         index = query.index if hasattr(query, "index") and hasattr(query, "columns") else None
         runtime_s, lo, hi = self.mixture(jobs, instances=instances).range_s()
         return pd.DataFrame({"runtime_s": runtime_s, "lo": lo, "hi": hi}, index=index)
-
-    def mixture(self, jobs: Sequence[Job], *, instances: Mapping[str, Mapping[str, Any]] | Records = None) -> Mixture:
-        """Return the distribution of log seconds of each job: what `predict` takes its columns from.
-
-        After few runs it is wider than the posterior, as these hold too few of the runs to come.
-        """
-        return self._beside(jobs)._posterior(jobs, instances).widened(few_runs_factor(len(self.runs)))
-
-    def _beside(self, jobs: Sequence[Job]) -> Profile:
-        """Return the profile with columns read as the values of a query need it."""
-        read_as = self.options.beside(jobs)
-        return replace(self, read_as=read_as) if read_as else self
-
-    def _posterior(self, jobs: Sequence[Job], instances: Mapping[str, Mapping[str, Any]] | Records) -> Mixture:
-        machines = {**self.machines, **_machines({} if instances is None else read_specs(instances))}
-        work, (ours, theirs) = self.workload(jobs, machines), self.options.encode(self.runs, jobs)
-        verdict = self.verdict
-        share = float(verdict.population.mean()) if self.runs else 0.0
-        if not share:
-            return predict(verdict.explanations, self._arrays(ours, like=verdict.runs), work, theirs)
-        past = self._arrays(with_population(ours, np.where(verdict.population, 1.0, -1.0)), like=verdict.runs)
-        larger, smaller = (
-            predict(verdict.explanations, past, work, with_population(theirs, side)) for side in (-1.0, 1.0)
-        )
-        return larger.joined(smaller, share=share)
 
     def next_run(self, query: Records = None, *, candidates: Records = None) -> NextRun:
         """Return the one further run that would narrow the ranges of `query` most, with its cost.
@@ -100,52 +62,6 @@ class Profile:
         as plain values.
         """
         return explain(self)
-
-    @property
-    def outliers(self) -> tuple[int, ...]:
-        """The runs (from 0) that were set aside because the others contradict them."""
-        return tuple(np.flatnonzero(self.verdict.runs.outlier).tolist()) if self.runs else ()
-
-    @property
-    def populations(self) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-        """The runs (from 0) of two populations, the larger first, if the runs are a mixture; a prediction then spans
-        both.
-        """
-        smaller = self.verdict.population
-        if not smaller.any():
-            return None
-        return tuple(np.flatnonzero(~smaller).tolist()), tuple(np.flatnonzero(smaller).tolist())
-
-    @cached_property
-    def machines(self) -> dict[str, Machine]:
-        """The known machines by type."""
-        return _machines(self.specs)
-
-    @cached_property
-    def options(self) -> OptionSet:
-        """What the further columns of the runs taught."""
-        slots = [job.nodes * self.machines[job.instance_type].cores for job in self.runs]
-        return learn_options(self.runs, slots=slots, read_as=self.read_as)
-
-    def workload(self, jobs: Sequence[Job], machines: Mapping[str, Machine] | None = None) -> Workload:
-        """Return jobs as arrays of the physics."""
-        return workload(jobs, self.machines if machines is None else machines, share_option=self.options.share)
-
-    @cached_property
-    def verdict(self) -> Verdict:
-        """The posterior, with what was set apart."""
-        contradictory, scatter = contradictions(self.runs)
-        options, _ = self.options.encode(self.runs, ())
-        nobody = np.zeros(len(self.runs), bool)
-        log_s = np.log([job.runtime_s or 1.0 for job in self.runs])
-        runs = Runs(work=self.workload(self.runs), options=options, log_s=log_s, outlier=nobody, least_noise=scatter)
-        return judge(runs, families(self.model, share_option=self.options.share), contradictory=contradictory)
-
-    def _arrays(self, options: np.ndarray, *, like: Runs) -> Runs:
-        """Return the runs with options in the coordinates of a query, which may know more names."""
-        return Runs(
-            work=like.work, options=options, log_s=like.log_s, outlier=like.outlier, least_noise=like.least_noise
-        )
 
     def with_runs(self, runs: Records, *, instances: Mapping[str, Mapping[str, Any]] | Records = None) -> Profile:
         """Return the profile with further runs."""
@@ -198,18 +114,79 @@ def calibrate(
     return _profile(name=name or model, model=model, runs=jobs, specs=read_specs(instances))
 
 
-def _profile(*, name: str, model: str, runs: tuple[Job, ...], specs: Mapping[str, Mapping[str, Any]]) -> Profile:
+def _profile(*, name: str, model: str, runs: tuple[JobRow, ...], specs: Mapping[str, Mapping[str, Any]]) -> Profile:
     profile = Profile(name=name, model=model, runs=runs, specs=specs)
     families(model)
     workload(runs, profile.machines)
     return profile
 
 
-def _machines(specs: Mapping[str, Mapping[str, Any]]) -> dict[str, Machine]:
-    return {name: machine(name, spec) for name, spec in specs.items()}
-
-
 def _plain(value: Any) -> Any:
     """Return numpy scalars as Python's own, NaN as None."""
     value = value.item() if hasattr(value, "item") else value
     return None if isinstance(value, float) and not np.isfinite(value) else value
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeadlineChoice:
+    """A cluster with its predicted time and range, in seconds, and the cost of the median."""
+
+    instance_type: str
+    nodes: int
+    runtime_s: float
+    lo_s: float
+    hi_s: float
+    cost_usd: float
+
+
+def cheapest_within(
+    profile: Profile,
+    *,
+    deadline_s: float,
+    data_gb: float,
+    nodes: Iterable[int],
+    instance_types: Iterable[str] | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> DeadlineChoice:
+    """Return the cheapest cluster whose `hi_s` is within the deadline; types without a price do not compete.
+
+    Raises InfeasibleError naming the fastest when none is, and BadInputError when there is nothing to choose from.
+    """
+    types = list(profile.machines if instance_types is None else instance_types)
+    jobs = [
+        JobRow(instance_type=name, nodes=count, data_gb=data_gb, options=dict(options or {}))
+        for name in types
+        for count in nodes
+    ]
+    if not jobs:
+        raise BadInputError("no cluster to choose from: name node counts and machine types")
+    choices = deadline_choices(profile, jobs)
+    within = [choice for choice in choices if choice.hi_s <= deadline_s and np.isfinite(choice.cost_usd)]
+    if not within:
+        fastest = min(choices, key=lambda choice: choice.hi_s)
+        raise InfeasibleError(
+            f"no cluster surely finishes within {format_duration(deadline_s)}",
+            [f"nearest: {fastest.nodes} x {fastest.instance_type}, {format_duration(fastest.hi_s)} at its range's end"],
+        )
+    return min(within, key=lambda choice: choice.cost_usd)
+
+
+def deadline_choices(profile: Profile, jobs: list[JobRow]) -> list[DeadlineChoice]:
+    """Return every job as a choice, in order."""
+    runtime_s, lo, hi = profile.mixture(jobs).range_s()
+    hours = (
+        np.array([job.nodes * profile.machines[job.instance_type].price_usd_per_hour for job in jobs])
+        * runtime_s
+        / 3600
+    )
+    return [
+        DeadlineChoice(
+            instance_type=job.instance_type,
+            nodes=job.nodes,
+            runtime_s=float(runtime_s[i]),
+            lo_s=float(lo[i]),
+            hi_s=float(hi[i]),
+            cost_usd=float(hours[i]),
+        )
+        for i, job in enumerate(jobs)
+    ]

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from planner.arrays import Flags, Floats
-from planner.calibration.history import Job
+from planner.calibration.history import JobRow
 from planner.calibration.posterior import Explanation, Runs, explain_again, explain_runs, surprises, total_log_evidence
 from planner.calibration.priors import Family
 
@@ -65,7 +65,7 @@ def with_population(options: Floats, population: Floats | float) -> Floats:
     return np.column_stack([options, np.broadcast_to(population, len(options))])
 
 
-def contradictions(jobs: Sequence[Job]) -> tuple[Flags, float]:
+def contradictions(jobs: Sequence[JobRow]) -> tuple[Flags, float]:
     """Return which runs have one repeat that differs by CONTRADICTION with no third to decide, and the scatter of log
     time that implies.
     """

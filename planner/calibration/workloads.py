@@ -8,8 +8,8 @@ from typing import Final
 import numpy as np
 
 from planner.arrays import Floats
-from planner.calibration.history import Job, as_number
-from planner.calibration.machines import Machine
+from planner.calibration.history import JobRow, as_number
+from planner.calibration.machines import NodeSpec
 from planner.calibration.physics import Workload
 from planner.errors import BadInputError, nearest
 
@@ -39,7 +39,7 @@ PHYSICAL_OPTIONS: Final = frozenset({"io", "spill", "replicas"})
 """
 
 
-def workload(jobs: Sequence[Job], machines: Mapping[str, Machine], *, share_option: str | None = None) -> Workload:
+def workload(jobs: Sequence[JobRow], machines: Mapping[str, NodeSpec], *, share_option: str | None = None) -> Workload:
     """Return the jobs as arrays; the column `share_option` says which part of the data is let out.
 
     Raises BadInputError naming the types that `machines` lacks.
@@ -70,7 +70,7 @@ def workload(jobs: Sequence[Job], machines: Mapping[str, Machine], *, share_opti
     )
 
 
-def _machines_of(jobs: Sequence[Job], machines: Mapping[str, Machine]) -> list[Machine]:
+def _machines_of(jobs: Sequence[JobRow], machines: Mapping[str, NodeSpec]) -> list[NodeSpec]:
     unknown = sorted({job.instance_type for job in jobs} - machines.keys())
     if unknown:
         hints = [f"{name!r}: no specification.{nearest(name, list(machines))}" for name in unknown]
@@ -81,18 +81,18 @@ def _machines_of(jobs: Sequence[Job], machines: Mapping[str, Machine]) -> list[M
     return [machines[job.instance_type] for job in jobs]
 
 
-def _is_remote(job: Job, column: str) -> bool:
+def _is_remote(job: JobRow, column: str) -> bool:
     place = str(job.options.get(column, "")).casefold()
     if place not in OBJECT_STORES | LOCAL_STORES:
         raise BadInputError(f"column {column}: unknown storage {place!r}; use local or s3")
     return place in OBJECT_STORES
 
 
-def _share(job: Job, column: str | None) -> float:
+def _share(job: JobRow, column: str | None) -> float:
     share = None if column is None else as_number(job.options.get(column))
     return 1.0 if share is None else min(max(share, 0.0), 1.0)
 
 
-def _copies(job: Job) -> float:
+def _copies(job: JobRow) -> float:
     copies = as_number(job.options.get("replicas"))
     return copies if copies is not None and copies >= 1 else 1.0

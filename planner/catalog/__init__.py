@@ -1,6 +1,6 @@
 """Clouds as data: what instances there are, what they cost, and how fast their parts were measured to be."""
 
-from planner.catalog.catalog import Catalog
+from planner.catalog.catalog import Catalog, facts_on
 from planner.catalog.changes import Changes, PriceChange, ShapeChange, changes_between
 from planner.catalog.checking import Finding, check_catalog
 from planner.catalog.columns import EVIDENCE, MODES
@@ -16,7 +16,6 @@ from planner.catalog.facts import (
     VolumeType,
 )
 from planner.catalog.instances import Instances
-from planner.catalog.listing import facts_on
 from planner.catalog.loading import catalog_directory, catalog_names, load_catalog
 
 __all__ = [

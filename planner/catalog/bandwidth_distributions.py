@@ -99,10 +99,10 @@ def _load(path: Path, stamp: int) -> tuple[tuple[str, BandwidthDistribution], ..
     wrong = [line for line, row in zip(table.lines, rates, strict=True) if (np.diff(row) < 0).any()]
     if wrong:
         raise BadInputError(f"{path}: percentiles must not decrease", [f"{path}:{line}" for line in wrong])
-    return tuple((row["distribution"], _built(row)) for row in table.rows())
+    return tuple((row["distribution"], _make_distribution(row)) for row in table.rows())
 
 
-def _built(row: dict[str, str]) -> BandwidthDistribution:
+def _make_distribution(row: dict[str, str]) -> BandwidthDistribution:
     return BandwidthDistribution(
         name=row["distribution"],
         probabilities=tuple(p / 100 for p in PERCENTILES),

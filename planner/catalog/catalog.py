@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property
@@ -12,14 +13,24 @@ from typing import Any, TypeVar
 import numpy as np
 
 from planner.arrays import Floats
+from planner.catalog import schema
 from planner.catalog.columns import EVIDENCE, MODES
-from planner.catalog.facts import NetworkPoint, ObjectStore, Prices, Rates, Source, Straggler, TokenBucket, VolumeType
-from planner.catalog.instances import Instances
+from planner.catalog.facts import (
+    Fact,
+    NetworkPoint,
+    ObjectStore,
+    Prices,
+    Rates,
+    Source,
+    Straggler,
+    TokenBucket,
+    VolumeType,
+)
+from planner.catalog.instances import FIELDS, Instances, VolumeLimits, volume_limits
 from planner.catalog.manifest import Manifest
 from planner.catalog.network_specs import StatedNetworks, stated_networks
 from planner.catalog.refreshed import refresh_command
 from planner.catalog.tables import Table
-from planner.catalog.volume_limits import FIELDS, VolumeLimits, volume_limits
 from planner.errors import BadInputError
 
 T = TypeVar("T")
@@ -108,14 +119,14 @@ class Catalog:
         table = self.tables["prices"]
         chosen = np.flatnonzero((table["region"] == region) & (table["pricing"] == pricing))
         if not len(chosen):
-            raise BadInputError(self._unpriced(region, pricing))
+            raise BadInputError(self._unpriced_text(region, pricing))
         rows = self._rows(table, chosen)
         return Prices(
             region=region,
             pricing=pricing,
-            price_usd_per_hour=self._aligned(rows, table["price_usd_per_hour"][chosen]),
-            evidence=self._aligned(rows, table["evidence"][chosen]),
-            as_of=self._aligned(rows, table["as_of"][chosen]),
+            price_usd_per_hour=self._align(rows, table["price_usd_per_hour"][chosen]),
+            evidence=self._align(rows, table["evidence"][chosen]),
+            as_of=self._align(rows, table["as_of"][chosen]),
         )
 
     def disk_rates(self, mode: str, *, aggregate: str | None = None) -> Rates:
@@ -134,14 +145,14 @@ class Catalog:
     def sort_bytes_per_s_per_vcpu(self) -> Floats:
         """The measured rate of sorting in memory of every type, for each virtual CPU."""
         table = self.tables["sort_rates"]
-        rates: Floats = self._aligned(self._rows(table, slice(None)), table["bytes_per_s_per_vcpu"])
+        rates: Floats = self._align(self._rows(table, slice(None)), table["bytes_per_s_per_vcpu"])
         return rates
 
     @cached_property
     def flop_per_s(self) -> Floats:
         """The measured double-precision rate of every type."""
         table = self.tables["compute"]
-        rates: Floats = self._aligned(self._rows(table, slice(None)), table["flop_per_s"])
+        rates: Floats = self._align(self._rows(table, slice(None)), table["flop_per_s"])
         return rates
 
     def volume_rates(self, volume_type: str, mode: str) -> Rates:
@@ -157,27 +168,27 @@ class Catalog:
     @cached_property
     def network_points(self) -> Mapping[str, tuple[NetworkPoint, ...]]:
         """The measured network rates of each type that has any; what the cloud states is in `instances`."""
-        return _grouped(self.tables["networks"], _network_point)
+        return _group_by_type(self.tables["networks"], _network_point)
 
     @cached_property
     def token_buckets(self) -> Mapping[str, tuple[TokenBucket, ...]]:
         """The network token buckets of each type that has a measured one, one per variant of network card."""
-        return _grouped(self.tables["token_buckets"], lambda row: _built(TokenBucket, row))
+        return _group_by_type(self.tables["token_buckets"], lambda row: _make(TokenBucket, row))
 
     @cached_property
     def stragglers(self) -> Mapping[str, tuple[Straggler, ...]]:
         """The tails seen on each type."""
-        return _grouped(self.tables["stragglers"], lambda row: _built(Straggler, row))
+        return _group_by_type(self.tables["stragglers"], lambda row: _make(Straggler, row))
 
     @cached_property
     def volume_types(self) -> Mapping[str, VolumeType]:
         """The block volume types by name."""
-        return {row["volume_type"]: _built(VolumeType, row) for row in self.tables["volumes"].rows()}
+        return {row["volume_type"]: _make(VolumeType, row) for row in self.tables["volumes"].rows()}
 
     @cached_property
     def object_stores(self) -> Mapping[str, ObjectStore]:
         """The object stores by name."""
-        return {row["object_store"]: _built(ObjectStore, row) for row in self.tables["object_stores"].rows()}
+        return {row["object_store"]: _make(ObjectStore, row) for row in self.tables["object_stores"].rows()}
 
     def surcharges_usd_per_hour(self, surcharge: str, region: str | None = None) -> Floats:
         """Return the hourly fee of every type for `surcharge`, 0 where the catalog lists none."""
@@ -204,12 +215,12 @@ class Catalog:
         operations = table.columns.get("operations_per_s", np.full(len(table), np.nan))
         of_operations, stating = self._strongest(table, wanted & ~np.isnan(operations))
         return Rates(
-            bytes_per_s=self._aligned(rows, table["bytes_per_s"][chosen]),
-            evidence=self._aligned(rows, table["evidence"][chosen]),
-            aggregate=self._aligned(rows, aggregate[chosen]),
-            source=self._aligned(rows, table["source"][chosen]),
-            operations_per_s=self._aligned(of_operations, operations[stating]),
-            operations_evidence=self._aligned(of_operations, table["evidence"][stating]),
+            bytes_per_s=self._align(rows, table["bytes_per_s"][chosen]),
+            evidence=self._align(rows, table["evidence"][chosen]),
+            aggregate=self._align(rows, aggregate[chosen]),
+            source=self._align(rows, table["source"][chosen]),
+            operations_per_s=self._align(of_operations, operations[stating]),
+            operations_evidence=self._align(of_operations, table["evidence"][stating]),
         )
 
     def _strongest(self, table: Table, wanted: Any) -> tuple[list[int], Any]:
@@ -223,14 +234,14 @@ class Catalog:
     def _rows(self, table: Table, chosen: Any) -> list[int]:
         return [self.instances.rows[name] for name in table["instance_type"][chosen].tolist()]
 
-    def _aligned(self, rows: list[int], values: Any) -> Any:
+    def _align(self, rows: list[int], values: Any) -> Any:
         """Return an array over all types that holds `values` at `rows` and 'unknown' (NaN, NaT, '') elsewhere."""
         unknown = {"f": np.nan, "U": "", "M": np.datetime64("NaT")}[values.dtype.kind]
         whole = np.full(len(self.instances), unknown, dtype=values.dtype)
         whole[rows] = values
         return whole
 
-    def _unpriced(self, region: str, pricing: str) -> str:
+    def _unpriced_text(self, region: str, pricing: str) -> str:
         priced, kinds = self.regions(pricing), sorted(set(self.tables["prices"]["pricing"].tolist()))
         if not priced and pricing not in ("on-demand", "spot"):
             text = f"--pricing {pricing}: catalog {self.name} has {' and '.join(kinds)}; what is reserved or committed"
@@ -245,7 +256,7 @@ class Catalog:
         return f"{text} Priced: {', '.join(priced)}{more}"
 
 
-def _grouped(table: Table, build: Callable[[dict[str, Any]], T]) -> Mapping[str, tuple[T, ...]]:
+def _group_by_type(table: Table, build: Callable[[dict[str, Any]], T]) -> Mapping[str, tuple[T, ...]]:
     groups: dict[str, list[T]] = {}
     for row in table.rows():
         groups.setdefault(row["instance_type"], []).append(build(row))
@@ -254,8 +265,54 @@ def _grouped(table: Table, build: Callable[[dict[str, Any]], T]) -> Mapping[str,
 
 def _network_point(row: dict[str, Any]) -> NetworkPoint:
     nodes = None if np.isnan(row["nodes"]) else int(row["nodes"])
-    return _built(NetworkPoint, {**row, "nodes": nodes})
+    return _make(NetworkPoint, {**row, "nodes": nodes})
 
 
-def _built(row_class: type[T], row: dict[str, Any]) -> T:
+def _make(row_class: type[T], row: dict[str, Any]) -> T:
     return row_class(**{field: row[field] for field in row_class.__annotations__})
+
+
+_ABOUT_THE_FACT = ("evidence", "source", "as_of", "note", "method", "instances", "repeats", "period_days")
+
+
+def facts_on(catalog: Catalog, instance_type: str) -> list[Fact]:
+    """Return every known value about a type, in file order; unknown ones (blank cells) are left out.
+
+    The columns that tell rows of one file apart (region, mode, nodes, ...) are part of `field`:
+    `price_usd_per_hour [us-east-1, spot]`; how it was measured is part of `note`.
+    Raises BadInputError with the nearest names for an unknown type.
+    """
+    catalog.instances.index(instance_type)
+    tables = (catalog.tables[schema_.name] for schema_ in schema.ALL)
+    return [fact for table in tables if "instance_type" in table.columns for fact in _facts(table, instance_type)]
+
+
+def _facts(table: Table, instance_type: str) -> Iterator[Fact]:
+    about = [name for name in table.schema.key[1:] if name not in _ABOUT_THE_FACT]
+    for row in table.rows(np.flatnonzero(table["instance_type"] == instance_type)):
+        circumstances = ", ".join(_circumstance_text(name, row[name]) for name in about if _is_known(row[name]))
+        for column in table.schema.columns:
+            if column.name in ("instance_type", *about, *_ABOUT_THE_FACT) or not _is_known(row[column.name]):
+                continue
+            yield Fact(
+                kind=table.schema.name,
+                field=f"{column.name} [{circumstances}]" if circumstances else column.name,
+                value=row[column.name],
+                unit=column.unit,
+                evidence=row["evidence"],
+                source=row["source"],
+                as_of=row["as_of"],
+                note="; ".join(filter(None, (row.get("method"), row.get("note")))),
+                row=row,
+            )
+
+
+def _is_known(value: Any) -> bool:
+    return value != "" and not (isinstance(value, float) and math.isnan(value))
+
+
+def _circumstance_text(name: str, value: Any) -> str:
+    """Return a circumstance in words; a bare number or flag says what it counts."""
+    if isinstance(value, bool):
+        return name.replace("_", " ") if value else f"no {name.replace('_', ' ')}"
+    return f"{value:g} {name}" if isinstance(value, float) else str(value)

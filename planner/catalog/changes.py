@@ -92,8 +92,8 @@ def _prices(table: Table) -> dict[tuple[str, str, str], float]:
 
 def _shape_changes(name: str, old: dict[str, Any], new: dict[str, Any]) -> Iterator[ShapeChange]:
     for column, value in new.items():
-        if column not in _ABOUT and not _same(old[column], value):
-            yield ShapeChange(instance_type=name, column=column, before=_cell(old[column]), after=_cell(value))
+        if column not in _ABOUT and not _are_equal(old[column], value):
+            yield ShapeChange(instance_type=name, column=column, before=_known(old[column]), after=_known(value))
 
 
 def _price_changes(
@@ -106,11 +106,11 @@ def _price_changes(
             yield PriceChange(instance_type=name, region=region, pricing=pricing, before=before, after=after)
 
 
-def _same(first: Any, second: Any) -> bool:
+def _are_equal(first: Any, second: Any) -> bool:
     if isinstance(first, float) and isinstance(second, float):
         return math.isclose(first, second, rel_tol=1e-6) or (math.isnan(first) and math.isnan(second))
     return bool(first == second)
 
 
-def _cell(value: Any) -> Any:
+def _known(value: Any) -> Any:
     return None if value == "" or (isinstance(value, float) and math.isnan(value)) else value

@@ -18,6 +18,7 @@ from planner.catalog.refreshed import refresh_command
 from planner.units import format_rate
 
 STALE_AFTER_DAYS: Final = 60
+_MOST_NAMED: Final = 8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +37,7 @@ def check_catalog(name_or_path: str | Path, *, today: date) -> list[Finding]:
     catalog, problems = scan_catalog(catalog_directory(name_or_path))
     if catalog is None:
         return [Finding(severity="error", text=str(problem)) for problem in problems]
-    return [*_staleness(catalog, today), *_gaps(catalog), *_quarrels(catalog)]
+    return [*_staleness(catalog, today), *_gaps(catalog), *_network_disagreements(catalog)]
 
 
 def staleness_days(catalog: Catalog, *, today: date, region: str | None = None) -> int | None:
@@ -81,13 +82,13 @@ def _gaps(catalog: Catalog) -> Iterator[Finding]:
     if unpriced:
         yield Finding(
             severity="warning",
-            text=f"{len(unpriced)} of {total} types have no price in {catalog.default_region}: {_some(unpriced)}",
+            text=f"{len(unpriced)} of {total} types have no price in {catalog.default_region}: {_names(unpriced)}",
         )
     lacking = types.instance_type[local & ~measured].tolist()
     if lacking:
         yield Finding(
             severity="note",
-            text=f"{len(lacking)} of {int(local.sum())} types with local disks have no disk rate: {_some(lacking)}",
+            text=f"{len(lacking)} of {int(local.sum())} types with local disks have no disk rate: {_names(lacking)}",
         )
     silent = int(np.isnan(types.network_baseline_bytes_per_s).sum())
     if silent:
@@ -95,19 +96,20 @@ def _gaps(catalog: Catalog) -> Iterator[Finding]:
     yield Finding(severity="note", text=f"{len(catalog.network_points)} types have a measured network rate")
 
 
-def _quarrels(catalog: Catalog) -> Iterator[Finding]:
+def _network_disagreements(catalog: Catalog) -> Iterator[Finding]:
     """Name the types of whose network sources differ: a warning where no majority settles it."""
     for quarrel in disagreements(catalog.tables["instances"], catalog.tables["network_specs"]):
         if "+" not in quarrel.instance_type:  # with added disks it is the same quarrel
-            yield Finding(severity="note" if quarrel.settled else "warning", text=_quarrel(quarrel))
+            yield Finding(severity="note" if quarrel.settled else "warning", text=_disagreement_text(quarrel))
 
 
-def _quarrel(quarrel: Disagreement) -> str:
+def _disagreement_text(quarrel: Disagreement) -> str:
     stated = ", ".join(f"{format_rate(rate)} ({source})" for source, rate in quarrel.stated.items())
     why = "what most state" if quarrel.settled else "the lowest, as no majority settles it"
     counts = format_rate(quarrel.counts_bytes_per_s)
     return f"sources disagree on the network of {quarrel.instance_type}: {stated}; {counts} counts, {why}"
 
 
-def _some(names: list[str], most: int = 8) -> str:
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+def _names(names: list[str]) -> str:
+    more = len(names) - _MOST_NAMED
+    return ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -38,7 +38,7 @@ def regions_of(asked: Sequence[str], catalogs: Sequence[Catalog]) -> list[tuple[
     """
     chosen: list[list[str]] = [[] for _ in catalogs]
     for word in asked:
-        for place, name in _meant(word, catalogs):
+        for place, name in _find_places(word, catalogs):
             chosen[place] += [name] if name not in chosen[place] else []
     return [_or_default(names, catalog, asked) for names, catalog in zip(chosen, catalogs, strict=True)]
 
@@ -48,10 +48,10 @@ def region_named(word: str, catalog: Catalog) -> str | None:
     names = _console_names(catalog)
     if word.casefold() in names:
         return word.casefold()
-    return next((region for region, name in names.items() if _folded(word) == _folded(name)), None)
+    return next((region for region, name in names.items() if _fold_name(word) == _fold_name(name)), None)
 
 
-def _meant(word: str, catalogs: Sequence[Catalog]) -> list[tuple[int, str]]:
+def _find_places(word: str, catalogs: Sequence[Catalog]) -> list[tuple[int, str]]:
     """Return a region in each catalog that has it, beside the catalog's place. Raises BadInputError if none has it."""
     cloud, equals, region = word.rpartition("=")
     cloud = cloud.strip().casefold()
@@ -62,14 +62,14 @@ def _meant(word: str, catalogs: Sequence[Catalog]) -> list[tuple[int, str]]:
     names = [(place, region_named(region.strip(), catalogs[place])) for place in places]
     if meant := [(place, name) for place, name in names if name is not None]:
         return meant
-    raise BadInputError(_unknown(region.strip(), [catalogs[place] for place in places]))
+    raise BadInputError(_unknown_text(region.strip(), [catalogs[place] for place in places]))
 
 
 def _or_default(names: Sequence[str], catalog: Catalog, asked: Sequence[str]) -> tuple[str, ...]:
     """Return a catalog's regions. Raises BadInputError for one that has several, of which none is asked for."""
     if names:
         return tuple(names)
-    if asked and catalog.cloud in _listed():
+    if asked and catalog.cloud in _listed_regions():
         raise BadInputError(
             f"no region of {catalog.name} is asked for beside {', '.join(asked)}: add one, such as --region "
             f"{','.join([*asked, catalog.default_region])}, or leave {catalog.name} out"
@@ -77,9 +77,9 @@ def _or_default(names: Sequence[str], catalog: Catalog, asked: Sequence[str]) ->
     return (catalog.default_region,)
 
 
-def _unknown(region: str, catalogs: Sequence[Catalog]) -> str:
+def _unknown_text(region: str, catalogs: Sequence[Catalog]) -> str:
     there = ", ".join(catalog.name for catalog in catalogs)
-    owners = [cloud for cloud, names in _listed().items() if region.casefold() in names]
+    owners = [cloud for cloud, names in _listed_regions().items() if region.casefold() in names]
     if owners:
         return f"region {region!r} is of {owners[0]}, and asked for is {there}: say --cloud {owners[0]}, too"
     priced = ", ".join(name for catalog in catalogs for name in catalog.regions())
@@ -89,7 +89,7 @@ def _unknown(region: str, catalogs: Sequence[Catalog]) -> str:
 def _near(region: str, catalogs: Sequence[Catalog]) -> str:
     """Return a question that names the regions of which a console's name has the word in it, else the nearest names."""
     names = {name: shown for catalog in catalogs for name, shown in _console_names(catalog).items()}
-    within = [name for name, shown in names.items() if _folded(region) and _folded(region) in _folded(shown)]
+    within = [name for name, shown in names.items() if _fold_name(region) and _fold_name(region) in _fold_name(shown)]
     if within:
         return f" Did you mean {' or '.join(within[:3])}?"
     return nearest(region, list(names))
@@ -98,14 +98,14 @@ def _near(region: str, catalogs: Sequence[Catalog]) -> str:
 def _console_names(catalog: Catalog) -> dict[str, str]:
     """Return what a console calls each region that a catalog's cloud has or that has prices."""
     priced = set(catalog.tables["prices"]["region"].tolist()) | {catalog.default_region}
-    return {**dict.fromkeys(sorted(priced), ""), **_listed().get(catalog.cloud, {})}
+    return {**dict.fromkeys(sorted(priced), ""), **_listed_regions().get(catalog.cloud, {})}
 
 
-def _folded(name: str) -> str:
+def _fold_name(name: str) -> str:
     return "".join(filter(str.isalnum, name.casefold()))
 
 
-def _listed() -> Mapping[str, Mapping[str, str]]:
+def _listed_regions() -> Mapping[str, Mapping[str, str]]:
     """Return what the consoles call the regions, by cloud and region."""
     return _load(catalogs_directory() / f"{REGIONS.name}.csv")
 

@@ -1,10 +1,15 @@
-"""All instance types of a catalog as aligned arrays, for arithmetic over every type at once."""
+"""All instance types of a catalog as aligned arrays, the limits of their block volumes, and which are bare metal.
+
+Limits come from instances.csv, and from volume_limits.csv where that is blank: a row of instances.csv has one kind of
+evidence, that of the shape, and a limit may have stronger or weaker evidence.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
+from typing import Final
 
 import numpy as np
 
@@ -73,3 +78,48 @@ class Instances:
     def cloud_type(self) -> Texts:
         """The cloud's name of each type: with added disks (`n2-standard-32+8x375GB`), the part before the plus."""
         return np.array([name.partition("+")[0] for name in self.instance_type.tolist()], dtype=np.str_)
+
+
+HANDICAP: Final = 1.005
+"""By what factor bare metal must be better than another type to be preferred: how long it takes to launch is hardly
+measured. The launches of SpareCores' inspector behind the catalogs have 3 of bare metal, of two types of EC2.
+"""
+
+
+def is_bare_metal(instance_type: str) -> bool:
+    """Return whether a type is a whole machine: i4i.metal, c6gd.metal-48xl, z3-highmem-192-metal, BM.DenseIO.E5.128."""
+    return "metal" in instance_type.lower() or instance_type.startswith("BM.")
+
+
+def handicap(instance_type: str) -> float:
+    """Return the factor by which a type's time and cost count as more when clusters are ordered."""
+    return HANDICAP if is_bare_metal(instance_type) else 1.0
+
+
+FIELDS: Final = ("volume_bytes_per_s", "volume_peak_bytes_per_s", "volume_iops", "volumes_max")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class VolumeLimits:
+    """Limits of every type, each of shape (T,), NaN where nobody states one; `evidence` is that of the rate."""
+
+    volume_bytes_per_s: Floats
+    volume_peak_bytes_per_s: Floats
+    volume_iops: Floats
+    volumes_max: Floats
+    evidence: Texts
+
+
+def volume_limits(instances: Table, limits: Table) -> VolumeLimits:
+    """Return the limits of every row of instances.csv; a type with added disks has those of the cloud's type."""
+    row_of = {name: row for row, name in enumerate(limits["instance_type"].tolist())}
+    names = [name.partition("+")[0] for name in instances["instance_type"].tolist()]
+    rows = np.array([row_of.get(name, -1) for name in names], dtype=int)
+    listed = {name: instances[name] for name in FIELDS}
+    further = {name: np.where(rows >= 0, np.append(limits[name], np.nan)[rows], np.nan) for name in FIELDS}
+    blank = np.isnan(listed["volume_bytes_per_s"]) & (rows >= 0)
+    stated = np.append(limits["evidence"], "")[rows]
+    return VolumeLimits(
+        **{name: np.where(np.isnan(listed[name]), further[name], listed[name]) for name in FIELDS},
+        evidence=np.where(blank, stated, instances["evidence"]),
+    )

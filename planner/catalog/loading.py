@@ -1,27 +1,37 @@
-"""From a directory of files to a `Catalog`, or to everything that is wrong with it."""
+"""From a directory of files to a `Catalog`, or to everything that is wrong with it.
+
+Every combination of an instance and local disks on sale with it becomes a type of its own, with the sum of both prices;
+`instances.cloud_type` still says what to order.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+
+from planner.arrays import Array
 from planner.catalog import schema
 from planner.catalog.catalog import Catalog
+from planner.catalog.columns import EVIDENCE
 from planner.catalog.facts import Source
 from planner.catalog.manifest import FILE_NAME, Manifest, scan_manifest
 from planner.catalog.measurements import SOURCE, measurements_file, with_measurements
-from planner.catalog.options import with_added_disks
-from planner.catalog.refreshed import current_version, laid_over
-from planner.catalog.tables import Problem, Schema, Table, empty_table, scan_table
+from planner.catalog.refreshed import current_version, lay_over
+from planner.catalog.schema import OBJECT_STORES, TRANSFERS
+from planner.catalog.tables import Problem, Schema, Table, empty_table, read_table, scan_table
 from planner.config.paths import catalogs_directory, pick
 from planner.errors import BadInputError, bad_input, nearest
 
 
 def catalog_names() -> list[str]:
     """Return the names of the shipped catalogs, sorted."""
-    return sorted(_shipped())
+    return sorted(_shipped_directories())
 
 
 def load_catalog(name_or_path: str | Path) -> Catalog:
@@ -37,7 +47,7 @@ def load_catalog(name_or_path: str | Path) -> Catalog:
 def catalog_directory(name_or_path: str | Path) -> Path:
     """Return a catalog's directory; a Path, or a text with a slash, is a path. Raises BadInputError if it is none."""
     if isinstance(name_or_path, str) and "/" not in name_or_path:
-        return pick(name_or_path, _shipped(), what="catalog")
+        return pick(name_or_path, _shipped_directories(), what="catalog")
     directory = Path(name_or_path).expanduser().resolve()
     if not (directory / FILE_NAME).is_file():
         raise BadInputError(f"{directory} is no catalog: it has no {FILE_NAME}")
@@ -58,9 +68,9 @@ def scan_catalog(directory: Path, *, version: Path | None = None) -> tuple[Catal
     newer = version or current_version(directory)
     as_of = None
     if newer is not None and manifest is not None and not problems:
-        tables, manifest, problems = _refreshed(tables, manifest, newer)
+        tables, manifest, problems = _lay_refreshed_over(tables, manifest, newer)
         as_of = manifest.prices_as_of
-    problems += _dangling(tables, manifest)
+    problems += _dangling_names(tables, manifest)
     if problems or manifest is None:
         return None, problems
     tables, mine = with_added_disks(tables), measurements_file(directory.name)
@@ -72,7 +82,7 @@ def scan_catalog(directory: Path, *, version: Path | None = None) -> tuple[Catal
     return Catalog(name=directory.name, path=directory, manifest=manifest, tables=tables, refreshed_on=as_of), []
 
 
-def _refreshed(
+def _lay_refreshed_over(
     tables: dict[str, Table], manifest: Manifest, version: Path
 ) -> tuple[dict[str, Table], Manifest, list[Problem]]:
     newer, problems = scan_manifest(version)
@@ -82,11 +92,11 @@ def _refreshed(
         problems += problems_in_file
     if problems or newer is None:
         return tables, manifest, problems
-    laid, head = laid_over(tables, read, manifest=manifest, newer=newer)
+    laid, head = lay_over(tables, read, manifest=manifest, newer=newer)
     return laid, head, []
 
 
-def _shipped() -> dict[str, Path]:
+def _shipped_directories() -> dict[str, Path]:
     return {path.parent.name: path.parent for path in catalogs_directory().glob(f"*/{FILE_NAME}")}
 
 
@@ -127,7 +137,7 @@ def _stray_files(directory: Path) -> Iterator[Problem]:
             )
 
 
-def _dangling(tables: dict[str, Table], manifest: Manifest | None) -> Iterator[Problem]:
+def _dangling_names(tables: dict[str, Table], manifest: Manifest | None) -> Iterator[Problem]:
     """Complain about names of types, volume types, object stores and sources that are declared nowhere."""
     owners = {"instance_type": "instances", "volume_type": "volumes", "object_store": "object_stores"}
     declared = {column: set(tables[owner][column].tolist()) for column, owner in owners.items()}
@@ -148,3 +158,138 @@ def _unknown_names(table: Table, column: str, names: set[str], expected: str) ->
             yield Problem(
                 path=table.path, line=line, column=column, value=value, expected=f"{expected}.{hint}".rstrip(".")
             )
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutsideCharges:
+    """US dollars for a GiB that leaves the cloud, with what that rests on, and for each request to its object store.
+
+    What is unknown is NaN.
+    """
+
+    leaving_usd_per_gib: float = math.nan
+    leaving_evidence: str = ""
+    read_usd_per_request: float = math.nan
+    write_usd_per_request: float = math.nan
+
+
+@lru_cache
+def outside_charges(cloud: str) -> OutsideCharges:
+    """Return what is known of a cloud. Raises BadInputError where a file of its catalog is damaged."""
+    transfers, stores = _read_if_shipped(cloud, TRANSFERS), _read_if_shipped(cloud, OBJECT_STORES)
+    leaving = [] if transfers is None else [row for row in transfers.rows() if row["transfer"] == "internet"]
+    store = [] if stores is None else list(stores.rows())
+    price, asked = (rows[0] if rows else {} for rows in (leaving, store))
+    return OutsideCharges(
+        leaving_usd_per_gib=float(price.get("price_usd_per_gib", math.nan)),
+        leaving_evidence=str(price.get("evidence", "")),
+        read_usd_per_request=float(asked.get("read_usd_per_request", math.nan)),
+        write_usd_per_request=float(asked.get("write_usd_per_request", math.nan)),
+    )
+
+
+def _read_if_shipped(cloud: str, schema: Schema) -> Table | None:
+    path = catalogs_directory() / cloud / f"{schema.name}.csv"
+    return read_table(path, schema) if path.exists() else None
+
+
+Pairs = tuple[Array, Array, list[str]]
+"""Rows of instances.csv, rows of local_disk_options.csv that fit them, and the names of the combinations."""
+
+
+def with_added_disks(tables: Mapping[str, Table]) -> dict[str, Table]:
+    """Return a catalog's tables with one more type, price and pair of disk rates for each type and option that fit."""
+    options, instances = tables["local_disk_options"], tables["instances"]
+    if not len(options):
+        return dict(tables)
+    pairs = _pairs(instances, options)
+    return {
+        **tables,
+        "instances": _append_rows(instances, _new_instances(instances, options, pairs)),
+        "prices": _append_rows(tables["prices"], _new_prices(tables["prices"], instances, options, pairs)),
+        "disks": _append_rows(tables["disks"], _new_rates(tables["disks"], options, pairs)),
+    }
+
+
+def _pairs(instances: Table, options: Table) -> Pairs:
+    least = np.nan_to_num(options["vcpu_least"], nan=0.0)
+    most = np.nan_to_num(options["vcpu_most"], nan=np.inf)
+    vcpu = instances["vcpu"][:, None]
+    same = instances["family"][:, None] == options["family"]
+    fits = same & (vcpu >= least) & (vcpu <= most) & (instances["local_disks"] == 0)[:, None]
+    rows, choices = np.nonzero(fits)
+    size_gb = options["disk_bytes"][choices] / 1e9
+    parts = zip(instances["instance_type"][rows], options["disks"][choices], size_gb, strict=True)
+    return rows, choices, [f"{name}+{disks:.0f}x{size:g}GB" for name, disks, size in parts]
+
+
+def _new_instances(instances: Table, options: Table, pairs: Pairs) -> dict[str, Array]:
+    rows, choices, names = pairs
+    return {
+        **{name: column[rows] for name, column in instances.columns.items()},
+        "instance_type": np.array(names, dtype=np.str_),
+        "local_disks": options["disks"][choices],
+        "local_disk_bytes": options["disk_bytes"][choices],
+        "local_disk_kind": options["local_disk_kind"][choices],
+        "evidence": _weaker_evidence(instances["evidence"][rows], options["evidence"][choices]),
+    }
+
+
+def _new_prices(prices: Table, instances: Table, options: Table, pairs: Pairs) -> dict[str, Array]:
+    """Add an option's price to the on-demand price in the same region; other prices of the combination stay unknown."""
+    listed: dict[tuple[str, str], int] = {}
+    for row in np.flatnonzero(prices["pricing"] == "on-demand").tolist():
+        listed[str(prices["instance_type"][row]), str(prices["region"][row])] = row
+    bases, choices, names = [], [], []
+    for row, choice, name in zip(*pairs, strict=True):
+        base = listed.get((str(instances["instance_type"][row]), str(options["region"][choice])))
+        if base is not None:
+            bases.append(base)
+            choices.append(choice)
+            names.append(name)
+    return {
+        **{name: column[bases] for name, column in prices.columns.items()},
+        "instance_type": np.array(names, dtype=np.str_),
+        "price_usd_per_hour": prices["price_usd_per_hour"][bases] + options["price_usd_per_hour"][choices],
+        "evidence": _weaker_evidence(prices["evidence"][bases], options["price_evidence"][choices]),
+    }
+
+
+def _new_rates(disks: Table, options: Table, pairs: Pairs) -> dict[str, Array]:
+    _, choices, names = pairs
+    modes = [_rates_of_mode(options, choices, names, mode) for mode in ("read", "write")]
+    joined = {name: np.concatenate([mode[name] for mode in modes]) for name in modes[0]}
+    count = len(joined["mode"])
+    return {name: joined.get(name, _unknown(column, count)) for name, column in disks.columns.items()}
+
+
+def _rates_of_mode(options: Table, choices: Array, names: Sequence[str], mode: str) -> dict[str, Array]:
+    rates = options[f"{mode}_bytes_per_s"][choices]
+    measured = np.flatnonzero(np.isfinite(rates))
+    choices = choices[measured]
+    constants = {"mode": f"{mode}_only", "aggregate": "mean", "method": "rate of the option, see its note"}
+    copied = ("disks", "note", "source", "as_of")
+    return {
+        "instance_type": np.array(names, dtype=np.str_)[measured],
+        "bytes_per_s": rates[measured],
+        "evidence": options["rate_evidence"][choices],
+        **{name: np.full(len(measured), text) for name, text in constants.items()},
+        **{name: options[name][choices] for name in copied},
+    }
+
+
+def _unknown(like: Array, count: int) -> Array:
+    return np.full(count, np.nan if like.dtype.kind == "f" else "")
+
+
+def _weaker_evidence(first: Array, second: Array) -> Array:
+    """Return, pair by pair, the evidence that is further down EVIDENCE."""
+    pairs = zip(first.tolist(), second.tolist(), strict=True)
+    return np.array([max(pair, key=EVIDENCE.index) for pair in pairs], dtype=np.str_)
+
+
+def _append_rows(table: Table, new: Mapping[str, Any]) -> Table:
+    """Return the table with rows at its end; they have no line of their own in its file, which 0 says."""
+    columns = {name: np.concatenate([column, new[name]]) for name, column in table.columns.items()}
+    count = len(next(iter(new.values())))
+    return replace(table, columns=columns, lines=[*table.lines, *([0] * count)])

@@ -64,6 +64,9 @@ class Placement:
     source: str
 
 
+_PARTS: Final = {"billing": Billing, "spot": Spot, "boot": Boot, "placement": Placement}
+
+
 @dataclass(frozen=True, kw_only=True)
 class Manifest:
     """The head of a catalog; `hours_per_month` turns its monthly volume prices into hourly ones."""
@@ -93,12 +96,8 @@ def scan_manifest(directory: Path) -> tuple[Manifest | None, list[Problem]]:
     if problems:
         return None, problems
     sources = {key: Source(**entry) for key, entry in raw.get("sources", {}).items()}
-    billing = Billing(**raw["billing"]) if "billing" in raw else None
-    spot = Spot(**raw["spot"]) if "spot" in raw else None
-    boot = Boot(**raw["boot"]) if "boot" in raw else None
-    placement = Placement(**raw["placement"]) if "placement" in raw else None
-    parts: dict[str, Any] = {"sources": sources, "billing": billing, "spot": spot, "boot": boot, "placement": placement}
-    return Manifest(**{name: raw[name] for name in _FIELDS}, note=raw.get("note", ""), **parts), []
+    parts: dict[str, Any] = {name: part(**raw[name]) for name, part in _PARTS.items() if name in raw}
+    return Manifest(**{name: raw[name] for name in _FIELDS}, note=raw.get("note", ""), sources=sources, **parts), []
 
 
 def _complaints(raw: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -65,10 +65,10 @@ def score_of(what: str, row: Mapping[str, Any]) -> QualityScore:
         return QualityScore(what=what, evidence=evidence, met=())
     holds = (
         row.get("mode") != "whole_job",
-        _known(row, "instances") >= MANY_INSTANCES,
-        _known(row, "period_days") >= SUBSTANTIAL_DAYS,
+        _number_or_zero(row, "instances") >= MANY_INSTANCES,
+        _number_or_zero(row, "period_days") >= SUBSTANTIAL_DAYS,
         evidence == "measured" and bool(row.get("method")),
-        any(_known(row, name) > 0 for name in ("disks", "nodes", "volumes_least")) and bool(row.get("method")),
+        any(_number_or_zero(row, name) > 0 for name in ("disks", "nodes", "volumes_least")) and bool(row.get("method")),
         row.get("aggregate") in ("mean", "median", "slowest_of_n"),
     )
     return QualityScore(
@@ -84,14 +84,14 @@ def scores_behind(catalog: Catalog, instance_type: str, resources: Iterable[str]
     return sorted(scores, key=lambda score: score.score)
 
 
-def _known(row: Mapping[str, Any], name: str) -> float:
+def _number_or_zero(row: Mapping[str, Any], name: str) -> float:
     value = row.get(name, 0)
     return float(value) if isinstance(value, int | float) and isfinite(value) else 0.0
 
 
 def _disks(catalog: Catalog, instance_type: str) -> Iterator[QualityScore]:
     """A plan takes the simultaneous rate where there is one, else the two rates of doing one thing alone."""
-    best = {mode: _strongest(catalog.tables["disks"], instance_type, mode) for mode in MODES}
+    best = {mode: _strongest_row(catalog.tables["disks"], instance_type, mode) for mode in MODES}
     used = ("simultaneous",) if best["simultaneous"] else ("read_only", "write_only")
     for mode in used:
         yield score_of(f"local disks ({mode.replace('_', ' ')})", best[mode] or {})
@@ -117,7 +117,7 @@ def _volumes(catalog: Catalog, instance_type: str) -> Iterator[QualityScore]:
         yield QualityScore(what="volumes", evidence="spec", met=())
 
 
-def _strongest(table: Table, instance_type: str, mode: str) -> dict[str, Any] | None:
+def _strongest_row(table: Table, instance_type: str, mode: str) -> dict[str, Any] | None:
     """Return the row that `Catalog.disk_rates` takes."""
     rated = ~np.isnan(table["bytes_per_s"])
     chosen = np.flatnonzero(rated & (table["instance_type"] == instance_type) & (table["mode"] == mode))

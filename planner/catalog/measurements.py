@@ -112,21 +112,21 @@ def measurements_file(catalog: str) -> Path:
 def with_measurements(tables: dict[str, Table], path: Path) -> tuple[dict[str, Table], list[Problem]]:
     """Return tables in which the user's measurements in `path` replace the shipped, and what is wrong with the file."""
     mine, problems = scan_table(path, MEASUREMENTS)
-    problems += _misplaced(mine, tables)
+    problems += _misplaced_rows(mine, tables)
     if problems:
         return tables, problems
     rows = list(mine.rows())
     own = {
         "disks": disk_rows(rows, _mean),
         "volume_rates": volume_rows(rows, _mean),
-        "networks": _pooled([row for row in rows if row["quantity"] == "network"]),
+        "networks": _pool_rows([row for row in rows if row["quantity"] == "network"]),
         "small_io": small_io_rows(rows, _mean),
-        "sort_rates": _pooled([row for row in rows if row["quantity"] == "sort"]),
+        "sort_rates": _pool_rows([row for row in rows if row["quantity"] == "sort"]),
     }
-    return {**tables, **{name: _laid_over(tables[name], own[name], *_FILES[name]) for name in own}}, []
+    return {**tables, **{name: _lay_over(tables[name], own[name], *_FILES[name]) for name in own}}, []
 
 
-def misplaced(row: Mapping[str, Any], *, local_disks: Mapping[str, float], volume_types: Collection[str]) -> str:
+def misplaced_reason(row: Mapping[str, Any], *, local_disks: Mapping[str, float], volume_types: Collection[str]) -> str:
     """Return why a measurement (`instance_type`, `quantity`, `volume_type`) cannot be of this catalog; '' if it can.
 
     `local_disks` has how many come with every type (NaN: unknown).
@@ -142,16 +142,16 @@ def misplaced(row: Mapping[str, Any], *, local_disks: Mapping[str, float], volum
     return ""
 
 
-def _misplaced(mine: Table, tables: Mapping[str, Table]) -> Iterator[Problem]:
+def _misplaced_rows(mine: Table, tables: Mapping[str, Table]) -> Iterator[Problem]:
     instances = tables["instances"]
     local_disks = dict(zip(instances["instance_type"].tolist(), instances["local_disks"].tolist(), strict=True))
     volume_types = set(tables["volumes"]["volume_type"].tolist())
     for row, line in zip(mine.rows(), mine.lines, strict=True):
-        if reason := misplaced(row, local_disks=local_disks, volume_types=volume_types):
+        if reason := misplaced_reason(row, local_disks=local_disks, volume_types=volume_types):
             yield Problem(path=mine.path, line=line, expected=f"{reason}; correct or remove the row")
 
 
-def _pooled(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _pool_rows(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return a row for each set of circumstances: the mean of what was measured under them."""
     groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for row in rows:
@@ -174,7 +174,7 @@ def _mean(rows: list[dict[str, Any]]) -> dict[str, Any]:
         "bytes_per_s": total / sum(weight),
         "bytes_per_s_per_vcpu": total / sum(weight),
         "aggregate": latest["aggregate"] if len({row["aggregate"] for row in rows}) == 1 else "mean",
-        **{column.name: _pooled_sigma([row[column.name] for row in rows], weight) for column in VARIATION},
+        **{column.name: _pool_sigmas([row[column.name] for row in rows], weight) for column in VARIATION},
         "instances": instances,
         "repeats": max(1, sum(weight) // instances),
         "note": "; ".join(dict.fromkeys(row["note"] for row in rows if row["note"])),
@@ -185,7 +185,7 @@ def _mean(rows: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _pooled_sigma(sigmas: list[float], weight: list[float]) -> float:
+def _pool_sigmas(sigmas: list[float], weight: list[float]) -> float:
     """Return the root mean square of the known ones by weight; NaN when none is."""
     weighted = [(sigma, w) for sigma, w in zip(sigmas, weight, strict=True) if not np.isnan(sigma)]
     if not weighted:
@@ -193,7 +193,7 @@ def _pooled_sigma(sigmas: list[float], weight: list[float]) -> float:
     return float(np.sqrt(np.average([sigma**2 for sigma, _ in weighted], weights=[w for _, w in weighted])))
 
 
-def _laid_over(
+def _lay_over(
     table: Table, rows: list[dict[str, Any]], circumstances: tuple[str, ...], figures: tuple[str, ...]
 ) -> Table:
     """Return the table with `rows` added, and each of their figures removed from the rows that agree with them in

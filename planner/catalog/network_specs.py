@@ -7,7 +7,7 @@ lowest, which disappoints nobody. Rates within `AGREEING` of each other are the 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Final
 
 import numpy as np
@@ -120,12 +120,7 @@ def _statements(instances: Table, specs: Table) -> _Statements:
         parts += [
             _of_source(specs, np.flatnonzero(sources == source), names) for source in sorted(set(sources.tolist()))
         ]
-    return _Statements(
-        baseline=np.stack([part.baseline for part in parts]),
-        peak=np.stack([part.peak for part in parts]),
-        evidence=np.stack([part.evidence for part in parts]),
-        source=np.stack([part.source for part in parts]),
-    )
+    return _Statements(**{f.name: np.stack([getattr(part, f.name) for part in parts]) for f in fields(_Statements)})
 
 
 def _own(instances: Table) -> _Statements:

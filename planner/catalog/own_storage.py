@@ -49,19 +49,19 @@ def volume_rows(rows: Iterable[Row], mean: Mean) -> list[Row]:
 def small_io_rows(rows: Iterable[Row], mean: Mean) -> list[Row]:
     """Return the rates of small operations, on local disks and on each number of volumes."""
     small = [row for row in rows if row["quantity"] in SMALL_IO]
-    groups = _grouped(small, ("instance_type", "quantity", "volume_type", "volumes"))
+    groups = _group_rows(small, ("instance_type", "quantity", "volume_type", "volumes"))
     return [mean(group) for group in groups]
 
 
 def _transfers(rows: list[Row], mean: Mean) -> list[Row]:
     large = [row for row in rows if not row["block_bytes"] < LEAST_TRANSFER_BYTES and _is_even(row)]
-    best = _best(large, mean, by="bytes_per_s")
+    best = _best_settings(large, mean, by="bytes_per_s")
     return [{**row, "operations_per_s": np.nan} for row in best]
 
 
 def _operations(rows: list[Row], mean: Mean) -> list[Row]:
     small = [row for row in rows if row["block_bytes"] == _OPERATION_BYTES and _is_plain(row)]
-    best = _best(small, mean, by="operations_per_s")
+    best = _best_settings(small, mean, by="operations_per_s")
     return [{**row, "bytes_per_s": np.nan} for row in best]
 
 
@@ -75,23 +75,23 @@ def _is_plain(row: Mapping[str, Any]) -> bool:
     return bool(alone and np.isnan(row["flush_every"]) and row["operations_per_s"] > 0)
 
 
-def _best(rows: list[Row], mean: Mean, *, by: str) -> list[Row]:
+def _best_settings(rows: list[Row], mean: Mean, *, by: str) -> list[Row]:
     """Return the setting that counts for every type, mode and kind of storage: past the page cache before through it,
     single disks before an array, then the fastest.
     """
     best = []
-    for group in _grouped(rows, ("instance_type", "quantity", "volume_type")):
-        settings = [_lesser_side(setting, mean, by=by) for setting in _grouped(group, _FREE)]
+    for group in _group_rows(rows, ("instance_type", "quantity", "volume_type")):
+        settings = [_lesser_side(setting, mean, by=by) for setting in _group_rows(group, _FREE)]
         best.append(max(settings, key=lambda row: (row["buffered"] != "yes", row["layout"] != "raid0", row[by])))
     return best
 
 
 def _lesser_side(rows: list[Row], mean: Mean, *, by: str) -> Row:
     """Return the mean of one setting; of reading and writing at once that of the slower direction."""
-    return min((mean(side) for side in _grouped(rows, ("side",))), key=lambda row: float(row[by]))
+    return min((mean(side) for side in _group_rows(rows, ("side",))), key=lambda row: float(row[by]))
 
 
-def _grouped(rows: Iterable[Row], names: tuple[str, ...]) -> list[list[Row]]:
+def _group_rows(rows: Iterable[Row], names: tuple[str, ...]) -> list[list[Row]]:
     groups: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
         groups.setdefault(tuple(_same(row[name]) for name in names), []).append(row)

@@ -49,17 +49,19 @@ def current_version(directory: Path) -> Path | None:
     return current.resolve() if (current / FILE_NAME).is_file() else None
 
 
-def laid_over(
+def lay_over(
     tables: Mapping[str, Table], refreshed: Mapping[str, Table], *, manifest: Manifest, newer: Manifest
 ) -> tuple[dict[str, Table], Manifest]:
     """Return a shipped catalog's tables and head with the refreshed shapes and prices in place of its own."""
-    shapes = _joined(_filled(refreshed["instances"], tables["instances"]), tables["instances"], ("instance_type",))
-    prices = _joined(refreshed["prices"], tables["prices"], ("region",))
+    shapes = _add_rest(
+        _fill_blanks(refreshed["instances"], tables["instances"]), tables["instances"], ("instance_type",)
+    )
+    prices = _add_rest(refreshed["prices"], tables["prices"], ("region",))
     head = replace(manifest, prices_as_of=newer.prices_as_of, sources={**manifest.sources, **newer.sources})
     return {**tables, "instances": shapes, "prices": prices}, head
 
 
-def _filled(newer: Table, older: Table) -> Table:
+def _fill_blanks(newer: Table, older: Table) -> Table:
     """Fill blank cells from the older row of the same type; a row that rests on both has the weaker evidence."""
     rows = {name: row for row, name in enumerate(older["instance_type"].tolist())}
     at = np.array([rows.get(name, -1) for name in newer["instance_type"].tolist()], dtype=int)
@@ -79,7 +81,7 @@ def _filled(newer: Table, older: Table) -> Table:
     return replace(newer, columns=columns)
 
 
-def _joined(newer: Table, older: Table, key: Sequence[str]) -> Table:
+def _add_rest(newer: Table, older: Table, key: Sequence[str]) -> Table:
     """Return the newer rows and those older ones whose key is not among them."""
     listed = {_key(newer, row, key) for row in range(len(newer))}
     remaining = [row for row in range(len(older)) if _key(older, row, key) not in listed]

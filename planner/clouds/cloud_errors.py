@@ -61,7 +61,7 @@ def worst_of(errors: Sequence[PlannerError]) -> PlannerError:
     return next(error for weight in by_weight for error in errors if isinstance(error, weight))
 
 
-def translated(
+def call_translating_errors(
     call: Callable[[], T],
     *,
     what: str,

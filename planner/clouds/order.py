@@ -31,7 +31,7 @@ class VolumeOrder:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Choice:
+class ClusterOffer:
     """One cluster that would do, as the plan ranked it.
 
     `nodes` must work; `spares` are launched besides. `local_disks` are bought for each node, besides those of its type.
@@ -136,7 +136,7 @@ class Order:
     owner: str
     cloud: str
     expires_at: datetime
-    choices: tuple[Choice, ...]
+    choices: tuple[ClusterOffer, ...]
     ssh_from: str
     ssh_public_key: str
     image: str | None = None
@@ -159,7 +159,7 @@ class Order:
     @classmethod
     def from_dict(cls, document: dict[str, Any]) -> Self:
         """Read what `to_dict` gave."""
-        choices = tuple(map(Choice.from_dict, document["choices"]))
+        choices = tuple(map(ClusterOffer.from_dict, document["choices"]))
         return cls(**{**document, "choices": choices, "expires_at": parse_stamp(document["expires_at"])})
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from planner.clouds.order import Choice
+from planner.clouds.order import ClusterOffer
 from planner.clouds.protocol import Finding, Place, Preflight
 
 
@@ -27,14 +27,14 @@ class PreflightLog:
         """Add a finding from its parts; see `add`."""
         return self.add(Finding(subject=subject, ok=ok, text=text))
 
-    def note_prices(self, choice: Choice, region: str, price: Callable[[str], float | None]) -> None:
+    def note_prices(self, choice: ClusterOffer, region: str, price: Callable[[str], float | None]) -> None:
         """Set today's prices beside the planned ones: `price` by how machines are bought, None where not stated."""
         self.note_price(choice, region, price(choice.pricing))
         head = price("on-demand") if choice.is_spot else None
         if head is not None:
             self.head_usd_per_hour[choice.type_with_disks, region] = head
 
-    def note_price(self, choice: Choice, region: str, usd_per_hour: float | None) -> None:
+    def note_price(self, choice: ClusterOffer, region: str, usd_per_hour: float | None) -> None:
         """Set today's price of a node beside the planned one; None is a price that the cloud does not state."""
         bought = "spot price" if choice.is_spot else "price"
         planned, subject = choice.price_usd_per_hour, f"{bought} of {choice.instance_type} in {region}"
@@ -47,7 +47,7 @@ class PreflightLog:
             change = f"{usd_per_hour / planned - 1:+.1%} against the plan"
         self.note(subject, True, f"${usd_per_hour:.4f} per hour, {change}")
 
-    def add_places(self, choice: Choice, region: str, zones: Iterable[str]) -> None:
+    def add_places(self, choice: ClusterOffer, region: str, zones: Iterable[str]) -> None:
         """Add the zones of a region, '' for a region without zones, as places to try."""
         self.places += [Place(choice=choice, region=region, zone=zone) for zone in zones]
 

@@ -7,12 +7,14 @@ between calls: all it must know is in the tags, so that another process can end 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal, Protocol, Self, runtime_checkable
+from typing import Any, Final, Literal, Protocol, Self, runtime_checkable
 
-from planner.clouds.order import Choice, Order, parse_stamp
+from planner.clouds.cloud_errors import NotFoundError, StillInUseError
+from planner.clouds.order import ClusterOffer, Order, parse_stamp
 from planner.errors import BadInputError
 
 NodeState = Literal["starting", "running", "ended"]
@@ -22,7 +24,7 @@ NodeState = Literal["starting", "running", "ended"]
 class Place:
     """Where a choice is tried; `zone` is '' for a cloud or region without."""
 
-    choice: Choice
+    choice: ClusterOffer
     region: str
     zone: str
 
@@ -97,8 +99,8 @@ class Finding:
 @dataclass(frozen=True, kw_only=True)
 class Preflight:
     """What was found before anything was created. `places` are those left to try, in order; prices are US dollars per
-    node-hour as of now, by (`Choice.type_with_disks`, region), and lack what could not be asked. Heads have prices of
-    their own where the other machines are spot ones.
+    node-hour as of now, by (`ClusterOffer.type_with_disks`, region), and lack what could not be asked. Heads have
+    prices of their own where the other machines are spot ones.
     """
 
     findings: tuple[Finding, ...]
@@ -181,3 +183,31 @@ class TellsHostKeys(Protocol):
 
     def host_keys(self, node: Node) -> tuple[str, ...]:
         """Return the machine's public SSH host keys, each as `type key`; none until the console shows them."""
+
+
+NETWORK: Final = "10.77.0.0/16"
+NODES_SUBNET: Final = "10.77.0.0/17"
+HEAD_SUBNET: Final = "10.77.128.0/28"
+ANYWHERE: Final = "0.0.0.0/0"
+
+
+def delete_each(resources: Sequence[Resource], delete: Callable[[Resource], None], *, at_once: int = 1) -> None:
+    """Call `delete` for each resource whose deletion has not been accepted yet, `at_once` calls at a time.
+
+    A resource that is gone already is no error. Raises StillInUseError naming those that must wait, after all others
+    have been asked for.
+    """
+    waiting: list[str] = []
+
+    def attempt(resource: Resource) -> None:
+        try:
+            delete(resource)
+        except NotFoundError:
+            pass
+        except StillInUseError as error:
+            waiting.append(str(error))
+
+    with ThreadPoolExecutor(at_once) as pool:
+        list(pool.map(attempt, [resource for resource in resources if not resource.ending]))
+    if waiting:
+        raise StillInUseError(f"{len(waiting)} of {len(resources)} still in use", waiting)

@@ -57,32 +57,32 @@ def lz4_blocks(chunks: Iterable[bytes]) -> Iterator[bytes]:
         if compressed is None or not (0 <= size <= MOST_BLOCK_BYTES and 0 <= length <= MOST_BLOCK_BYTES):
             raise BrokenDataError("the header of an LZ4 block is damaged")
         if length:
-            data = _whole(source, size)
-            yield _decoded(cramjam.lz4.decompress_block, data, output_len=length) if compressed else data
+            data = _read_whole(source, size)
+            yield _decode_block(cramjam.lz4.decompress_block, data, output_len=length) if compressed else data
 
 
 def snappy_blocks(chunks: Iterable[bytes]) -> Iterator[bytes]:
     """Yield the decoded blocks of snappy-java streams, one after the other. Raises BrokenDataError."""
     cramjam, source = _cramjam("snappy"), Bytes(chunks)
-    _whole(source, _SNAPPY_HEADER_BYTES)
+    _read_whole(source, _SNAPPY_HEADER_BYTES)
     while head := source.read(4):
         if head == SNAPPY_MAGIC[:4]:  # a further stream was appended
-            _whole(source, _SNAPPY_HEADER_BYTES - 4)
+            _read_whole(source, _SNAPPY_HEADER_BYTES - 4)
             continue
         size = int.from_bytes(head, "big")
         if size > MOST_BLOCK_BYTES:
             raise BrokenDataError("the size of a snappy block is damaged")
-        data = _whole(source, size)
+        data = _read_whole(source, size)
         if _decoded_length(cramjam, data) > MOST_BLOCK_BYTES:
             raise BrokenDataError("the size of a snappy block is damaged")
-        yield _decoded(cramjam.snappy.decompress_raw, data)
+        yield _decode_block(cramjam.snappy.decompress_raw, data)
 
 
 def _cramjam(codec: str) -> Any:
     return optional("cramjam", extra="spark", purpose=f"reading an event log compressed with {codec}")
 
 
-def _whole(source: Bytes, size: int) -> bytes:
+def _read_whole(source: Bytes, size: int) -> bytes:
     data = source.read(size)
     if len(data) < size:
         raise BrokenDataError("the compressed data end in the middle of a block")
@@ -96,7 +96,7 @@ def _decoded_length(cramjam: Any, data: bytes) -> int:
         raise BrokenDataError(f"a snappy block is damaged ({error})") from error
 
 
-def _decoded(decompress: Any, data: bytes, **arguments: int) -> bytes:
+def _decode_block(decompress: Any, data: bytes, **arguments: int) -> bytes:
     try:
         return bytes(decompress(data, **arguments))
     except Exception as error:  # as above

@@ -20,14 +20,14 @@ _MOST_LAYERS: Final = 4
 """A log compressed more often than this is a trap."""
 
 
-def decoded(stream: BinaryIO) -> Iterator[bytes]:
+def decode_stream(stream: BinaryIO) -> Iterator[bytes]:
     """Return the chunks of a stream, decompressed as often as their first bytes ask for.
 
     The iterator raises BrokenDataError where the data end early or are damaged, after what came before.
     """
     chunks: Iterator[bytes] = iter(lambda: stream.read(CHUNK_BYTES), b"")
     for _ in range(_MOST_LAYERS):
-        head, chunks = peeked(chunks)
+        head, chunks = peek(chunks)
         decoder = next((decode for magic, decode in _DECODERS.items() if head.startswith(magic)), None)
         if decoder is None:
             return chunks
@@ -35,7 +35,7 @@ def decoded(stream: BinaryIO) -> Iterator[bytes]:
     raise BrokenDataError(f"compressed more than {_MOST_LAYERS} times")
 
 
-def peeked(chunks: Iterator[bytes], size: int = _PEEK_BYTES) -> tuple[bytes, Iterator[bytes]]:
+def peek(chunks: Iterator[bytes], size: int = _PEEK_BYTES) -> tuple[bytes, Iterator[bytes]]:
     """Return at least `size` bytes (fewer at the end), and all chunks, these among them."""
     taken: list[bytes] = []
     try:
@@ -44,7 +44,7 @@ def peeked(chunks: Iterator[bytes], size: int = _PEEK_BYTES) -> tuple[bytes, Ite
     except StopIteration:
         chunks = iter(())
     except BrokenDataError as error:
-        chunks = _broken(error)
+        chunks = _fail_later(error)
     return b"".join(taken), chain(taken, chunks)
 
 
@@ -54,7 +54,7 @@ def is_tar(head: bytes) -> bool:
     return head[place : place + len(magic)] == magic
 
 
-def _broken(error: BrokenDataError) -> Iterator[bytes]:
+def _fail_later(error: BrokenDataError) -> Iterator[bytes]:
     raise error
     yield b""
 
@@ -62,7 +62,7 @@ def _broken(error: BrokenDataError) -> Iterator[bytes]:
 def by_members(
     chunks: Iterable[bytes], *, new: Callable[[], Any], errors: tuple[type[Exception], ...], name: str
 ) -> Iterator[bytes]:
-    """Decode streams that follow each other; `new` returns a decoder with `decompress`, `eof` and `unused_data`."""
+    """Decode streams that follow each other; `new` returns a decoder with `decompressed`, `eof` and `unused_data`."""
     decoder, begun = new(), False
     for chunk in chunks:
         data = chunk
@@ -101,7 +101,9 @@ def _zstd(chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _lzf(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    return _broken(BrokenDataError("compressed with lzf, which is not read: write the log with zstd or lz4 instead"))
+    return _fail_later(
+        BrokenDataError("compressed with lzf, which is not read: write the log with zstd or lz4 instead")
+    )
 
 
 _DECODERS: Final[dict[bytes, Callable[[Iterable[bytes]], Iterator[bytes]]]] = {

@@ -49,27 +49,27 @@ class Source:
         """Yield the beginning, growing, for as long as it is asked for; what was taken of chunks is not lost."""
         if self._from_start is not None:
             with closing(self._from_start()) as chunks:  # type: ignore[type-var]  # a generator
-                yield from _growing(chunks, [])
+                yield from _grow(chunks, [])
             return
         taken: list[bytes] = []
         try:
-            yield from _growing(self.chunks or iter(()), taken)
+            yield from _grow(self.chunks or iter(()), taken)
         finally:
             self.chunks = chain(taken, self.chunks or ())
 
     def skip(self, size: int) -> None:
         """Drop the first bytes of the chunks."""
         if self.chunks is not None:
-            self.chunks = _without(self.chunks, size)
+            self.chunks = _skip_bytes(self.chunks, size)
 
 
-def _growing(chunks: Iterator[bytes], taken: list[bytes]) -> Iterator[bytes]:
+def _grow(chunks: Iterator[bytes], taken: list[bytes]) -> Iterator[bytes]:
     for chunk in chunks:
         taken.append(chunk)
         yield b"".join(taken)
 
 
-def _without(chunks: Iterator[bytes], size: int) -> Iterator[bytes]:
+def _skip_bytes(chunks: Iterator[bytes], size: int) -> Iterator[bytes]:
     for chunk in chunks:
         if size < len(chunk):
             yield chunk[size:]
@@ -113,19 +113,19 @@ def compression_of(beginning: bytes) -> str:
     return next((form for magic, form in _MAGIC.items() if beginning.startswith(magic)), "")
 
 
-def decompressed(chunks: Iterable[bytes], form: str) -> Iterator[bytes]:
+def decompress_text(chunks: Iterable[bytes], form: str) -> Iterator[bytes]:
     """Yield the text of data that are compressed as `form` says. Raises BadInputError where they are damaged, or end
     early.
     """
     from planner.compression.block_formats import BrokenDataError  # its package loads numpy
 
     try:
-        yield from _decoders()[form](_in_parts(chunks))
+        yield from _decoders()[form](_cut_small(chunks))
     except BrokenDataError as error:
         raise BadInputError(str(error)) from error
 
 
-def _in_parts(chunks: Iterable[bytes]) -> Iterator[bytes]:
+def _cut_small(chunks: Iterable[bytes]) -> Iterator[bytes]:
     """Yield small parts, because each can become very much larger."""
     for chunk in chunks:
         for first in range(0, len(chunk), _COMPRESSED_BYTES):

@@ -12,7 +12,7 @@ from planner.errors import IoFailureError
 
 
 @contextmanager
-def locked(path: Path, *, wait: bool = True) -> Iterator[None]:
+def hold_lock(path: Path, *, wait: bool = True) -> Iterator[None]:
     """Hold an exclusive lock on the file `path`, which is made if need be, while the body runs.
 
     The system releases the lock of a process that dies. Without `wait`, raises BlockingIOError while another process
@@ -24,14 +24,14 @@ def locked(path: Path, *, wait: bool = True) -> Iterator[None]:
 
 
 @contextmanager
-def changing(path: Path, *, what: str) -> Iterator[None]:
+def change_store(path: Path, *, what: str) -> Iterator[None]:
     """Keep other processes from changing a store's file while the body runs; its folder is made if need be.
 
     Raises IoFailureError, naming `what` was to be stored, for an OSError of the body.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with locked(path.parent / ".lock"):
+        with hold_lock(path.parent / ".lock"):
             yield
     except OSError as error:
         reason = error.strerror or str(error)

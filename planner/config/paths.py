@@ -1,5 +1,5 @@
 """Where data lies: the shipped `models/` and `catalogs/`, in a checkout, an editable install and a wheel alike, and
-what users keep of their own.
+what users keep of their own. The TOML files of cost models and engines: the shipped ones by name, others by path.
 
 A wheel carries both directories inside the package; a checkout (and so an editable install) keeps them beside it.
 """
@@ -7,8 +7,9 @@ A wheel carries both directories inside the package; a checkout (and so an edita
 from __future__ import annotations
 
 import os
+import tomllib
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from planner.errors import BadInputError, nearest
 
@@ -63,3 +64,49 @@ def _shipped(directory: str) -> Path:
     raise BadInputError(
         f"the shipped {directory} are missing; looked for {' and '.join(map(str, places))}. Reinstall the package."
     )
+
+
+def model_names() -> tuple[str, ...]:
+    """Return the names of the models shipped, sorted."""
+    return tuple(sorted(_shipped_files()))
+
+
+def read_model_file(name: str) -> tuple[Path, dict[str, Any]]:
+    """Return the path and the parsed TOML of the model called `name`, or of the file at that path.
+
+    Raises BadInputError for an unknown name (with the nearest ones), a missing file, and a file that is not TOML.
+    """
+    return _read(name, _shipped_files(), what="model")
+
+
+def engine_names() -> tuple[str, ...]:
+    """Return the names of the engines that were measured, sorted; the papers' is none of them."""
+    return tuple(sorted(_engines()))
+
+
+def read_engine_file(name: str) -> tuple[Path, dict[str, Any]]:
+    """Return the path and the parsed TOML of the engine called `name`, or of the file at that path.
+
+    Raises BadInputError as `read_model_file` does.
+    """
+    return _read(name, _engines(), what="engine")
+
+
+def _read(name: str, shipped: dict[str, Path], *, what: str) -> tuple[Path, dict[str, Any]]:
+    path = Path(name) if name.endswith(".toml") else pick(name, shipped, what=what)
+    if not path.is_file():
+        raise BadInputError(
+            f"{what} {name}: there is no such file; the {what}s shipped are {', '.join(sorted(shipped))}"
+        )
+    try:
+        return path, tomllib.loads(path.read_text("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise BadInputError(f"{what} {path} is not TOML: {error}") from error
+
+
+def _shipped_files() -> dict[str, Path]:
+    return {path.stem: path for path in models_directory().glob("*.toml")}
+
+
+def _engines() -> dict[str, Path]:
+    return {path.stem: path for path in (models_directory() / "engines").glob("*.toml")}

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from planner.errors import BadInputError, bad_input, nearest
-from planner.schemas.asked_prices import CLOUDS
 from planner.schemas.plan import OwnPrice
+from planner.schemas.request_forms import CLOUDS
 
 FILE_VARIABLE: Final = "PLANNER_SETTINGS"
 _ACCESS: Final = ("account", "specs_url", "prices_url")

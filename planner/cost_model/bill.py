@@ -8,9 +8,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from planner.cost_model.charges import Charge, charges, known_usd, partly_unknown
 from planner.cost_model.duration import PlannedSpares
-from planner.cost_model.prices import Reservations, billed_s, capacity_usd_per_hour, request_usd
+from planner.cost_model.prices import (
+    Charge,
+    Reservations,
+    billed_s,
+    capacity_usd_per_hour,
+    charges,
+    known_usd,
+    partly_unknown,
+    request_usd,
+)
 from planner.cost_model.workload import JobContext
 from planner.schemas.plan import BillLine, Candidate, Cost, Range
 

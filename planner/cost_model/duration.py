@@ -4,15 +4,18 @@ of a run share, spares that stand in for the slowest, and spot nodes that are ta
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import NormalDist
+from typing import Final
 
 import numpy as np
 
 from planner.cost_model.model import Phase
 from planner.cost_model.prices import paid_nodes, spares_paid_s
 from planner.cost_model.rate_doubts import DOUBTED, ORDERS
-from planner.cost_model.staging_steps import loading_seconds
+from planner.cost_model.staging import loading_seconds
 from planner.cost_model.workload import UNDIVIDED, JobContext
 from planner.schemas.plan import PhaseEstimate, ResourceUse
 from planner.statistics import order_statistics
@@ -81,8 +84,8 @@ def undisturbed(
     slowdowns = slowdowns_of(context, nodes)
     barriers = [_barriers(of_phase, slowdowns) for of_phase in loads]
     shared_sigma = context.overheads.shared_sigma
-    return order_statistics.either(
-        [order_statistics.in_turn(in_turn, shared_sigma=shared_sigma) for in_turn in zip(*barriers, strict=True)]
+    return order_statistics.mixture_of(
+        [order_statistics.sum_of(in_turn, shared_sigma=shared_sigma) for in_turn in zip(*barriers, strict=True)]
     )
 
 
@@ -157,3 +160,17 @@ def screened_by(context: JobContext, phases: tuple[PhaseEstimate, ...]) -> str |
 
 def _longest(context: JobContext, phases: tuple[PhaseEstimate, ...]) -> tuple[Phase, PhaseEstimate]:
     return max(zip(context.model.phases, phases, strict=True), key=lambda pair: pair[1].time_s)
+
+
+_EARLY: Final = (0.5, 0.45)
+"""What share of the mean of its slowest node a run takes at least with a small probability: so much, and so much for
+each unit of the probability, below what was seen of any cluster (docs/measurements.md).
+"""
+
+
+def quantile_over_mean(probability: float, *, shared_sigma: float) -> float:
+    """Return by what factor a quantile of the time exceeds its mean, at least, as far as what a run's nodes share makes
+    it. Below 80% a run may also be faster than the mean of its slowest node: `_EARLY` bounds by how much.
+    """
+    early = 1.0 if probability >= 0.8 else _EARLY[0] + _EARLY[1] * probability
+    return early * math.exp(shared_sigma * NormalDist().inv_cdf(probability) - shared_sigma**2 / 2)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
 
 import numpy as np
 
-from planner.arrays import Floats, Rows
+from planner.arrays import Flags, Floats, Rows
+from planner.catalog.loading import outside_charges
 from planner.cost_model.disk_layout import OBJECTS, VOLUMES
+from planner.cost_model.staging import moved_bytes
 from planner.cost_model.workload import JobContext
 
 
@@ -69,3 +73,134 @@ def request_usd(context: JobContext) -> float:
     reads = math.ceil(context.job.map_in / sizes["read_bytes"])
     writes = math.ceil(context.job.reduce_out / sizes["write_bytes"])
     return reads * store.read_usd_per_request + writes * store.write_usd_per_request
+
+
+_GIB: Final = 2**30
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Charge:
+    """Dollars for each layout, shape (R,): NaN where the price is not known. `basis` says what they are for."""
+
+    name: str
+    usd: Floats
+    evidence: str
+    basis: str
+
+
+def charges(context: JobContext, *, nodes: float = np.inf) -> list[Charge]:
+    """Return all charges of a run on so many nodes, unknown ones among them; none for the papers.
+
+    The more nodes, the less is charged: without `nodes` it is the least that a cluster of any size is charged.
+    """
+    return [] if context.paper else [*_requests(context), *_egress(context), *_between_zones(context, nodes)]
+
+
+def copies_usd(context: JobContext) -> float:
+    """Return what the run on two nodes is charged beyond `known_usd`; on N nodes it is an (N - 1)th of it.
+
+    A copy goes to one of the N - 1 other nodes, so (N - N/Z)/(N - 1) = (Z-1)/Z + (Z-1)/Z/(N - 1) of the copies cross.
+    """
+    zones, price = context.staging.zones, context.catalog.transfer_usd_per_gib("zone")[0]
+    if context.paper or zones == 1 or np.isnan(price):
+        return 0.0
+    return _sent(context, "replicate") * (zones - 1) / zones / _GIB * price
+
+
+def known_usd(context: JobContext) -> Floats:
+    """Return the sum of the charges that are known, shape (R,): the least that a cluster of any size is charged."""
+    zeros = np.zeros(len(context.layouts.type_row))
+    return sum((np.nan_to_num(charge.usd) for charge in charges(context)), start=zeros)
+
+
+def partly_unknown(context: JobContext) -> Flags:
+    """Return on which layouts (R,) a charge of the run has no known price, so that its bill is a lower bound."""
+    nothing = np.zeros(len(context.layouts.type_row), bool)
+    return np.asarray(sum((np.isnan(charge.usd) for charge in charges(context)), start=nothing), bool)
+
+
+def _requests(context: JobContext) -> Iterator[Charge]:
+    store, sizes, staging = context.objects, context.overheads.staging_request_bytes, context.staging
+    moves = moved_bytes(context)
+    for name, verb, price in (
+        ("stage in", "read", store.read_usd_per_request),
+        ("stage out", "write", store.write_usd_per_request),
+    ):
+        place = staging.source if name == "stage in" else staging.sink
+        if name in moves and moves[name].any() and place == context.catalog.cloud:
+            count = np.ceil(moves[name] / sizes[verb])
+            basis = f"{verb} requests of {sizes[verb] / 1e6:.3g} MB to {store.name}"
+            yield Charge(name=f"{name}: requests", usd=count * price, evidence=store.evidence, basis=basis)
+    # What the store charges for traffic to instances of its own region, where it says so.
+    inward = moves.get("stage in")
+    if inward is not None and inward.any() and staging.source == context.catalog.cloud:
+        basis = f"traffic from {store.name} to instances of its region"
+        usd = inward / _GIB * store.egress_usd_per_gib
+        yield Charge(name="stage in: traffic", usd=usd, evidence=store.evidence, basis=basis)
+
+
+def _egress(context: JobContext) -> Iterator[Charge]:
+    """Data that leaves a cloud is charged by that cloud, requests by the cloud of the store."""
+    moves, cloud, staging = moved_bytes(context), context.catalog.cloud, context.staging
+    sizes = context.overheads.staging_request_bytes
+    if staging.source and staging.source != cloud:
+        there, moved = outside_charges(staging.source), moves["stage in"]
+        asked_usd = np.ceil(moved / sizes["read"]) * there.read_usd_per_request
+        yield Charge(
+            name="stage in: egress",
+            usd=moved / _GIB * there.leaving_usd_per_gib + asked_usd,
+            evidence=there.leaving_evidence,
+            basis=f"traffic out of {staging.source} and requests there",
+        )
+    if staging.sink and staging.sink != cloud:
+        there, moved = outside_charges(staging.sink), moves["stage out"]
+        price, evidence = context.catalog.transfer_usd_per_gib("internet")
+        asked_usd = np.ceil(moved / sizes["write"]) * there.write_usd_per_request
+        yield Charge(
+            name="stage out: egress",
+            usd=moved / _GIB * price + asked_usd,
+            evidence=evidence,
+            basis=f"traffic out of {cloud} and requests to {staging.sink}",
+        )
+
+
+def _between_zones(context: JobContext, nodes: float) -> Iterator[Charge]:
+    """Nodes spread evenly over Z zones send (Z-1)/Z of what they shuffle to other zones, themselves among the
+    receivers, and more of the copies, which always go to another node.
+    """
+    zones = context.staging.zones
+    if zones > 1:
+        price, evidence = context.catalog.transfer_usd_per_gib("zone")
+        shuffled, copied = (_sent(context, way) for way in ("network", "replicate"))
+        crossing = (shuffled + copied * (1 + 1 / max(1, nodes - 1))) * (zones - 1) / zones
+        usd = np.full(len(context.layouts.type_row), crossing / _GIB * price)
+        share = crossing / (shuffled + copied) if crossing else 0.0
+        basis = f"{share:.0%} of what the nodes exchange crosses zones"
+        yield Charge(name="traffic between zones", usd=usd, evidence=evidence, basis=basis)
+
+
+def _sent(context: JobContext, way: str) -> float:
+    """Return the bytes of all phases that nodes shuffle (`network`) or copy to another node (`replicate`)."""
+    return sum(context.job.total(getattr(phase, way)) for phase in context.model.phases)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Offer:
+    """What a region asks for every type of a catalog, shape (T,): all-in USD per node-hour, and what that rests on.
+
+    `notes` say which types' prices are the user's own, by row.
+    """
+
+    region: str
+    pricing: str
+    price_usd_per_hour: Floats
+    evidence: tuple[str, ...]
+    reservations: Reservations | None = None
+    notes: Mapping[int, str] = field(default_factory=dict)
+
+    def times(self, factor: float) -> Offer:
+        """Return the offer with every price multiplied."""
+        limits = self.reservations
+        if limits is not None:
+            limits = replace(limits, above_usd_per_hour=limits.above_usd_per_hour * factor)
+        return replace(self, price_usd_per_hour=self.price_usd_per_hour * factor, reservations=limits)

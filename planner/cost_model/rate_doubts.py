@@ -17,7 +17,7 @@ import numpy as np
 
 from planner.arrays import Floats, Rows
 from planner.catalog import EVIDENCE
-from planner.catalog.evidence_spreads import EIGHTHS, load_spreads
+from planner.catalog.shipped_tables import EIGHTHS, load_spreads
 from planner.cost_model.rates import Rates
 
 DOUBTED: Final = {

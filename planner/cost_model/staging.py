@@ -1,51 +1,184 @@
-"""Where the data of a run comes from and goes to, and over how many zones its nodes stand."""
+"""What surrounds the job on every node: loading or generating the input, validating, and taking the output away."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
-from planner.errors import BadInputError
-from planner.schemas.plan import Request
+import numpy as np
 
-_CLOUD_OF_SCHEME: Final = {
-    "s3": "aws", "s3a": "aws", "gs": "gcp", "az": "azure", "abfs": "azure", "abfss": "azure", "wasbs": "azure",
-    "oci": "oci",
-}  # fmt: skip
-_MOST_ZONES: Final = 16
+from planner.arrays import Flags, Floats
+from planner.cost_model.disk_layout import OBJECTS, VOLUMES
+from planner.cost_model.model import Phase
+from planner.cost_model.rates import evidence_name
+from planner.cost_model.workload import JobContext
+from planner.units import format_rate
+
+GENERATE: Final = Phase(name="generate", read={}, write={"data": {"map_in": 1}}, network={}, cpu={})
+VALIDATE: Final = Phase(name="validate", read={"data": {"reduce_out": 1}}, write={}, network={}, cpu={})
 
 
-@dataclass(frozen=True, kw_only=True)
-class Staging:
-    """`source` and `sink` are the clouds whose object store holds the input and takes the output: '' for data that is
-    generated on the nodes' disks, or stays on them.
+def staging_node_seconds(context: JobContext) -> dict[str, Floats]:
+    """Return the node-seconds of each step around the job, shape (R,): none for the papers. No step is shorter than
+    its `least_seconds`.
+
+    Data in the cluster's own object store that the model reads from there, or writes to, is not moved before or after.
     """
-
-    source: str = ""
-    sink: str = ""
-    zones: int = 1
+    link = link_node_seconds(context)
+    return {name: np.maximum(seconds, link[name]) for name, seconds in device_node_seconds(context).items()}
 
 
-def staging_of(request: Request) -> Staging:
-    """Return what a request says of its data's places. Raises BadInputError for what is no address of an object store,
-    and for a number of zones that no region has.
+def device_node_seconds(context: JobContext) -> dict[str, Floats]:
+    """Return what of them disks, volumes and object store take, as if no network were too slow."""
+    store = context.rates.objects
+    per_byte = {"stage in": 1 / store.read, "stage out": 1 / store.write}
+    return {
+        name: _staged(context, name, _devices(context, phase), per_byte[name] if _own_store(context, name) else None)
+        for name, phase in _steps(context).items()
+    }
+
+
+def link_node_seconds(context: JobContext) -> dict[str, Floats]:
+    """Return what of them a node's link takes: for what comes from the store or goes there, and for volumes that have
+    no link of their own. Between clouds nothing else is known.
     """
-    if not 1 <= request.zones <= _MOST_ZONES:
-        raise BadInputError(f"--zones {request.zones}: a region has 1 to {_MOST_ZONES} zones")
-    return Staging(
-        source=_cloud(request.input, option="--input"),
-        sink=_cloud(request.output, option="--output"),
-        zones=request.zones,
+    per_byte = 1 / context.rates.network.link_at(np.arange(len(context.catalog.instances)))
+    return {
+        name: _staged(context, name, _link(context, phase), per_byte if name in _places(context) else None)
+        for name, phase in _steps(context).items()
+    }
+
+
+def _steps(context: JobContext) -> dict[str, Phase]:
+    """Return the steps around the job, and what each does on the nodes' disks."""
+    steps = {"validate": VALIDATE, "stage in" if context.staging.source else "generate": GENERATE}
+    return steps | ({"stage out": VALIDATE} if context.staging.sink else {})
+
+
+def _places(context: JobContext) -> dict[str, str]:
+    """Return the cloud that each step of staging reads from or writes to."""
+    places = {"stage in": context.staging.source, "stage out": context.staging.sink}
+    return {name: place for name, place in places.items() if place}
+
+
+def _own_store(context: JobContext, name: str) -> bool:
+    return _places(context).get(name) == context.catalog.cloud
+
+
+def _staged(context: JobContext, name: str, on_disks: Floats, per_byte: Floats | None) -> Floats:
+    """Return the node-seconds of a step: `on_disks`, and where it streams to or from a store at `per_byte` seconds (T,)
+    the slower of both, or nothing where the data stays there.
+    """
+    if name not in _places(context):
+        return on_disks
+    moved = moved_bytes(context)[name]
+    streamed = on_disks if per_byte is None else np.maximum(on_disks, moved * per_byte[context.layouts.type_row])
+    return np.where(moved == 0, 0.0, streamed)
+
+
+def _devices(context: JobContext, phase: Phase) -> Floats:
+    """Return the node-seconds of disks, volumes and store, (R,)."""
+    zeros = np.zeros(len(context.layouts.type_row))
+    return zeros if context.paper else sum((w.node_seconds for w in context.works(phase).values()), start=zeros)
+
+
+def _link(context: JobContext, phase: Phase) -> Floats:
+    """Return the node-seconds of the link for what a step moves to volumes or a store, (R,)."""
+    zeros = np.zeros(len(context.layouts.type_row))
+    sent = zeros if context.paper else context.network_bytes(phase, slice(None), np.ones(1))[:, 0]
+    link = context.rates.network.link_at(context.layouts.type_row)
+    return np.divide(sent, link, out=zeros, where=sent > 0)
+
+
+def least_seconds(context: JobContext) -> dict[str, Floats]:
+    """Return the seconds, shape (R,), that steps around the job take on any number of nodes: until the store at one
+    place has taken all their requests.
+    """
+    sizes, store = context.overheads.staging_request_bytes, context.objects
+    limits = {"stage in": (sizes["read"], store.reads_per_s), "stage out": (sizes["write"], store.writes_per_s)}
+    return {
+        name: moved / limits[name][0] / limits[name][1]
+        for name, moved in moved_bytes(context).items()
+        if _own_store(context, name) and np.isfinite(limits[name][1])
+    }
+
+
+def staging_seconds(context: JobContext, nodes: Floats) -> dict[str, Floats]:
+    """Return the seconds of each step around the job on `nodes` (N,) of each layout, shape (R, N)."""
+    return _on_nodes(staging_node_seconds(context), least_seconds(context), nodes)
+
+
+def loading_seconds(context: JobContext, nodes: Floats) -> dict[str, Floats]:
+    """Return those of them until the input is on the nodes."""
+    return _on_nodes(loading_node_seconds(context), least_seconds(context), nodes)
+
+
+def _on_nodes(node_seconds: dict[str, Floats], least: dict[str, Floats], nodes: Floats) -> dict[str, Floats]:
+    shared = {name: seconds[:, None] / nodes for name, seconds in node_seconds.items()}
+    return {
+        name: np.maximum(seconds, least[name][:, None]) if name in least else seconds
+        for name, seconds in shared.items()
+    }
+
+
+def around_s(context: JobContext, nodes: Floats) -> Floats:
+    """Return how long a run takes beside its job, boot included, on `nodes` (N,) of each layout, shape (R, N)."""
+    steps = sum(staging_seconds(context, nodes).values(), start=np.zeros((1, len(nodes))))
+    return np.asarray(context.overheads.booting_s(nodes) + context.overheads.fixed_s + steps)
+
+
+def loading_node_seconds(context: JobContext) -> dict[str, Floats]:
+    """Return the node-seconds, shape (R,), until the input is on the nodes, under the name of the step."""
+    return {name: s for name, s in staging_node_seconds(context).items() if name in ("stage in", "generate")}
+
+
+def moved_bytes(context: JobContext) -> dict[str, Floats]:
+    """Return the bytes that staging moves in and out over the whole cluster, shape (R,)."""
+    amounts = {"stage in": context.job.map_in, "stage out": context.job.reduce_out}
+    places = _places(context).items()
+    return {name: np.where(_stays(context, place), 0.0, amounts[name]) for name, place in places}
+
+
+def on_volumes_bytes(context: JobContext) -> Floats:
+    """Return what a whole run reads from and writes to volumes, the steps around the job included, shape (R,)."""
+    steps = () if context.paper else (GENERATE, VALIDATE, *([VALIDATE] if context.staging.sink else []))
+    return sum(
+        (context.moved_on(VOLUMES, phase) for phase in (*context.model.phases, *steps)),
+        start=np.zeros(len(context.layouts.type_row)),
     )
 
 
-def _cloud(address: str | None, *, option: str) -> str:
-    if address is None:
-        return ""
-    scheme, separator, rest = address.partition("://")
-    if not separator or not rest.strip("/") or scheme.lower() not in _CLOUD_OF_SCHEME:
-        schemes = ", ".join(f"{name}://" for name in _CLOUD_OF_SCHEME)
-        raise BadInputError(
-            f"{option} {address}: not the address of an object store, such as s3://bucket/path ({schemes})"
-        )
-    return _CLOUD_OF_SCHEME[scheme.lower()]
+def _stays(context: JobContext, place: str) -> Flags:
+    """Whether a layout keeps its data in the very object store it would be moved to or from, shape (R,)."""
+    return np.asarray((context.layouts.data_on == OBJECTS) & (place == context.catalog.cloud))
+
+
+def staging_notes(context: JobContext, nodes: int) -> dict[str, str]:
+    """Return a note on each staging step of a cluster on the only layout of `context`, by the name of the step."""
+    seconds = staging_seconds(context, np.array([float(nodes)]))
+    notes = {}
+    for name, of_layouts in moved_bytes(context).items():
+        if moved := float(of_layouts[0]):
+            rate = format_rate(moved / nodes / float(seconds[name][0, 0]))
+            notes[name] = f"{rate} a node: {_binding(context, name, moved, nodes)}"
+    return notes
+
+
+def _binding(context: JobContext, name: str, moved: float, nodes: int) -> str:
+    """Say what a step of `moved` bytes waits for longest, and what that rests on."""
+    type_row, store, inward = int(context.layouts.type_row[0]), context.objects, name == "stage in"
+    objects, verb = context.rates.objects, "read" if inward else "write"
+    link_s, devices_s = (float(of(context)[name][0]) / nodes for of in (link_node_seconds, device_node_seconds))
+    waits = {
+        f"the network binds ({evidence_name(int(context.rates.network.evidence[type_row]))})": link_s,
+        "disks or volumes bind": devices_s,
+    }
+    if (context.staging.source if inward else context.staging.sink) == context.catalog.cloud:
+        rate = float((objects.read if inward else objects.write)[type_row])
+        per_vcpu = format_rate(rate / float(context.catalog.instances.vcpu[type_row]))
+        basis = f"{per_vcpu} for each vCPU, {evidence_name(int(objects.evidence[type_row]))}"
+        waits[f"the object store binds ({basis})"] = moved / nodes / rate * (1 + 1e-9)
+        size = context.overheads.staging_request_bytes[verb]
+        limit = f"{store.reads_per_s if inward else store.writes_per_s:,.0f} {verb}s of {size / 1e6:.3g} MB a second"
+        least = least_seconds(context).get(name, np.zeros(1))
+        waits[f"requests bind ({limit} at one place, {store.request_evidence})"] = float(least[0])
+    return max(waits, key=lambda text: waits[text])

@@ -22,7 +22,7 @@ from planner.distributed_sort.job.stopwatch import Stopwatch
 from planner.distributed_sort.node_files.node_environment import JobFiles
 from planner.distributed_sort.node_tasks import node_tasks
 from planner.distributed_sort.sort import sort_dataset
-from planner.distributed_sort.staging import Moved
+from planner.distributed_sort.staging import StagingResult
 from planner.distributed_sort.validate import (
     Validation,
     copy_summaries,
@@ -55,7 +55,7 @@ class RunResult:
     is_unique: bool
     validations: tuple[Validation, ...]
     sort: dict[str, Any]
-    staged: dict[str, Moved]
+    staged: dict[str, StagingResult]
     dataset: dict[str, Any]
     manifest: str
 
@@ -109,20 +109,20 @@ def run(request: RunRequest, *, ray: Any, journal: Path, emit: Emit) -> RunResul
         done_by_any(nodes, require_writable, request.output, doing="the place of the output was tried")
     for folder in (INPUT, OUTPUT):
         nodes.on_all(node_tasks.undo, JobFiles(job=folder, output=folder, on_volume=request.on_volume))
-    staged: dict[str, Moved] = {}
+    staged: dict[str, StagingResult] = {}
     losses = Losses(ray=ray, emit=emit, wanted=len(nodes.names), replaced_within_s=request.replaced_within_s)
-    nodes, (source, checksum) = losses.outlived(
-        nodes, lambda alive: _input(request, alive, steps, staged), undone=_undone(request, INPUT)
+    nodes, (source, checksum) = losses.retry_on_node_loss(
+        nodes, lambda alive: _input(request, alive, steps, staged), rollback=_undone(request, INPUT)
     )
     if gone := lost_of(nodes):  # what they had of the input is read where it came from
         emit({"event": "lost", "nodes": sorted(gone), "left": nodes.names})
         nodes = losses.those_left()
     undone = _undone(request, OUTPUT)
     while True:
-        nodes, output = losses.outlived(
+        nodes, output = losses.retry_on_node_loss(
             nodes,
             lambda alive: _sorted(request, alive, steps, source=source, checksum=checksum, ray=ray, journal=journal),
-            undone=undone,
+            rollback=undone,
         )
         emit({"event": "sorted", "staged": {name: asdict(moved) for name, moved in staged.items()}} | output.document())
         nodes = Nodes(ray)
@@ -134,7 +134,7 @@ def run(request: RunRequest, *, ray: Any, journal: Path, emit: Emit) -> RunResul
             lost_of(nodes)
             if not _is_lost(request, output.dataset, nodes):
                 raise
-            nodes = losses.begun_again(nodes, error, undone=undone)
+            nodes = losses.begun_again(nodes, error, rollback=undone)
 
 
 def finish(request: RunRequest, event: dict[str, Any], *, ray: Any, emit: Emit) -> RunResult:
@@ -143,7 +143,7 @@ def finish(request: RunRequest, event: dict[str, Any], *, ray: Any, emit: Emit) 
     """
     request = replace(request, replaced_within_s=0.0)
     steps = _Steps(emit=emit, seconds=dict(event["steps_s"]))
-    staged = {name: Moved(**moved) for name, moved in event["staged"].items()}
+    staged = {name: StagingResult(**moved) for name, moved in event["staged"].items()}
     return _finished(request, Nodes(ray), steps, staged, _Output.of(event))
 
 
@@ -211,7 +211,9 @@ def _sorted(
     )
 
 
-def _finished(request: RunRequest, nodes: Nodes, steps: _Steps, staged: dict[str, Moved], output: _Output) -> RunResult:
+def _finished(
+    request: RunRequest, nodes: Nodes, steps: _Steps, staged: dict[str, StagingResult], output: _Output
+) -> RunResult:
     """Read the output back, and take it to the store."""
     copies = range(request.copies)
     read = steps.timed("validate", lambda: [copy_summaries(nodes, output.dataset, copy=copy) for copy in copies])
@@ -249,7 +251,7 @@ def _sort_request(request: RunRequest, source: Dataset, nodes: Nodes, *, sums_in
     )
 
 
-def _input(request: RunRequest, nodes: Nodes, steps: _Steps, staged: dict[str, Moved]) -> tuple[Dataset, str]:
+def _input(request: RunRequest, nodes: Nodes, steps: _Steps, staged: dict[str, StagingResult]) -> tuple[Dataset, str]:
     """Return the dataset to sort and its checksum, '' if the sort is to find it; `staged` gets what staging moved."""
     source = request.source
     if source is not None and (request.in_place or not _is_in_store(source)):
@@ -268,7 +270,7 @@ def _is_in_store(source: Dataset) -> bool:
 
 
 def _output(
-    request: RunRequest, nodes: Nodes, steps: _Steps, dataset: Dataset, staged: dict[str, Moved]
+    request: RunRequest, nodes: Nodes, steps: _Steps, dataset: Dataset, staged: dict[str, StagingResult]
 ) -> tuple[Dataset, str]:
     """Take the output to the store, unless it was sorted in place; return it there, and the URI of its manifest."""
     if not request.in_place:

@@ -20,8 +20,8 @@ from planner.distributed_sort.job.nodes import LOST, Nodes
 from planner.distributed_sort.node_files.node_environment import JobFiles, available_bytes
 from planner.distributed_sort.node_tasks import node_tasks
 from planner.distributed_sort.node_tasks.node_tasks import Inventory
-from planner.distributed_sort.phases.preparation import DECOMPRESS_PHASE, SAMPLE_PHASE, started
-from planner.distributed_sort.phases.rounds import until_finished
+from planner.distributed_sort.phases.coordination import until_finished
+from planner.distributed_sort.phases.preparation import DECOMPRESS_PHASE, SAMPLE_PHASE, prepare
 from planner.errors import BadInputError, IoFailureError, PlannerError
 from planner.sort_policy.placement import fits_in_cache
 
@@ -77,7 +77,7 @@ def sort_dataset(
     """
     job, resumed = _prepared(request, ray=ray, journal=Journal(journal), emit=emit)
     try:
-        until_finished(job, between=_see_to_damages)
+        until_finished(job, between=_repair_damaged_files)
         dataset, report = _result(job, resumed=resumed)
     except PlannerError:
         _end(job, node_tasks.undo)
@@ -109,7 +109,7 @@ def _prepared(request: SortRequest, *, ray: Any, journal: Journal, emit: Emit) -
     if (earlier := journal.read(files.job)) is None:
         nodes.on_all(node_tasks.clean, files)
     try:
-        start = started(request, files, nodes, emit, earlier=earlier)
+        start = prepare(request, files, nodes, emit, earlier=earlier)
     except PlannerError:
         if earlier is None:
             nodes.on_all(node_tasks.clean, files)
@@ -143,7 +143,7 @@ def _prepared(request: SortRequest, *, ray: Any, journal: Journal, emit: Emit) -
     job.timeline.append({"phase": SAMPLE_PHASE, "start_s": start.decompressed_s, "end_s": time.monotonic() - began})
     if start.done is not None:
         job.ledger.done = start.done
-        _take_stock(job)
+        _reload_inventory(job)
     job.after_losses(job.require_inputs())
     return job, start.done is not None
 
@@ -158,7 +158,7 @@ def _files(request: SortRequest) -> JobFiles:
     )
 
 
-def _take_stock(job: Job) -> None:
+def _reload_inventory(job: Job) -> None:
     """Note what nodes still have of an earlier call, and forget owners and copies on nodes that have gone."""
     absent = {copy.node for partition, _ in job.ledger.done.values() for copy in partition.copies}
     gone = frozenset((set(job.ledger.owner) | absent) - set(job.nodes.names) - {""})
@@ -175,7 +175,7 @@ def _note_stored(job: Job, node: str, inventory: Inventory) -> None:
             job.ledger.record({number: records}, first=first, end=end)
 
 
-def _see_to_damages(job: Job) -> None:
+def _repair_damaged_files(job: Job) -> None:
     """Note what nodes still have whose intermediate files are damaged, so that the rest is made again. Raises
     IoFailureError where that does not help.
     """

@@ -44,7 +44,7 @@ class Staged:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Moved:
+class StagingResult:
     """Bytes that staging moved, and the requests to the object store that it took."""
 
     bytes: int
@@ -73,7 +73,7 @@ def require_empty(place: str) -> None:
         raise BadInputError(f"{place}: not empty; name another place, or remove what is there", files[:10])
 
 
-def stage_in(nodes: Nodes, source: Dataset) -> tuple[Dataset, Moved]:
+def stage_in(nodes: Nodes, source: Dataset) -> tuple[Dataset, StagingResult]:
     """Have the nodes fetch equal shares of a dataset; return it as it lies there, with the checksums of fixed records'
     partitions, and what was moved. What cannot be fetched is tried again, by another node. Raises IoFailureError.
     """
@@ -112,7 +112,7 @@ def _even_turns(whole: Sequence[Partition], nodes: int) -> list[int]:
     return turns
 
 
-def stage_out(nodes: Nodes, dataset: Dataset, prefix: str) -> tuple[Dataset, Moved]:
+def stage_out(nodes: Nodes, dataset: Dataset, prefix: str) -> tuple[Dataset, StagingResult]:
     """Have the nodes send a dataset's partitions below a prefix, or to a folder; return it as it lies there, and what
     was moved. A partition that cannot be sent is sent from its next copy.
 
@@ -130,9 +130,9 @@ def stage_out(nodes: Nodes, dataset: Dataset, prefix: str) -> tuple[Dataset, Mov
     return _all_of(staged, dataset.layout)
 
 
-def _all_of(staged: list[Staged], layout: Layout) -> tuple[Dataset, Moved]:
+def _all_of(staged: list[Staged], layout: Layout) -> tuple[Dataset, StagingResult]:
     there = Dataset(partitions=tuple(piece.partition for piece in staged), layout=layout)
-    moved = Moved(bytes=sum(piece.bytes for piece in staged), requests=sum(piece.requests for piece in staged))
+    moved = StagingResult(bytes=sum(piece.bytes for piece in staged), requests=sum(piece.requests for piece in staged))
     return there, moved
 
 

@@ -13,20 +13,23 @@ from functools import partial
 from itertools import chain
 from typing import Final
 
+import numpy as np
+
 from planner.arrays import Floats
 from planner.catalog import Catalog
 from planner.catalog.cloud_regions import regions_of
+from planner.catalog.measurements import SOURCE
+from planner.catalog.tables import Table
 from planner.cost_model.model import CostModel
 from planner.cost_model.run_overheads import RunOverheads
 from planner.planning.candidates.candidate_grid import CandidateGrid, build_grid
 from planner.planning.ranking import nearest, refusal, selection
-from planner.planning.ranking.best_clusters import choose
+from planner.planning.ranking.best_clusters import select_clusters
 from planner.planning.ranking.frontier import frontier_clusters, frontier_of, point_of
 from planner.planning.request.filters import NOT_WANTED, filter_conflicts
-from planner.planning.request.own_measurements import own_measurements
 from planner.planning.request.region import Region
 from planner.planning.request.request_checks import check_request
-from planner.planning.what_if.break_even import overturned_by
+from planner.planning.what_if.break_even import break_even
 from planner.schemas.plan import Candidate, CatalogStamp, FrontierPoint, Plan, Rejection, Request
 from planner.units import format_rate
 
@@ -67,14 +70,14 @@ def recommend(
         rejected += [rejection for _, unusable in built for rejection in unusable]
         regional += built
     all_grids = list(chain(*grids))
-    clusters, missed = _worked_out(request, grids)
+    clusters, missed = _evaluate_exactly(request, grids)
     ranked = selection.best_of_types(selection.order(clusters, request.objective))
     cheapest = sorted(clusters, key=lambda cluster: (cluster.cost_usd.at_least, cluster.cost_usd.total))[:1]
     rejected += missed
     explanation = () if ranked or not explained else _explained(request, catalogs, all_grids, rejected)
     rejected, conflicts = explanation or (rejected, ())
     if ranked:
-        turn = overturned_by(request, ranked, all_grids, cheapest=cheapest)
+        turn = break_even(request, ranked, all_grids, cheapest=cheapest)
         ranked[0] = replace(ranked[0], overturned_by=turn)
     return Plan(
         request=request,
@@ -83,12 +86,12 @@ def recommend(
         candidates=tuple(_shown(ranked, request, models=len(models))),
         rejected=tuple(_sorted(rejected, clusters, models=len(models))),
         frontier=tuple(frontier_of(clusters, ranked)),
-        surer=_surer(request, ranked, grids),
-        left_out=tuple(_left_out(regional)) if ranked else (),
+        surer=_higher_confidence_choice(request, ranked, grids),
+        left_out=tuple(_catalogs_without_candidates(regional)) if ranked else (),
         conflicts=conflicts,
         warnings=(
             *_own(ranked[:1], catalogs, request),
-            *_left_aside(request),
+            *_ignored_by_paper_mode(request),
             *_capacity_seen(request, regions),
             *_beyond_the_link(request, ranked[:1]),
             *_as_if_free(ranked),
@@ -96,18 +99,20 @@ def recommend(
     )
 
 
-def _worked_out(request: Request, grids: Sequence[Sequence[CandidateGrid]]) -> tuple[list[Candidate], list[Rejection]]:
+def _evaluate_exactly(
+    request: Request, grids: Sequence[Sequence[CandidateGrid]]
+) -> tuple[list[Candidate], list[Rejection]]:
     """Return the clusters that are worked out exactly, by model, and a rejection of each type that misses what is
     asked.
     """
-    chosen, missed = choose(request, grids)
+    chosen, missed = select_clusters(request, grids)
     clusters = [*chosen, *frontier_clusters(request, list(chain(*grids)), chosen)]
     if not clusters and (cluster := nearest.keeping_to_all(list(chain(*grids)), request)) is not None:
         return [cluster], [rejection for rejection in missed if rejection.instance_type != cluster.instance_type]
     return clusters, missed
 
 
-def _surer(
+def _higher_confidence_choice(
     request: Request, ranked: Sequence[Candidate], grids: Sequence[Sequence[CandidateGrid]]
 ) -> FrontierPoint | None:
     """Return the cluster that `_SURE` asks for, where the recommended one keeps the deadlines less surely."""
@@ -115,12 +120,12 @@ def _surer(
     if likely is None or likely >= _SURE or request.confidence or request.paper:
         return None
     sure = replace(request, confidence=_SURE, top=1)
-    clusters, _ = _worked_out(sure, [[grid.asked_again(sure) for grid in of_model] for of_model in grids])
-    surer = selection.order(clusters, request.objective)
-    return point_of(surer[0]) if surer else None
+    clusters, _ = _evaluate_exactly(sure, [[grid.asked_again(sure) for grid in of_model] for of_model in grids])
+    more_confident = selection.order(clusters, request.objective)
+    return point_of(more_confident[0]) if more_confident else None
 
 
-def _left_out(regional: Sequence[tuple[CandidateGrid, list[Rejection]]]) -> Iterator[str]:
+def _catalogs_without_candidates(regional: Sequence[tuple[CandidateGrid, list[Rejection]]]) -> Iterator[str]:
     """Say of which catalogs no type at all could be planned, and what the types that lack least of all lack."""
     unplanned: dict[str, list[Rejection]] = {}
     for grid, unusable in regional:
@@ -159,7 +164,7 @@ def _own(best: Sequence[Candidate], catalogs: Sequence[Catalog], request: Reques
     return chain.from_iterable(own_measurements(candidate, catalogs) for candidate in best if not request.paper)
 
 
-def _left_aside(request: Request) -> Iterator[str]:
+def _ignored_by_paper_mode(request: Request) -> Iterator[str]:
     """Say what was asked for and has no meaning in the papers' equations."""
     named = {
         "--input": request.input,
@@ -238,3 +243,28 @@ def _stamp(catalogs: Sequence[Catalog]) -> CatalogStamp:
         prices_as_of=oldest.isoformat(),
         refreshed=tuple(catalog.name for catalog in catalogs if catalog.refreshed_on),
     )
+
+
+_WHAT = {"disks": "disks", "networks": "network", "small_io": "small operations", "sort_rates": "sorting in memory"}
+
+
+def own_measurements(best: Candidate, catalogs: Sequence[Catalog]) -> Iterator[str]:
+    """Yield a sentence that names what the user measured of a cluster's type, and when; none without any."""
+    for catalog in catalogs:
+        tables = ((_WHAT.get(name, name.replace("_", " ")), table) for name, table in catalog.tables.items())
+        if catalog.cloud == best.cloud and (
+            parts := [part for what, table in tables for part in _of(what, table, best)]
+        ):
+            yield (
+                f"your own measurements of {best.instance_type} count: {', '.join(dict.fromkeys(parts))}; "
+                f"planner catalog measurements --catalog {catalog.name} lists them"
+            )
+
+
+def _of(what: str, table: Table, best: Candidate) -> Iterator[str]:
+    if not {"instance_type", "source"} <= table.columns.keys():
+        return
+    of_type = np.isin(table["instance_type"], [best.instance_type, best.cloud_type])
+    for row in table.rows(np.flatnonzero(of_type & (table["source"] == SOURCE)).tolist()):
+        how = " ".join(str(row[name]).replace("_", " ") for name in ("mode", "operation") if row.get(name))
+        yield f"{what} {how} ({row['as_of']})" if how else f"{what} ({row['as_of']})"

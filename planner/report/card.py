@@ -11,9 +11,8 @@ from html import escape
 from typing import Final
 
 from planner.report.terminal.bill_items import bill_of
-from planner.report.terminal.break_even import overturn_text
 from planner.report.terminal.reasons import refusal
-from planner.report.terminal.short_answer import binds, evidence_text, is_of
+from planner.report.terminal.short_answer import binds, break_even_text, evidence_text, is_point_of
 from planner.schemas.plan import Candidate, FrontierPoint, Plan
 from planner.units import format_bytes, format_duration, format_usd
 
@@ -31,7 +30,7 @@ def why(plan: Plan) -> list[str]:
     """Return sentences: what binds, what the rates rest on, what would overturn it; or why nothing is feasible."""
     if plan.best is None:
         return refusal(plan)
-    overturn = overturn_text(plan.best)
+    overturn = break_even_text(plan.best)
     return [binds(plan.best), evidence_text(plan.best), *([f"{overturn}."] if overturn else [])]
 
 
@@ -87,7 +86,7 @@ def _frontier(plan: Plan, best: Candidate) -> str:
         return ""
     places = [_place(point, points) for point in points]
     line = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
-    marks = "".join(_mark(point, at, chosen=is_of(point, best)) for point, at in zip(points, places, strict=True))
+    marks = "".join(_mark(point, at, chosen=is_point_of(point, best)) for point, at in zip(points, places, strict=True))
     ends = f"{format_duration(points[0].time_s)} to {format_duration(points[-1].time_s)}"
     label = f"total cost against time of {len(points)} clusters that nothing beats in both: {ends}"
     return (

@@ -6,129 +6,15 @@ Units throughout: seconds, bytes, bytes per second, US dollars. An unknown amoun
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field, fields
-from typing import Any, Final, Literal
+from dataclasses import dataclass
 
 from planner.errors import BadInputError
 from planner.schemas.json_values import from_jsonable, to_jsonable
+from planner.schemas.request import ALL_MODELS, Request
+from planner.schemas.request_forms import NetworkView, NodeLimit, Objective, OwnPrice
 from planner.units import format_duration
 
-ALL_MODELS: Final = "all"
-"""What `Request.model` says to rank the clusters of every model against each other."""
-
-Objective = Literal["balanced", "cost", "time", "energy"]
-
-NetworkView = Literal["unlimited", "ideal", "expected"]
-"""The three networks of SoCC 2015, Figure 9: never the bottleneck, scaling ideally, as at scale."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class OwnPrice:
-    """A price of the user's own: a `discount` (a share of the list price), or `price_usd_per_hour` for a negotiated
-    price or a reservation, which holds for `nodes` instances (None: for any number; others cost the list price).
-
-    `instance` and `region` are patterns; `note` says where it is from.
-    """
-
-    cloud: str = "*"
-    instance: str = "*"
-    region: str = "*"
-    pricing: str = "on-demand"
-    discount: float | None = None
-    price_usd_per_hour: float | None = None
-    nodes: int | None = None
-    note: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class NodeLimit:
-    """No more than `nodes` instances of a type, spares included: what a cloud was seen to have, or what one placement
-    group takes. `instance` and `region` are patterns; `note` says where it is from.
-    """
-
-    nodes: int
-    cloud: str = "*"
-    instance: str = "*"
-    region: str = "*"
-    note: str = ""
-
-
-def _field(default: Any, says: str, **further: Any) -> Any:
-    """Return a field of `Request` with its meaning."""
-    return field(default=default, metadata={"meaning": says, **further})
-
-
-@dataclass(frozen=True, kw_only=True)
-class Request:
-    """What the user asks for. Each field says what it means; `plan --help` says the same.
-
-    `assume` maps a rate's name (`network`, `local_read`, ...) to bytes/s that override the catalog; `scale` maps a
-    resource (`network`, `local`, `volumes`, `objects`, `cpu`, `price`) to a factor on it, for what-ifs.
-    Of `own_prices`, and of `node_limits`, the first that fits a type counts. The budget must hold the 95th percentile
-    of the whole bill.
-    """
-
-    data_bytes: int = field(metadata={"meaning": "How much to sort: 100TB, 1TiB."})
-    model: str = _field("daytona", "Cost model: a name that `planner models` lists, a TOML file, or all.")
-    catalogs: tuple[str, ...] = _field(("aws",), "Catalogs by name or directory.")
-    regions: tuple[str, ...] = _field((), "Regions; each catalog's default otherwise.")
-    instances: tuple[str, ...] = _field((), "Only these types; patterns such as 'i4i.*' work.")
-    exclude: tuple[str, ...] = _field((), "Not these types; patterns as for --instance.")
-    arch: str | None = _field(None, "Only x86_64 or arm64.")
-    previous_generations: bool = _field(False, "Also types that their cloud counts as a previous generation.")
-    max_vcpus: int | None = _field(None, "Quota: launch at most so many vCPUs, spares included.")
-    nodes: int | None = _field(None, "Exactly so many nodes.")
-    max_nodes: int = _field(1000, "At most so many nodes.")
-    head_room: float | None = _field(None, "Keep so much of the disks free, 0 to 90%: 10%.")
-    deadline_s: float | None = _field(None, "The whole run, from boot to the end, must be expected to end within: 1h.")
-    sort_deadline_s: float | None = _field(None, "The sort alone must be expected to end within: 20m.")
-    confidence: float | None = _field(None, "Meet the deadlines with this probability: 95%.")
-    budget_usd: float | None = _field(None, "The whole run may cost so many US dollars, at its 95%.")
-    objective: Objective = field(default="balanced", metadata={"meaning": "cost, time or energy."})
-    evidence: str = _field("any", "Only types whose rates rest on this or better: measured, spec or any.")
-    pricing: str = _field("on-demand", "on-demand or spot.")
-    interruptions_per_node_hour: float | None = _field(None, "How often a spot node is taken back, per hour: 0.05.")
-    assume: dict[str, float] = field(
-        default_factory=dict,
-        metadata={"meaning": "What-if: network=800MB/s, local_read=, local_write=, price=1.65, power:i4i.*=350 ..."},
-    )
-    scale: dict[str, float] = field(
-        default_factory=dict,
-        metadata={"meaning": "Multiply network, local, volumes, objects, cpu or price: network=1.5,price=0.7."},
-    )
-    network_distribution: str | None = _field(
-        None, "Nodes' bandwidth is drawn as in one of the eight clouds A to H of Ballani et al."
-    )
-    network: NetworkView = field(
-        default="expected",
-        metadata={"meaning": "The network as expected at scale, as fast as between two nodes (ideal), or unlimited."},
-    )
-    own_prices: tuple[OwnPrice, ...] = _field((), "What types cost you: see OwnPrice.")
-    node_limits: tuple[NodeLimit, ...] = _field((), "Types of which there are only so many.")
-    input: str | None = _field(None, "Where the data is: s3://bucket/path.")
-    output: str | None = _field(None, "Where the result goes: s3://bucket/path.")
-    zones: int = _field(1, "Spread the nodes over so many zones; traffic between them costs.")
-    map_ratio: float = _field(1.0, "Bytes the map puts out for each it takes in; a sort's are 1.")
-    reduce_ratio: float = _field(1.0, "Bytes the reduce puts out for each it takes in.")
-    compute_bytes_per_s_per_vcpu: float | None = _field(
-        None, "What the job itself computes of its input, per vCPU: 50MB/s."
-    )
-    engine: str = _field(
-        "ray", "What runs the plan: ideal (disks and network alone), ray, local, or a TOML file.", in_old_files="ideal"
-    )
-    paper: bool = _field(False, "The papers' equations and nothing else.")
-    top: int = _field(10, "How many candidates to show.")
-    most_data: bool = _field(False, "Instead of --data: how much can be sorted within the deadline, budget and nodes?")
-
-    @property
-    def has_deadline(self) -> bool:
-        """Whether the run or its sort must end within a time."""
-        return self.deadline_s is not None or self.sort_deadline_s is not None
-
-
-def meaning(name: str) -> str:
-    """Return what a field of `Request` means."""
-    return next(str(item.metadata["meaning"]) for item in fields(Request) if item.name == name)
+__all__ = ["ALL_MODELS", "NetworkView", "NodeLimit", "Objective", "OwnPrice", "Plan", "Request"]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,19 +1,27 @@
-"""The same runs once more, disturbed: nodes are lost, slow, or taken back because they were rented as spot machines."""
+"""Runs drawn from what the plan knows of a type, and the same runs disturbed by lost, slow or reclaimed spot nodes.
+
+Draws differ in how nodes differ, how far claims are off, and how whole runs scatter.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean
+from statistics import NormalDist, fmean
 from typing import Final
 
 import numpy as np
 
-from planner.simulation.draws import Draw, scatter
+from planner.arrays import Floats
+from planner.cost_model.duration import planned_spares, screened_by, slowdowns_of
+from planner.cost_model.rate_doubts import DOUBTED
+from planner.cost_model.workload import JobContext
+from planner.schemas.plan import Candidate
 from planner.simulation.losses import Loss, seconds_with_loss
+from planner.simulation.machines import Machines, NodeGroup, Slow, groups_of, likely_bursts
 from planner.simulation.phase_work import PhaseWork
 from planner.simulation.result import LossCost, SlowCost, SpotCost
-from planner.simulation.slow_nodes import Slow
 from planner.simulation.sort_job import SimulatedPhase, simulate_job
 from planner.statistics.interruptions import Risk
 
@@ -47,7 +55,7 @@ class Run:
 def loss_cost(loss: Loss, works: Sequence[PhaseWork], runs: Sequence[Run]) -> LossCost:
     """Return what a loss costs each of the runs."""
     lossy = [run.seconds_with(loss, works) for run in runs]
-    p50_s, p95_s, times = _compared(lossy, runs)
+    p50_s, p95_s, times = _compare_runs(lossy, runs)
     return LossCost(nodes=loss.nodes, share=loss.share, p50_s=p50_s, p95_s=p95_s, times=times)
 
 
@@ -59,12 +67,12 @@ def slow_cost(slow: Slow, works: Sequence[PhaseWork], runs: Sequence[Run]) -> Sl
         * sum(phase.seconds for phase in simulate_job(works, slow.of(run.draw.groups, devices), run.draw.machines))
         for run in runs
     ]
-    p50_s, p95_s, times = _compared(slowed, runs)
+    p50_s, p95_s, times = _compare_runs(slowed, runs)
     nodes = slow.count(runs[0].nodes)
     return SlowCost(nodes=nodes, factor=slow.factor, resource=slow.resource, p50_s=p50_s, p95_s=p95_s, times=times)
 
 
-def _compared(disturbed_s: Sequence[float], runs: Sequence[Run]) -> tuple[float, float, float]:
+def _compare_runs(disturbed_s: Sequence[float], runs: Sequence[Run]) -> tuple[float, float, float]:
     """Return median and 95% of disturbed runs, and how many times as long they take in the median."""
     times = [seconds / run.seconds for seconds, run in zip(disturbed_s, runs, strict=True)]
     return scatter(disturbed_s, 0.5), scatter(disturbed_s, 0.95), scatter(times, 0.5)
@@ -84,6 +92,87 @@ def spot_cost(risk: Risk, works: Sequence[PhaseWork], runs: Sequence[Run], *, se
         extra_s = fmean(run.seconds_with(loss, works) - run.seconds for loss in losses) if losses else 0.0
         taken.append(count)
         spent.append(run.seconds + count * extra_s)
-    p50_s, p95_s, _ = _compared(spent, runs)
+    p50_s, p95_s, _ = _compare_runs(spent, runs)
     mean = fmean(seconds / run.seconds for seconds, run in zip(spent, runs, strict=True))
     return SpotCost(taken_back=fmean(taken), p50_s=p50_s, p95_s=p95_s, times=mean)
+
+
+_LEAST_SIGMA: Final = 1e-12
+"""Stands for whole runs that do not scatter."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Draw:
+    """The nodes of one run, what each has, and by what factor the whole run takes longer than equations and simulation
+    say.
+    """
+
+    groups: Sequence[NodeGroup]
+    machines: Machines
+    factor: float
+
+
+def draw_runs(
+    context: JobContext, works: Sequence[PhaseWork], machines: Machines, *, best: Candidate, draws: int, seed: int
+) -> Iterator[Draw]:
+    """Yield the nodes of some runs of a planned cluster; the same `seed` draws the same."""
+    rng, nodes = np.random.default_rng(seed), best.nodes
+    screened = screened_by(context, best.phases) if planned_spares(context, best.phases, nodes).screened else None
+    claims = slowdowns_of(context, nodes)
+    whole_runs = NormalDist(sigma=max(context.overheads.shared_sigma, _LEAST_SIGMA))
+    bursts = likely_bursts(context, machines, nodes)
+    for claim_at, run_at, burst_at in zip(*(_shuffled_midpoints(draws, rng) for _ in range(3)), strict=True):
+        claim = claims[int(claim_at * len(claims))]
+        slowness = {
+            name: factors * claim.get(DOUBTED.get(name, ""), 1.0)
+            for name, factors in _slowness(context, works, nodes + (best.spares if screened else 0), rng).items()
+        }
+        if screened:  # the slowest are sent away
+            fastest = np.argsort(slowness[screened], kind="stable")[:nodes]
+            slowness = {name: factors[fastest] for name, factors in slowness.items()}
+        lateness = _lateness(works, machines, slowness, nodes)
+        yield Draw(
+            groups=groups_of(slowness, lateness=lateness),
+            machines=bursts[int(burst_at * len(bursts))],
+            factor=math.exp(whole_runs.inv_cdf(run_at)),
+        )
+
+
+def _shuffled_midpoints(draws: int, rng: np.random.Generator) -> list[float]:
+    """Return the middles of as many equal parts of (0, 1), in random order: few draws then cover a distribution that
+    all nodes of a run share, and their median is its median.
+    """
+    return [float(place) for place in rng.permutation((np.arange(draws) + 0.5) / draws)]
+
+
+def _slowness(
+    context: JobContext, works: Sequence[PhaseWork], nodes: int, rng: np.random.Generator
+) -> dict[str, Floats]:
+    """Draw by what factor each node's resources are slower, (n,) each; a rate that is the slowest of n is certain."""
+    slowest = bool(context.rates.network.slowest_of_n[int(context.layouts.type_row[0])])
+    tailed = {name: work for phase in context.model.phases for name, work in context.works(phase).items()}
+    names = {name for work in works for name in (*work.read_s, *work.write_s)}
+    values = {name: context.spread(name, tailed.get(name)).sample((nodes,), rng) for name in sorted(names)}
+    values["cpu"] = context.spread("cpu", tailed.get("cpu")).sample((nodes,), rng)
+    network = context.spread("network", None).sample((nodes,), rng)
+    return values | {"network": np.ones(nodes) if slowest else network}
+
+
+def _lateness(works: Sequence[PhaseWork], machines: Machines, slowness: Mapping[str, Floats], nodes: int) -> Floats:
+    """Return how late each node is in the phase in which it is latest, compared with the slowest node there: (n,)."""
+    late = np.zeros(nodes)
+    for work in works:
+        carried = work.exchanged_bytes + max(work.in_bytes, work.out_bytes)
+        seconds = carried / machines.link_bytes_per_s * slowness["network"]
+        np.maximum(seconds, (work.compute_s + work.move_s) / machines.vcpu * slowness["cpu"], out=seconds)
+        for name in {*work.read_s, *work.write_s}:
+            device_s = work.read_s.get(name, 0.0) + work.write_s.get(name, 0.0)
+            np.maximum(seconds, device_s * slowness[name], out=seconds)
+        if (longest := float(seconds.max())) > 0:
+            np.maximum(late, seconds / longest, out=late)
+    return late
+
+
+def scatter(values: Sequence[float], probability: float) -> float:
+    """Return a quantile of what several draws gave; NaN for none."""
+    return float(np.quantile(np.array(values), probability)) if len(values) else math.nan

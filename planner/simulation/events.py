@@ -3,6 +3,10 @@
 Flows of one kind use the same resources in the same proportions, so all of them have the same rate at any time. What
 one flow of a kind has moved since the beginning is that kind's `progress`. A flow ends when the progress has grown by
 its amount. So each event costs one sharing of the resources, however many flows there are.
+
+Sharing is max-min fair: all flows speed up together until something they use is full. Its users then keep their rate,
+and the others go on (progressive filling: Bertsekas and Gallager, Data Networks, section 6.5.2). A flow may use several
+resources at once, each in its own proportion. A link with a token bucket is fast until its tokens are spent.
 """
 
 from __future__ import annotations
@@ -16,8 +20,6 @@ from typing import Final
 import numpy as np
 
 from planner.arrays import Floats, Ints
-from planner.simulation.flows import max_min
-from planner.simulation.links import Capacities
 
 _TOGETHER: Final = 1e-9
 """Flows that end within this share of the present time end at the same event."""
@@ -68,7 +70,7 @@ class Clock:
             capacity = self.capacities.at_present()
             sharing = max_min(usage=self.usage, capacity=capacity, counts=self._counts, most=self.most)
             load = (sharing.rates * self._counts) @ self.usage
-            left = self._left(sharing.rates)
+            left = self._seconds_left(sharing.rates)
             step_s = min(float(left.min()), self.capacities.change_in_s(load), until_s - self.now_s)
             if not np.isfinite(step_s):
                 raise ValueError("flows wait for a resource that gives nothing")
@@ -81,7 +83,7 @@ class Clock:
             )
             self._end(np.flatnonzero(left <= step_s + _TOGETHER * self.now_s))
 
-    def _left(self, rates: Floats) -> Floats:
+    def _seconds_left(self, rates: Floats) -> Floats:
         """Return the seconds until the first flow of each kind ends, (K,)."""
         first = np.array([ends[0][0] if ends else np.inf for ends in self._ends])
         waiting = first - self._progress
@@ -99,3 +101,78 @@ class Clock:
                 self._counts[row] -= 1
         for _, _, then in sorted(done, key=lambda flow: flow[1]):
             then()
+
+
+_EMPTY_SHARE = 1e-9
+"""Of a bucket: what is less counts as nothing, so that rounding does not fill and empty it in turn."""
+
+
+@dataclass(kw_only=True, eq=False)
+class Capacities:
+    """What R resources give in a second, shape (R,). Those with a bucket of `size` give `burst` while `tokens` last,
+    and `steady` afterwards; elsewhere `size` is 0. Tokens come at the steady rate, and go as the resource is used.
+    """
+
+    steady: Floats
+    burst: Floats
+    size: Floats
+    tokens: Floats
+
+    @classmethod
+    def of(cls, steady: Floats, *, burst: Floats, size: Floats) -> Capacities:
+        """Return capacities with full buckets."""
+        return cls(steady=steady, burst=burst, size=size, tokens=size.copy())
+
+    def at_present(self) -> Floats:
+        """Return what each resource gives at present."""
+        return np.where(self.tokens > self.size * _EMPTY_SHARE, self.burst, self.steady)
+
+    def change_in_s(self, load: Floats) -> float:
+        """Return the seconds until a bucket is empty while resources give `load` (R,); inf for never."""
+        spent = (load - self.steady) * (self.tokens > self.size * _EMPTY_SHARE)
+        emptied = np.divide(self.tokens, spent, out=np.full(len(spent), np.inf), where=spent > 0)
+        return float(emptied.min(initial=np.inf))
+
+    def pass_s(self, seconds: float, load: Floats) -> None:
+        """Let tokens come and go for some seconds in which resources give `load` (R,)."""
+        self.tokens = np.clip(self.tokens + (self.steady - load) * seconds, 0.0, self.size)
+
+
+UNLIMITED: Final = -1
+"""In `Sharing.held_by`: flows that nothing holds back."""
+ITSELF: Final = -2
+"""In `Sharing.held_by`: flows that are as fast as they can be alone."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Sharing:
+    """`rates` (K,) of one flow of each kind, and what holds it: `held_by` (K,), a resource, `UNLIMITED` or `ITSELF`."""
+
+    rates: Floats
+    held_by: Ints
+
+
+def max_min(*, usage: Floats, capacity: Floats, counts: Floats, most: Floats) -> Sharing:
+    """Return the max-min fair rates of K kinds of flows over R resources.
+
+    A flow of kind k at rate 1 takes `usage[k, r]` (K, R) of a resource with `capacity[r]` (R,). There are `counts`
+    (K,) flows of each kind, none faster than `most` (K,), which may be inf. Kinds without flows get rate 0.
+    """
+    rates, held_by = np.zeros(len(counts)), np.full(len(counts), UNLIMITED, np.int64)
+    open_counts, left, uses = counts.astype(float), capacity.astype(float), usage > 0
+    while (is_open := open_counts > 0).any():
+        load = open_counts @ usage
+        full_at = np.divide(left, load, out=np.full(len(left), np.inf), where=load > 0)
+        reach = np.where(uses, full_at, np.inf)
+        first = reach.argmin(axis=1)
+        level = np.minimum(reach[np.arange(len(first)), first], most)
+        # A resource is settled when none of its users is held back earlier elsewhere: several are in one round.
+        earliest = np.where(uses & is_open[:, None], level[:, None], np.inf).min(axis=0)
+        now = is_open & ((most <= level) | (earliest >= full_at)[first])
+        rates[now] = level[now]
+        held_by[now] = np.where(most[now] <= level[now], ITSELF, first[now])
+        limited = now & np.isfinite(level)
+        left = np.maximum(left - (counts * np.where(limited, level, 0.0)) @ usage, 0.0)
+        open_counts[now] = 0.0
+    held_by[np.isinf(rates)] = UNLIMITED
+    return Sharing(rates=rates, held_by=held_by)

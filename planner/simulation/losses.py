@@ -16,8 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from planner.errors import BadInputError
-from planner.simulation.machines import Machines
-from planner.simulation.node_groups import NodeGroup
+from planner.simulation.machines import Machines, NodeGroup
 from planner.simulation.phase_work import PhaseWork
 from planner.simulation.sort_job import SimulatedPhase, simulate_job
 from planner.sort_policy.coordinators import NODES_PER_COORDINATOR
@@ -78,17 +77,15 @@ def seconds_with_loss(
     given_up = _under_way_share(works[number]) if is_coordinated else 0.0
     done = max(0.0, min(1.0, (at_s - before_s) / phases_s[number]) - given_up)
     lost_share = loss.nodes / nodes
-    left = left_over(works, number=number, done=done, lost_share=lost_share)
+    left = remaining_work(works, number=number, done=done, lost_share=lost_share)
     if machines.shares_processors:  # emulated nodes: what is left of them has the whole machine
         whole = 1 - lost_share
-        left = [
-            replace(work, read_s=_scaled(work.read_s, whole), write_s=_scaled(work.write_s, whole)) for work in left
-        ]
+        left = [replace(work, read_s=_scale(work.read_s, whole), write_s=_scale(work.write_s, whole)) for work in left]
         machines = replace(machines, vcpu=machines.vcpu / whole)
     machines = replace(machines, full_share=phases[number].full_share)
-    seconds = [phase.seconds for phase in simulate_job(left, without(groups, loss.nodes), machines)]
+    seconds = [phase.seconds for phase in simulate_job(left, remove_nodes(groups, loss.nodes), machines)]
     noticed_s = noticed_after_s(nodes)
-    if number <= _shuffled(works):
+    if number <= _shuffle_number(works):
         return at_s + max(sum(seconds), noticed_s) + is_coordinated * COORDINATORS_BEGIN_S
     again_s, open_s, restored_s, gone_s = seconds
     if is_coordinated:
@@ -100,45 +97,44 @@ def _under_way_share(work: PhaseWork) -> float:
     return 0.0 if work.tasks is None else work.tasks.under_way_share
 
 
-def left_over(works: Sequence[PhaseWork], *, number: int, done: float, lost_share: float) -> list[PhaseWork]:
+def remaining_work(works: Sequence[PhaseWork], *, number: int, done: float, lost_share: float) -> list[PhaseWork]:
     """Return what the nodes that are left have to do, each of them, when a share of phase `number` was done.
 
     These are phases in turn. After the shuffle they are the shuffle again, and partitions: those that are open, those
     that are finished but lost a copy, and those that are gone, which the shuffle makes again.
     """
     more = 1 / (1 - lost_share)  # fewer nodes share what there is
-    shuffled = _shuffled(works)
+    shuffled = _shuffle_number(works)
     if number < shuffled:
-        return [times(work, read=more, sent=more) for work in works[number:]]
+        return [scale_work(work, read=more, sent=more) for work in works[number:]]
     if number == shuffled:
-        again = times(works[number], read=more, sent=more * (1 - done + done * lost_share))
+        again = scale_work(works[number], read=more, sent=more * (1 - done + done * lost_share))
         again = replace(again, driver_s=works[number].driver_s * (1 - done) + works[number].order_s * done)
-        return [again, *(times(work, read=more, sent=more) for work in works[number + 1 :])]
+        return [again, *(scale_work(work, read=more, sent=more) for work in works[number + 1 :])]
     is_copied = works[number].spread > 0
     gone = lost_share * (1 - done if is_copied else 1.0)
-    again = replace(times(works[shuffled], read=more, sent=more * gone), driver_s=works[shuffled].order_s)
+    again = replace(scale_work(works[shuffled], read=more, sent=more * gone), driver_s=works[shuffled].order_s)
     open_ = (1 - done) * (1 - lost_share) * more
     restored = 2 * done * lost_share * more if is_copied else 0.0  # either copy was there
     return [
         again,
-        times(works[number], read=open_, sent=open_),
-        replace(times(works[number], read=restored, sent=restored), compute_s=0.0),
-        times(works[number], read=gone * more, sent=gone * more),
+        scale_work(works[number], read=open_, sent=open_),
+        replace(scale_work(works[number], read=restored, sent=restored), compute_s=0.0),
+        scale_work(works[number], read=gone * more, sent=gone * more),
     ]
 
 
-def _shuffled(works: Sequence[PhaseWork]) -> int:
+def _shuffle_number(works: Sequence[PhaseWork]) -> int:
     """Return which phase sends everything to everyone."""
     return next((place for place, work in enumerate(works) if work.spread == 1.0), 0)
 
 
-def times(work: PhaseWork, *, read: float, sent: float) -> PhaseWork:
+def scale_work(work: PhaseWork, *, read: float, sent: float) -> PhaseWork:
     """Return a phase of which so many times as much is read and computed, and sent and written."""
-    tasks = work.tasks and work.tasks.times(read)
     return replace(
         work,
-        read_s=_scaled(work.read_s, read),
-        write_s=_scaled(work.write_s, sent),
+        read_s=_scale(work.read_s, read),
+        write_s=_scale(work.write_s, sent),
         compute_s=work.compute_s * read,
         move_s=work.move_s * sent,
         exchanged_bytes=work.exchanged_bytes * sent,
@@ -147,15 +143,15 @@ def times(work: PhaseWork, *, read: float, sent: float) -> PhaseWork:
         driver_s=work.driver_s * read,
         driver_core_s=work.driver_core_s * read,
         requests_s=work.requests_s * read,
-        tasks=tasks,
+        tasks=work.tasks and work.tasks.times(read),
     )
 
 
-def _scaled(seconds: Mapping[str, float], factor: float) -> dict[str, float]:
+def _scale(seconds: Mapping[str, float], factor: float) -> dict[str, float]:
     return {name: amount * factor for name, amount in seconds.items()}
 
 
-def without(groups: Sequence[NodeGroup], lost: int) -> list[NodeGroup]:
+def remove_nodes(groups: Sequence[NodeGroup], lost: int) -> list[NodeGroup]:
     """Return the groups without some nodes, taken from the largest: who is lost has nothing to do with its speed."""
     largest = sorted(groups, key=lambda group: -group.nodes)
     left = []

@@ -1,13 +1,22 @@
-"""What a median node has: processors, and a link that may be fast until a token bucket is empty."""
+"""Nodes of a simulated cluster: what a median node has, groups of like nodes, and nodes that are slow.
+
+The slowest few nodes stay alone in their groups, because a barrier waits for them; the others go together.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import ceil
+from typing import Final
 
 import numpy as np
 
-from planner.cost_model.stated_bursts import likely_bucket_s, stated_burst_bytes_per_s
-from planner.cost_model.workload import JobContext
+from planner.arrays import Floats
+from planner.cost_model.workload import JobContext, likely_bucket_s, stated_burst_bytes_per_s
+from planner.errors import BadInputError
+from planner.sort_policy.coordinators import NODES_PER_COORDINATOR
+from planner.units import parse_count, parse_number, parse_share
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,3 +73,86 @@ def likely_bursts(context: JobContext, machines: Machines, nodes: int) -> list[M
         machines.with_bucket(burst_bytes_per_s=burst, bucket_bytes=held_s * machines.link_bytes_per_s)
         for held_s in likely_bucket_s(context)
     ]
+
+
+_ALONE: Final = 4
+"""How many of the slowest nodes are groups of their own; each further group is `_GROWTH` times as large. So few nodes
+that the driver orders all tasks are all alone: nodes of one group would send at the same time, in fewer parcels.
+"""
+_GROWTH: Final = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeGroup:
+    """So many nodes, and by what factor each resource of theirs takes longer than the median node's; 1 where nothing is
+    stated.
+    """
+
+    nodes: int
+    slowness: Mapping[str, float] = field(default_factory=dict)
+
+    def slow(self, resource: str) -> float:
+        """Return the factor of a resource."""
+        return self.slowness.get(resource, 1.0)
+
+
+def groups_of(slowness: Mapping[str, Floats], *, lateness: Floats) -> list[NodeGroup]:
+    """Return the groups of n nodes with `slowness` (n,) by resource; those with the most `lateness` (n,) stay alone."""
+    slowest_first = np.argsort(-lateness, kind="stable")
+    groups, first, size = [], 0, 1
+    alone = len(slowest_first) if len(slowest_first) <= NODES_PER_COORDINATOR else _ALONE
+    while first < len(slowest_first):
+        members = slowest_first[first : first + size]
+        means = {resource: float(factors[members].mean()) for resource, factors in slowness.items()}
+        groups.append(NodeGroup(nodes=len(members), slowness=means))
+        first += len(members)
+        size = 1 if len(groups) < alone else _GROWTH * size
+    return groups
+
+
+_RESOURCES: Final = ("network", "cpu", "disks")
+_HOW: Final = "write 10%@2 for a tenth of the nodes that take twice as long, or network:1@3 for the link of one"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Slow:
+    """So many `nodes`, or this `share` of them, take `factor` times as long for `resource`, or for everything."""
+
+    nodes: int = 0
+    share: float = 0.0
+    factor: float
+    resource: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> Slow:
+        """Return what `10%@2`, `18@2` or `network:1@3` says. Raises BadInputError for anything else."""
+        before, _, what = text.rpartition(":")
+        who, _, times = what.partition("@")
+        try:
+            factor = parse_number(times)
+            nodes, share = (0, parse_share(who)) if who.endswith("%") else (parse_count(who), 0.0)
+        except BadInputError as error:
+            raise BadInputError(f"--slow {text}: {_HOW}") from error
+        if before not in ("", *_RESOURCES) or (":" in text and not before):
+            raise BadInputError(f"--slow {text}: what is slow is one of {', '.join(_RESOURCES)}; {_HOW}")
+        if not 1 < factor < 1000 or not (nodes or 0 < share <= 1):
+            raise BadInputError(f"--slow {text}: at least one node, more than once and less than 1,000 times as long")
+        return cls(nodes=nodes, share=share, factor=factor, resource=before)
+
+    def count(self, nodes: int) -> int:
+        """Return how many of so many nodes are slow. Raises BadInputError where there are not as many."""
+        if self.nodes > nodes:
+            raise BadInputError(f"--slow {self.nodes}: there are only {nodes} nodes")
+        return self.nodes or ceil(self.share * nodes - 1e-9)
+
+    def of(self, groups: Sequence[NodeGroup], devices: Sequence[str]) -> list[NodeGroup]:
+        """Return groups of which some nodes are slow, taken from the largest: it has nothing to do with their speed."""
+        left, made = self.count(sum(group.nodes for group in groups)), list[NodeGroup]()
+        names = {"": ("network", "cpu", *devices), "disks": tuple(devices)}.get(self.resource, (self.resource,))
+        for group in sorted(groups, key=lambda group: -group.nodes):
+            slow = min(left, group.nodes)
+            left -= slow
+            slowness = {**group.slowness} | {name: group.slow(name) * self.factor for name in names}
+            made += [NodeGroup(nodes=slow, slowness=slowness)] if slow else []
+            made += [replace(group, nodes=group.nodes - slow)] if group.nodes > slow else []
+        return made

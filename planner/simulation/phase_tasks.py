@@ -63,7 +63,7 @@ class Tasks:
     @property
     def shares(self) -> list[float]:
         """Which shares of a node's work its tasks do in turn, long ones joined."""
-        return joined(self.lengths)
+        return join_tasks(self.lengths)
 
     def times(self, factor: float) -> Tasks:
         """Return the tasks of so many times the work: only the last ones of less, and as many of a little more."""
@@ -74,7 +74,7 @@ class Tasks:
         return replace(self, lengths=lengths, longest=max(lengths))
 
 
-def joined(lengths: Sequence[float]) -> list[float]:
+def join_tasks(lengths: Sequence[float]) -> list[float]:
     """Return the shares of consecutive tasks, of which more and more are joined to one towards the middle.
 
     Single tasks at the beginning and at the end decide how soon links have something to carry, and when the last node
@@ -144,7 +144,7 @@ def phase_tasks(context: JobContext, phase: Phase, nodes: int, *, link_bytes_per
 
 
 def _is_sent_apart(lengths: Sequence[float], nodes: int) -> bool:
-    return nodes <= NODES_PER_COORDINATOR and nodes * nodes * len(joined(lengths)) <= _MOST_BLOCKS
+    return nodes <= NODES_PER_COORDINATOR and nodes * nodes * len(join_tasks(lengths)) <= _MOST_BLOCKS
 
 
 def _even(count: float) -> tuple[float, ...]:

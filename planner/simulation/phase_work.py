@@ -12,9 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from planner.cost_model.disk_layout import OBJECTS
-from planner.cost_model.engine_seconds import driver_task_s
 from planner.cost_model.model import MEDIA, Coefficients, Phase
-from planner.cost_model.workload import JobContext
+from planner.cost_model.workload import JobContext, driver_task_s
 from planner.simulation.machines import Machines
 from planner.simulation.phase_tasks import Tasks, phase_tasks
 from planner.sort_policy.placement import fits_in_cache

@@ -14,10 +14,8 @@ from typing import Final
 import numpy as np
 
 from planner.arrays import Floats, Ints
-from planner.simulation.events import Clock
-from planner.simulation.links import Capacities
-from planner.simulation.machines import Machines
-from planner.simulation.node_groups import NodeGroup
+from planner.simulation.events import Capacities, Clock
+from planner.simulation.machines import Machines, NodeGroup
 from planner.simulation.phase_work import PhaseWork
 
 ORDER: Final = 0
@@ -112,11 +110,11 @@ def layout(work: PhaseWork, groups: Sequence[NodeGroup], machines: Machines, *, 
         for link in ("link out", "link in"):
             steady[at(link, number)] = machines.link_bytes_per_s
             links[at(link, number)] = 1.0 if machines.bucket_bytes else 0.0
-        _own_stages(usage, at, work, groups, number)
-        (_sent_apart if pairs else _sent_to_all)(usage, at, work, groups, number)
+        _fill_own_stages(usage, at, work, groups, number)
+        (_fill_sent_apart if pairs else _fill_sent_to_all)(usage, at, work, groups, number)
         if work.tasks:
             first = len(STAGES) * number
-            most[first : first + len(STAGES)] = _alone(work, work.tasks.threads, group)
+            most[first : first + len(STAGES)] = _rates_alone(work, work.tasks.threads, group)
     steady[at("processors")] = machines.vcpu * nodes
     if not machines.shares_processors:
         usage[:, at("processors")] = 0.0
@@ -137,7 +135,7 @@ def layout(work: PhaseWork, groups: Sequence[NodeGroup], machines: Machines, *, 
     )
 
 
-def _alone(work: PhaseWork, threads: float, group: NodeGroup) -> list[float]:
+def _rates_alone(work: PhaseWork, threads: float, group: NodeGroup) -> list[float]:
     """Return how fast each stage is at most, however few tasks there are: a task has so many threads."""
     seconds = dict.fromkeys(range(len(STAGES)), 0.0)
     seconds[COMPUTE] = work.compute_s * group.slow("cpu") / threads
@@ -146,7 +144,7 @@ def _alone(work: PhaseWork, threads: float, group: NodeGroup) -> list[float]:
     return [1 / seconds[stage] if seconds[stage] else math.inf for stage in range(len(STAGES))]
 
 
-def sending(groups: int, *, source: int, owner: int) -> int:
+def send_flow(groups: int, *, source: int, owner: int) -> int:
     """Return the kind of flow from one of so many groups to another."""
     return len(STAGES) * groups + source * groups + owner
 
@@ -158,7 +156,7 @@ def _join_stages(usage: Floats, groups: int) -> None:
     stages[:, :SEND] = 0.0
 
 
-def _own_stages(usage: Floats, at: _Names, work: PhaseWork, groups: Sequence[NodeGroup], number: int) -> None:
+def _fill_own_stages(usage: Floats, at: _Names, work: PhaseWork, groups: Sequence[NodeGroup], number: int) -> None:
     """Fill in what the stages of one group's nodes take before anything is sent."""
     group, nodes = groups[number], sum(other.nodes for other in groups)
     order, read, compute, write = (len(STAGES) * number + stage for stage in range(SEND))
@@ -183,7 +181,7 @@ def _writes(work: PhaseWork, name: str) -> str:
     return f"{name} {WRITES if name in work.both_ways else READS}"
 
 
-def _sent_to_all(usage: Floats, at: _Names, work: PhaseWork, groups: Sequence[NodeGroup], number: int) -> None:
+def _fill_sent_to_all(usage: Floats, at: _Names, work: PhaseWork, groups: Sequence[NodeGroup], number: int) -> None:
     """Fill in what it takes that a group's nodes send all of theirs, to all nodes alike, which write it."""
     group, nodes = groups[number], sum(other.nodes for other in groups)
     send = len(STAGES) * number + SEND
@@ -199,7 +197,7 @@ def _sent_to_all(usage: Floats, at: _Names, work: PhaseWork, groups: Sequence[No
             usage[send, at(_writes(work, name), receiver)] += seconds * work.spread * part * other.slow(name)
 
 
-def _sent_apart(usage: Floats, at: _Names, work: PhaseWork, groups: Sequence[NodeGroup], number: int) -> None:
+def _fill_sent_apart(usage: Floats, at: _Names, work: PhaseWork, groups: Sequence[NodeGroup], number: int) -> None:
     """Fill in what it takes that each node of a group gets and stores as much as a node exchanges."""
     group = groups[number]
     store = len(STAGES) * number + STORE
@@ -209,7 +207,7 @@ def _sent_apart(usage: Floats, at: _Names, work: PhaseWork, groups: Sequence[Nod
     for name, seconds in work.write_s.items():
         usage[store, at(_writes(work, name), number)] = seconds * (1 - work.own_share) * group.slow(name)
     for source, other in enumerate(groups):
-        send = sending(len(groups), source=source, owner=number)
+        send = send_flow(len(groups), source=source, owner=number)
         receivers = group.nodes / other.nodes
         usage[send, at("link in", number)] += work.exchanged_bytes * group.slow("network")
         usage[send, at("link out", source)] += work.exchanged_bytes * receivers * other.slow("network")

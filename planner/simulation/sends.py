@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from planner.simulation.events import Clock
-from planner.simulation.node_groups import NodeGroup
+from planner.simulation.machines import NodeGroup
 from planner.simulation.phase_tasks import Parcels
-from planner.simulation.resources import SEND, STAGES, sending
+from planner.simulation.resources import SEND, STAGES, send_flow
 from planner.simulation.task_waves import TaskWaves
 from planner.sort_policy.placement import copy_target
 from planner.sort_policy.send_queue import SendQueue
@@ -101,12 +101,12 @@ class InParcels:
         def arrived() -> None:
             left[0] -= 1
             if not left[0]:
-                self.waves[owner].store(sum(amounts.values()), lambda: self._stored(parcel))
+                self.waves[owner].store(sum(amounts.values()), lambda: self._on_stored(parcel))
 
         for source, amount in amounts.items():
-            self.clock.start(sending(len(self.groups), source=source, owner=owner), amount, arrived)
+            self.clock.start(send_flow(len(self.groups), source=source, owner=owner), amount, arrived)
 
-    def _stored(self, parcel: tuple[_Block, ...]) -> None:
+    def _on_stored(self, parcel: tuple[_Block, ...]) -> None:
         self._queue.done(parcel)
         for block in parcel:
             block.sent(block.part)
@@ -137,5 +137,5 @@ class AsCopies:
             self._in_flight[owner] -= amount
             sent(share)
 
-        flow = sending(len(self.groups), source=group, owner=owner)
+        flow = send_flow(len(self.groups), source=group, owner=owner)
         self.clock.start(flow, amount, lambda: self.waves[owner].store(amount, stored))

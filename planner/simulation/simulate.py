@@ -17,16 +17,14 @@ from planner.cost_model.workload import JobContext
 from planner.errors import BadInputError
 from planner.planning.candidates.candidate_grid import build_grid
 from planner.planning.candidates.candidates import candidate
-from planner.planning.ranking.narrowing import narrowed
+from planner.planning.ranking.selection import narrowed
 from planner.planning.request.region import Region
 from planner.schemas.plan import Candidate, Request
-from planner.simulation.disturbances import Run, loss_cost, slow_cost, spot_cost
-from planner.simulation.draws import drawn, scatter
+from planner.simulation.disturbances import Run, draw_runs, loss_cost, scatter, slow_cost, spot_cost
 from planner.simulation.losses import Loss, check_loss
-from planner.simulation.machines import likely_bursts, machines_of
+from planner.simulation.machines import Slow, likely_bursts, machines_of
 from planner.simulation.phase_work import at_full_rate, phase_work
 from planner.simulation.result import PhaseRange, Simulation
-from planner.simulation.slow_nodes import Slow
 from planner.simulation.sort_job import simulate_job
 from planner.simulation.timeline import OTHERS
 
@@ -74,7 +72,7 @@ def simulate(
         check_loss(loss, works, nodes=best.nodes)
     if slow is not None:
         slow.count(best.nodes)  # as many as there are
-    drawn_runs = drawn(full, works, machines, best=best, draws=draws, seed=seed)
+    drawn_runs = draw_runs(full, works, machines, best=best, draws=draws, seed=seed)
     runs = [Run(draw=draw, phases=simulate_job(works, draw.groups, draw.machines)) for draw in drawn_runs]
     totals = [run.seconds for run in runs]
     middle = runs[int(np.argsort(totals, kind="stable")[(len(totals) - 1) // 2])].phases

@@ -9,8 +9,7 @@ from typing import Final
 import numpy as np
 
 from planner.simulation.events import Clock, Stretch
-from planner.simulation.machines import Machines
-from planner.simulation.node_groups import NodeGroup
+from planner.simulation.machines import Machines, NodeGroup
 from planner.simulation.phase_tasks import Tasks
 from planner.simulation.phase_work import PhaseWork
 from planner.simulation.resources import SEND, STAGES, Layout, layout
@@ -57,14 +56,14 @@ def run_phase(work: PhaseWork, placed: Layout, clock: Clock, groups: Sequence[No
         _begin_tasks(work, work.tasks, clock, groups)
     else:
         for group, turns in enumerate(_turns(work, groups, shares=_AT_ONCE if not work.is_anyones else _IN_PARTS)):
-            _go_on(clock, len(STAGES) * group + SEND, turns)
+            _start_next(clock, len(STAGES) * group + SEND, turns)
     yield from clock.run()
 
 
-def _go_on(clock: Clock, flow: int, turns: Turns) -> None:
+def _start_next(clock: Clock, flow: int, turns: Turns) -> None:
     """Do one part after the other until none is left."""
     if share := turns.next():
-        clock.start(flow, share, lambda: _go_on(clock, flow, turns))
+        clock.start(flow, share, lambda: _start_next(clock, flow, turns))
 
 
 def _turns(work: PhaseWork, groups: Sequence[NodeGroup], *, shares: Sequence[float]) -> list[Turns]:

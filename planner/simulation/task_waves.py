@@ -93,7 +93,7 @@ class TaskWaves:
             self._maps.slices += 1
             self._maps.grouping += 1
             self._maps.held_bytes += self._held(share)
-            self._start(ORDER, share, self._ordered)
+            self._start(ORDER, share, self._on_ordered)
 
     def _room(self) -> int:
         tasks = self.tasks
@@ -106,17 +106,17 @@ class TaskWaves:
     def _held(self, share: float) -> float:
         return min(1.0, share / self.tasks.longest)
 
-    def _ordered(self, share: float) -> None:
-        self.places.take(lambda: self._readers.take(lambda: self._start(READ, share, self._read)))
+    def _on_ordered(self, share: float) -> None:
+        self.places.take(lambda: self._readers.take(lambda: self._start(READ, share, self._on_read)))
 
-    def _read(self, share: float) -> None:
+    def _on_read(self, share: float) -> None:
         self._readers.leave()
-        self._start(COMPUTE, share, self._computed)
+        self._start(COMPUTE, share, self._on_computed)
 
-    def _computed(self, share: float) -> None:
-        self._writers.take(lambda: self._start(WRITE, share, self._written))
+    def _on_computed(self, share: float) -> None:
+        self._writers.take(lambda: self._start(WRITE, share, self._on_written))
 
-    def _written(self, share: float) -> None:
+    def _on_written(self, share: float) -> None:
         self._writers.leave()
         self.places.leave()
         self._maps.grouping -= 1

@@ -11,7 +11,7 @@ import numpy as np
 
 from planner.arrays import Floats, Ints
 from planner.simulation.events import Stretch
-from planner.simulation.node_groups import NodeGroup
+from planner.simulation.machines import NodeGroup
 from planner.simulation.resources import Layout
 
 ONE_TASK: Final = "one task"

@@ -31,7 +31,7 @@ def copy_target(others: Iterable[Name], *, in_flight: Mapping[Name, float], sent
     return min(others, key=lambda name: (in_flight.get(name, 0), sent.get(name, 0)))
 
 
-def heirs(count: int, left: Sequence[str]) -> list[str]:
+def reassign_partitions(count: int, left: Sequence[str]) -> list[str]:
     """Return who gets each of `count` partitions of lost nodes: those that are `left`, an equal part each."""
     return [left[turn * len(left) // count] for turn in range(count)]
 

@@ -61,7 +61,7 @@ class Sizes:
     sort_bytes: int
     least_parcel_bytes: int = 0
 
-    def going_on(self, *, slice_records: int, record_size: int, store_bytes: int) -> Sizes:
+    def resumed(self, *, slice_records: int, record_size: int, store_bytes: int) -> Sizes:
         """Return the sizes for a job that an earlier call, perhaps with other memory, cut into slices."""
         fitting = max(1, int(store_bytes * _SLICES_STORE_SHARE // (slice_records * record_size)))
         return replace(self, slice_records=slice_records, slices=min(self.slices, fitting))

@@ -71,11 +71,11 @@ class Risk:
         late = np.maximum(some[:, None] - work - self.replacement_s, 0)
         hit = (-(1 - spared) * np.expm1(-late / further)).mean(axis=1)
         times = np.unique(np.concatenate([some, job.times_s]))
-        cdf = self._untouched(job, times, work, spared) + np.interp(times, some, hit)
+        cdf = self._cdf_undisturbed(job, times, work, spared) + np.interp(times, some, hit)
         return Duration(times_s=times, cdf=cdf / cdf[-1])
 
     @staticmethod
-    def _untouched(job: Duration, times: Floats, work: Floats, spared: Floats) -> Floats:
+    def _cdf_undisturbed(job: Duration, times: Floats, work: Floats, spared: Floats) -> Floats:
         """Return the probability that a job has ended by each of `times` (G,) without any interruption, of which the
         chance is `spared` for `work`: the job's own distribution, each step of it weighed.
         """

@@ -7,7 +7,7 @@ slowness (time over median time) on a grid; a `Duration` holds the distribution 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Final
@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from planner.arrays import Floats
-from planner.statistics.size_ladder import on_ladder
 
 _STEPS: Final = 401
 _REACH: Final = 8.0
@@ -148,7 +147,7 @@ def barrier(loads: Sequence[Load]) -> Duration:
     return Duration(times_s=np.exp(log_times), cdf=np.exp(log_cdf))
 
 
-def in_turn(phases: Sequence[Duration], *, shared_sigma: float) -> Duration:
+def sum_of(phases: Sequence[Duration], *, shared_sigma: float) -> Duration:
     """Return the duration of independent phases one after the other, times one lognormal factor (median 1) that they
     all share. The mean is that of its parts to about 1 in 1000, quantiles to 2 in 1000, since a finite number of values
     stands for each.
@@ -166,7 +165,7 @@ def in_turn(phases: Sequence[Duration], *, shared_sigma: float) -> Duration:
     return Duration(times_s=np.exp(log_times), cdf=cdf / cdf[-1])
 
 
-def either(durations: Sequence[Duration]) -> Duration:
+def mixture_of(durations: Sequence[Duration]) -> Duration:
     """Return the duration that is one of several, each equally likely."""
     if len(durations) == 1:
         return durations[0]
@@ -207,3 +206,25 @@ def _mean(cdf: Floats, values: Floats) -> Floats:
     """Integrate `values` against the steps of `cdf` (last axis); the mass below the grid sits at its first point."""
     middles = (values[1:] + values[:-1]) / 2
     return np.asarray(cdf[..., 0] * values[0] + np.diff(cdf, axis=-1) @ middles)
+
+
+EXACT_TO: Final = 1000.0
+"""Up to so many nodes every size is worked out."""
+
+_PER_DOUBLING: Final = 64
+"""Rungs between a size and twice it: of a law that falls as a power of the size the error is below 1 in 10^5."""
+
+
+def on_ladder(law: Callable[[Floats], Floats], sizes: Floats) -> Floats:
+    """Return law(sizes), shape (N,): exact to `EXACT_TO` nodes, and beyond where no more sizes are asked for than the
+    ladder has rungs; else straight in the logarithm of the size between two rungs. The rungs do not depend on `sizes`.
+    """
+    beyond = sizes > EXACT_TO
+    doublings = np.log2(np.max(sizes, initial=EXACT_TO) / EXACT_TO)
+    rungs = EXACT_TO * 2 ** (np.arange(np.ceil(doublings * _PER_DOUBLING) + 1) / _PER_DOUBLING)
+    if beyond.sum() <= len(rungs):
+        return law(sizes)
+    values = np.empty(len(sizes))
+    values[~beyond] = law(sizes[~beyond])
+    values[beyond] = np.interp(np.log(sizes[beyond]), np.log(rungs), law(rungs))
+    return values

@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike
 
 from planner.arrays import Flags, Floats
 from planner.errors import BadInputError
+from planner.statistics.order_statistics import on_ladder
 from planner.statistics.scaling_prior import Posterior, condition
-from planner.statistics.size_ladder import on_ladder
 
 ENOUGH_POINTS: Final = 4
 """Cluster sizes from which on the points, not the prior, decide how the curve falls."""
@@ -89,7 +89,7 @@ class ScalingCurve:
             raise BadInputError("a scaling curve needs at least one point, with positive node counts and rates")
         unique, place, weight = np.unique(raw[:, 0], return_inverse=True, return_counts=True)
         means = np.bincount(place, raw[:, 1]) / weight
-        return cls(nodes=unique, bytes_per_s=_falling(means, weight.astype(float)), measurements=raw)
+        return cls(nodes=unique, bytes_per_s=_make_falling(means, weight.astype(float)), measurements=raw)
 
     @property
     def measured_to_nodes(self) -> float:
@@ -156,7 +156,7 @@ class ScalingCurve:
         return condition(self.measurements[:, 0], np.log(self.measurements[:, 1]))
 
 
-def _falling(rates: Floats, weight: Floats) -> Floats:
+def _make_falling(rates: Floats, weight: Floats) -> Floats:
     """Return the never-rising rates nearest to `rates` in weighted squares, by pooling neighbours that rise."""
     blocks: list[tuple[float, float, int]] = []
     for rate, heft in zip(rates.tolist(), weight.tolist(), strict=True):

@@ -75,9 +75,9 @@ class Posterior:
         """Return ln of plausible rates at each cluster size, shape (K, len(nodes)); not to be written to."""
         return _log_rates(self, np.asarray(nodes, float).tobytes())
 
-    def worked_out(self, nodes: Floats) -> Floats:
+    def log_slowdowns(self, nodes: Floats) -> Floats:
         """Return `log_rates` anew."""
-        near = _DISCREPANCY**2 * _alike(self.log_nodes, np.log(nodes))
+        near = _DISCREPANCY**2 * _likeness(self.log_nodes, np.log(nodes))
         half = np.linalg.solve(self.factor, near)
         pull = np.linalg.solve(self.factor.T, half)
         ones = np.linalg.solve(self.factor, np.ones(len(self.log_nodes)))
@@ -94,7 +94,7 @@ class Posterior:
 @lru_cache(maxsize=1)
 def _log_rates(posterior: Posterior, nodes: bytes) -> Floats:
     """Return the rates that were asked for last, which are often asked for again."""
-    return posterior.worked_out(np.frombuffer(nodes))
+    return posterior.log_slowdowns(np.frombuffer(nodes))
 
 
 def condition(nodes: Floats, log_rates: Floats) -> Posterior:
@@ -103,14 +103,16 @@ def condition(nodes: Floats, log_rates: Floats) -> Posterior:
     """
     rng = np.random.default_rng(_SEED)
     laws, log_nodes = prior(), np.log(nodes)
-    factor = np.asarray(np.linalg.cholesky(np.eye(len(nodes)) + _DISCREPANCY**2 * _alike(log_nodes, log_nodes)), float)
+    factor = np.asarray(
+        np.linalg.cholesky(np.eye(len(nodes)) + _DISCREPANCY**2 * _likeness(log_nodes, log_nodes)), float
+    )
     residuals = log_rates[None, :] + laws.loss(nodes)
     white = np.linalg.solve(factor, residuals.T).T
     ones = np.linalg.solve(factor, np.ones(len(nodes)))
     level = white @ ones / (ones @ ones)
     squares = 2 * _NOISE_WEIGHT * _NOISE**2 + ((white - level[:, None] * ones) ** 2).sum(axis=1)
     freedom = 2 * _NOISE_WEIGHT + len(nodes) - 1
-    resampled = _resampled(-freedom / 2 * np.log(squares), rng)
+    resampled = _resample(-freedom / 2 * np.log(squares), rng)
     return Posterior(
         laws=laws.chosen(resampled),
         log_nodes=log_nodes,
@@ -142,14 +144,14 @@ def prior() -> Draws:
     return Draws(parameters={name: np.stack(pair, axis=1) for name, pair in pairs.items()})
 
 
-def _resampled(log_weight: Floats, rng: np.random.Generator) -> Rows:
+def _resample(log_weight: Floats, rng: np.random.Generator) -> Rows:
     """Return sorted indexes drawn in proportion to the weights, by systematic resampling."""
     total = np.cumsum(np.exp(log_weight - log_weight.max()))
     ticks = (np.arange(_KEPT) + rng.random()) / _KEPT * total[-1]
     return np.asarray(np.minimum(np.searchsorted(total, ticks), len(total) - 1), np.intp)
 
 
-def _alike(first: Floats, second: Floats) -> Floats:
+def _likeness(first: Floats, second: Floats) -> Floats:
     return np.asarray(np.exp(-0.5 * ((first[:, None] - second[None, :]) / _REACH) ** 2))
 
 

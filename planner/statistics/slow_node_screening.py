@@ -109,7 +109,7 @@ def screen(rates: Mapping[str, Mapping[str, float]], *, lower_is_better: Collect
     counts = {metric: _measured_of(figures) for metric, figures in rates.items()}
     judging = {node: [m for m, of in counts.items() if node in of or 2 * len(of) >= len(nodes)] for node in nodes}
     for node in nodes:
-        reasons = [_judged(node, rates[metric].get(node, math.nan), limits[metric]) for metric in judging[node]]
+        reasons = [_drop_if_bad(node, rates[metric].get(node, math.nan), limits[metric]) for metric in judging[node]]
         if node_drops := [drop for drop in reasons if drop is not None]:
             drops[node] = min(node_drops, key=lambda drop: drop.share)
     fraction = {
@@ -132,7 +132,7 @@ def _measured_of(figures: Mapping[str, float]) -> set[str]:
 def bad_nodes(metric: str, figures: Mapping[str, float], *, lower_is_better: bool = False) -> frozenset[str]:
     """Return the nodes that one metric alone would drop."""
     limit = limit_of(metric, list(figures.values()), lower_is_better=lower_is_better)
-    return frozenset(node for node, rate in figures.items() if _judged(node, rate, limit))
+    return frozenset(node for node, rate in figures.items() if _drop_if_bad(node, rate, limit))
 
 
 def limit_of(metric: str, rates: Sequence[float], *, lower_is_better: bool = False) -> Limit:
@@ -176,7 +176,7 @@ def _few(count: int) -> float:
     return 1.0 + 6.0 / count
 
 
-def _judged(node: str, rate: float, limit: Limit) -> Drop | None:
+def _drop_if_bad(node: str, rate: float, limit: Limit) -> Drop | None:
     too_slow = rate > limit.limit_per_s if limit.lower_is_better else rate < limit.limit_per_s
     if math.isnan(rate):
         reason = "gave no figure"
@@ -199,3 +199,73 @@ def _judged(node: str, rate: float, limit: Limit) -> Drop | None:
 def _of_median(rate: float, limit: Limit) -> float:
     """Return how good a node is beside the median, above 1 for a better one."""
     return limit.median_per_s / rate if limit.lower_is_better else rate / limit.median_per_s
+
+
+_CHANCE: Final = 0.05
+"""What would happen by chance in fewer than one of twenty such studies is taken to be no chance."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Persistence:
+    """Pairs of a run and the next of the same node: bad before, of them bad again, good before, of them turned bad.
+
+    `chance` is the probability of so many bad again if a bad run said nothing of the next.
+    """
+
+    metric: str
+    bad: int
+    bad_again: int
+    good: int
+    turned_bad: int
+    chance: float
+
+    @property
+    def is_persistent(self) -> bool:
+        """Whether bad apples stay bad, beyond what chance explains."""
+        return self.bad > 0 and self.chance < _CHANCE
+
+    @property
+    def text(self) -> str:
+        """The answer with its counts."""
+        if not self.bad:
+            return f"{self.metric}: no node was bad in a run that another followed"
+        again = f"{self.bad_again} of {self.bad} bad runs were followed by a bad one"
+        others = f"{self.turned_bad} of {self.good} good ones" if self.good else "there were no good ones"
+        verdict = "bad apples stay bad" if self.is_persistent else "no sign that bad apples stay bad"
+        return f"{self.metric}: {verdict}: {again}, {others} (by chance {self.chance:.2g})"
+
+
+def persistence(
+    metric: str, runs: Mapping[str, Sequence[float]], *, lower_is_better: bool = False
+) -> Persistence | None:
+    """Return the answer for one metric, given each node's runs in order; None without two runs of MIN_NODES nodes."""
+    rounds = [
+        {node: values[number] for node, values in runs.items() if len(values) > number}
+        for number in range(max(map(len, runs.values()), default=0))
+    ]
+    rounds = [figures for figures in rounds if len(figures) >= MIN_NODES]
+    if len(rounds) < 2:
+        return None
+    bad = [bad_nodes(metric, figures, lower_is_better=lower_is_better) for figures in rounds]
+    pairs = [
+        (node in bad[number], node in bad[number + 1])
+        for number in range(len(rounds) - 1)
+        for node in rounds[number]
+        if node in rounds[number + 1]
+    ]
+    before = [after for was_bad, after in pairs if was_bad]
+    others = [after for was_bad, after in pairs if not was_bad]
+    return Persistence(
+        metric=metric,
+        bad=len(before),
+        bad_again=sum(before),
+        good=len(others),
+        turned_bad=sum(others),
+        chance=_chance(drawn=len(before), hits=sum(before), total=len(pairs), marked=sum(before) + sum(others)),
+    )
+
+
+def _chance(*, drawn: int, hits: int, total: int, marked: int) -> float:
+    """Return the probability that of `drawn` out of `total`, of which `marked` are marked, at least `hits` are."""
+    ways = sum(math.comb(marked, k) * math.comb(total - marked, drawn - k) for k in range(hits, min(drawn, marked) + 1))
+    return ways / math.comb(total, drawn)

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from planner.catalog import load_catalog
-from planner.catalog.measurements import MEASUREMENTS, measurements_file, misplaced
+from planner.catalog.measurements import MEASUREMENTS, measurements_file, misplaced_reason
 from planner.catalog.tables import read_table
-from planner.config.atomic_file import changing, replace_file
+from planner.config.atomic_file import change_store, replace_file
 from planner.errors import BadInputError
 from planner.measurement.ingest.measurement import Measurement
 
@@ -34,10 +34,10 @@ def store(measurements: Sequence[Measurement], *, catalog: str) -> Stored:
     """
     _check_places(measurements, catalog)
     path = measurements_file(catalog)
-    with changing(path, what="measurements in"):
+    with change_store(path, what="measurements in"):
         new = [_cells(measurement) for measurement in measurements]
         _check_twice(new)
-        old, keys = _stored(path), {_key(row) for row in new}
+        old, keys = _stored_rows(path), {_key(row) for row in new}
         remaining = [row for row in old if _key(row) not in keys]
         _replace(path, [*remaining, *new])
     return Stored(path=path, replaced=len(old) - len(remaining))
@@ -47,7 +47,7 @@ def _check_places(measurements: Sequence[Measurement], catalog: str) -> None:
     loaded = load_catalog(catalog)
     local_disks = dict(zip(loaded.instances.rows, loaded.instances.local_disks.tolist(), strict=True))
     lines = [
-        misplaced(vars(measurement), local_disks=local_disks, volume_types=loaded.volume_types)
+        misplaced_reason(vars(measurement), local_disks=local_disks, volume_types=loaded.volume_types)
         for measurement in measurements
     ]
     if reasons := [line for line in dict.fromkeys(lines) if line]:
@@ -62,7 +62,7 @@ def _cell(value: Any) -> str:
     return "" if value is None else repr(value) if isinstance(value, float) else str(value)
 
 
-def _stored(path: Path) -> list[dict[str, str]]:
+def _stored_rows(path: Path) -> list[dict[str, str]]:
     """Return the rows of the file as text, after checking that they are sound."""
     if not path.exists():
         return []
@@ -91,7 +91,7 @@ def _replace(path: Path, rows: list[dict[str, str]]) -> None:
 
 def stored(catalog: str) -> list[dict[str, str]]:
     """Return the user's measurements on the types of a catalog as text. Raises BadInputError for a damaged file."""
-    return _stored(measurements_file(catalog))
+    return _stored_rows(measurements_file(catalog))
 
 
 def forget_type(pattern: str, *, catalog: str) -> int:
@@ -100,13 +100,13 @@ def forget_type(pattern: str, *, catalog: str) -> int:
     Raises BadInputError, naming the types measured, where none fits; IoFailureError when the disk refuses.
     """
     path = measurements_file(catalog)
-    rows = _stored(path)
+    rows = _stored_rows(path)
     types = list(dict.fromkeys(row["instance_type"] for row in rows))
     if not any(fnmatchcase(name, pattern) for name in types):
         there = f" There are those of {', '.join(types)}." if types else " There are none."
         raise BadInputError(f"no measurements of {pattern!r} in {path}.{there}")
-    with changing(path, what="measurements in"):
-        rows = _stored(path)
+    with change_store(path, what="measurements in"):
+        rows = _stored_rows(path)
         remaining = [row for row in rows if not fnmatchcase(row["instance_type"], pattern)]
         _replace(path, remaining)
     return len(rows) - len(remaining)

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 from planner import calibration
 from planner.calibration import Profile
 from planner.calibration.history import Records, records
-from planner.catalog.tables.rows import rows_of
+from planner.catalog.tables.reading import rows_of
 from planner.config import paths
-from planner.config.atomic_file import changing, replace_file
+from planner.config.atomic_file import change_store, replace_file
 from planner.errors import BadInputError, nearest
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def profile_names() -> list[str]:
 def save_profile(profile: Profile) -> Path:
     """Store a profile under its name and return the file. Raises BadInputError for a name that is no file name."""
     path = _path(profile.name)
-    with changing(path, what="profile"):
+    with change_store(path, what="profile"):
         _replace(path, profile)
     return path
 
@@ -74,7 +74,7 @@ def load_profile(name_or_path: str | Path) -> Profile:
 def add_run(name: str, run: Mapping[str, Any], *, instances: Mapping[str, Mapping[str, Any]], model: str) -> Profile:
     """Add one finished run to a stored profile, which is begun with `model` if there is none, and return it."""
     path = _path(name)
-    with changing(path, what="profile"):
+    with change_store(path, what="profile"):
         if path.exists():
             profile = load_profile(name).with_runs([run], instances=instances)
         else:
@@ -108,7 +108,7 @@ def specs_of(catalog: str | Path) -> dict[str, dict[str, Any]]:
 def _specs(catalog: Catalog) -> dict[str, dict[str, Any]]:
     import numpy as np
 
-    from planner.catalog.measured_cpus import measured_clocks_ghz
+    from planner.catalog.shipped_tables import measured_clocks_ghz
 
     types = catalog.instances
     clocks_ghz = measured_clocks_ghz(catalog.cloud)

@@ -68,6 +68,10 @@ def interface_page() -> str:
     parts += [
         "## planner\n",
         *entry("planner.recommend", planner.recommend),
+        *entry("planner.generate", planner.generate),
+        *entry("planner.validate", planner.validate),
+        *entry("planner.up", planner.up),
+        *entry("planner.down", planner.down),
         *entry("planner.calibrate", planner.calibrate),
     ]
     for documented in (planner.Recommendation, Answer, Request, Plan, Candidate, Rejection, RunReport):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from planner.clouds.aws import cloud_errors as aws
-from planner.clouds.azure import cloud_errors as azure
+from planner.clouds.aws import client as aws
+from planner.clouds.azure import client as azure
 from planner.clouds.cloud_errors import (
     DuplicateError,
     NoCapacityError,
@@ -17,7 +17,7 @@ from planner.clouds.cloud_errors import (
     StillInUseError,
     worst_of,
 )
-from planner.clouds.gcp import cloud_errors as gcp
+from planner.clouds.gcp import client as gcp
 from planner.errors import IoFailureError, PlannerError
 
 DENIED, QUOTA, FULL = PermissionDeniedError("denied"), QuotaExceededError("quota"), NoCapacityError("full")

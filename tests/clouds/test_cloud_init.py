@@ -7,11 +7,11 @@ import subprocess
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
+import pytest
 import yaml
 from host_keys import ECDSA, ED25519
 
-from planner.clouds.cloud_init import DISKS_DIRECTORY, MKFS_OPTIONS, MOUNT_OPTIONS, cloud_config
-from planner.clouds.host_keys import host_keys_in
+from planner.clouds.cloud_init import DISKS_DIRECTORY, MKFS_OPTIONS, MOUNT_OPTIONS, cloud_config, host_keys_in
 
 END = datetime(2026, 11, 21, 18, 45, tzinfo=timezone(timedelta(hours=2)))
 
@@ -54,10 +54,47 @@ def test_host_keys_are_told_before_disks_are_formatted(tmp_path: Path) -> None:
     for name, key in (("ecdsa", ECDSA), ("ed25519", ED25519)):
         (tmp_path / f"ssh_host_{name}_key.pub").write_text(f"{key} root@host\n", "utf-8")
     script, console = files_of(document)["/usr/local/sbin/planner-host-keys"], tmp_path / "console"
-    subprocess.run(["sh", "-s", str(tmp_path), str(console)], input=script, text=True, check=True)
+    subprocess.run(["sh", "-s", ".", str(console)], cwd=tmp_path, input=script, text=True, check=True)
     assert host_keys_in(console.read_text("utf-8")) == (ECDSA, ED25519)
 
 
 def test_hosts_are_appended() -> None:
     document = cloud_config(expires_at=END, hosts={"storage.googleapis.com": "199.36.153.8"})
     assert files_of(document)["/etc/hosts"] == "199.36.153.8 storage.googleapis.com\n"
+
+
+KEYS_BEGIN, KEYS_END = "-----BEGIN SSH HOST KEY KEYS-----", "-----END SSH HOST KEY KEYS-----"
+
+
+def test_keys_stand_between_the_marks_without_their_comments() -> None:
+    console = f"boot\n{KEYS_BEGIN}\n{ED25519} root@node\n{ECDSA} root@node\n{KEYS_END}\nlogin:"
+    assert host_keys_in(console) == (ED25519, ECDSA)
+
+
+def test_half_a_list_is_none() -> None:
+    assert host_keys_in(f"boot\n{KEYS_BEGIN}\n{ED25519} root@node\n") == ()
+    assert host_keys_in("") == ()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "[  142.238100] EXT4-fs (nvme1n1): mounted filesystem",
+        f"{ED25519[:40]}[  142.238100] kernel speaks",
+        ED25519[:40],
+        ED25519[: len("ssh-ed25519 AAAAC3NzaC1lZDI1NTE5")],  # the type alone: 4 + 11 bytes are 20 characters
+        ED25519.replace("ssh-ed25519", "ssh-rsa"),
+        "ssh-ed25519 AAAA",
+        "ssh-ed25519 ====",
+    ],
+)
+def test_what_the_kernel_says_among_them_is_no_key(line: str) -> None:
+    """As a real console showed: `-----BEGIN SSH H[  142.238100] kernel speaks` among others."""
+    assert host_keys_in(f"{KEYS_BEGIN}\n{line}\n{ECDSA} root@node\n{KEYS_END}\n") == (ECDSA,)
+
+
+def test_what_is_damaged_the_first_time_is_read_the_second_time() -> None:
+    """We tell them before the disks are formatted, cloud-init after it."""
+    first = f"{KEYS_BEGIN}\n{ED25519[:50]}[  1.0] kernel\n{ECDSA} root@node\n{KEYS_END}\n"
+    assert host_keys_in(first) == (ECDSA,)
+    assert host_keys_in(f"{first}{KEYS_BEGIN}\n{ED25519} a\n{ECDSA} a\n{KEYS_END}\n") == (ECDSA, ED25519)

@@ -9,7 +9,7 @@ import pytest
 from emulated_ec2 import choice, order, volumes
 
 from planner.api.recommend import recommend
-from planner.clouds.order import Choice, Order, parse_stamp, stamp
+from planner.clouds.order import ClusterOffer, Order, parse_stamp, stamp
 
 
 def test_an_order_survives_its_json() -> None:
@@ -40,6 +40,6 @@ def test_tags_suit_all_clouds() -> None:
 
 def test_disks_that_a_catalog_adds_to_a_type_are_ordered() -> None:
     plan = recommend(data="1TB", model="indy", catalogs=["gcp"], instances=["n2-standard-32+16x375GB"], nodes=4).plan
-    asked = Choice.of(plan.candidates[0], regions=("europe-west4",), late_s=100.0)
+    asked = ClusterOffer.of(plan.candidates[0], regions=("europe-west4",), late_s=100.0)
     assert (asked.instance_type, asked.local_disks) == ("n2-standard-32", 16)
     assert asked.regions == (plan.candidates[0].region, "europe-west4")

@@ -133,7 +133,7 @@ def require_disks(start: Started) -> None:
     """Both are where the product looks, as it asks, empty, and hardly anything was written to prepare them."""
     stand_in = "cd planner; mkdir -p venv/bin; ln -s /bin/true venv/bin/python\n"
     script = stand_in + bootstrap._END_SETUP.format(disks=DISKS_DIRECTORY)
-    equipped = bootstrap._equipped(start.ssh, start.machine.node, script, policy=PATIENT)
+    equipped = bootstrap._equip_node(start.ssh, start.machine.node, script, policy=PATIENT)
     assert equipped.disks == tuple(f"{DISKS_DIRECTORY}/disk{number}" for number in range(2))
     assert mounts(start.ssh) == [
         f"/dev/nvme{number}n1 {DISKS_DIRECTORY}/disk{number} ext4 rw,{MOUNT_OPTIONS} 0 0" for number in range(2)

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from planner.config.atomic_file import locked, replace_file
+from planner.config.atomic_file import hold_lock, replace_file
 
 HOLD = """
 import sys
 from pathlib import Path
-from planner.config.atomic_file import locked
-with locked(Path(sys.argv[1])):
+from planner.config.atomic_file import hold_lock
+with hold_lock(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()
 """
@@ -53,8 +53,8 @@ def test_a_lock_keeps_another_process_out_and_ends_with_its_holder(tmp_path: Pat
     command = [sys.executable, "-P", "-c", HOLD, str(path)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
         assert holder.stdout is not None and holder.stdout.readline() == "held\n"
-        with pytest.raises(BlockingIOError), locked(path, wait=False):
+        with pytest.raises(BlockingIOError), hold_lock(path, wait=False):
             pass
         holder.kill()
-    with locked(path, wait=False):
+    with hold_lock(path, wait=False):
         pass

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from planner.cost_model.duration import PlannedSpares, disturbed, duration, loading_s, planned_spares, undisturbed
+from planner.cost_model.duration import (
+    PlannedSpares,
+    disturbed,
+    duration,
+    loading_s,
+    planned_spares,
+    quantile_over_mean,
+    undisturbed,
+)
 from planner.cost_model.rate_doubts import CERTAIN, RateDoubts
 from planner.cost_model.workload import JobContext
 from planner.schemas.plan import PhaseEstimate, ResourceUse
@@ -192,3 +201,11 @@ def test_interruptions_come_on_top(certain: JobContext) -> None:
     risky = replace(certain, risk=risk)
     assert disturbed(risky, whole, 10).mean_s == pytest.approx(1100 * (np.e - 1) - 500, rel=0.02)
     assert duration(risky, PHASES, 10).mean_s == pytest.approx(1100 * (np.e - 1) - 500, rel=0.02)
+
+
+def test_how_much_later_a_quantile_is_than_the_mean() -> None:
+    """e^(1.64485 x 0.1 - 0.1^2 / 2); of what does not vary nothing."""
+    assert quantile_over_mean(0.95, shared_sigma=0.1) == pytest.approx(math.exp(0.164485 - 0.005), rel=1e-5)
+    assert quantile_over_mean(0.5, shared_sigma=0.2) == pytest.approx((0.5 + 0.45 * 0.5) * math.exp(-0.02))
+    assert quantile_over_mean(0.8, shared_sigma=0) == 1
+    assert quantile_over_mean(0.95, shared_sigma=0) == 1

@@ -13,9 +13,8 @@ import planner
 from planner.catalog import load_catalog
 from planner.cost_model import run_overheads
 from planner.cost_model.engine import IDEAL, Emulated
-from planner.cost_model.engine_reader import engine_choices, load_engine, parse_engine
 from planner.cost_model.model import run_by
-from planner.cost_model.model_reader import load_model
+from planner.cost_model.model_reader import engine_choices, load_engine, load_model, parse_engine
 from planner.distributed_sort.job.job import SortRequest
 from planner.errors import BadInputError
 from planner.planning.recommendation import recommend

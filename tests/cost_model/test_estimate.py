@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from planner.catalog import Straggler
-from planner.cost_model.estimate import Estimates, estimate
+from planner.cost_model.estimate import SWITCH_POWER_W, Estimates, energy_j, estimate
 from planner.cost_model.prices import Reservations
 from planner.cost_model.rate_doubts import CERTAIN, RateDoubts
 from planner.cost_model.workload import JobContext
@@ -224,3 +224,12 @@ def test_energy_is_power_times_time(make_context: Make) -> None:
     """Ten nodes of 100 W and a switch of 1,300 W over 1,650 s."""
     context = replace(certain(make_context({"a": NODE})), power_w=np.array([100.0]))
     assert estimated(context, [10.0]).energy_j(np.array([0]))[0, 0] == pytest.approx(2300 * 1650)
+
+
+def test_one_server_needs_no_switch_and_53_need_two() -> None:
+    joules = energy_j(np.full(3, 10.0), nodes=np.array([1.0, 52.0, 53.0]), power_w=np.array([330.0]))
+    assert joules == pytest.approx([3300, 52 * 3300 + 10 * SWITCH_POWER_W, 53 * 3300 + 20 * SWITCH_POWER_W])
+
+
+def test_unknown_power_leaves_the_energy_unknown() -> None:
+    assert np.isnan(energy_j(np.array([1.0]), nodes=np.array([2.0]), power_w=np.array([np.nan]))).all()

@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 
 from planner import recommend as recommend_by
-from planner.config.model_files import model_names
+from planner.config.paths import model_names
 from planner.cost_model.model import JobVolumes, on_one_machine
 from planner.cost_model.model_reader import load_model
 from planner.errors import InfeasibleError

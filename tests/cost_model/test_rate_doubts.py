@@ -10,7 +10,7 @@ import pytest
 
 import planner
 from planner.catalog import EVIDENCE
-from planner.catalog.evidence_spreads import load_spreads
+from planner.catalog.shipped_tables import load_spreads
 from planner.cost_model.rate_doubts import CERTAIN, ORDERS, RateDoubts, _by_evidence, rate_doubts
 from planner.cost_model.rates import evidence_codes
 from planner.cost_model.workload import JobContext

@@ -37,7 +37,7 @@ def test_what_a_node_lacks_is_missing_again() -> None:
     events: list[dict[str, Any]] = []
     job = damaged_job(events)
     job.damaged["b"] = "node-b: a bad sector"
-    sort._see_to_damages(job)
+    sort._repair_damaged_files(job)
     assert job.ledger.slices_missing() == [0]
     assert job.ledger.missing_ranges(0) == [("b", 1, 2)]
     assert (job.damaged, job.damages) == ({}, {"b": 1})
@@ -48,7 +48,7 @@ def test_a_broken_disk_ends_the_sort() -> None:
     job = damaged_job([])
     for _ in range(3):
         job.damaged["b"] = "node-b: a bad sector"
-        sort._see_to_damages(job)
+        sort._repair_damaged_files(job)
     job.damaged["b"] = "node-b: a bad sector"
     with pytest.raises(IoFailureError, match="a bad sector; made again 3 times"):
-        sort._see_to_damages(job)
+        sort._repair_damaged_files(job)

@@ -14,7 +14,7 @@ from emulated_cloud import EmulatedCloud, served
 from fault_proxy import Answer, Seen
 
 from planner.api.recommend import recommend
-from planner.clouds.order import Choice, Order
+from planner.clouds.order import ClusterOffer, Order
 
 IN_GROUP = (
     *("networkSecurityGroups", "virtualNetworks", "proximityPlacementGroups"),
@@ -90,7 +90,7 @@ def action_of(method: str, path: str) -> str:
     return f"{method} {match[1] or 'resourceGroups'}"
 
 
-def choice(**changes: Any) -> Choice:
+def choice(**changes: Any) -> ClusterOffer:
     """Return three Standard_L8s_v3 and a spare, near each other."""
     usual: dict[str, Any] = {
         "instance_type": "Standard_L8s_v3",
@@ -104,9 +104,9 @@ def choice(**changes: Any) -> Choice:
         "total_usd": 2.0,
         "volumes": None,
     }
-    return Choice(**(usual | changes))
+    return ClusterOffer(**(usual | changes))
 
 
-def order(run: str, *choices: Choice, **changes: Any) -> Order:
+def order(run: str, *choices: ClusterOffer, **changes: Any) -> Order:
     """Return an order without a key."""
     return emulated_cloud.order(run, *(choices or (choice(),)), cloud="azure", **changes)

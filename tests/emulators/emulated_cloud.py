@@ -24,7 +24,7 @@ import strict_answers
 from fault_proxy import Answer, FaultProxy, Kill, Seen
 
 from planner.clouds.calls.retry import RetryPolicy
-from planner.clouds.order import Choice, Order, VolumeOrder
+from planner.clouds.order import ClusterOffer, Order, VolumeOrder
 from planner.clouds.protocol import Provider
 from planner.clouds.registry import provider_of
 
@@ -206,14 +206,15 @@ def _run_command(arguments: Sequence[str], environment: dict[str, str], log: str
     with Path(log).open("w", encoding="utf-8") as file:
         for stream in (1, 2):
             os.dup2(file.fileno(), stream)
+    from planner.api import clusters
     from planner.cli.app import build
-    from planner.cli.rent import renting
     from planner.cli.shell.console import exit_code_of
     from planner.clusters.provisioning.cluster_lifecycle import ProviderSession
 
-    renting.session_on = lambda cloud: ProviderSession(
-        provider=provider_of(cloud, policy=policy), policy=policy, say=renting.talk
-    )
+    def session_on(cloud: str, *, say: Callable[[str], None]) -> ProviderSession:
+        return ProviderSession(provider=provider_of(cloud, policy=policy), policy=policy, say=say)
+
+    clusters.session_on = session_on
     sys.argv = ["planner", *arguments]
     try:
         code = exit_code_of(build())
@@ -243,7 +244,7 @@ def served(server: str, *, naming: Callable[[str, str], str] | None = None) -> I
         process.stdout.close()
 
 
-def order(run: str, *choices: Choice, **changes: Any) -> Order:
+def order(run: str, *choices: ClusterOffer, **changes: Any) -> Order:
     """Return an order without a key."""
     usual: dict[str, Any] = {
         "run": run,

@@ -15,7 +15,7 @@ from fault_proxy import Answer, Seen, ec2_error
 
 from planner.api.recommend import recommend
 from planner.clouds.aws.permissions import STAGING_WRITES, WRITES, action_of
-from planner.clouds.order import Choice, Order, VolumeOrder
+from planner.clouds.order import ClusterOffer, Order, VolumeOrder
 
 LEFTOVERS_ONLY = {"DeleteVolume", "DeleteNetworkInterface"}
 """What a run does only when a machine left something behind that should have gone with it."""
@@ -102,7 +102,7 @@ def emulated_ec2(home: Path) -> Iterator[EmulatedEc2]:
         yield EmulatedEc2(port=proxy.upstream, proxy=proxy, home=home, plan=plan)
 
 
-def choice(**changes: Any) -> Choice:
+def choice(**changes: Any) -> ClusterOffer:
     """Return three i4i.large and a spare in one placement group."""
     usual: dict[str, Any] = {
         "instance_type": "i4i.large",
@@ -116,13 +116,13 @@ def choice(**changes: Any) -> Choice:
         "total_usd": 0.7,
         "volumes": None,
     }
-    return Choice(**(usual | changes))
+    return ClusterOffer(**(usual | changes))
 
 
 def volumes(count: int = 2) -> VolumeOrder:
     return emulated_cloud.volumes("gp3", count=count)
 
 
-def order(run: str, *choices: Choice, **changes: Any) -> Order:
+def order(run: str, *choices: ClusterOffer, **changes: Any) -> Order:
     """Return an order without a key."""
     return emulated_cloud.order(run, *(choices or (choice(),)), **changes)

@@ -16,7 +16,7 @@ from emulated_cloud import EmulatedCloud, served
 from fault_proxy import Answer, Seen
 
 from planner.api.recommend import recommend
-from planner.clouds.order import Choice, Order
+from planner.clouds.order import ClusterOffer, Order
 
 PROJECT = "some-project"
 KINDS = ("networks", "subnetworks", "firewalls", "resourcePolicies")
@@ -127,7 +127,7 @@ def action_of(method: str, path: str) -> str:
     return f"{method} {match[1]}{'/' + verb[1] if verb else ''}"
 
 
-def choice(**changes: Any) -> Choice:
+def choice(**changes: Any) -> ClusterOffer:
     """Return three n2-standard-4 with two local disks each, and a spare, in one placement group."""
     usual: dict[str, Any] = {
         "instance_type": "n2-standard-4",
@@ -142,9 +142,9 @@ def choice(**changes: Any) -> Choice:
         "volumes": None,
         "local_disks": 2,
     }
-    return Choice(**(usual | changes))
+    return ClusterOffer(**(usual | changes))
 
 
-def order(run: str, *choices: Choice, **changes: Any) -> Order:
+def order(run: str, *choices: ClusterOffer, **changes: Any) -> Order:
     """Return an order without a key."""
     return emulated_cloud.order(run, *(choices or (choice(),)), cloud="gcp", **changes)

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from planner.clouds.host_keys import host_keys_in
+from planner.clouds.cloud_init import host_keys_in
 from planner.clouds.protocol import Node
 
 TOOLS = ("qemu-system-x86_64", "qemu-img", "mmdebstrap", "genisoimage", "mke2fs")

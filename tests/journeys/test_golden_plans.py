@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from planner import recommend
-from planner.config.model_files import model_names
+from planner.config.paths import model_names
 from planner.schemas.plan import Candidate, Plan
 
 FOLDER = Path(__file__).resolve().parents[1] / "golden"

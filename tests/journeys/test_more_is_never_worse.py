@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from planner import Recommendation
 from planner import recommend as recommend_by
-from planner.config.model_files import model_names
+from planner.config.paths import model_names
 from planner.schemas.plan import Candidate, Objective
 
 recommend = partial(recommend_by, engine="ideal")

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from planner import recommend as recommend_by
 from planner.cost_model import run_overheads
-from planner.cost_model.energy import energy_j
+from planner.cost_model.estimate import energy_j
 from planner.errors import BadInputError
 from planner.schemas.plan import Candidate, Plan
 

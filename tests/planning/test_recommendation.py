@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -19,6 +20,7 @@ from planner.catalog import load_catalog
 from planner.cost_model.model_reader import load_model
 from planner.cost_model.run_overheads import shipped
 from planner.errors import BadInputError, InfeasibleError
+from planner.planning import recommendation as module
 from planner.planning.recommendation import recommend as recommend_request
 from planner.planning.recommendation import require_best
 from planner.schemas.plan import Candidate, DiskSplit, Plan, Request
@@ -466,3 +468,19 @@ def test_what_comes_first_without_a_price_is_faster_and_says_so(make_catalog: Ca
     assert [warning in plan.warnings for plan in (both, alone, in_one_zone)] == [True, False, False]
     by_cost = recommend("1TB", model="indy", catalogs=(priced, str(unpriced)), zones=2, nodes=4).best
     assert by_cost is not None and by_cost.cloud == "aws"
+
+
+def test_measurements_count_for_the_type_and_cloud_they_are_of(
+    make_catalog: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The made-up catalog's own rows stand for the user's: two modes of its disks, of 2026-11-01."""
+    monkeypatch.setattr(module, "SOURCE", "made")
+    path = make_catalog({"a": {"read": 1e9, "write": 1e9}})
+    best, catalog = recommend_by("1TB", model="indy", catalogs=(path,)).best, load_catalog(path)
+    assert best is not None
+    (sentence,) = module.own_measurements(best, [catalog])
+    disks = "disks read only (2026-11-01), disks write only (2026-11-01)"
+    assert sentence.startswith("your own measurements of a count: ") and disks in sentence
+    assert sentence.endswith(f"planner catalog measurements --catalog {catalog.name} lists them")
+    for other in (replace(best, cloud="elsewhere"), replace(best, instance_type="b", cloud_type="b")):
+        assert list(module.own_measurements(other, [catalog])) == []

@@ -14,7 +14,7 @@ import planner.report.answer
 from planner.api.recommend import Recommendation
 from planner.errors import BadInputError
 from planner.report.frames import answer_frame
-from planner.schemas.asked import Asked
+from planner.schemas.request_arguments import RequestArguments
 
 CHARTS = [name for name in dir(Recommendation) if name.startswith("plot_")]
 
@@ -71,7 +71,8 @@ def test_a_what_if_refuses_what_it_does_not_know(answer: Recommendation, wrong: 
 def test_every_argument_is_in_the_signature() -> None:
     import inspect
 
-    assert set(inspect.signature(planner.recommend).parameters) == {"data", "model", "today", *Asked.__annotations__}
+    parameters = inspect.signature(planner.recommend).parameters
+    assert set(parameters) == {"data", "profile", "option", "today", *RequestArguments.__annotations__}
 
 
 def test_what_is_not_feasible_says_why(refused: Recommendation) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from planner.api.request_inputs import inputs_of
 from planner.catalog import Catalog
-from planner.config.model_files import model_names
+from planner.config.paths import model_names
 from planner.cost_model import run_overheads
 from planner.cost_model.engine import Engine
 from planner.cost_model.model import CostModel

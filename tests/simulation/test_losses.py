@@ -7,9 +7,15 @@ from dataclasses import replace
 import pytest
 
 from planner.errors import BadInputError
-from planner.simulation.losses import COORDINATORS_BEGIN_S, Loss, check_loss, left_over, seconds_with_loss, without
-from planner.simulation.machines import Machines
-from planner.simulation.node_groups import NodeGroup
+from planner.simulation.losses import (
+    COORDINATORS_BEGIN_S,
+    Loss,
+    check_loss,
+    remaining_work,
+    remove_nodes,
+    seconds_with_loss,
+)
+from planner.simulation.machines import Machines, NodeGroup
 from planner.simulation.phase_tasks import Tasks
 from planner.simulation.sort_job import SimulatedPhase
 from planner.simulation.timeline import Timeline
@@ -54,7 +60,7 @@ def test_half_way_through_the_shuffle_all_is_read_again_but_little_sent() -> Non
     new, and a tenth of the rest: 10/9 x (0.5 + 0.05). The driver orders the half that is done again without
     parcels: 0.5 x 6 + 0.5 x 2 s.
     """
-    again, reduce = left_over([SHUFFLE, REDUCE], number=0, done=0.5, lost_share=0.1)
+    again, reduce = remaining_work([SHUFFLE, REDUCE], number=0, done=0.5, lost_share=0.1)
     assert again.read_s["disks"] == pytest.approx(100 / 9)
     assert again.exchanged_bytes == pytest.approx(900 * 10 / 9 * 0.55)
     assert again.driver_s == pytest.approx(4.0)
@@ -65,11 +71,11 @@ def test_in_the_second_phase_a_copy_saves_what_is_finished() -> None:
     """At three quarters one of ten nodes is lost: with one copy all of its tenth is gone, with two a quarter of it, and
     a fifth of what is finished has one copy left. Nine tenths of a quarter are still open.
     """
-    single, open_, restored, gone = left_over([SHUFFLE, REDUCE], number=1, done=0.75, lost_share=0.1)
+    single, open_, restored, gone = remaining_work([SHUFFLE, REDUCE], number=1, done=0.75, lost_share=0.1)
     assert single.exchanged_bytes == pytest.approx(900 * 10 / 9 * 0.1)
     shares = [work.read_s["disks"] / (20 * 10 / 9) for work in (open_, restored, gone)]
     assert shares == pytest.approx([0.25 * 0.9, 0.0, 0.1])
-    copied, *rest = left_over([SHUFFLE, replace(REDUCE, spread=0.5)], number=1, done=0.75, lost_share=0.1)
+    copied, *rest = remaining_work([SHUFFLE, replace(REDUCE, spread=0.5)], number=1, done=0.75, lost_share=0.1)
     assert copied.exchanged_bytes == pytest.approx(900 * 10 / 9 * 0.025)
     shares = [work.read_s["disks"] / (20 * 10 / 9) for work in rest]
     assert shares == pytest.approx([0.25 * 0.9, 0.75 * 0.2, 0.025])
@@ -117,7 +123,7 @@ def test_restored_copies_wait_for_the_notice_and_for_nothing_else() -> None:
 
 
 def test_lost_nodes_leave_the_largest_groups() -> None:
-    left = without([NodeGroup(nodes=1), NodeGroup(nodes=4), NodeGroup(nodes=16)], 18)
+    left = remove_nodes([NodeGroup(nodes=1), NodeGroup(nodes=4), NodeGroup(nodes=16)], 18)
     assert sorted(group.nodes for group in left) == [1, 2]
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import planner
 from planner.api.request_inputs import inputs_of
 from planner.cost_model.workload import JobContext
-from planner.simulation.phase_tasks import joined, phase_tasks
+from planner.simulation.phase_tasks import join_tasks, phase_tasks
 from planner.simulation.simulate import simulation_context
 from planner.sort_policy.concurrency import Concurrency
 from planner.sort_policy.sizing import choose_sizes
@@ -70,14 +70,14 @@ def test_an_engine_without_tasks_has_none() -> None:
 
 @given(st.lists(st.floats(0.01, 1.0), min_size=1, max_size=3000))
 def test_joined_tasks_do_all_of_the_work_and_single_ones_begin_and_end_it(lengths: list[float]) -> None:
-    parts = joined([length / sum(lengths) for length in lengths])
+    parts = join_tasks([length / sum(lengths) for length in lengths])
     assert sum(parts) == pytest.approx(1.0)
     assert parts[0] == pytest.approx(lengths[0] / sum(lengths))
     assert len(parts) <= 160
 
 
 def test_a_few_tasks_stay_as_they_are() -> None:
-    assert joined((0.25,) * 4) == [0.25] * 4
+    assert join_tasks((0.25,) * 4) == [0.25] * 4
 
 
 def test_a_part_of_the_work_is_that_of_the_last_tasks() -> None:

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.simulation.machines import Machines
-from planner.simulation.node_groups import NodeGroup
+from planner.simulation.machines import Machines, NodeGroup
 from planner.simulation.phase_tasks import Parcels, Tasks
 from planner.simulation.phase_work import PhaseWork
 from planner.simulation.sort_job import simulate_job

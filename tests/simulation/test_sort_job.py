@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from planner.simulation.machines import Machines
-from planner.simulation.node_groups import NodeGroup
+from planner.simulation.machines import Machines, NodeGroup
 from planner.simulation.phase_tasks import Tasks
 from planner.simulation.phase_work import PhaseWork
 from planner.simulation.sort_job import simulate_job

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from planner.simulation.events import Clock
-from planner.simulation.links import Capacities
+from planner.simulation.events import Capacities, Clock
 from planner.simulation.phase_tasks import Tasks
 from planner.simulation.resources import STAGES
 from planner.simulation.sends import ToAll

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.sort_policy.placement import copy_target, fits_in_cache, heirs, share_out
+from planner.sort_policy.placement import copy_target, fits_in_cache, reassign_partitions, share_out
 
 
 def test_nodes_get_shares_as_they_are_fast() -> None:
@@ -30,8 +30,8 @@ def test_a_copy_goes_where_the_fewest_are_in_flight_then_where_the_fewest_went()
 
 
 def test_those_that_are_left_get_equal_parts() -> None:
-    assert heirs(6, ["a", "b", "c"]) == ["a", "a", "b", "b", "c", "c"]
-    assert heirs(0, ["a"]) == []
+    assert reassign_partitions(6, ["a", "b", "c"]) == ["a", "a", "b", "b", "c", "c"]
+    assert reassign_partitions(0, ["a"]) == []
 
 
 def test_intermediate_files_stay_in_memory_where_a_twelfth_of_it_holds_them() -> None:

@@ -53,7 +53,7 @@ def test_sizes_fit_in_memory(data_bytes: int, replicated: bool, cpus: float) -> 
     assert sizes.slices * slice_bytes <= 0.4 * store_bytes
     assert 2 * slice_bytes <= sizes.sort_bytes
     assert FEWEST_PARCELS * sizes.parcel_bytes <= STORE_SHARE * store_bytes
-    later = sizes.going_on(slice_records=2 * sizes.slice_records, record_size=100, store_bytes=store_bytes)
+    later = sizes.resumed(slice_records=2 * sizes.slice_records, record_size=100, store_bytes=store_bytes)
     assert later.slice_records == 2 * sizes.slice_records
     assert later.slices == 1 or later.slices * 2 * slice_bytes <= 0.4 * store_bytes
     with pytest.raises(BadInputError):

@@ -15,13 +15,16 @@ from planner.statistics.order_statistics import (
     Load,
     Spread,
     barrier,
-    either,
     from_bandwidths,
-    in_turn,
     lognormal,
+    mixture_of,
+    on_ladder,
     slowest_mean,
+    slowest_mean_cached,
+    sum_of,
     with_tail,
 )
+from planner.statistics.scaling_curve import mean_slowdowns
 
 DRAWS = 20_000
 
@@ -115,7 +118,7 @@ def test_order_statistics_and_simulation_agree(name: str, count: int, shared_sig
         [Load(median_s=50, spread=spread, count=count)],
     ]
     draws = simulate(phases, shared_sigma=shared_sigma, rng=np.random.default_rng(11))
-    whole = in_turn([barrier(phase) for phase in phases], shared_sigma=shared_sigma)
+    whole = sum_of([barrier(phase) for phase in phases], shared_sigma=shared_sigma)
     assert whole.mean_s == pytest.approx(draws.mean(), abs=4 * draws.std() / np.sqrt(DRAWS) + 2e-3 * draws.mean())
     for probability in (0.5, 0.95):
         reached = (draws <= float(whole.quantile_s(probability)) * (1 + 2e-3)).mean()
@@ -148,17 +151,17 @@ def test_more_nodes_are_never_faster(sigma: float, nodes: int, other_nodes: int)
 @given(st.floats(0.01, 1e6), st.floats(0, 0.4), st.integers(1, 1000))
 def test_quantiles_are_ordered_and_positive(median_s: float, sigma: float, count: int) -> None:
     phase = barrier([Load(median_s=median_s, spread=lognormal(round(sigma, 3)), count=count)])
-    p5, p50, p95 = in_turn([phase], shared_sigma=0.1).quantile_s([0.05, 0.5, 0.95])
+    p5, p50, p95 = sum_of([phase], shared_sigma=0.1).quantile_s([0.05, 0.5, 0.95])
     assert 0 < p5 < p50 < p95
 
 
 def test_one_of_several_durations_has_their_mean_and_holds_their_ends() -> None:
     loads = [Load(median_s=m, spread=lognormal(0.1), count=10) for m in (10.0, 20.0, 40.0)]
     durations = [barrier([load]) for load in loads]
-    whole = either(durations)
+    whole = mixture_of(durations)
     assert whole.mean_s == pytest.approx(sum(duration.mean_s for duration in durations) / 3, rel=1e-3)
     assert float(whole.quantile_s(0.95)) > float(durations[1].quantile_s(0.99))
-    assert either(durations[:1]) is durations[0]
+    assert mixture_of(durations[:1]) is durations[0]
 
 
 @pytest.mark.parametrize("spares", [1, 5, 20])
@@ -206,17 +209,17 @@ def test_between_two_quantiles_of_a_bandwidth_it_is_evenly_spread() -> None:
 def test_what_a_run_shares_stretches_its_mean() -> None:
     """Two certain phases of 10 and 20 s, times a lognormal of sigma 0.2: 30 x e^0.02; median 30, 95% 30 x e^0.329."""
     certain = [Duration(times_s=np.array([s, s + 1e-9]), cdf=np.array([1.0, 1.0])) for s in (10.0, 20.0)]
-    whole = in_turn(certain, shared_sigma=0.2)
+    whole = sum_of(certain, shared_sigma=0.2)
     assert whole.cdf[-1] == 1
     assert whole.mean_s == pytest.approx(30 * np.exp(0.02), rel=1e-3)
     assert whole.quantile_s([0.5, 0.95]) == pytest.approx([30, 30 * np.exp(0.2 * 1.64485)], rel=2e-3)
-    assert in_turn(certain, shared_sigma=0).mean_s == pytest.approx(30)
+    assert sum_of(certain, shared_sigma=0).mean_s == pytest.approx(30)
 
 
 def test_phases_in_turn_add_up_by_hand() -> None:
     """Two phases evenly between 0 and 1 s: mean 1 s, median 1 s, and a tenth takes more than 2 - sqrt 0.2 = 1.553 s."""
     even = Duration(times_s=np.array([0.0, 1.0]), cdf=np.array([0.0, 1.0]))
-    whole = in_turn([even, even], shared_sigma=0)
+    whole = sum_of([even, even], shared_sigma=0)
     assert whole.mean_s == pytest.approx(1, abs=2e-3)
     assert whole.quantile_s([0.5, 0.9]) == pytest.approx([1, 2 - 0.2**0.5], abs=0.01)
 
@@ -225,8 +228,8 @@ def test_nothing_to_do_takes_no_time() -> None:
     idle = barrier([Load(median_s=0, spread=lognormal(0.1), count=3)])
     assert (idle.mean_s, float(idle.quantile_s(0.95))) == (0, 0)
     assert barrier([]).mean_s == 0
-    assert in_turn([], shared_sigma=0.1).mean_s == 0
-    assert in_turn([idle, idle], shared_sigma=0.1).mean_s == 0
+    assert sum_of([], shared_sigma=0.1).mean_s == 0
+    assert sum_of([idle, idle], shared_sigma=0.1).mean_s == 0
 
 
 def test_a_bandwidths_slowness_ends_at_its_least_quantile() -> None:
@@ -235,3 +238,42 @@ def test_a_bandwidths_slowness_ends_at_its_least_quantile() -> None:
     assert np.exp(spread.log_slowness[[0, -1]]) == pytest.approx([1.25, 10])
     assert (np.diff(spread.log_slowness) > 0).all()
     assert np.exp(spread.log_cdf[[0, -2, -1]]) == pytest.approx([0.01, 0.99, 1])
+
+
+def fourth_root(sizes: Floats) -> Floats:
+    return np.asarray(sizes**0.25)
+
+
+def test_between_two_rungs_a_law_is_straight_in_the_logarithm_of_the_size() -> None:
+    """From 1,000 to 2,000 nodes there are 64 rungs, each 2^(1/64) times the one before: half way between the first two
+    the fourth root is the mean of 1000^(1/4) and (1000 x 2^(1/64))^(1/4).
+    """
+    middle = 1000 * 2 ** (1 / 128)
+    sizes = np.append(np.arange(1900.0, 2000.0), middle)
+    by_hand = (1000**0.25 + (1000 * 2 ** (1 / 64)) ** 0.25) / 2
+    assert on_ladder(fourth_root, sizes)[-1] == pytest.approx(by_hand, rel=1e-12)
+    assert on_ladder(fourth_root, sizes)[-1] == pytest.approx(middle**0.25, rel=1e-5)
+
+
+def test_up_to_a_thousand_nodes_and_of_few_sizes_all_are_worked_out() -> None:
+    asked = []
+
+    def law(sizes: Floats) -> Floats:
+        asked.append(len(sizes))
+        return sizes
+
+    assert on_ladder(law, np.arange(1.0, 1001.0)).tolist() == list(range(1, 1001))
+    few = np.linspace(1001, 2000, 65)  # as many as the ladder has rungs to 2,000
+    assert np.array_equal(on_ladder(law, few), few)
+    on_ladder(law, np.linspace(999, 2000, 67))  # 999 by itself, the 66 beyond by 65 rungs
+    assert asked == [1000, 65, 1, 65]
+
+
+def test_the_laws_in_use_are_within_two_in_ten_thousand() -> None:
+    sizes = np.arange(1.0, 100_001.0)
+    some = np.array([1.0, 999, 1000, 1001, 1007, 12_345, 99_999, 100_000])
+    exact = slowest_mean(lognormal(0.2), some)
+    assert slowest_mean_cached(lognormal(0.2), sizes.tobytes())[some.astype(int) - 1] == pytest.approx(exact, rel=1e-5)
+    alone = [float(mean_slowdowns(np.array([size]).tobytes())[0]) for size in some.tolist()]
+    few = np.sort(np.append(some, np.linspace(1500, 90_000, 900)))
+    assert mean_slowdowns(few.tobytes())[np.searchsorted(few, some)] == pytest.approx(alone, rel=2e-4)

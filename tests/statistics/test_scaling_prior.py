@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from planner.arrays import Floats
-from planner.statistics.scaling_prior import Draws, Posterior, _resampled, condition, prior
+from planner.statistics.scaling_prior import Draws, Posterior, _resample, condition, prior
 
 
 def prior_fraction(nodes: Floats, probability: float) -> Floats:
@@ -148,7 +148,7 @@ def test_rates_near_and_far_from_one_point_by_hand() -> None:
 def test_a_law_that_alone_is_likely_is_drawn_alone(heaviest: int) -> None:
     log_weight = np.full(3, -1000.0)
     log_weight[heaviest] = 0.0
-    assert np.unique(_resampled(log_weight, np.random.default_rng(1))).tolist() == [heaviest]
+    assert np.unique(_resample(log_weight, np.random.default_rng(1))).tolist() == [heaviest]
 
 
 def test_rates_between_two_points_that_say_nothing_of_each_other_by_hand() -> None:

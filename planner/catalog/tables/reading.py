@@ -1,18 +1,24 @@
-"""Reading a file against its declaration, collecting everything that is wrong on the way."""
+"""CSV files, read against their declaration into arrays; everything wrong in a file is collected.
+
+Whole columns are converted at once, cell by cell only where a column fails. A blank optional cell is unknown: NaN for
+a number, NaT for a date, '' for text. There is no default value. `rows_of` reads columns of any names as text.
+"""
 
 from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import date
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from planner.arrays import Array
-from planner.catalog.tables.cells import convert
-from planner.catalog.tables.declaration import Column, Problem, Schema, Table
-from planner.errors import bad_input, nearest
+from planner.catalog.tables.declaration import CellType, Column, Problem, Schema, Table
+from planner.errors import BadInputError, bad_input, nearest
 
 
 def read_table(path: Path, schema: Schema) -> Table:
@@ -115,3 +121,120 @@ def _repeated_keys(path: Path, schema: Schema, columns: Mapping[str, Array], lin
 def _comparable(values: Array) -> list[Any]:
     """Return Python values with None for NaN, which differs from itself, so that equal blanks are seen to repeat."""
     return [None if isinstance(value, float) and math.isnan(value) else value for value in values.tolist()]
+
+
+Rows = list[tuple[int, dict[str, str]]]
+"""The line that a row ends on, and its cells by column."""
+
+
+def rows_of(path: Path, text: str) -> tuple[list[str], Rows]:
+    """Return the header and the rows of a file's CSV `text`; empty lines are no rows.
+
+    Raises BadInputError for text that is no CSV, and one that lists repeated columns and rows with more or fewer cells
+    than the header.
+    """
+    reader = csv.reader(StringIO(text, newline=""), strict=True)
+    try:
+        header = next((cells for cells in reader if cells), [])
+        rows = [(reader.line_num, cells) for cells in reader if cells]
+    except csv.Error as error:
+        raise BadInputError(f"{path}: cannot be read as CSV ({error})") from error
+    if problems := [*_repeated_columns(header), *_ragged_rows(path, header, rows)]:
+        raise bad_input(path, problems)
+    return header, [(line, dict(zip(header, cells, strict=True))) for line, cells in rows]
+
+
+def _repeated_columns(header: list[str]) -> Iterable[str]:
+    twice = (name for name in dict.fromkeys(header) if header.count(name) > 1)
+    return (f"column {name!r} appears more than once" for name in twice)
+
+
+def _ragged_rows(path: Path, header: list[str], rows: list[tuple[int, list[str]]]) -> Iterable[str]:
+    return (
+        f"{path}:{line}: {len(cells)} cells, the header has {len(header)}"
+        for line, cells in rows
+        if len(cells) != len(header)
+    )
+
+
+def convert(column: Column, cells: Sequence[str]) -> tuple[Array, list[int]]:
+    """Return a column's values and the indexes of its bad cells (whose value is then 'unknown')."""
+    values, bad = _CONVERTERS[column.kind](column, cells)
+    if column.required and "" in cells:
+        bad = sorted({*bad, *(index for index, cell in enumerate(cells) if not cell)})
+    return values, bad
+
+
+def _texts(column: Column, cells: Sequence[str]) -> tuple[Array, list[int]]:
+    stripped = [cell.strip() for cell in cells]
+    bad = [index for index, cell in enumerate(stripped) if not cell] if column.required and "" in stripped else []
+    return np.array(stripped, dtype=np.str_), bad
+
+
+def _choices(column: Column, cells: Sequence[str]) -> tuple[Array, list[int]]:
+    allowed = {*column.choices, ""}
+    wrong = set(cells) - allowed
+    bad = [index for index, cell in enumerate(cells) if cell in wrong] if wrong else []
+    return np.array([cell if cell in allowed else "" for cell in cells], dtype=np.str_), bad
+
+
+def _numbers(column: Column, cells: Sequence[str]) -> tuple[Array, list[int]]:
+    try:
+        values = np.array([float(cell) if cell else math.nan for cell in cells], dtype=np.float64)
+    except ValueError:
+        values = np.array([_float_or_nan(cell) for cell in cells], dtype=np.float64)
+    good = np.isfinite(values)
+    for holds in _bounds(column):
+        good &= holds(values)
+    bad = [index for index in np.flatnonzero(~good).tolist() if cells[index]]
+    values[bad] = math.nan
+    return values, bad
+
+
+def _bounds(column: Column) -> Iterator[Callable[[Array], Array]]:
+    """Yield the conditions on a numeric column; a NaN fails each, and blanks are let through by the caller."""
+    above, least, most = column.above, column.least, column.most
+    if above is not None:
+        yield lambda values: values > above
+    if least is not None:
+        yield lambda values: values >= least
+    if most is not None:
+        yield lambda values: values <= most
+    if column.kind == "whole":
+        yield lambda values: np.equal(np.floor(values), values)
+
+
+def _float_or_nan(cell: str) -> float:
+    try:
+        return float(cell)
+    except ValueError:
+        return math.nan
+
+
+def _yes_no(column: Column, cells: Sequence[str]) -> tuple[Array, list[int]]:
+    wrong = set(cells) - {"yes", "no", ""}
+    bad = [index for index, cell in enumerate(cells) if cell in wrong] if wrong else []
+    return np.array([cell == "yes" for cell in cells], dtype=np.bool_), bad
+
+
+def _days(column: Column, cells: Sequence[str]) -> tuple[Array, list[int]]:
+    parsed = {cell: _day(cell) for cell in set(cells)}
+    bad = [index for index, cell in enumerate(cells) if cell and parsed[cell] is None]
+    return np.array([parsed[cell] for cell in cells], dtype="datetime64[D]"), bad
+
+
+def _day(cell: str) -> date | None:
+    try:
+        return date.fromisoformat(cell) if len(cell) == len("YYYY-MM-DD") else None
+    except ValueError:
+        return None
+
+
+_CONVERTERS: dict[CellType, Callable[[Column, Sequence[str]], tuple[Array, list[int]]]] = {
+    "text": _texts,
+    "choice": _choices,
+    "number": _numbers,
+    "whole": _numbers,
+    "yes_no": _yes_no,
+    "day": _days,
+}

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from planner.api import clusters
+from planner.api.rental_options import RentalOptions, rental_options
 from planner.cli.measure.bench_fleet_options import FleetOptions
 from planner.cli.rent import renting
-from planner.cli.rent.rental_options import RentalOptions, rental_options
 from planner.cli.rent.run_rented import effort_of, session_with_ssh, wheels
 from planner.cli.shell.console import talk
 from planner.cli.shell.interrupts import orderly_end
@@ -17,7 +18,7 @@ from planner.units import parse_duration, parse_size
 
 if TYPE_CHECKING:
     from planner.catalog import Catalog
-    from planner.clouds.order import Choice, Order, VolumeOrder
+    from planner.clouds.order import ClusterOffer, Order, VolumeOrder
     from planner.clouds.protocol import Place
     from planner.clusters.runs.instrument_rounds import FleetTask
 
@@ -44,7 +45,9 @@ class RentedMachines:
 
         out, session, order = self.options.out, session_with_ssh(self._rental), self._order(is_dry_run=False)
         with wheels(self.options.wheelhouse) as packed:
-            order, places = renting.agreed(order, session.provider, self._rental.limits, yes=self.options.yes)
+            order, places = clusters.confirm_order(
+                order, session.provider, self._rental.limits, confirm=renting.asking(yes=self.options.yes), say=talk
+            )
             out.mkdir(parents=True, exist_ok=True)
             with orderly_end():
                 keyed, directory = begin(order)
@@ -73,11 +76,11 @@ class RentedMachines:
         )
 
     def _order(self, *, is_dry_run: bool) -> Order:
-        return renting.ordered_choices([self._choice()], self._rental, is_dry_run=is_dry_run)
+        return clusters.ordered_choices([self._choice()], self._rental, is_dry_run=is_dry_run)
 
-    def _choice(self) -> Choice:
+    def _choice(self) -> ClusterOffer:
         from planner.catalog import load_catalog
-        from planner.clusters.provisioning.choice_of_type import choice_of_type
+        from planner.clusters.provisioning.smoke import choice_of_type
 
         instance = self.options.instance
         if instance is None:

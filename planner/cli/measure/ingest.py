@@ -78,10 +78,10 @@ def ingest(
         "method": method,
     }
     user_values = {name: value for name, value in values.items() if value is not None}
-    with _told_at_once(user_values, of_table=bool(column)):
+    with _list_all_missing(user_values, of_table=bool(column)):
         of_tables: dict[str, Any] = {"mapping": parse_mapping(column or []), "only": parse_choices(only or [])}
         measurements = read_measurements(files, user_values=user_values, job=job, files_are=files_are, **of_tables)
-    with _told_of_own_machines(measurements, catalog):
+    with _hint_own_machine(measurements, catalog):
         stored = store(measurements, catalog=catalog)
     _show(measurements, json=json)
     again = f"{stored.replaced} rows of the same file, day and circumstances were replaced; " if stored.replaced else ""
@@ -89,7 +89,7 @@ def ingest(
 
 
 @contextmanager
-def _told_at_once(user_values: Mapping[str, Any], *, of_table: bool) -> Iterator[None]:
+def _list_all_missing(user_values: Mapping[str, Any], *, of_table: bool) -> Iterator[None]:
     """Say beside the first thing that is missing what no instrument's file says, so that it is not asked for next."""
     try:
         yield
@@ -102,7 +102,7 @@ def _told_at_once(user_values: Mapping[str, Any], *, of_table: bool) -> Iterator
 
 
 @contextmanager
-def _told_of_own_machines(measurements: list[Measurement], catalog: str) -> Iterator[None]:
+def _hint_own_machine(measurements: list[Measurement], catalog: str) -> Iterator[None]:
     """Say how a machine that no catalog has is added, where a type is not in the catalog."""
     from planner.catalog import load_catalog
 

@@ -18,8 +18,7 @@ from planner.errors import BadInputError, nearest
 
 if TYPE_CHECKING:
     from planner.measurement.ingest.node_results import NodeRuns
-    from planner.statistics.bad_apples import Staying
-    from planner.statistics.slow_node_screening import Screening
+    from planner.statistics.slow_node_screening import Persistence, Screening
     from planner.statistics.spare_nodes import Spares
     from planner.statistics.variance_components import Variation
 
@@ -33,7 +32,7 @@ class Study:
     lower: frozenset[str]
     verdict: Screening
     varies: Mapping[str, Variation]
-    stays: Mapping[str, Staying]
+    stays: Mapping[str, Persistence]
 
 
 def screen(
@@ -83,7 +82,7 @@ def studied(paths: list[Path], named: list[str], *, rates_only: bool = False) ->
     that most runs were too short for.
     """
     from planner.measurement.ingest.node_results import lower_is_better, median_rates, read_node_results
-    from planner.statistics.bad_apples import staying
+    from planner.statistics.slow_node_screening import persistence
     from planner.statistics.slow_node_screening import screen as judge
     from planner.statistics.variance_components import variation
 
@@ -96,7 +95,7 @@ def studied(paths: list[Path], named: list[str], *, rates_only: bool = False) ->
         raise BadInputError(f"--lower-is-better {unknown[0]}: not among {', '.join(runs)}.{hint}")
     lower = frozenset(name for name in runs if name in named or lower_is_better(name))
     rates = median_rates(runs)
-    stays = {name: staying(name, by_node, lower_is_better=name in lower) for name, by_node in runs.items()}
+    stays = {name: persistence(name, by_node, lower_is_better=name in lower) for name, by_node in runs.items()}
     return Study(
         runs=runs,
         rates=rates,
@@ -182,7 +181,7 @@ def plain(study: Study, spares: Spares | None) -> dict[str, Any]:
             for name, nodes in study.runs.items()
         },
         "variation": {name: {**asdict(v), "lasting_share": v.lasting_share} for name, v in study.varies.items()},
-        "bad_apples": {name: {**asdict(answer), "stays": answer.stays} for name, answer in study.stays.items()},
+        "bad_apples": {name: {**asdict(answer), "stays": answer.is_persistent} for name, answer in study.stays.items()},
     }
     if spares is not None:
         plain["spares"] = {

@@ -151,7 +151,7 @@ def _facts(catalogs: list[Catalog], instance_type: str, *, json: bool) -> None:
     if json:
         show_json(rows)
         return
-    from planner.report.terminal.facts_table import render_facts
+    from planner.report.terminal.evidence import render_facts
 
     show(*render_facts(instance_type, rows), give_way=("truth", "file"))
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from planner.cli.shell.console import show, show_json, show_sentences, table, talk
-from planner.schemas.asked_prices import clouds, names
+from planner.schemas.request_forms import clouds, names
 
 if TYPE_CHECKING:
     from planner.catalog import Catalog
+    from planner.cost_model.prices import Offer
     from planner.planning.catalog_questions.price_performance import Worth
-    from planner.planning.request.offer import Offer
 
 _JSON = Annotated[bool, Option("--json", help="Print as JSON.")]
 
@@ -123,10 +123,10 @@ def catalog_usable(
     Example: planner catalog usable aws gcp
     """
     from planner.catalog import catalog_names, load_catalog
-    from planner.config.model_files import model_names
+    from planner.config.paths import model_names
     from planner.cost_model.model_reader import load_model
     from planner.cost_model.run_overheads import shipped
-    from planner.planning.catalog_questions.catalog_coverage import coverage
+    from planner.planning.catalog_questions.price_performance import coverage
 
     models = [load_model(name) for name in model_names()]
     rows = [

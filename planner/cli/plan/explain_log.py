@@ -61,7 +61,7 @@ def explain_log(
 
 
 def _show_trace(path: Path, which: str, *, json: bool) -> None:
-    from planner.report.terminal.trace_table import trace_sentence, trace_table
+    from planner.report.terminal.spark_explanation import trace_sentence, trace_table
     from planner.spark import task_trace
 
     trace = task_trace.read(path)

@@ -14,7 +14,7 @@ def models(*, json: Annotated[bool, Option("--json", help="Print as JSON.")] = F
 
     Example: planner models
     """
-    from planner.config.model_files import model_names
+    from planner.config.paths import model_names
     from planner.cost_model.model_reader import load_model
 
     shipped = [load_model(name) for name in model_names()]

@@ -96,9 +96,9 @@ def _answered(asked: RequestOptions) -> Recommendation:
     from planner.schemas.arguments import columns, require_no_columns
 
     request = asked.request()
-    if asked.profile:
-        return answer_with_profile(request, asked.profile, columns(asked.option))
-    require_no_columns(asked.option)
+    if asked["profile"]:
+        return answer_with_profile(request, asked["profile"], columns(asked["option"]))
+    require_no_columns(asked["option"])
     return answer(request, today=date.today())
 
 
@@ -109,11 +109,11 @@ def _show_more(
     if explained:
         _explain(answered)
     if "network" in views:
-        from planner.report.terminal.network_table import render_networks
+        from planner.report.terminal.what_if_tables import render_networks
 
         show_rich(*render_networks(answered.network_rows()))
     if "volumes" in views:
-        from planner.report.terminal.volume_table import render_volumes
+        from planner.report.terminal.what_if_tables import render_volumes
 
         show_rich(*render_volumes(answered.volume_counts()))
     if rejected:

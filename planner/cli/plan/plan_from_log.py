@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,6 +12,7 @@ from planner.cli.plan.request_options import RequestOptions
 from planner.cli.shell.console import columns, show_json, show_text
 from planner.cli.shell.files import write_whole
 from planner.errors import BadInputError, InfeasibleError
+from planner.schemas.arguments import option_of
 
 _COUNTING: Final = {
     "cloud", "catalog", "region", "instance", "exclude", "arch", "previous_generations", "max_vcpus", "nodes",
@@ -45,9 +46,9 @@ def plan_from_log(
             "foreseen from it; `planner explain-log` shows its tasks"
         )
     _refuse_others(asked)
-    request = replace(asked, data="1B").request()
+    request = RequestOptions(asked, data="1B").request()
     application, *earlier = latest_first(spark_log.read(path).runs(app))
-    if not ran_on and not (asked.cloud or asked.catalog) and application.cluster.cloud:
+    if not ran_on and not (asked["cloud"] or asked["catalog"]) and application.cluster.cloud:
         request = replace(request, catalogs=(application.cluster.cloud,))
     plan = plan_application(application, request, ran_on=ran_on, earlier=earlier)
     explained = explain(application)
@@ -78,9 +79,9 @@ def refuse_forms(given: Mapping[str, object]) -> None:
 
 def _refuse_others(asked: RequestOptions) -> None:
     others = [
-        f"--{item.name.replace('_', '-')}"
-        for item in fields(RequestOptions)
-        if item.name not in _COUNTING and getattr(asked, item.name) != item.default
+        option_of(name)
+        for name, option in RequestOptions.__signature__.parameters.items()
+        if name not in _COUNTING and asked[name] != option.default
     ]
     if others:
         raise BadInputError(f"{', '.join(others)}: of a sort; --from-log plans a Spark application, give one of both")

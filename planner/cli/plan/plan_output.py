@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from planner.cli.shell.console import columns, fits, show, show_text
 from planner.errors import BadInputError, PlannerError, nearest
 from planner.extras import optional
-from planner.schemas.asked_prices import names
+from planner.schemas.request_forms import names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

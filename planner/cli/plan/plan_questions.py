@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from planner.cli.plan.request_options import RequestOptions
 from planner.errors import BadInputError, PlannerError
 from planner.units import parse_duration, parse_size
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from planner.cli.plan.request_options import RequestOptions
 
 
 def completed(asked: RequestOptions) -> RequestOptions:
@@ -20,7 +18,7 @@ def completed(asked: RequestOptions) -> RequestOptions:
 
     Elsewhere raises BadInputError with an example.
     """
-    if asked.data is not None or asked.most_data:
+    if asked["data"] is not None or asked["most_data"]:
         return asked
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise BadInputError("--data is missing: how much is to be sorted? For example: plan --data 100TB")
@@ -31,13 +29,13 @@ def completed(asked: RequestOptions) -> RequestOptions:
     until = _answer(
         "Until when must it be sorted, such as 30m? Nothing for no limit:", check=parse_duration, optional=True
     )
-    return replace(
+    return RequestOptions(
         asked,
         data=data,
-        input=place or asked.input,
-        output=result or asked.output,
+        input=place or asked["input"],
+        output=result or asked["output"],
         model="indy" if _yes_or_no(lost) else "daytona",
-        deadline=until or asked.deadline,
+        deadline=until or asked["deadline"],
     )
 
 

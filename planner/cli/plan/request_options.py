@@ -1,133 +1,71 @@
-"""The options that make up a `Request`: what `plan` is asked. Those that other commands have, too, have names here."""
+"""The options of `plan` that make up a `Request`, as `planner.schemas.request` declares them; others share some."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated, Any, Final, get_args
+from inspect import Parameter, Signature
+from typing import Annotated, Any, ClassVar, Final
 
 from typer import Option
 
 from planner.cli.shell import completion
-from planner.schemas.arguments import request_fields
-from planner.schemas.plan import NetworkView, Objective, Request, meaning
-
-PANELS: Final = {
-    heading: tuple(options.split())
-    for heading, options in {
-        "Used first": "data deadline cloud region pricing discount model what_if explain html",
-        "What to sort": "most_data map_ratio reduce_ratio compute profile option",
-        "Where": "catalog input output zones",
-        "Machines": "instance exclude arch previous_generations",
-        "Limits": "budget confidence sort_deadline",
-        "Cluster size": "nodes max_nodes max_vcpus capacity head_room",
-        "Money": "objective own_price interruptions",
-        "Evidence and what-if": "assume evidence engine network network_distribution paper",
-        "Simulation": "simulate draws seed lose timeline",
-        "Output": "show wide json out force rejected top sort columns",
-        "Spark": "from_log ran_on app",
-    }.items()
-}
-"""The options under the headings of the help, in its order; the ten that people use first come first."""
+from planner.schemas.arguments import option_of, request_fields
+from planner.schemas.request import Request, default_of, options
 
 
-def _means(field: str, *flags: str, **settings: Any) -> Any:
-    """Return the option that sets a field of `Request`: that field's meaning is its help."""
-    return Option(*flags, help=meaning(field), **settings)
+def _words_of(complete: str | tuple[str, ...]) -> Any:
+    return getattr(completion, complete) if isinstance(complete, str) else completion.among(complete)
 
 
-Data = Annotated[str | None, _means("data_bytes")]
-Model = Annotated[str, _means("model", autocompletion=completion.models)]
+def request_option(name: str, *, help_text: str = "") -> Any:
+    """Return an option of a request as typer takes it, with a `help_text` of its own where that is given."""
+    _, option = options()[name]
+    return Option(
+        option_of(name),
+        help=help_text or option.help,
+        show_default=option.shown or True,
+        autocompletion=_words_of(option.complete) if option.complete else None,
+    )
+
+
+def _default(name: str) -> Any:
+    item, option = options()[name]
+    default = default_of(item)
+    return default if isinstance(default, str | int) and option.shown is None else None
+
+
+def _parameter(name: str) -> Parameter:
+    default, value_type = _default(name), options()[name][1].form.option_type
+    given: Any = value_type if default is not None else value_type | None
+    annotation: Any = Annotated[given, request_option(name)]
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+Data = Annotated[str | None, request_option("data")]
+Model = Annotated[str, request_option("model")]
 OneModel = Annotated[
-    str,
-    Option(help="Cost model: a name that `planner models` lists, or a TOML file.", autocompletion=completion.models),
+    str, request_option("model", help_text="Cost model: a name that `planner models` lists, or a TOML file.")
 ]
-Clouds = Annotated[
-    list[str] | None,
-    Option(
-        help="Clouds, comma-separated.",
-        show_default="those in the settings, or aws",
-        autocompletion=completion.catalogs,
-    ),
-]
-Catalogs = Annotated[
-    list[str] | None,
-    Option(help="Catalogs by name or directory, instead of --cloud.", autocompletion=completion.catalogs),
-]
-Regions = Annotated[list[str] | None, _means("regions", autocompletion=completion.regions)]
-Instances = Annotated[list[str] | None, _means("instances", autocompletion=completion.instances)]
-Nodes = Annotated[int | None, _means("nodes")]
-MaxNodes = Annotated[int, _means("max_nodes")]
-_Input = Annotated[str | None, _means("input", show_default="generated on the nodes")]
-_Output = Annotated[str | None, _means("output", show_default="stays on the nodes")]
+Clouds = Annotated[list[str] | None, request_option("cloud")]
+Catalogs = Annotated[list[str] | None, request_option("catalog")]
+Regions = Annotated[list[str] | None, request_option("region")]
+Instances = Annotated[list[str] | None, request_option("instance")]
+Nodes = Annotated[int | None, request_option("nodes")]
+MaxNodes = Annotated[int, request_option("max_nodes")]
+_Profile = Annotated[str | None, Option(help="Take times and ranges from this calibrated profile.")]
+_Columns = Annotated[list[str] | None, Option(help="Further columns of the profile's runs: io=s3.")]
+
+_OF_PROFILE: Final = {"profile": _Profile, "option": _Columns}
 
 
-@dataclass(frozen=True, kw_only=True)
-class RequestOptions:
-    """The options of `plan` that say what is asked for; beside them the profile to answer with."""
+class RequestOptions(dict[str, Any]):
+    """What is said under the options of `plan`, by their names; beside a request's the profile to answer with."""
 
-    data: Data = None
-    model: Model = Request.model
-    most_data: Annotated[bool, _means("most_data", "--most-data")] = Request.most_data
-    cloud: Clouds = None
-    catalog: Catalogs = None
-    region: Regions = None
-    instance: Instances = None
-    exclude: Annotated[list[str] | None, _means("exclude")] = None
-    arch: Annotated[str | None, _means("arch", autocompletion=completion.among(("x86_64", "arm64")))] = None
-    previous_generations: Annotated[bool, _means("previous_generations", "--previous-generations")] = (
-        Request.previous_generations
+    __signature__: ClassVar = Signature(
+        [
+            *map(_parameter, options()),
+            *(Parameter(n, Parameter.KEYWORD_ONLY, default=None, annotation=a) for n, a in _OF_PROFILE.items()),
+        ]
     )
-    max_vcpus: Annotated[int | None, _means("max_vcpus")] = None
-    nodes: Nodes = None
-    max_nodes: MaxNodes = Request.max_nodes
-    capacity: Annotated[
-        list[str] | None,
-        Option(
-            help="At most so many instances of a type: 'i4i.*=40'.",
-            show_default="what the cloud refused your runs in the last week",
-        ),
-    ] = None
-    head_room: Annotated[str | None, _means("head_room", show_default="for skew, and what a lost node held")] = None
-    deadline: Annotated[str | None, _means("deadline_s")] = None
-    sort_deadline: Annotated[str | None, _means("sort_deadline_s")] = None
-    confidence: Annotated[str | None, _means("confidence", show_default="in expectation")] = None
-    budget: Annotated[str | None, _means("budget_usd")] = None
-    objective: Annotated[
-        str | None,
-        _means(
-            "objective",
-            show_default="the fastest within 5% of the least total cost",
-            autocompletion=completion.among(get_args(Objective)),
-        ),
-    ] = None
-    evidence: Annotated[str, _means("evidence", autocompletion=completion.among(("measured", "spec", "any")))] = (
-        Request.evidence
-    )
-    pricing: Annotated[str, _means("pricing", autocompletion=completion.among(("on-demand", "spot")))] = Request.pricing
-    interruptions: Annotated[
-        float | None, _means("interruptions_per_node_hour", show_default="the catalog's, if it says")
-    ] = None
-    assume: Annotated[list[str] | None, _means("assume")] = None
-    what_if: Annotated[list[str] | None, _means("scale")] = None
-    network_distribution: Annotated[str | None, _means("network_distribution")] = None
-    network: Annotated[str, _means("network", autocompletion=completion.among(get_args(NetworkView)))] = Request.network
-    input: _Input = None
-    output: _Output = None
-    zones: Annotated[int, _means("zones")] = Request.zones
-    discount: Annotated[
-        list[str] | None, Option(help="Off the list prices: 15%, aws=15% or 'i4i.*=15%'; beside those in the settings.")
-    ] = None
-    own_price: Annotated[
-        list[str] | None, Option(help="What a type costs you per hour: i4i.4xlarge=0.95; before any discount.")
-    ] = None
-    map_ratio: Annotated[str | None, _means("map_ratio", show_default="1")] = None
-    reduce_ratio: Annotated[str | None, _means("reduce_ratio", show_default="1")] = None
-    compute: Annotated[str | None, _means("compute_bytes_per_s_per_vcpu", show_default="no limit")] = None
-    profile: Annotated[str | None, Option(help="Take times and ranges from this calibrated profile.")] = None
-    option: Annotated[list[str] | None, Option(help="Further columns of the profile's runs: io=s3.")] = None
-    engine: Annotated[str, _means("engine", autocompletion=completion.engines)] = Request.engine
-    paper: Annotated[bool, _means("paper", "--paper")] = Request.paper
-    top: Annotated[int, _means("top")] = Request.top
 
     def request(self) -> Request:
         """Return what is asked for, with the user's settings and the capacity seen in the last week.
@@ -139,13 +77,36 @@ class RequestOptions:
         from planner.clusters.provisioning.observed_capacity import capacity_seen
         from planner.config.settings import load_settings
 
-        given = {name: value for name, value in vars(self).items() if value is not None and name not in _OF_PROFILE}
+        given = {name: value for name, value in self.items() if value is not None and name not in _OF_PROFILE}
         fields = request_fields({"data": None, **given})
         settings = load_settings(today=date.today())
         fields["catalogs"] = fields.get("catalogs") or settings.plan_clouds or Request.catalogs
         fields["own_prices"] = (*fields.get("own_prices", ()), *settings.own_prices)
-        fields["node_limits"] = () if self.paper else (*fields.get("node_limits", ()), *capacity_seen())
+        fields["node_limits"] = () if self.get("paper") else (*fields.get("node_limits", ()), *capacity_seen())
         return Request(**fields)
 
 
-_OF_PROFILE: Final = ("profile", "option")
+def _of_request(heading: str) -> list[str]:
+    places = {name: option.place.rpartition(" ") for name, (_, option) in options().items()}
+    return sorted((name for name in places if places[name][0] == heading), key=lambda name: int(places[name][2]))
+
+
+_HEADINGS: Final = {
+    "Used first": "* explain html",
+    "What to sort": "* profile option",
+    "Where": "*",
+    "Machines": "*",
+    "Limits": "*",
+    "Cluster size": "*",
+    "Money": "*",
+    "Evidence and what-if": "*",
+    "Simulation": "simulate draws seed lose timeline",
+    "Output": "show wide json out force rejected * sort columns",
+    "Spark": "from_log ran_on app",
+}
+
+PANELS: Final = {
+    heading: tuple(name for word in words.split() for name in (_of_request(heading) if word == "*" else [word]))
+    for heading, words in _HEADINGS.items()
+}
+"""The options under the headings of the help, in its order: `*` stands for those of a request."""

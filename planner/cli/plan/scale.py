@@ -13,8 +13,8 @@ from planner.cli.plan.request_options import Catalogs, Clouds, Data, MaxNodes, M
 from planner.cli.shell.console import show, show_json, show_sentences, table
 from planner.cli.shell.progress import stepped
 from planner.errors import BadInputError, nearest
-from planner.schemas.asked_prices import names
 from planner.schemas.plan import Request
+from planner.schemas.request_forms import names
 from planner.units import format_duration, format_usd
 
 if TYPE_CHECKING:

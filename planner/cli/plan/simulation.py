@@ -44,8 +44,8 @@ class SimulationOptions:
         losses or pictures that cannot be, and for a Spark log's plan, which has stages, not this sort's tasks.
         """
         from planner.simulation.losses import Loss
+        from planner.simulation.machines import Slow
         from planner.simulation.simulate import check_draws
-        from planner.simulation.slow_nodes import Slow
 
         usual = SimulationOptions()
         names = ("draws", "seed", "lose", "slow", "timeline")
@@ -93,6 +93,6 @@ def show_simulation(answered: Recommendation, options: SimulationOptions) -> Non
 
 def _draw(simulation: Simulation, file: Path | None) -> None:
     if file is not None:
-        from planner.report.terminal.timeline_picture import timeline_svg
+        from planner.report.terminal.simulation_table import timeline_svg
 
         write_whole(file, timeline_svg(simulation) + "\n", option="--timeline")

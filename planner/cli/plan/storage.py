@@ -10,7 +10,7 @@ from typer import Option
 
 from planner.cli.shell.console import show, show_json, show_sentences, table
 from planner.errors import BadInputError, InfeasibleError, nearest
-from planner.schemas.asked_prices import clouds, names
+from planner.schemas.request_forms import clouds, names
 
 if TYPE_CHECKING:
     from planner.catalog import Catalog

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from typer import Argument, Option
 
+from planner.api import clusters
+from planner.api.rental_options import rental_options
 from planner.cli.plan.request_options import Data, Instances, Model, Nodes
 from planner.cli.rent import renting
 from planner.cli.rent.emulate import emulate_sweep
-from planner.cli.rent.rental_options import rental_options
 from planner.cli.shell.console import show_json, show_sentences, show_text, talk
 from planner.cli.shell.interrupts import orderly_end
 from planner.errors import BadInputError, LeftBehindError, ProviderRefusedError
 from planner.schemas.plan import Request
-
-if TYPE_CHECKING:
-    from planner.clouds.order import Order
-    from planner.clouds.protocol import Place
-    from planner.clusters.provisioning.cluster_lifecycle import ProviderSession
 
 _JSON = Annotated[bool, Option("--json", help="Print as one JSON object.")]
 
@@ -61,31 +56,26 @@ def cluster_up(
     """
     rental = rental_options(locals(), staging=staging)
     made = renting.plan_of(plan, rental, data=data, model=model, instances=instance, nodes=nodes)
-    order = renting.ordered(made, rental, is_dry_run=dry_run, screened=False)
-    session = renting.session_on(cloud)
     if dry_run:
-        renting.show_dry_run(order, rental, session.provider, verbose=verbose, json=json)
+        order = clusters.ordered(made, rental, is_dry_run=True, screened=False)
+        renting.show_dry_run(order, rental, renting.session_on(cloud).provider, verbose=verbose, json=json)
         return
-    order, places = renting.agreed(order, session.provider, rental.limits, yes=yes)
-    with orderly_end():
-        _raise(order, places, session, json=json)
+    raised = clusters.up(made, rental, confirm=renting.asking(yes=yes), say=talk, guard=orderly_end())
+    _show_raised(raised, json=json)
 
 
-def _raise(order: Order, places: Sequence[Place], session: ProviderSession, *, json: bool) -> None:
+def _show_raised(raised: clusters.RaisedCluster, *, json: bool) -> None:
     from dataclasses import asdict
 
-    from planner.clusters.provisioning.cluster_lifecycle import begin, up
     from planner.report.terminal.cluster_table import cluster_text
 
-    keyed, directory = begin(order)
-    with directory.held():
-        cluster = up(keyed, places, directory, session)
+    order, cluster, key = raised.order, raised.cluster, str(raised.directory.key)
     if json:
         nodes = [asdict(node) | {"launched_at": str(node.launched_at or "")} for node in cluster.nodes]
         place = {"region": cluster.place.region, "zone": cluster.place.zone, "choice": asdict(cluster.place.choice)}
-        show_json({"run": order.run, "place": place, "nodes": nodes, "key": str(directory.key)})
+        show_json({"run": order.run, "place": place, "nodes": nodes, "key": key})
     else:
-        show_text(cluster_text(cluster, order=order, key=str(directory.key)))
+        show_text(cluster_text(cluster, order=order, key=key))
 
 
 def cluster_status(
@@ -153,12 +143,8 @@ def cluster_down(
 
     Example: planner cluster down r20261121-1430-x7k2mq
     """
-    from planner.clusters.provisioning.cluster_lifecycle import down
-    from planner.clusters.provisioning.run_directory import RunDirectory
-
-    directory = RunDirectory.open(run)
-    with directory.held(), orderly_end():
-        removed = _uninterrupted(lambda: down(directory, renting.session_on(directory.order().cloud)))
+    with orderly_end():
+        removed = _uninterrupted(lambda: clusters.down(run, say=talk))
     if json:
         show_json({"run": run, "removed": removed, "left": []})
     else:
@@ -181,7 +167,7 @@ def cluster_sweep(
     if cloud == "emulated":
         emulate_sweep(json=json)
         return
-    from planner.clusters.provisioning.cluster_lifecycle import expired, remove_swept, sweep
+    from planner.clusters.provisioning.cluster_lifecycle import has_expired, remove_swept, sweep
     from planner.clusters.provisioning.order_from_plan import owner
 
     session = renting.session_on(cloud)
@@ -190,7 +176,7 @@ def cluster_sweep(
         session,
         regions=region or session.provider.regions(),
         wanted=lambda resources: (
-            (all_runs or expired(resources)) and (anyone or any(resource.owner == me for resource in resources))
+            (all_runs or has_expired(resources)) and (anyone or any(resource.owner == me for resource in resources))
         ),
     )
     if found_runs.runs:

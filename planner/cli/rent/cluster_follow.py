@@ -85,10 +85,10 @@ def _again(directory: RunDirectory, wheelhouse: Path | None, stack: ExitStack) -
     """Return what makes a run whose sort has not begun once more; its software is there until the stack ends."""
 
     def made() -> CloudRun:
-        from planner.clusters.runs.cloud_task import CloudRun, kept_task
+        from planner.clusters.runs.cloud_task import CloudRun, load_task
         from planner.clusters.runs.store_credentials import access_to
 
-        order, task = directory.order(), kept_task(directory)
+        order, task = directory.order(), load_task(directory)
         uris = [uri for uri in (task.plan.request.input, task.plan.request.output) if uri]
         access = access_to(
             uris, cloud=order.cloud, identity=order.node_identity, is_lent=task.is_lent, environ=os.environ

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
+from planner.api.rental_options import RentalOptions
 from planner.cli.plan.shown_report import show_checked_report
 from planner.cli.rent import renting
-from planner.cli.rent.rental_options import RentalOptions
 from planner.cli.rent.run_rented import Job, dataset_to_sort, effort_of, remember_run, wheels
 from planner.cli.shell.cluster_progress import shown_events
 from planner.cli.shell.console import talk
@@ -21,7 +21,7 @@ from planner.errors import BadInputError
 from planner.units import parse_size
 
 if TYPE_CHECKING:
-    from planner.clouds.order import Choice
+    from planner.clouds.order import ClusterOffer
     from planner.clusters.provisioning.run_directory import RunDirectory
     from planner.clusters.runs.cloud_task import CloudTask
     from planner.clusters.runs.node_benchmarks import Effort
@@ -99,7 +99,7 @@ def run_on_machines(directory: RunDirectory, job: Job, effort: Effort, *, yes: b
     source = dataset_to_sort(job.data, input=job.input, output=job.output, form=job.form)
     with wheels(job.wheelhouse, is_table=job.form.is_table) as wheelhouse, directory.held():
 
-        def made(choice: Choice, region: str) -> CloudRun:
+        def made(choice: ClusterOffer, region: str) -> CloudRun:
             task = _task(job, choice, source, cloud=order.cloud, region=region, effort=effort)
             return CloudRun(task=task, wheelhouse=wheelhouse, store=access.environment)
 
@@ -112,7 +112,9 @@ def run_on_machines(directory: RunDirectory, job: Job, effort: Effort, *, yes: b
     return report
 
 
-def _task(job: Job, choice: Choice, source: Dataset | None, *, cloud: str, region: str, effort: Effort) -> CloudTask:
+def _task(
+    job: Job, choice: ClusterOffer, source: Dataset | None, *, cloud: str, region: str, effort: Effort
+) -> CloudTask:
     """Return the job, planned for just the machines of a cluster."""
     from planner.clusters.runs.cloud_task import CloudTask
     from planner.clusters.runs.reuse import catalog_type

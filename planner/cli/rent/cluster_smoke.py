@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
 from typer import Option
 
+from planner.api import clusters
+from planner.api.rental_options import check_site
 from planner.cli.rent import renting
-from planner.cli.rent.rental_options import check_site
 from planner.cli.shell.console import show_json, show_text, talk
 from planner.cli.shell.files import Force, require_new, write_whole
 from planner.cli.shell.interrupts import orderly_end
@@ -38,7 +39,7 @@ def cluster_smoke(
 
     Example: planner cluster smoke --cloud aws
     """
-    from planner.clouds.calls.transcript import noted, transcript_lines
+    from planner.clouds.calls.transcript import record_exchanges, transcript_lines
     from planner.clusters.provisioning.order_from_plan import Limits, order_of, own_network, user_name
     from planner.clusters.provisioning.run_directory import new_run_id
     from planner.clusters.provisioning.smoke import MINUTES, MOST_USD, Smoke, small_choice
@@ -59,11 +60,10 @@ def cluster_smoke(
         subnet=subnet or "",
         is_private=no_public_address,
     )
-    session = renting.session_on(cloud)
-    smoke = Smoke(session=replace(session, say=talk), steps=[])
-    with noted() as exchanges:
+    smoke, confirm = Smoke(session=renting.session_on(cloud), steps=[]), renting.asking(yes=yes)
+    with record_exchanges() as exchanges:
         try:
-            order, places = renting.agreed(order, session.provider, limits, yes=yes)
+            order, places = clusters.confirm_order(order, smoke.session.provider, limits, confirm=confirm, say=talk)
             with orderly_end():
                 smoke.run(order, places)
         finally:

@@ -11,17 +11,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
-from planner.cli.rent.rental_options import RentalOptions
+from planner.api import clusters
+from planner.api.rental_options import RentalOptions
 from planner.cli.shell import completion
 from planner.cli.shell.console import columns, show_json, show_text, talk
 from planner.cli.shell.files import read_plan
-from planner.errors import BadInputError, InterruptedRunError, ProviderRefusedError
+from planner.errors import BadInputError, InterruptedRunError
 
 if TYPE_CHECKING:
-    from planner.clouds.order import Choice, Order
-    from planner.clouds.protocol import Place, Preflight, Provider
+    from planner.api.clusters import Confirm
+    from planner.clouds.order import ClusterOffer, Order
+    from planner.clouds.protocol import Provider
     from planner.clusters.provisioning.cluster_lifecycle import ProviderSession
-    from planner.clusters.provisioning.order_from_plan import Limits
     from planner.schemas.plan import Plan
 
 Regions = Annotated[
@@ -66,18 +67,10 @@ DryRun = Annotated[bool, Option("--dry-run", help="Say what would be rented, cre
 Verbose = Annotated[bool, Option("--verbose", help="With --dry-run: print every request, too.")]
 Yes = Annotated[bool, Option("--yes", help="Do not ask.")]
 
-_PLACEHOLDER = "203.0.113.7/32"
-"""An address of the documentation's own (RFC 5737), for a dry run that was not told from where."""
-
 
 def session_on(cloud: str) -> ProviderSession:
-    """Return what works on a cloud."""
-    from planner.clouds.calls.retry import RetryPolicy
-    from planner.clouds.registry import provider_of
-    from planner.clusters.provisioning.cluster_lifecycle import ProviderSession
-
-    policy = RetryPolicy()
-    return ProviderSession(provider=provider_of(cloud, policy=policy), policy=policy, say=talk)
+    """Return what works on a cloud and says so on stderr."""
+    return clusters.session_on(cloud, say=talk)
 
 
 def plan_of(
@@ -118,59 +111,9 @@ def plan_of(
     return answer.plan
 
 
-def ordered(plan: Plan, rental: RentalOptions, *, is_dry_run: bool, screened: bool = True) -> Order:
-    """Return the order of a run that begins now. Spares are for machines that are `screened`.
-
-    A dry run asks nobody, neither for this machine's public address nor for today's price: the plan's price decides
-    what keeps to the limits.
-    """
-    from planner.clusters.provisioning.order_from_plan import choices_of
-
-    choices = choices_of(plan, cloud=rental.cloud, regions=rental.regions, screened=screened)
-    return ordered_choices(choices, rental, is_dry_run=is_dry_run)
-
-
-def ordered_choices(choices: Sequence[Choice], rental: RentalOptions, *, is_dry_run: bool) -> Order:
-    """Return the order of the first of `choices` that can be had; see `ordered`."""
-    from planner.clusters.provisioning.order_from_plan import order_of, own_network, within
-    from planner.clusters.provisioning.run_directory import new_run_id
-
-    now = datetime.now(UTC)
-    return order_of(
-        within(choices, rental.limits) if is_dry_run else choices,
-        run=new_run_id(now),
-        cloud=rental.cloud,
-        ssh_from=rental.ssh_from or (_PLACEHOLDER if is_dry_run else own_network()),
-        limits=rental.limits,
-        now=now,
-        image=rental.image,
-        staging=rental.staging,
-        node_identity=rental.node_identity,
-        subnet=rental.subnet,
-        is_private=rental.is_private,
-        jump=rental.jump,
-        reservation=rental.reservation,
-    )
-
-
-def agreed(order: Order, provider: Provider, limits: Limits, *, yes: bool) -> tuple[Order, tuple[Place, ...]]:
-    """Look, show what will be rented, ask, and return the order at today's prices and the places to try.
-
-    Raises ProviderRefusedError with every reason when there are none, and what `confirm` raises.
-    """
-    from planner.clusters.provisioning.order_from_plan import affordable, with_todays_end
-    from planner.report.terminal.cluster_table import findings_text, offer_text
-
-    preflight: Preflight = provider.preflight(order)
-    talk(findings_text(preflight))
-    places, reasons = affordable(preflight, limits)
-    if not places:
-        against = [f"{finding.subject}: {finding.text}" for finding in preflight.findings if finding.ok is False]
-        raise ProviderRefusedError("nothing can be launched; nothing was created", [*against, *reasons])
-    now = datetime.now(UTC)
-    order = with_todays_end(order, places, limits, now=now)
-    confirm(offer_text(order, places, now=now), yes=yes)
-    return order, places
+def asking(*, yes: bool) -> Confirm:
+    """Return what confirms an order that was shown: `yes`, or the person's answer."""
+    return yes or (lambda order: _is_confirmed())
 
 
 def confirm(text: str, *, yes: bool) -> None:
@@ -178,13 +121,15 @@ def confirm(text: str, *, yes: bool) -> None:
     no.
     """
     talk(text)
-    if yes:
-        return
+    if not (yes or _is_confirmed()):
+        raise InterruptedRunError("nothing was done")
+
+
+def _is_confirmed() -> bool:
     if not sys.stdin.isatty():
         raise BadInputError("nothing was done: nobody to ask; --yes answers the question")
     talk("go ahead? [y/N]")
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise InterruptedRunError("nothing was done")
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def show_dry_run(order: Order, rental: RentalOptions, provider: Provider, *, verbose: bool, json: bool) -> None:
@@ -217,7 +162,7 @@ def show_dry_run(order: Order, rental: RentalOptions, provider: Provider, *, ver
         show_text(line)
 
 
-def _vcpus(cloud: str, choice: Choice) -> float | None:
+def _vcpus(cloud: str, choice: ClusterOffer) -> float | None:
     """Return how many virtual CPUs of the account's quota the machines take; None where the catalog lacks the type."""
     from planner.catalog import load_catalog
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from planner.api.rental_options import RentalOptions, rental_options
 from planner.cli.plan.shown_report import show_report
 from planner.cli.rent import emulation
-from planner.cli.rent.rental_options import RentalOptions, rental_options
 from planner.cli.rent.run_options import EMULATED, RunOptions
 from planner.cli.rent.run_rented import Job, dataset_to_sort, effort_of, run_rented, show_rented_dry_run
 from planner.cli.shell.console import talk
@@ -17,7 +17,7 @@ from planner.cli.shell.progress import watched
 from planner.cli.sort.input_format import InputFormat
 from planner.errors import BadInputError, ValidationFailedError
 from planner.schemas.arguments import request_fields
-from planner.schemas.asked_prices import names
+from planner.schemas.request_forms import names
 from planner.units import parse_size
 
 if TYPE_CHECKING:

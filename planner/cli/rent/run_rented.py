@@ -13,8 +13,9 @@ from json import loads
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from planner.api import clusters
+from planner.api.rental_options import RentalOptions
 from planner.cli.rent import renting
-from planner.cli.rent.rental_options import RentalOptions
 from planner.cli.shell.cluster_progress import shown_events
 from planner.cli.shell.console import talk
 from planner.cli.shell.interrupts import orderly_end
@@ -69,7 +70,7 @@ def show_rented_dry_run(job: Job, rental: RentalOptions, *, verbose: bool, json:
         job = _sized(job, dataset_to_sort(None, input=job.input, output=None, form=job.form))
     if not json:
         _say_architecture(job)
-    order = renting.ordered(_plan(job, rental), rental, is_dry_run=True)
+    order = clusters.ordered(_plan(job, rental), rental, is_dry_run=True)
     renting.show_dry_run(order, rental, provider, verbose=verbose, json=json)
 
 
@@ -87,7 +88,7 @@ def run_rented(job: Job, rental: RentalOptions, *, effort: Effort, yes: bool) ->
     job = _sized(job, source)
     _say_architecture(job)
     plan = _plan(job, rental)
-    order = renting.ordered(plan, rental, is_dry_run=False)
+    order = clusters.ordered(plan, rental, is_dry_run=False)
     with wheels(job.wheelhouse, is_table=job.form.is_table) as wheelhouse:
         task = CloudTask(
             plan=plan,
@@ -99,7 +100,9 @@ def run_rented(job: Job, rental: RentalOptions, *, effort: Effort, yes: bool) ->
             is_lent=job.is_lent,
         )
         run = CloudRun(task=task, wheelhouse=wheelhouse, store=access.environment)
-        order, places = renting.agreed(order, session.provider, rental.limits, yes=yes)
+        order, places = clusters.confirm_order(
+            order, session.provider, rental.limits, confirm=renting.asking(yes=yes), say=talk
+        )
         with orderly_end():
             keyed, directory = begin(order)
             with directory.held():

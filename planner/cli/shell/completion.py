@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 def models(incomplete: str) -> list[str]:
     """Return the cost models that begin with what was typed."""
-    from planner.config.model_files import model_names
+    from planner.config.paths import model_names
     from planner.schemas.plan import ALL_MODELS
 
     return [name for name in (*model_names(), ALL_MODELS) if name.startswith(incomplete)]
@@ -15,7 +15,7 @@ def models(incomplete: str) -> list[str]:
 
 def engines(incomplete: str) -> list[str]:
     """Return the engines that begin with what was typed."""
-    from planner.cost_model.engine_reader import engine_choices
+    from planner.cost_model.model_reader import engine_choices
 
     return [name for name in engine_choices() if name.startswith(incomplete)]
 
@@ -37,7 +37,7 @@ def instances(incomplete: str) -> list[str]:
 def regions(incomplete: str) -> list[str]:
     """Return the priced regions of today's clouds that begin with what was typed."""
     from planner.catalog import load_catalog
-    from planner.schemas.asked_prices import CLOUDS
+    from planner.schemas.request_forms import CLOUDS
 
     return _last_of_several(incomplete, [name for cloud in CLOUDS for name in load_catalog(cloud).regions()])
 

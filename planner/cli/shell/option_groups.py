@@ -1,11 +1,11 @@
-"""Commands whose options come in groups: a dataclass among the parameters stands for an option per field."""
+"""Commands whose options come in groups: a class among the parameters stands for an option per argument of its own."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import is_dataclass
 from functools import wraps
 from typing import Annotated, Any, get_args, get_type_hints
 
@@ -13,24 +13,23 @@ from typing import Annotated, Any, get_args, get_type_hints
 def ungrouped(
     command: Callable[..., None], *, panels: Mapping[str, Sequence[str]] | None = None
 ) -> Callable[..., None]:
-    """Return a command as typer takes it: every parameter whose type is a dataclass is replaced by the fields of it,
-    which are annotated like options and keep their order. `panels` has the options under the headings of the help.
+    """Return a command as typer takes it: every parameter whose type is a dataclass, or has a signature of its own, is
+    replaced by what that takes, annotated like options. `panels` has the options under the headings of the help.
     """
     hints = get_type_hints(command, include_extras=True)
-    groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
+    groups = {name: _options(hint) for name, hint in hints.items() if is_dataclass(hint) or _has_signature(hint)}
     if not groups:
         return command
 
     @wraps(command)
     def flat(**given: Any) -> None:
-        for name, group in groups.items():
-            given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
+        for name, options in groups.items():
+            given[name] = hints[name](**{option.name: given.pop(option.name) for option in options})
         command(**given)
 
     parameters: list[inspect.Parameter] = []
     for parameter in inspect.signature(command).parameters.values():
-        group = groups.get(parameter.name)
-        parameters += [parameter.replace(annotation=hints[parameter.name])] if group is None else _options(group)
+        parameters += groups.get(parameter.name) or [parameter.replace(annotation=hints[parameter.name])]
     parameters = _under_headings(parameters, panels or {})
     flat.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     flat.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
@@ -59,10 +58,13 @@ def _under(parameter: inspect.Parameter, heading: str | None) -> inspect.Paramet
     return parameter.replace(annotation=Annotated[annotated, option])
 
 
-def _options(group: Any) -> Iterator[inspect.Parameter]:
+def _has_signature(hint: Any) -> bool:
+    return isinstance(hint, type) and "__signature__" in vars(hint)
+
+
+def _options(group: Any) -> list[inspect.Parameter]:
     hints = get_type_hints(group, include_extras=True)
-    for field in fields(group):
-        default = inspect.Parameter.empty if field.default is MISSING else field.default
-        yield inspect.Parameter(
-            field.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hints[field.name]
-        )
+    return [
+        parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints.get(name, parameter.annotation))
+        for name, parameter in inspect.signature(group).parameters.items()
+    ]

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from planner.api.progress import OnProgress, Step
     from planner.native import Progress
 
 EVERY_S = 0.2
@@ -22,6 +23,25 @@ def watched(phases: Sequence[str]) -> Iterator[Progress]:
     progress = Progress()
     with displayed(lambda over: _display(progress, phases, over)):
         yield progress
+
+
+@contextmanager
+def shown_progress() -> Iterator[OnProgress | None]:
+    """Yield what shows the progress that a function of the library reports; None where stderr is no terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    with bar("DownloadColumn", "TransferSpeedColumn") as display:
+        task, phase = display.add_task("", total=None), ""
+
+        def show(step: Step) -> None:
+            nonlocal phase
+            if step.phase != phase:
+                phase = step.phase
+                display.reset(task, description=phase)
+            display.update(task, completed=step.bytes_done, total=step.bytes_total)
+
+        yield show
 
 
 @contextmanager

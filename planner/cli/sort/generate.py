@@ -10,7 +10,7 @@ from typer import Argument, Option
 
 from planner.cli.shell.console import show_json, talk
 from planner.cli.shell.files import Force, require_new
-from planner.cli.shell.progress import watched
+from planner.cli.shell.progress import shown_progress
 from planner.cli.sort.data_options import Threads
 from planner.errors import BadInputError
 from planner.units import format_bytes, format_rate, parse_count, parse_size
@@ -37,51 +37,37 @@ def generate(
 
     Example: planner generate --lines --size 1GB app.log
     """
+    from planner.api.generate import generate as generate_data
+
     require_new([file], force=force)
-    if lines:
-        if ascii or skew or records is not None or size is None:
-            raise BadInputError("--lines goes with --size, and not with --records, --ascii or --skew")
-        _generate_lines(file, size_bytes=parse_size(size), seed=_number(start), threads=threads, json=json)
-        return
-    from planner.sorting.records.generate import generate_file
-
-    count = record_count(records, size)
-    with watched(["generate"]) as progress:
-        report = generate_file(
-            file, records=count, start=_number(start), ascii=ascii, skew=skew, threads=threads, progress=progress
+    _require_whole(size, lines=lines or records is not None)
+    with shown_progress() as on_progress:
+        report = generate_data(
+            file,
+            records=None if records is None else parse_count(records),
+            size_bytes=None if size is None else parse_size(size),
+            start=_start_number(start),
+            ascii=ascii,
+            skew=skew,
+            lines=lines,
+            threads=threads,
+            on_progress=on_progress,
         )
-    if json:
-        show_json(asdict(report))
-    else:
-        rate = format_rate(report.bytes_written / report.time_s) if report.time_s else "-"
-        talk(f"{report.records} records, {format_bytes(report.bytes_written)}, at {rate} to {report.path}")
-
-
-def _generate_lines(file: Path, *, size_bytes: int, seed: int, threads: int | None, json: bool) -> None:
-    from planner.sorting.records.generate import generate_lines_file
-
-    with watched(["generate"]) as progress:
-        report = generate_lines_file(file, size_bytes=size_bytes, seed=seed, threads=threads, progress=progress)
     if json:
         show_json(asdict(report))
         return
     rate = format_rate(report.bytes_written / report.time_s) if report.time_s else "-"
-    talk(f"{report.lines} lines, {format_bytes(report.bytes_written)}, at {rate} to {report.path}")
+    count = f"{getattr(report, 'lines' if lines else 'records')} {'lines' if lines else 'records'}"
+    talk(f"{count}, {format_bytes(report.bytes_written)}, at {rate} to {report.path}")
 
 
-def record_count(records: str | None, size: str | None) -> int:
-    """Return how many records are asked for. Raises BadInputError unless exactly one of the two is given, whole."""
-    if (records is None) == (size is None):
-        raise BadInputError("say how many records: --records N or --size SIZE, one of the two")
-    if records is not None:
-        return parse_count(records)
-    size_bytes = parse_size(str(size))
-    if size_bytes % 100:
+def _require_whole(size: str | None, *, lines: bool) -> None:
+    """Raise BadInputError, in the words of the user, for a size that is no whole number of records."""
+    if size is not None and not lines and parse_size(size) % 100:
         raise BadInputError(f"--size {size}: not a whole number of 100-byte records")
-    return size_bytes // 100
 
 
-def _number(text: str) -> int:
+def _start_number(text: str) -> int:
     try:
         return int(text)
     except ValueError:

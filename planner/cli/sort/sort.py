@@ -21,7 +21,7 @@ from planner.errors import BadInputError
 from planner.units import format_bytes, format_duration, format_rate, parse_size
 
 if TYPE_CHECKING:
-    from planner.sorting.records.local import Meetings, SortReport, StageReport
+    from planner.sorting.records.local import SortReport, StageReport, ThreadStats
 
 _MoreOutput = Annotated[
     list[Path] | None, Option(help="Where the result goes on, perhaps on another disk: each file has an equal share.")
@@ -113,7 +113,7 @@ def sort(
 
 def _sort_here(sources: list[Path], outputs: list[Path], **options: Any) -> SortReport:
     from planner.sorting.records.local import sort_file
-    from planner.sorting.records.own_memory import left_for_sorting
+    from planner.sorting.records.memory import left_for_sorting
 
     advice = "--lines sorts its lines, --separator , --key 2,2 by the second column"
     options["memory_bytes"] = options["memory_bytes"] and left_for_sorting(options["memory_bytes"])
@@ -171,7 +171,7 @@ def _explained(report: SortReport) -> str:
     return "\n".join([*chosen, *moved, *phases])
 
 
-def _met(meetings: Meetings, *, gigabytes: float) -> str:
+def _met(meetings: ThreadStats, *, gigabytes: float) -> str:
     counts = {
         "hand-overs": meetings.hand_overs, "waits for the lock": meetings.lock_waits, "sleeps": meetings.sleeps,
         "wakes in vain": meetings.idle_wakes,

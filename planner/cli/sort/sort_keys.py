@@ -106,7 +106,7 @@ def sort_by_keys(
     `record_bytes` is 0 of text. Raises BadInputError for a wrong key.
     """
     from planner.native import run_interruptible
-    from planner.sorting.records.own_memory import left_for_sorting
+    from planner.sorting.records.memory import left_for_sorting
     from planner.sorting.text.text_files import sort_text_files
 
     to_stdout = str(output) == "-"

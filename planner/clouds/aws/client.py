@@ -12,12 +12,12 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any, Final, Protocol
 
-from planner.clouds.aws.cloud_errors import meaning_of
-from planner.clouds.calls.aws import client, failure_of
+from planner.clouds import cloud_errors as errors
+from planner.clouds.calls.aws import DENIED, client, failure_of, is_throttled
+from planner.clouds.calls.reading import sdk
 from planner.clouds.calls.retry import RetryPolicy, retry
-from planner.clouds.calls.sdk import sdk
-from planner.clouds.cloud_errors import NotFoundError, PassingError, UncertainError, translated
-from planner.errors import BadInputError
+from planner.clouds.cloud_errors import NotFoundError, PassingError, UncertainError, call_translating_errors
+from planner.errors import BadInputError, PlannerError
 
 _SMALL_PAGES: Final = {"describe_route_tables": 100, "get_products": 100, "describe_instance_types": 100}
 _UNPAGED: Final = {"describe_key_pairs", "describe_placement_groups", "describe_regions", "describe_images"}
@@ -85,7 +85,7 @@ class LiveService:
     def _once(self, operation: str, request: dict[str, Any], *, repeatable: bool) -> dict[str, Any]:
         what = f"{operation} in {self.region}"
         try:
-            return translated(
+            return call_translating_errors(
                 lambda: dict(getattr(self._client, operation)(**request)),
                 what=what,
                 failure_of=failure_of,
@@ -131,3 +131,37 @@ def has_credentials() -> bool:
     """Say whether the SDK finds credentials, without asking AWS. Raises BadInputError when the SDK is missing."""
     _stated_end()
     return sdk("boto3", extra="aws").Session().get_credentials() is not None
+
+
+_AWAY: Final = frozenset({"InternalError", "InternalFailure", "ServiceUnavailable", "Unavailable"})
+_NO_CAPACITY: Final = frozenset({
+    "InsufficientInstanceCapacity", "InsufficientHostCapacity", "InsufficientCapacity",
+    "InsufficientAddressCapacity", "InsufficientFreeAddressesInSubnet", "InsufficientVolumeCapacity", "Unsupported",
+    "ReservationCapacityExceeded", "UnfulfillableCapacity", "SpotMaxPriceTooLow",
+})  # fmt: skip
+_IN_USE: Final = frozenset({"DependencyViolation", "VolumeInUse", "IncorrectState", "OperationNotPermitted"})
+
+_CLOSED_ZONE: Final = "for parameter availabilityZone is invalid"
+"""Said of a zone that the account may not use: one that is closed to new subnets, or a Local Zone not opted into."""
+_WRONG_VALUE: Final = "InvalidParameterValue"
+"""Also said of a network interface that cannot be deleted yet, as its message alone tells."""
+
+
+def meaning_of(code: str, message: str, *, what: str) -> PlannerError:
+    """Return the error to raise for an answer of AWS; `what` was asked for where."""
+    text = f"{what}: {message} ({code})"
+    if is_throttled(code) or code in _AWAY:
+        return errors.PassingError(text, untouched=is_throttled(code))
+    if code in _NO_CAPACITY or (code == _WRONG_VALUE and _CLOSED_ZONE in message):
+        return errors.NoCapacityError(text)
+    if code in DENIED:
+        return errors.PermissionDeniedError(f"{text}; see the least policy in docs/provisioning.md")
+    if code.endswith(("LimitExceeded", "QuotaExceeded", "InstanceCountExceeded")):
+        return errors.QuotaExceededError(f"{text}; ask for more in the Service Quotas console, or allow another region")
+    if code in _IN_USE or code.endswith(".InUse") or (code == _WRONG_VALUE and "currently in use" in message):
+        return errors.StillInUseError(text)
+    if code.endswith((".NotFound", ".Unknown", ".NotAttached")):
+        return errors.NotFoundError(text, code=code)
+    if code.endswith((".Duplicate", ".AlreadyAssociated", "AlreadyExists")):
+        return errors.DuplicateError(text, code=code)
+    return errors.RefusedCallError(text, code=code)

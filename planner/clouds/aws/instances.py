@@ -5,17 +5,60 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Any, Final
 
-from planner.clouds.aws import reservation as reserved
 from planner.clouds.aws import resources
 from planner.clouds.aws.client import Service
 from planner.clouds.aws.network import RunNetwork
-from planner.clouds.cloud_init import cloud_config
-from planner.clouds.host_keys import host_keys_in
-from planner.clouds.order import Order, VolumeOrder
+from planner.clouds.cloud_errors import NotFoundError
+from planner.clouds.cloud_init import cloud_config, host_keys_in
+from planner.clouds.order import ClusterOffer, Order, VolumeOrder
 from planner.clouds.protocol import Node, NodeState, Place, Resource, require_named
 from planner.errors import BadInputError
+
+
+def described_reservation(ec2: Service, reservation: str) -> dict[str, Any]:
+    """Return AWS's description of a capacity reservation. Raises BadInputError when the region does not know it."""
+    try:
+        listed = ec2.items(
+            "describe_capacity_reservations", "CapacityReservations", CapacityReservationIds=[reservation]
+        )
+        return next(iter(listed))
+    except (NotFoundError, StopIteration) as error:
+        raise BadInputError(
+            f"--reservation {reservation}: {ec2.region} has no such capacity reservation; name its region with --region"
+        ) from error
+
+
+def reservation_obstacle(described: dict[str, Any], choice: ClusterOffer, *, expires_at: datetime) -> str:
+    """Return why a reservation does not serve a choice until `expires_at`, '' when it does."""
+    reserved, free = described["InstanceType"], int(described["AvailableInstanceCount"])
+    platform, tenancy = described.get("InstancePlatform", "Linux/UNIX"), described.get("Tenancy", "default")
+    ends_at = described.get("EndDate")
+    if described["State"] != "active":
+        return f"it is {described['State']}"
+    if reserved != choice.instance_type:
+        return f"it is for {reserved}: --instance {reserved}"
+    if (platform, tenancy) != ("Linux/UNIX", "default"):
+        return f"it is for {platform}, tenancy {tenancy}; machines here are Linux/UNIX, tenancy default"
+    if free < choice.machines:
+        return f"{free} machines are free in it; {choice.machines} needed"
+    if ends_at is not None and ends_at < expires_at:
+        return f"it ends {ends_at:%Y-%m-%d %H:%M} UTC, before the machines do: --max-hours"
+    return ""
+
+
+def reservation_group(described: dict[str, Any]) -> str:
+    """Return the placement group in which capacity is reserved, '' for none."""
+    return str(described.get("PlacementGroupArn", "")).rpartition("/")[2]
+
+
+def reservation_request(reservation: str) -> dict[str, Any]:
+    """Return the part of a launch that names a reservation; nothing for ''. Where it is full, the launch fails."""
+    target = {"CapacityReservationTarget": {"CapacityReservationId": reservation}}
+    return {"CapacityReservationSpecification": target} if reservation else {}
+
 
 ROOT_GIB: Final = 30
 _IMAGE_OWNER: Final = "099720109477"
@@ -130,7 +173,7 @@ def _common(network: RunNetwork, place: Place) -> dict[str, Any]:
         "MetadataOptions": {"HttpTokens": "required", "HttpEndpoint": "enabled", "HttpPutResponseHopLimit": 1},
         "UserData": cloud_config(expires_at=order.expires_at),
         **identity_request(order.node_identity),
-        **reserved.request_of(order.reservation),
+        **reservation_request(order.reservation),
     }
 
 
@@ -140,8 +183,8 @@ def _group(network: RunNetwork, place: Place) -> str:
     Capacity that is reserved in a group can be had in that group alone.
     """
     if network.order.reservation:
-        described = reserved.described_reservation(network.ec2, network.order.reservation)
-        if group := reserved.group_of(described):
+        described = described_reservation(network.ec2, network.order.reservation)
+        if group := reservation_group(described):
             return group
     return network.full_name("group") if place.choice.placement_group else ""
 

@@ -10,13 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from planner.clouds.addresses import ANYWHERE, HEAD_SUBNET, NETWORK, NODES_SUBNET
 from planner.clouds.aws import resources
 from planner.clouds.aws.client import Service
 from planner.clouds.calls.retry import RetryPolicy, retry
 from planner.clouds.cloud_errors import DuplicateError, NotFoundError, UncertainError
 from planner.clouds.order import Order
-from planner.clouds.protocol import Journal, Place, Resource
+from planner.clouds.protocol import ANYWHERE, HEAD_SUBNET, NETWORK, NODES_SUBNET, Journal, Place, Resource
 from planner.errors import BadInputError, IoFailureError
 
 _MOST_TRIES: Final = 5

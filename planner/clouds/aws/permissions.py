@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from planner.clouds.addresses import ANYWHERE, NETWORK, NODES_SUBNET
 from planner.clouds.aws.client import Service
 from planner.clouds.aws.instances import identity_request, image_of
 from planner.clouds.aws.resources import RESOURCE_TYPES
 from planner.clouds.cloud_errors import PermissionDeniedError, RefusedCallError, StillInUseError
 from planner.clouds.order import Order
-from planner.clouds.protocol import Finding
+from planner.clouds.protocol import ANYWHERE, NETWORK, NODES_SUBNET, Finding
 from planner.errors import PlannerError, ProviderRefusedError
 
 _VPC: Final = {"VpcId": "vpc-00000000000000000"}
@@ -78,13 +77,13 @@ def writes_of(order: Order) -> dict[str, dict[str, Any]]:
     return {name: request for name, request in calls.items() if own or not any(of in name for of in _OF_A_NETWORK)}
 
 
-def denied(ec2: Service, order: Order) -> list[str]:
+def denied_operations(ec2: Service, order: Order) -> list[str]:
     """Return the operations of an order's run that this account may not do in a region."""
     calls = READS | writes_of(order)
-    return [operation for operation, request in calls.items() if not _allowed(ec2, operation, request)]
+    return [operation for operation, request in calls.items() if not _is_allowed(ec2, operation, request)]
 
 
-def _ending(order: Order) -> set[str]:
+def _ending_operations(order: Order) -> set[str]:
     """Return the operations that end something. A policy may allow them for what has a run's tag alone, so a dry run on
     something made up is refused for all of them.
     """
@@ -93,9 +92,9 @@ def _ending(order: Order) -> set[str]:
 
 def permission_finding(ec2: Service, order: Order) -> Finding:
     """Say whether the account may do all that a run does."""
-    missing, subject = denied(ec2, order), f"permissions in {ec2.region}"
+    missing, subject = denied_operations(ec2, order), f"permissions in {ec2.region}"
     text = f"lacks {', '.join(map(action_of, missing))}" if missing else "all actions allowed"
-    if missing and set(missing) == _ending(order):
+    if missing and set(missing) == _ending_operations(order):
         text = f"{text} where nothing has a run's tag, as docs/aws-policy.json has it; with the tag not known"
         return Finding(subject=subject, ok=None, text=text)
     return Finding(subject=subject, ok=not missing, text=text)
@@ -136,7 +135,7 @@ def action_of(operation: str) -> str:
     return "ec2:" + "".join(word.capitalize() for word in operation.split("_"))
 
 
-def _allowed(ec2: Service, operation: str, request: dict[str, Any]) -> bool:
+def _is_allowed(ec2: Service, operation: str, request: dict[str, Any]) -> bool:
     try:
         ec2.call(operation, DryRun=True, **request)
     except PermissionDeniedError:

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import cache
+from statistics import median
 from typing import Final
 
-from planner.clouds.aws import prices
-from planner.clouds.aws.client import Connect, temporary_credentials_end
-from planner.clouds.aws.instances import shape_of
+from planner.clouds.aws.client import Connect, Service, temporary_credentials_end
+from planner.clouds.aws.instances import described_reservation, reservation_group, reservation_obstacle, shape_of
 from planner.clouds.aws.network import described_subnet
 from planner.clouds.aws.permissions import identity_finding, permission_finding
-from planner.clouds.aws.quota import quota_vcpus, used_vcpus
-from planner.clouds.aws.reservation import described_reservation, group_of, obstacle
-from planner.clouds.order import Choice, Order
+from planner.clouds.order import ClusterOffer, Order
 from planner.clouds.preflight import PreflightLog
+from planner.clouds.price_lists.aws import hourly_usd, price_filters
 from planner.clouds.protocol import Finding, Preflight
-from planner.errors import BadInputError
+from planner.errors import BadInputError, PlannerError
 
 MOST_MACHINES: Final = 1000
 """AWS counts each instance of RunInstances against a bucket of so many (EC2 Developer Guide, request throttling)."""
@@ -75,7 +77,7 @@ class _Checks:
         """Check the instance profile, which is the same in all regions, in one of them."""
         return self.log.add(identity_finding(self.connect("ec2", region), self.order))
 
-    def look_at(self, choice: Choice, region: str) -> None:
+    def look_at(self, choice: ClusterOffer, region: str) -> None:
         """Add the zones of a region where a choice may be tried."""
         name = choice.instance_type
         if not (self._fits(choice, region) and self._within_quota(choice, region)):
@@ -90,7 +92,7 @@ class _Checks:
         self.log.note(f"{name} in {region}", bool(zones), text)
         self.log.add_places(choice, region, zones)
 
-    def _within_subnet(self, choice: Choice, zones: list[str], region: str) -> list[str]:
+    def _within_subnet(self, choice: ClusterOffer, zones: list[str], region: str) -> list[str]:
         """Return the zone of the order's subnet, if it has room and the zone is among these."""
         subject = f"subnet {self.order.subnet} in {region}"
         try:
@@ -107,7 +109,7 @@ class _Checks:
         )
         return [zone] if zone in zones else []
 
-    def _within_reservation(self, choice: Choice, zones: list[str], region: str) -> list[str]:
+    def _within_reservation(self, choice: ClusterOffer, zones: list[str], region: str) -> list[str]:
         """Return the zone of the order's reservation, if it serves a choice and the zone is among these."""
         subject = f"reservation {self.order.reservation} in {region}"
         try:
@@ -116,13 +118,13 @@ class _Checks:
             self.log.note(subject, False, error.message)
             return []
         zone = str(described["AvailabilityZone"])
-        against = obstacle(described, choice, expires_at=self.order.expires_at)
-        group = f", in placement group {group_of(described)}" if group_of(described) else ""
+        against = reservation_obstacle(described, choice, expires_at=self.order.expires_at)
+        group = f", in placement group {reservation_group(described)}" if reservation_group(described) else ""
         if not self.log.note(subject, not against, against or f"in {zone}{group}, with room for all machines"):
             return []
         return [zone] if zone in zones else []
 
-    def _fits(self, choice: Choice, region: str) -> bool:
+    def _fits(self, choice: ClusterOffer, region: str) -> bool:
         subject = f"{choice.instance_type} in {region}"
         try:
             shape = shape_of(self.connect("ec2", region), choice.instance_type)
@@ -140,13 +142,13 @@ class _Checks:
             return self.log.note(subject, False, "cannot stand in a cluster placement group")
         return True
 
-    def _within_quota(self, choice: Choice, region: str) -> bool:
+    def _within_quota(self, choice: ClusterOffer, region: str) -> bool:
         """Look at the quota of on-demand instances, and at that of spot ones for those that are: all but the head."""
         spot = choice.machines - 1 if choice.is_spot else 0
         suffices = self._is_free(choice, region, choice.machines - spot, spot=False)
         return suffices and (not spot or self._is_free(choice, region, spot, spot=True))
 
-    def _is_free(self, choice: Choice, region: str, machines: int, *, spot: bool) -> bool:
+    def _is_free(self, choice: ClusterOffer, region: str, machines: int, *, spot: bool) -> bool:
         ec2, name = self.connect("ec2", region), choice.instance_type
         needed = machines * int(shape_of(ec2, name)["VCpuInfo"]["DefaultVCpus"])
         quota = quota_vcpus(self.connect("service-quotas", region), name, spot=spot)
@@ -158,8 +160,8 @@ class _Checks:
 
     def _price(self, name: str, region: str, pricing: str) -> float | None:
         if pricing == "spot":
-            return prices.spot_price_now(self.connect("ec2", region), instance_type=name, now=datetime.now(UTC))
-        return prices.price_now(self.connect("pricing", prices.REGION), instance_type=name, region=region)
+            return spot_price_now(self.connect("ec2", region), instance_type=name, now=datetime.now(UTC))
+        return price_now(self.connect("pricing", _PRICE_REGION), instance_type=name, region=region)
 
     def _zones(self, instance_type: str, region: str) -> Iterator[str]:
         offerings = self.connect("ec2", region).items(
@@ -169,3 +171,86 @@ class _Checks:
             Filters=[{"Name": "instance-type", "Values": [instance_type]}],
         )
         yield from (str(offering["Location"]) for offering in offerings)
+
+
+_PRICE_REGION: Final = "us-east-1"
+"""Where the price list answers, whatever region is asked about."""
+
+
+def price_now(prices: Service, *, instance_type: str, region: str) -> float | None:
+    """Return US dollars per hour, on demand, Linux, shared hardware; None unless AWS states exactly one price."""
+    filters = price_filters(regionCode=region, instanceType=instance_type)
+    what = f"AWS price of {instance_type} in {region}"
+    try:
+        items = list(prices.items("get_products", "PriceList", ServiceCode="AmazonEC2", Filters=filters))
+        amounts = {usd for _, usd in hourly_usd(items, region=region, what=what, left_out=Counter())}
+    except PlannerError:
+        return None
+    return amounts.pop() if len(amounts) == 1 else None
+
+
+def spot_price_now(ec2: Service, *, instance_type: str, now: datetime) -> float | None:
+    """Return US dollars per hour of a spot instance, Linux, the median of a region's zones; None when not told."""
+    asked = {"InstanceTypes": [instance_type], "ProductDescriptions": ["Linux/UNIX"], "StartTime": now, "EndTime": now}
+    try:
+        rows = list(ec2.items("describe_spot_price_history", "SpotPriceHistory", **asked))
+    except PlannerError:
+        return None
+    latest = {row["AvailabilityZone"]: row for row in sorted(rows, key=lambda row: row["Timestamp"])}
+    return median(float(row["SpotPrice"]) for row in latest.values()) if latest else None
+
+
+_STANDARD: Final = "L-1216C47A"
+_BY_FAMILY: Final = {
+    "dl": "L-6E869C2A",
+    "f": "L-74FC7D96",
+    "g": "L-DB2E81BA",
+    "hpc": "L-F7808C92",
+    "inf": "L-1945791B",
+    "p": "L-417A185B",
+    "trn": "L-2C3B7624",
+    "u": "L-43DA4232",
+    "vt": "L-DB2E81BA",
+    "x": "L-7295265B",
+}
+_STANDARD_SPOT: Final = "L-34B43A08"
+_SPOT_BY_FAMILY: Final = {"g": "L-3819A6DF", "p": "L-7212CCBC", "vt": "L-3819A6DF"}
+_OWN_SPOT_QUOTA: Final = frozenset({"dl", "f", "hpc", "inf", "trn", "u", "x"})
+"""Families whose spot instances do not count as standard ones, and whose quota's code is not at hand."""
+
+
+def quota_code(instance_type: str, *, spot: bool = False) -> str | None:
+    """Return the code under which Service Quotas keeps the limit of a type's family; None where it is not known."""
+    match = re.match(r"[a-z]+", instance_type)
+    family = match.group() if match else ""
+    if spot:
+        return None if family in _OWN_SPOT_QUOTA else _SPOT_BY_FAMILY.get(family, _STANDARD_SPOT)
+    return _BY_FAMILY.get(family, _STANDARD)
+
+
+def quota_vcpus(quotas: Service, instance_type: str, *, spot: bool = False) -> float | None:
+    """Return how many vCPUs of a type's family may run in a region; None when it cannot be found out."""
+    code = quota_code(instance_type, spot=spot)
+    if code is None:
+        return None
+    try:
+        answer = quotas.call("get_service_quota", ServiceCode="ec2", QuotaCode=code)
+    except PlannerError:
+        return None
+    value = answer.get("Quota", {}).get("Value")
+    return None if value is None else float(value)
+
+
+def used_vcpus(ec2: Service, instance_type: str, *, spot: bool = False) -> int:
+    """Return how many vCPUs of instances that count towards the same quota run now in a region."""
+    live = [{"Name": "instance-state-name", "Values": ["pending", "running"]}]
+    total, default = 0, cache(lambda name: int(shape_of(ec2, name)["VCpuInfo"]["DefaultVCpus"]))
+    for reservation in ec2.items("describe_instances", "Reservations", Filters=live):
+        for instance in reservation["Instances"]:
+            is_spot = instance.get("InstanceLifecycle") == "spot"  # which have quotas of their own
+            codes = [quota_code(name, spot=spot) for name in (instance["InstanceType"], instance_type)]
+            if is_spot == spot and codes[0] == codes[1]:
+                options = instance.get("CpuOptions", {})  # not of every machine: bare metal has none
+                cores = options.get("CoreCount")
+                total += cores * options.get("ThreadsPerCore", 1) if cores else default(instance["InstanceType"])
+    return total

@@ -11,8 +11,7 @@ from typing import Any, Final
 
 from planner.clouds.aws.client import Service
 from planner.clouds.cloud_errors import NotFoundError
-from planner.clouds.deletion import delete_each
-from planner.clouds.protocol import Resource, require_named
+from planner.clouds.protocol import Resource, delete_each, require_named
 
 STAGES: Final = (
     ("instance",),

@@ -7,20 +7,62 @@ for each resource alone, where one listing tells of all machines.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, Final, Protocol
 
-from planner.clouds.azure.access import Access, default_access
-from planner.clouds.azure.cloud_errors import meaning_of
-from planner.clouds.calls.azure import failure_of
+from planner.clouds import cloud_errors as errors
+from planner.clouds.calls.azure import SUBSCRIPTION_VARIABLE, client_arguments, failure_of
 from planner.clouds.calls.http import get_text
-from planner.clouds.calls.reading import CallFailure
+from planner.clouds.calls.reading import CallFailure, sdk
 from planner.clouds.calls.retry import RetryPolicy, retry
-from planner.clouds.calls.sdk import sdk
-from planner.clouds.cloud_errors import NotFoundError, PassingError, RefusedCallError, StillInUseError, translated
-from planner.errors import IoFailureError, PlannerError
+from planner.clouds.cloud_errors import (
+    NotFoundError,
+    PassingError,
+    RefusedCallError,
+    StillInUseError,
+    call_translating_errors,
+)
+from planner.config.settings import load_settings
+from planner.errors import BadInputError, IoFailureError, PlannerError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Access:
+    """`arguments` are those of every client of the SDK besides credentials and subscription."""
+
+    subscription: str
+    credentials: Any = field(repr=False)
+    arguments: dict[str, Any]
+    prices_url: str = ""
+
+
+def subscription_named() -> str:
+    """Return the subscription that the environment or the settings name, or ''."""
+    return os.environ.get(SUBSCRIPTION_VARIABLE) or load_settings(today=datetime.now(UTC).date()).of("azure").account
+
+
+def default_access() -> Access:
+    """Return what the SDK finds in its environment, and the settings file.
+
+    Raises BadInputError without the SDK or a subscription.
+    """
+    identity = sdk("azure.identity", extra="azure")
+    subscription, settings = subscription_named(), load_settings(today=datetime.now(UTC).date()).of("azure")
+    if not subscription:
+        raise BadInputError(
+            f"Azure: no subscription; set {SUBSCRIPTION_VARIABLE}, or account under [azure] in settings"
+        )
+    return Access(
+        subscription=subscription,
+        credentials=identity.DefaultAzureCredential(),
+        arguments=client_arguments(settings.specs_url),
+        prices_url=settings.prices_url,
+    )
+
 
 SCHEDULES_VERSION: Final = "2018-09-15"
 """Of Microsoft.DevTestLab/schedules, for which these SDKs have no model."""
@@ -129,7 +171,7 @@ class LiveArm:
             made = getattr(operations, resource_type.create)(*names, body, **polling)
             return _as_dict(made.result() if polling else made)
 
-        made = self._repeatedly(call, what=f"creating {resource_kind} {names[-1]}", fresh=True)
+        made = self._call_with_retry(call, what=f"creating {resource_kind} {names[-1]}", fresh=True)
         if polling and resource_kind != "machine":
             self._wait(operations, resource_kind, names, made)
 
@@ -142,14 +184,14 @@ class LiveArm:
         def call() -> Any:
             return resources.begin_create_or_update_by_id(path, body, api_version=SCHEDULES_VERSION, polling=False)
 
-        self._repeatedly(call, what=f"creating schedule {name}", fresh=True)
+        self._call_with_retry(call, what=f"creating schedule {name}", fresh=True)
 
     def items(self, resource_kind: str, *names: str, **options: str) -> Iterator[dict[str, Any]]:
         """See Arm."""
         resource_type = RESOURCE_TYPES[resource_kind]
         listed = getattr(self._operations(resource_type), resource_type.listing)(*names, **options).by_page()
         while True:  # a page that failed is asked for again
-            page = self._repeatedly(lambda: next(listed, None), what=f"listing {resource_kind}")
+            page = self._call_with_retry(lambda: next(listed, None), what=f"listing {resource_kind}")
             if page is None:
                 return
             yield from map(_as_dict, page)
@@ -158,13 +200,15 @@ class LiveArm:
         """See Arm."""
         operations = self._operations(RESOURCE_TYPES[resource_kind])
         what = f"asking after {resource_kind} {names[-1]}"
-        return dict(self._repeatedly(lambda: _as_dict(operations.get(*names)), what=what))
+        return dict(self._call_with_retry(lambda: _as_dict(operations.get(*names)), what=what))
 
     def machine_view(self, group: str, name: str) -> dict[str, Any]:
         """See Arm."""
         machines = self._operations(RESOURCE_TYPES["machine"])
         return dict(
-            self._repeatedly(lambda: _as_dict(machines.instance_view(group, name)), what=f"asking after machine {name}")
+            self._call_with_retry(
+                lambda: _as_dict(machines.instance_view(group, name)), what=f"asking after machine {name}"
+            )
         )
 
     def console(self, group: str, name: str) -> str:
@@ -175,7 +219,7 @@ class LiveArm:
             return _as_dict(machines.retrieve_boot_diagnostics_data(group, name, sas_uri_expiration_time_in_minutes=1))
 
         try:
-            url = self._repeatedly(asked, what=what).get("serialConsoleLogBlobUri")
+            url = self._call_with_retry(asked, what=what).get("serialConsoleLogBlobUri")
             return get_text(url, what=what, policy=self._policy) if url else ""
         except PlannerError:
             return ""  # the log is not there before the machine has written to it
@@ -184,7 +228,7 @@ class LiveArm:
         """See Arm."""
         operations = self._operations(RESOURCE_TYPES[resource_kind])
         forced = {"force_deletion_types": _FORCED} if resource_kind == "resource-group" else {}
-        self._repeatedly(
+        self._call_with_retry(
             lambda: operations.begin_delete(*names, polling=False, **forced),
             what=f"deleting {resource_kind} {names[-1]}",
         )
@@ -198,10 +242,10 @@ class LiveArm:
                 return
             if state in ("Failed", "Canceled"):
                 raise RefusedCallError(f"{what}: {state}", code=state)
-            made = self._repeatedly(lambda: _as_dict(operations.get(*names)), what=what, fresh=True)
+            made = self._call_with_retry(lambda: _as_dict(operations.get(*names)), what=what, fresh=True)
         raise IoFailureError(f"{what}: not done after {self._policy.join_s:g} s")
 
-    def _repeatedly(self, call: Callable[[], Any], *, what: str, fresh: bool = False) -> Any:
+    def _call_with_retry(self, call: Callable[[], Any], *, what: str, fresh: bool = False) -> Any:
         """Make a call until it is answered: names make every call here safe to repeat. A `fresh` call names something
         new, which Azure may not know yet, or not have ready.
         """
@@ -211,7 +255,7 @@ class LiveArm:
             return meaning_of(failure.code, failure.text, status=failure.status, what=what)
 
         return retry(
-            lambda: translated(call, what=what, failure_of=failure_of, meaning_of=meaning),
+            lambda: call_translating_errors(call, what=what, failure_of=failure_of, meaning_of=meaning),
             policy=self._policy,
             may_pass=lambda error: isinstance(error, passing),
         )
@@ -232,3 +276,43 @@ def _as_dict(item: Any) -> dict[str, Any]:
     then return the answer as it came, a dictionary of the same fields.
     """
     return dict(item if isinstance(item, dict) else item.as_dict())
+
+
+_PASSING: Final = frozenset(
+    {"TooManyRequests", "SubscriptionRequestsThrottled", "OperationNotAllowedDueToThrottling", "RetryableError"}
+    | {"RetryableErrorDueToAnotherOperation", "InternalServerError", "InternalExecutionError", "ServerTimeout"}
+    | {"ServiceUnavailable", "GatewayTimeout", "AnotherOperationInProgress"}
+)
+_NO_CAPACITY: Final = frozenset(
+    {"AllocationFailed", "ZonalAllocationFailed", "OverconstrainedAllocationRequest", "SkuNotAvailable"}
+    | {"OverconstrainedZonalAllocationRequest", "AllocationTimeout", "NotAvailableForSubscription"}
+)
+_DENIED: Final = frozenset(
+    {"AuthorizationFailed", "LinkedAuthorizationFailed", "InvalidAuthenticationToken", "ExpiredAuthenticationToken"}
+    | {"SubscriptionNotFound", "InvalidSubscriptionId", "ReadOnlyDisabledSubscription", "RequestDisallowedByPolicy"}
+)
+_IN_USE: Final = frozenset(
+    {"ResourceGroupBeingDeleted", "InUse", "InUseSubnetCannotBeDeleted", "ScopeLocked", "Conflict", "NicInUse"}
+    | {"ReferencedResourceNotProvisioned", "ResourceGroupDeletionBlocked"}
+)
+_NOT_FOUND: Final = frozenset(
+    {"NotFound", "ResourceNotFound", "ResourceGroupNotFound", "ParentResourceNotFound", "InvalidResourceReference"}
+)
+
+
+def meaning_of(code: str, message: str, *, status: int, what: str) -> PlannerError:
+    """Return the error to raise for an error of Azure; `status` is that of HTTP, 0 for what came later."""
+    text = f"{what}: {message} ({code})"
+    if code in _NO_CAPACITY:
+        return errors.NoCapacityError(text)
+    if code == "QuotaExceeded" or "quota" in message.lower():
+        return errors.QuotaExceededError(f"{text}; ask for more on the portal's quota page, or allow another region")
+    if code in _PASSING or status == 429 or status >= 500:
+        return errors.PassingError(text)
+    if code in _DENIED or status in (401, 403):
+        return errors.PermissionDeniedError(f"{text}; see the least role in docs/provisioning-azure.md")
+    if code in _NOT_FOUND or status == 404:
+        return errors.NotFoundError(text, code=code)
+    if code in _IN_USE or status == 409:
+        return errors.StillInUseError(text)
+    return errors.RefusedCallError(text, code=code)

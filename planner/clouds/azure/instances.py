@@ -4,21 +4,70 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from planner.clouds.azure.client import Arm
-from planner.clouds.azure.cloud_errors import meaning_of
+from planner.clouds.azure.client import Arm, meaning_of
 from planner.clouds.azure.network import RunNetwork
-from planner.clouds.azure.reservation import request_of
 from planner.clouds.calls.retry import RetryPolicy
 from planner.clouds.cloud_errors import NoCapacityError, NotFoundError, QuotaExceededError, worst_of
 from planner.clouds.cloud_init import cloud_config
-from planner.clouds.order import VolumeOrder
+from planner.clouds.order import ClusterOffer, VolumeOrder
 from planner.clouds.protocol import Node, NodeState, Resource
-from planner.errors import PlannerError, ProviderRefusedError
+from planner.errors import BadInputError, PlannerError, ProviderRefusedError
+
+_GROUP_ID: Final = re.compile(
+    "/subscriptions/[^/]+/resourceGroups/([^/]+)/providers/Microsoft.Compute/capacityReservationGroups/([^/]+)",
+    re.IGNORECASE,
+)
+
+
+def reservations_in(arm: Arm, group: str) -> list[dict[str, Any]]:
+    """Return Azure's descriptions of a group's reservations. Raises BadInputError for what is no group's id, or for a
+    group that is not there.
+    """
+    match = _GROUP_ID.fullmatch(group)
+    if match is None:
+        raise BadInputError(
+            f"--reservation {group}: give the id of a group, /subscriptions/ID/resourceGroups/GROUP/providers/"
+            "Microsoft.Compute/capacityReservationGroups/NAME: az capacity reservation group show --query id"
+        )
+    try:
+        return list(arm.items("capacity-reservation", match[1], match[2]))
+    except NotFoundError as error:
+        raise BadInputError(f"--reservation {group}: the subscription has no such group") from error
+
+
+def reserved_zones(reservations: Sequence[dict[str, Any]], choice: ClusterOffer, *, region: str) -> list[str]:
+    """Return the zones, '' for a region without, in which a reservation has room for all machines of a choice."""
+    return [
+        zone
+        for item in reservations
+        if (item["location"], item["sku"]["name"]) == (region, choice.instance_type)
+        and _free_machines(item) >= choice.machines
+        for zone in item.get("zones") or [""]
+    ]
+
+
+def reserved_text(reservations: Sequence[dict[str, Any]]) -> str:
+    """Return what a group has: sizes, places, and how many machines are free."""
+    texts = [
+        f"{_free_machines(item)} x {item['sku']['name']} in {'-'.join([item['location'], *(item.get('zones') or [])])}"
+        for item in reservations
+    ]
+    return ", ".join(texts) or "nothing"
+
+
+def reservation_request(group: str) -> dict[str, Any]:
+    """Return the part of a machine's properties that names a group; nothing for ''."""
+    return {"capacityReservation": {"capacityReservationGroup": {"id": group}}} if group else {}
+
+
+def _free_machines(item: dict[str, Any]) -> int:
+    return int(item["sku"]["capacity"]) - len(item["properties"].get("virtualMachinesAssociated") or ())
+
 
 ROOT_GIB: Final = 30
 _NETWORK_VERSION: Final = "2022-11-01"
@@ -124,7 +173,7 @@ def _machine(network: RunNetwork, name: str) -> dict[str, Any]:
     }
     if place.choice.is_spot and role == "node":
         properties |= _SPOT
-    properties |= request_of(order.reservation)
+    properties |= reservation_request(order.reservation)
     if place.choice.placement_group:
         near = network.url("Microsoft.Compute/proximityPlacementGroups", "near")
         properties["proximityPlacementGroup"] = {"id": near}

@@ -12,11 +12,10 @@ import re
 from dataclasses import dataclass
 from typing import Any, Final
 
-from planner.clouds.addresses import HEAD_SUBNET, NETWORK, NODES_SUBNET
 from planner.clouds.azure.client import Arm
 from planner.clouds.cloud_errors import NotFoundError
 from planner.clouds.order import Order
-from planner.clouds.protocol import Journal, Place, Resource
+from planner.clouds.protocol import HEAD_SUBNET, NETWORK, NODES_SUBNET, Journal, Place, Resource
 from planner.errors import BadInputError
 
 SUBNETS: Final = {"nodes": NODES_SUBNET, "head": HEAD_SUBNET}

@@ -10,11 +10,12 @@ from ipaddress import ip_network
 from typing import Any, Final
 
 from planner.clouds.azure.client import Arm
-from planner.clouds.azure.instances import volumes_obstacle
+from planner.clouds.azure.instances import reservations_in, reserved_text, reserved_zones, volumes_obstacle
 from planner.clouds.azure.network import blocks_of, described_subnet, region_of
-from planner.clouds.azure.reservation import reservations_in, reserved_text, zones_of
-from planner.clouds.order import Choice, Order
+from planner.clouds.order import ClusterOffer, Order
 from planner.clouds.preflight import PreflightLog
+from planner.clouds.price_lists.azure import retail_prices
+from planner.clouds.price_lists.reading import Access
 from planner.clouds.protocol import Finding, Preflight
 from planner.errors import BadInputError, PlannerError
 
@@ -76,7 +77,7 @@ class _Checks:
     usage: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
     sizes: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
 
-    def look_at(self, choice: Choice, region: str) -> None:
+    def look_at(self, choice: ClusterOffer, region: str) -> None:
         """Add the zones of a region where a choice may be tried."""
         subject = f"{choice.instance_type} in {region}"
         size = self._size(choice.instance_type, region)
@@ -95,7 +96,7 @@ class _Checks:
             zones = self._within_reservation(choice, zones, region)
         self.log.add_places(choice, region, [f"{region}-{zone}" if zone else "" for zone in zones])
 
-    def _within_reservation(self, choice: Choice, zones: list[str], region: str) -> list[str]:
+    def _within_reservation(self, choice: ClusterOffer, zones: list[str], region: str) -> list[str]:
         """Return those of the zones in which the order's reservation group has room for a choice."""
         subject = f"reservation {self.order.reservation}"
         try:
@@ -103,13 +104,13 @@ class _Checks:
         except BadInputError as error:
             self.log.note(subject, False, error.message)
             return []
-        usable = [zone for zone in zones_of(reserved, choice, region=region) if zone in zones]
+        usable = [zone for zone in reserved_zones(reserved, choice, region=region) if zone in zones]
         needed = f"{choice.machines} x {choice.instance_type} needed at one place in {region}"
         text = f"{reserved_text(reserved)}" + ("" if usable else f"; {needed}")
         self.log.note(subject, bool(usable), f"free: {text}; without a proximity placement group")
         return usable
 
-    def _has_subnet(self, choice: Choice, region: str) -> bool:
+    def _has_subnet(self, choice: ClusterOffer, region: str) -> bool:
         """Say whether the order's subnet, if it names one, is in the region and has room."""
         if not self.order.subnet:
             return True
@@ -150,7 +151,7 @@ class _Checks:
             self.usage[region] = {item["name"]["value"]: item for item in self.arm.items("usage", region)}
         return self.usage[region]
 
-    def _within_quota(self, choice: Choice, size: dict[str, Any], region: str) -> bool:
+    def _within_quota(self, choice: ClusterOffer, size: dict[str, Any], region: str) -> bool:
         stated = _capabilities(size).get("vCPUs")
         if stated is None:
             return self.log.note(f"quota for {choice.instance_type} in {region}", None, "its vCPUs are not stated")
@@ -180,7 +181,7 @@ def _restrictions(size: dict[str, Any], restricted: str) -> list[dict[str, Any]]
     return [limit for limit in size.get("restrictions") or () if limit.get("type") == restricted]
 
 
-def _obstacle(size: dict[str, Any], choice: Choice) -> str:
+def _obstacle(size: dict[str, Any], choice: ClusterOffer) -> str:
     """Return why a region cannot give a size at all, '' when it can."""
     if _restrictions(size, "Location"):
         return "closed to this subscription"
@@ -196,3 +197,21 @@ def _zones(size: dict[str, Any]) -> Iterator[str]:
     }
     for info in size.get("locationInfo", ()):
         yield from (zone for zone in info.get("zones") or () if zone not in closed)
+
+
+class Prices:
+    """The price lists of regions as of now, each read when it is first asked for."""
+
+    def __init__(self, *, prices_url: str) -> None:
+        self._access = Access(prices_url=prices_url)
+        self._regions: dict[str, dict[tuple[str, str], float]] = {}
+
+    def of(self, size: str, region: str, pricing: str) -> float | None:
+        """Return US dollars per hour, on demand or spot; None when the list has no single price. Raises as
+        `retail_prices`.
+        """
+        if region not in self._regions:
+            self._regions[region] = retail_prices(
+                region, access=self._access, watch=lambda _what, _count: None, left_out=Counter()
+            )
+        return self._regions[region].get((size, pricing))

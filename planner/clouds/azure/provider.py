@@ -6,18 +6,24 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from planner.clouds.azure import instances, network
-from planner.clouds.azure.access import default_access, subscription_named
-from planner.clouds.azure.client import Arm, LiveArm
+from planner.clouds.azure.client import Arm, LiveArm, default_access, subscription_named
 from planner.clouds.azure.dry_run import SUBSCRIPTION, DryRunArm
 from planner.clouds.azure.network import RunNetwork
-from planner.clouds.azure.preflight import preflight
-from planner.clouds.azure.prices import Prices
+from planner.clouds.azure.preflight import Prices, preflight
 from planner.clouds.calls.retry import RetryPolicy
 from planner.clouds.cloud_errors import NotFoundError
-from planner.clouds.deletion import delete_each
-from planner.clouds.host_keys import host_keys_in
+from planner.clouds.cloud_init import host_keys_in
 from planner.clouds.order import Order
-from planner.clouds.protocol import Journal, Node, Place, PlannedRequest, Preflight, Resource, require_named
+from planner.clouds.protocol import (
+    Journal,
+    Node,
+    Place,
+    PlannedRequest,
+    Preflight,
+    Resource,
+    delete_each,
+    require_named,
+)
 
 _GROUP = "resource-group"
 

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, Final
 
-from planner.clouds.calls.reading import CallFailure
-from planner.clouds.calls.sdk import sdk
+from planner.clouds.calls.reading import CallFailure, sdk
 
 _THROTTLED: Final = {"RequestLimitExceeded", "TooManyRequestsException", "SlowDown"}
 DENIED: Final = frozenset({

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from planner.clouds.calls.http import failure_of_status
-from planner.clouds.calls.reading import CallFailure
-from planner.clouds.calls.sdk import sdk
+from planner.clouds.calls.reading import CallFailure, sdk
 
 SUBSCRIPTION_VARIABLE: Final = "AZURE_SUBSCRIPTION_ID"
 

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from planner.clouds.calls.http import failure_of_status
-from planner.clouds.calls.reading import CallFailure
-from planner.clouds.calls.sdk import sdk
+from planner.clouds.calls.reading import CallFailure, sdk
 
 _THROTTLED: Final = ("rateLimitExceeded", "userRateLimitExceeded", "RATE_LIMIT_EXCEEDED", "quotaExceeded")
 _CODES: Final = {

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final, Literal, TypeVar
+from importlib import import_module
+from typing import Any, Final, Literal, TypeVar
 
 from planner.clouds.calls.retry import RetryPolicy, retry
-from planner.errors import IoFailureError, PlannerError, ProviderRefusedError
+from planner.errors import BadInputError, IoFailureError, PlannerError, ProviderRefusedError
 
 T = TypeVar("T")
 
@@ -120,3 +121,13 @@ def read_pages(
     return pages(
         lambda token: read_cloud(lambda: fetch(token), what=what, failure_of=failure_of, policy=policy), what=what
     )
+
+
+def sdk(module: str, *, extra: str) -> Any:
+    """Import a module of a cloud's SDK. Raises BadInputError saying how to install it when it is not there."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise BadInputError(
+            f"{module} is not installed; {extra} needs it: pip install 'sortplanner[{extra}]'"
+        ) from error

@@ -62,10 +62,10 @@ class Redactor:
             if value:
                 text = re.sub(rf"(?<![A-Za-z0-9]){re.escape(value)}(?![A-Za-z0-9])", self._word(name, value), text)
         for name, pattern in _RULES:
-            text = re.sub(pattern, lambda match, name=name: self._replaced(name, match[0]), text)  # type: ignore[misc]
+            text = re.sub(pattern, lambda match, name=name: self._redact(name, match[0]), text)  # type: ignore[misc]
         return text
 
-    def _replaced(self, name: str, value: str) -> str:
+    def _redact(self, name: str, value: str) -> str:
         if name == "address" and value.startswith(_OWN_NETWORK):
             return value
         return value if value.startswith("<") else self._word(name, value)
@@ -83,11 +83,11 @@ def transcript_lines(exchanges: list[Exchange], private: dict[str, str]) -> Iter
     for exchange in exchanges:
         document = asdict(exchange)
         for name in ("url", "request", "answer"):
-            document[name] = redact(_opened(document[name]))[:_LONGEST]
+            document[name] = redact(_without_base64(document[name]))[:_LONGEST]
         yield json.dumps(document) + "\n"
 
 
-def _opened(text: str) -> str:
+def _without_base64(text: str) -> str:
     """Return a text whose long runs of base64, which no rule could look into, are replaced by their length."""
 
     def closed(match: re.Match[str]) -> str:
@@ -101,7 +101,7 @@ def _opened(text: str) -> str:
 
 
 @contextmanager
-def noted() -> Iterator[list[Exchange]]:
+def record_exchanges() -> Iterator[list[Exchange]]:
     """Yield a list that grows by each exchange of this process with a cloud, while the body runs."""
     from urllib3.connectionpool import HTTPConnectionPool
 
@@ -125,7 +125,7 @@ def noted() -> Iterator[list[Exchange]]:
                 )
                 exchanges.append(exchange)
 
-        return _answered(lambda: usual(pool, method, url, body, **options), note)
+        return _replayed_answer(lambda: usual(pool, method, url, body, **options), note)
 
     HTTPConnectionPool.urlopen = urlopen  # type: ignore[assignment,method-assign]
     try:
@@ -134,7 +134,7 @@ def noted() -> Iterator[list[Exchange]]:
         HTTPConnectionPool.urlopen = usual  # type: ignore[method-assign]
 
 
-def _answered(call: Callable[[], Any], note: Callable[[int, str], None]) -> Any:
+def _replayed_answer(call: Callable[[], Any], note: Callable[[int, str], None]) -> Any:
     """Return an answer like the one that came, whose body has been read and noted."""
     from urllib3.response import HTTPResponse
 

@@ -8,20 +8,94 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import uuid
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, Final, Protocol
 
+from planner.clouds import cloud_errors as errors
 from planner.clouds.calls.gcp import failure_of
-from planner.clouds.calls.reading import CallFailure
+from planner.clouds.calls.reading import CallFailure, sdk
 from planner.clouds.calls.retry import RetryPolicy, retry
-from planner.clouds.calls.sdk import sdk
-from planner.clouds.cloud_errors import NotFoundError, PassingError, StillInUseError, translated, worst_of
-from planner.clouds.gcp.access import Access, default_access
-from planner.clouds.gcp.cloud_errors import meaning_of
+from planner.clouds.cloud_errors import (
+    NotFoundError,
+    PassingError,
+    PermissionDeniedError,
+    StillInUseError,
+    call_translating_errors,
+    worst_of,
+)
+from planner.config.settings import load_settings
 from planner.errors import BadInputError, IoFailureError, PlannerError
+
+_LOGIN: Final = "run `gcloud auth application-default login`, or set GOOGLE_APPLICATION_CREDENTIALS"
+_SCOPES: Final = ("https://www.googleapis.com/auth/cloud-platform",)
+_OVERRIDE: Final = "CLOUDSDK_API_ENDPOINT_OVERRIDES_"
+"""Environment variables by which gcloud is sent to other addresses; they hold here too."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Access:
+    """Addresses are '' where the SDK's own holds."""
+
+    project: str
+    account: str
+    credentials: Any = field(repr=False)
+    compute_url: str = ""
+    prices_url: str = ""
+    manager_url: str = "https://cloudresourcemanager.googleapis.com"
+
+
+def default_access() -> Access:
+    """Return what the SDK finds in its environment, and the settings file.
+
+    Raises BadInputError without the SDK or a project, PermissionDeniedError without credentials.
+    """
+    auth, faults = sdk("google.auth", extra="gcp"), sdk("google.auth.exceptions", extra="gcp")
+    settings = load_settings(today=datetime.now(UTC).date()).of("gcp")
+    try:
+        credentials, usual = auth.default(scopes=_SCOPES)
+    except faults.GoogleAuthError as error:
+        raise PermissionDeniedError(f"Google Cloud: {error}; {_LOGIN}") from error
+    project = os.environ.get("GOOGLE_CLOUD_PROJECT") or settings.account or usual
+    if not project:
+        raise BadInputError("Google Cloud: no project; set GOOGLE_CLOUD_PROJECT, or account under [gcp] in settings")
+    manager = os.environ.get(f"{_OVERRIDE}CLOUDRESOURCEMANAGER")
+    return Access(
+        project=project,
+        account=str(getattr(credentials, "service_account_email", "") or "this user"),
+        credentials=credentials,
+        compute_url=os.environ.get(f"{_OVERRIDE}COMPUTE") or settings.specs_url,
+        prices_url=settings.prices_url,
+        **({"manager_url": manager.rstrip("/")} if manager else {}),
+    )
+
+
+def has_credentials() -> bool:
+    """Say whether the SDK finds credentials and a project, without asking Google. Raises BadInputError without SDK."""
+    try:
+        default_access()
+    except PermissionDeniedError:
+        return False
+    except BadInputError:
+        if not _sdk_is_there():
+            raise
+        return False
+    return True
+
+
+def _sdk_is_there() -> bool:
+    from importlib.util import find_spec
+
+    try:
+        return find_spec("google.cloud.compute_v1") is not None
+    except ModuleNotFoundError:
+        return False
+
 
 _TIMEOUT_S: Final = 150
 """More than the two minutes after which a wait answers in any case."""
@@ -97,7 +171,7 @@ class LiveCompute:
 
         def attempt() -> None:
             request = {**where, **_body(method, body), "request_id": request_id(run)}
-            self._wait(self._answered(method, request), what=_what(method, where))
+            self._wait(self._call(method, request), what=_what(method, where))
 
         retry(attempt, policy=self._policy, may_pass=lambda error: isinstance(error, _PASSING_FOR_NEW))
 
@@ -105,23 +179,23 @@ class LiveCompute:
         """See Compute."""
 
         def attempt() -> None:
-            self._wait(self._answered(method, dict(where)), what=_what(method, where))
+            self._wait(self._call(method, dict(where)), what=_what(method, where))
 
         retry(attempt, policy=self._policy, may_pass=_is_passing)
 
     def begin(self, method: str, **where: str) -> None:
         """See Compute."""
-        self._answered(method, dict(where))
+        self._call(method, dict(where))
 
     def get(self, method: str, **where: str) -> dict[str, Any]:
         """See Compute."""
-        return self._answered(method, dict(where))
+        return self._call(method, dict(where))
 
     def items(self, method: str, **where: str) -> Iterator[dict[str, Any]]:
         """See Compute."""
         token = ""
         while True:
-            page = self._answered(method, {**where, "max_results": _PAGE, "page_token": token})
+            page = self._call(method, {**where, "max_results": _PAGE, "page_token": token})
             yield from _flat(page.get("items", ()))
             token = page.get("nextPageToken", "")
             if not token:
@@ -141,7 +215,7 @@ class LiveCompute:
                 raise meaning_of(str(error.get("status", "")), str(error.get("message", "")), what="testIamPermissions")
             return dict(answer.json())
 
-        return set(self._repeatedly(ask, what="testIamPermissions").get("permissions", ()))
+        return set(self._call_with_retry(ask, what="testIamPermissions").get("permissions", ()))
 
     def _wait(self, operation: dict[str, Any], *, what: str) -> None:
         """Wait until an operation is done. Raises what it failed with."""
@@ -154,17 +228,17 @@ class LiveCompute:
                 if errors:
                     raise worst_of([meaning_of(error["code"], error.get("message", ""), what=what) for error in errors])
                 return
-            operation = self._answered(method, request)
+            operation = self._call(method, request)
         raise IoFailureError(f"{what}: operation {operation['name']} is not done after {self._policy.join_s:g} s")
 
-    def _answered(self, method: str, request: dict[str, Any]) -> dict[str, Any]:
-        return self._repeatedly(lambda: self._once(method, request), what=_what(method, request))
+    def _call(self, method: str, request: dict[str, Any]) -> dict[str, Any]:
+        return self._call_with_retry(lambda: self._once(method, request), what=_what(method, request))
 
-    def _repeatedly(self, call: Callable[[], dict[str, Any]], *, what: str) -> dict[str, Any]:
+    def _call_with_retry(self, call: Callable[[], dict[str, Any]], *, what: str) -> dict[str, Any]:
         """Make a call until it is answered: names and request ids make every call here safe to repeat."""
 
         def attempt() -> dict[str, Any]:
-            return translated(call, what=what, failure_of=failure_of, meaning_of=meaning)
+            return call_translating_errors(call, what=what, failure_of=failure_of, meaning_of=meaning)
 
         def meaning(failure: CallFailure) -> PlannerError:
             return meaning_of(failure.code, failure.text, what=what)
@@ -241,3 +315,47 @@ def _what(method: str, request: dict[str, Any]) -> str:
 
 def _snake(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+
+
+THROTTLED: Final = frozenset({
+    "RATE_LIMIT_EXCEEDED", "USER_RATE_LIMIT_EXCEEDED", "RESOURCE_OPERATION_RATE_EXCEEDED", "RESOURCE_EXHAUSTED",
+    "TOO_MANY_REQUESTS",
+})  # fmt: skip
+AWAY: Final = frozenset({"BACKEND_ERROR", "INTERNAL_ERROR", "SERVICE_UNAVAILABLE", "UNAVAILABLE"})
+_NO_CAPACITY: Final = (
+    "ZONE_RESOURCE_POOL_EXHAUSTED", "RESOURCE_POOL_EXHAUSTED", "STOCKOUT", "VM_MIN_COUNT_NOT_REACHED",
+    "UNSUPPORTED_OPERATION", "IP_SPACE_EXHAUSTED", "RESOURCE_AVAILABILITY",
+)  # fmt: skip
+_DENIED: Final = frozenset({
+    "FORBIDDEN", "INSUFFICIENT_PERMISSIONS", "REQUIRED", "AUTH_ERROR", "PERMISSION_DENIED", "PERMISSIONS_ERROR",
+    "ACCESS_NOT_CONFIGURED", "SERVICE_DISABLED", "BILLING_DISABLED", "CONDITION_NOT_MET", "UNAUTHENTICATED",
+})  # fmt: skip
+_IN_USE: Final = frozenset({"RESOURCE_IN_USE_BY_ANOTHER_RESOURCE", "RESOURCE_NOT_READY", "RESOURCE_IN_USE"})
+_NOT_FOUND: Final = frozenset({"NOT_FOUND", "RESOURCE_NOT_FOUND"})
+_DUPLICATE: Final = frozenset({"ALREADY_EXISTS", "RESOURCE_ALREADY_EXISTS", "DUPLICATE"})
+
+
+def meaning_of(code: str, message: str, *, what: str) -> PlannerError:
+    """Return the error to raise for an error of Compute Engine; `what` was asked for where."""
+    code = _snake(code).upper()  # HTTP errors say rateLimitExceeded, operations RATE_LIMIT_EXCEEDED
+    text = f"{what}: {message} ({code})"
+    if code in THROTTLED or code in AWAY or _is_of_rate(code, message):
+        return errors.PassingError(text)
+    if code.startswith(_NO_CAPACITY):
+        return errors.NoCapacityError(text)
+    if code in _DENIED:
+        return errors.PermissionDeniedError(f"{text}; see the least role in docs/provisioning-gcp.md")
+    if "QUOTA" in code or code == "LIMIT_EXCEEDED":
+        return errors.QuotaExceededError(f"{text}; ask for more on the console's quota page, or allow another region")
+    if code in _IN_USE:
+        return errors.StillInUseError(text)
+    if code in _NOT_FOUND:
+        return errors.NotFoundError(text, code=code)
+    if code in _DUPLICATE:
+        return errors.DuplicateError(text, code=code)
+    return errors.RefusedCallError(text, code=code)
+
+
+def _is_of_rate(code: str, message: str) -> bool:
+    """Say whether a quota is one of calls per minute, which passes, and not one of resources."""
+    return code == "QUOTA_EXCEEDED" and "per minute" in message

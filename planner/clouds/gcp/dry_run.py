@@ -26,7 +26,7 @@ class DryRunCompute:
     def create(self, method: str, *, body: dict[str, Any], run: str, **where: str) -> None:
         """See Compute."""
         self._note(method, {**where, "requestId": f"<request id of {run}>", "body": body})
-        self._made[method.partition(".")[0]] += _made_by(body, where)
+        self._made[method.partition(".")[0]] += _items_after(body, where)
 
     def finish(self, method: str, **where: str) -> None:
         """See Compute."""
@@ -65,7 +65,7 @@ class DryRunCompute:
         self.requests.append(planned)
 
 
-def _made_by(body: dict[str, Any], where: dict[str, str]) -> Iterator[dict[str, Any]]:
+def _items_after(body: dict[str, Any], where: dict[str, str]) -> Iterator[dict[str, Any]]:
     """Yield what would be listed after a create call."""
     if "perInstanceProperties" not in body:
         yield {**body, **where}

@@ -9,12 +9,57 @@ from typing import Any, Final
 
 from planner.clouds.cloud_errors import DuplicateError
 from planner.clouds.cloud_init import cloud_config
-from planner.clouds.gcp import reservation as reserved
 from planner.clouds.gcp import resources
 from planner.clouds.gcp.client import Compute
 from planner.clouds.gcp.network import OBJECT_STORE, RunNetwork
-from planner.clouds.order import Order, VolumeOrder
+from planner.clouds.gcp.resources import zone_of
+from planner.clouds.order import ClusterOffer, Order, VolumeOrder
 from planner.clouds.protocol import Node, NodeState, Place, Resource
+from planner.errors import BadInputError
+
+_RESERVATION_KEY: Final = "compute.googleapis.com/reservation-name"
+
+
+def described_reservation(compute: Compute, name: str, *, region: str) -> dict[str, Any]:
+    """Return Google's description of a reservation. Raises BadInputError when the region has none such."""
+    for item in compute.items("reservations.aggregatedList", filter=f"name={name}"):
+        if not zone_of(item) or zone_of(item).rpartition("-")[0] == region:
+            return item
+    raise BadInputError(f"--reservation {name}: {region} has no such reservation; name its region with --region")
+
+
+def reservation_obstacle(described: dict[str, Any], choice: ClusterOffer, *, expires_at: datetime) -> str:
+    """Return why a reservation does not serve a choice until `expires_at`, '' when it does."""
+    specific = described.get("specificReservation", {})
+    properties = specific.get("instanceProperties", {})
+    reserved, disks = properties.get("machineType", "no one type"), len(properties.get("localSsds", ()))
+    free = int(specific.get("count", 0)) - int(specific.get("inUseCount", 0))
+    ends = described.get("deleteAtTime", "")
+    if described.get("status") != "READY":
+        return f"it is {described.get('status')}"
+    if not described.get("specificReservationRequired"):
+        return "machines cannot name it: it was made for any, without --require-specific-reservation"
+    if reserved != choice.instance_type:
+        return f"it is for {reserved}: --instance {reserved}"
+    if choice.local_disks and disks != choice.local_disks:
+        return f"it is for machines with {disks} local disks; {choice.local_disks} needed"
+    if free < choice.machines:
+        return f"{free} machines are free in it; {choice.machines} needed"
+    if ends and datetime.fromisoformat(ends) < expires_at:
+        return f"it is deleted {ends}, before the machines end: --max-hours"
+    return ""
+
+
+def reservation_policies(described: dict[str, Any]) -> list[str]:
+    """Return the names of the placement policies with which capacity is reserved: machines must have the same."""
+    return [str(url).rpartition("/")[2] for url in described.get("resourcePolicies", {}).values()]
+
+
+def reservation_request(name: str) -> dict[str, Any]:
+    """Return the part of a machine's properties that names a reservation; nothing for ''."""
+    affinity = {"consumeReservationType": "SPECIFIC_RESERVATION", "key": _RESERVATION_KEY, "values": [name]}
+    return {"reservationAffinity": affinity} if name else {}
+
 
 ROOT_GB: Final = 30
 MOST_PER_CALL: Final = 1000
@@ -89,14 +134,14 @@ def properties(network: RunNetwork, place: Place, role: str) -> dict[str, Any]:
         request["serviceAccounts"] = [{"email": order.node_identity, "scopes": [_STORE_SCOPE]}]
     if policies := _policies(network, place):
         request["resourcePolicies"] = policies
-    return request | reserved.request_of(order.reservation)
+    return request | reservation_request(order.reservation)
 
 
 def _policies(network: RunNetwork, place: Place) -> list[str]:
     """Return the placement policies of all machines: in a reservation its own, or none."""
     if name := network.order.reservation:
-        described = reserved.described_reservation(network.compute, name, region=network.region)
-        return reserved.policies_of(described)
+        described = described_reservation(network.compute, name, region=network.region)
+        return reservation_policies(described)
     return [network.full_name("group")] if place.choice.placement_group else []
 
 

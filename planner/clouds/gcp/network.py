@@ -13,12 +13,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
-from planner.clouds.addresses import ANYWHERE, NETWORK
 from planner.clouds.cloud_errors import DuplicateError
 from planner.clouds.gcp import resources
 from planner.clouds.gcp.client import Compute
 from planner.clouds.order import Order
-from planner.clouds.protocol import Journal, Place, Resource
+from planner.clouds.protocol import ANYWHERE, NETWORK, Journal, Place, Resource
 from planner.errors import BadInputError
 
 OBJECT_STORE: Final = "199.36.153.8/30"

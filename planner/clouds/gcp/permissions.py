@@ -57,7 +57,7 @@ _OF_A_NETWORK: Final = frozenset(
 """Not needed where the network exists."""
 
 
-def needed(order: Order) -> list[str]:
+def needed_permissions(order: Order) -> list[str]:
     """Return the permissions that an order's run needs."""
     spared = _OF_A_NETWORK if order.subnet else frozenset()
     spared |= {"compute.subnetworks.useExternalIp"} if order.is_private else frozenset()
@@ -68,10 +68,10 @@ def permission_finding(compute: Compute, order: Order) -> Finding:
     """Say whether the caller may do all that a run does; unknown where Google will not tell."""
     subject = f"permissions in project {compute.project}"
     try:
-        allowed = compute.allowed(needed(order))
+        allowed = compute.allowed(needed_permissions(order))
     except PlannerError as error:
         return Finding(subject=subject, ok=None, text=f"not known: {error.message}")
-    missing = [permission for permission in needed(order) if permission not in allowed]
+    missing = [permission for permission in needed_permissions(order) if permission not in allowed]
     return Finding(subject=subject, ok=not missing, text=f"lacks {', '.join(missing)}" if missing else "all granted")
 
 

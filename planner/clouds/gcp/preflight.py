@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from ipaddress import ip_network
 from typing import Any, Final
 
-from planner.clouds.gcp import quota
-from planner.clouds.gcp.client import Compute
+from planner.clouds import price_lists as refresh
+from planner.clouds.gcp.client import Access, Compute
+from planner.clouds.gcp.instances import (
+    ROOT_GB,
+    described_reservation,
+    reservation_obstacle,
+    reservation_policies,
+    series_of,
+)
 from planner.clouds.gcp.network import described_subnet
 from planner.clouds.gcp.permissions import identity_finding, permission_finding
-from planner.clouds.gcp.reservation import described_reservation, obstacle, policies_of
 from planner.clouds.gcp.resources import zone_of
-from planner.clouds.order import Choice, Order
+from planner.clouds.order import ClusterOffer, Order
 from planner.clouds.preflight import PreflightLog
-from planner.clouds.protocol import Preflight
-from planner.errors import BadInputError
+from planner.clouds.price_lists.gcp import UnitPrices, hourly_usd, price_list
+from planner.clouds.protocol import Finding, Preflight
+from planner.errors import BadInputError, PlannerError
 
 TAKEN_ADDRESSES: Final = 4
 """Of every subnet, by Google (cloud.google.com/vpc/docs/subnets, unusable addresses)."""
@@ -56,7 +64,7 @@ class _Checks:
     regions: dict[str, dict[str, Any]] = field(default_factory=dict)
     project: dict[str, Any] = field(default_factory=dict)
 
-    def look_at(self, choice: Choice) -> None:
+    def look_at(self, choice: ClusterOffer) -> None:
         """Add the zones where a choice may be tried: offered, small enough for a placement policy, within quota."""
         name = choice.instance_type
         if choice.placement_group and choice.machines > MOST_PLACED:
@@ -73,7 +81,7 @@ class _Checks:
             if self.log.note(f"{name} in {region}", bool(zones), text) and self._has_subnet(choice, region):
                 self._look_at_region(choice, region, offered[zones[0]], zones)
 
-    def _within_reservation(self, choice: Choice, zones: list[str], region: str) -> list[str]:
+    def _within_reservation(self, choice: ClusterOffer, zones: list[str], region: str) -> list[str]:
         """Return the zone of the order's reservation, if it serves a choice and the zone is among these."""
         subject = f"reservation {self.order.reservation} in {region}"
         try:
@@ -81,12 +89,12 @@ class _Checks:
         except BadInputError as error:
             self.log.note(subject, False, error.message)
             return []
-        zone, against = zone_of(described), obstacle(described, choice, expires_at=self.order.expires_at)
-        policies = ", ".join(policies_of(described)) or "none"
+        zone, against = zone_of(described), reservation_obstacle(described, choice, expires_at=self.order.expires_at)
+        policies = ", ".join(reservation_policies(described)) or "none"
         text = against or f"in {zone}, placement policy {policies}, with room for all machines"
         return [zone] if self.log.note(subject, not against, text) and zone in zones else []
 
-    def _has_subnet(self, choice: Choice, region: str) -> bool:
+    def _has_subnet(self, choice: ClusterOffer, region: str) -> bool:
         """Say whether the order's subnet, if it names one, is there and has room; who else is in it is not known."""
         if not self.order.subnet:
             return True
@@ -104,18 +112,123 @@ class _Checks:
         text = f"{block}; its routes and firewall rules stay, and hold for the machines, too"
         return self.log.note(subject, True, text)
 
-    def _look_at_region(self, choice: Choice, region: str, machine_type: dict[str, Any], zones: list[str]) -> None:
+    def _look_at_region(
+        self, choice: ClusterOffer, region: str, machine_type: dict[str, Any], zones: list[str]
+    ) -> None:
         if region not in self.regions:
             self.regions[region] = self.compute.get("regions.get", region=region)
         vcpus = int(machine_type["guestCpus"])
         if not self.project:
             self.project.update(self.compute.get("projects.get"))
         bundled = machine_type.get("bundledLocalSsds", {}).get("partitionCount", 0)
-        findings = [quota.finding_everywhere(choice, self.project, vcpus=vcpus)]
-        findings += list(quota.findings(choice, self.regions[region], vcpus=vcpus, bundled_disks=bundled))
+        findings = [quota_finding_everywhere(choice, self.project, vcpus=vcpus)]
+        findings += list(quota_findings(choice, self.regions[region], vcpus=vcpus, bundled_disks=bundled))
         self.log.findings += findings
         if all(finding.ok is not False for finding in findings):
             self.log.note_prices(
                 choice, region, lambda pricing: self.price(machine_type, region, choice.local_disks, pricing)
             )
             self.log.add_places(choice, region, zones)
+
+
+class Prices:
+    """The price list as of now, read when the first price is asked for; without it, every price is unknown."""
+
+    def __init__(self, *, access: Access, regions: Sequence[str]) -> None:
+        self._access, self._regions = access, tuple(regions)
+        self._units: UnitPrices | None = None
+        self._read = False
+
+    def of(self, description: dict[str, Any], region: str, added_disks: int, pricing: str) -> float | None:
+        """Return US dollars per hour of a machine type, as machineTypes tells it, with local disks added; `pricing`
+        says how it is bought.
+        """
+        from google.cloud import compute_v1
+
+        units = self._list()
+        if units is None:
+            return None
+        machine_type = compute_v1.MachineType.from_json(json.dumps(description), ignore_unknown_fields=True)
+        return hourly_usd(machine_type, units, region=region, added_disks=added_disks, pricing=pricing)
+
+    def _list(self) -> UnitPrices | None:
+        if not self._read:
+            self._read = True
+            access = refresh.Access(
+                account=self._access.project, credentials=self._access.credentials, prices_url=self._access.prices_url
+            )
+            try:
+                self._units = price_list(self._regions, access=access, watch=lambda _what, _count: None)
+            except PlannerError:
+                self._units = None
+        return self._units
+
+
+_OWN_SERIES: Final = frozenset({"a2", "c2", "c2d", "c3", "e2", "m1", "m2", "m3", "n2", "n2a", "n2d", "t2a", "t2d"})
+"""Series with a quota of their own in regions.get; n1 shares CPUS, newer ones are counted elsewhere."""
+_LOCAL_GB: Final = 375
+_EVERYWHERE: Final = "CPUS_ALL_REGIONS"
+_SPOT_CPUS: Final = "PREEMPTIBLE_CPUS"
+"""For spot machines, where a project has asked for it; otherwise they count towards the quotas of the others."""
+_SPOT_OF: Final = {"LOCAL_SSD_TOTAL_GB": "PREEMPTIBLE_LOCAL_SSD_GB"}
+_SOLID_STATE: Final = frozenset({"pd-balanced", "pd-ssd"})
+
+
+def quota_needs(choice: ClusterOffer, *, vcpus: int, bundled_disks: int) -> dict[str, float]:
+    """Return what a choice needs, by Google's name of the quota. `vcpus` and `bundled_disks` are of one machine."""
+    series, machines = series_of(choice.instance_type), choice.machines
+    metric = f"{series.upper()}_CPUS" if series in _OWN_SERIES - {"e2"} else "CPUS"
+    volumes = choice.volumes
+    solid_gb = volumes.count * volumes.size_gib if volumes and volumes.volume_type in _SOLID_STATE else 0
+    amounts = {
+        metric: vcpus * machines,
+        "INSTANCES": machines,
+        "IN_USE_ADDRESSES": 1,
+        "LOCAL_SSD_TOTAL_GB": (choice.local_disks + bundled_disks) * _LOCAL_GB * machines,
+        "SSD_TOTAL_GB": (ROOT_GB + solid_gb) * machines,
+    }
+    if series not in _OWN_SERIES | {"n1", "e2", "f1", "g1"}:
+        for name in (metric, "LOCAL_SSD_TOTAL_GB"):  # counted for each series by another service
+            del amounts[name]
+    return {name: float(amount) for name, amount in amounts.items() if amount}
+
+
+def quota_finding_everywhere(choice: ClusterOffer, project: dict[str, Any], *, vcpus: int) -> Finding:
+    """Say whether what is free in all regions together (as projects.get tells it) will do: a quota of its own."""
+    subject, needed = f"quota {_EVERYWHERE} for {choice.instance_type}", float(vcpus * choice.machines)
+    quota = next((quota for quota in project.get("quotas", ()) if quota["metric"] == _EVERYWHERE), None)
+    return _finding(subject, quota, needed)
+
+
+def quota_findings(
+    choice: ClusterOffer, region: dict[str, Any], *, vcpus: int, bundled_disks: int
+) -> Iterator[Finding]:
+    """Yield, for each quota, whether what is free in a region (as regions.get tells it) will do."""
+    quotas = {quota["metric"]: quota for quota in region.get("quotas", ())}
+    amounts = quota_needs(choice, vcpus=vcpus, bundled_disks=bundled_disks)
+    if choice.is_spot and quotas.get(_SPOT_CPUS, {}).get("limit"):
+        amounts = _apart(amounts, spot=choice.machines - 1, machines=choice.machines)
+    where = f"for {choice.instance_type} in {region['name']}"
+    for metric, amount in amounts.items():
+        yield _finding(f"quota {metric} {where}", quotas.get(metric), amount)
+    if not any(name.endswith("CPUS") for name in amounts):
+        text = f"not stated by Compute Engine; {vcpus * choice.machines} vCPUs needed"
+        yield Finding(subject=f"quota of vCPUs {where}", ok=None, text=text)
+
+
+def _apart(amounts: dict[str, float], *, spot: int, machines: int) -> dict[str, float]:
+    """Count spot machines' vCPUs and local disks towards the quotas that are theirs alone; others share the usual."""
+    own = {}
+    for name, amount in amounts.items():
+        spot_name = _SPOT_CPUS if name.endswith("CPUS") else _SPOT_OF.get(name)
+        if spot_name:
+            own[spot_name] = amount * spot / machines
+        own[name] = amount * (machines - spot) / machines if spot_name else amount
+    return own
+
+
+def _finding(subject: str, quota: dict[str, Any] | None, amount: float) -> Finding:
+    if quota is None:
+        return Finding(subject=subject, ok=None, text=f"not stated; {amount:g} needed")
+    limit, free = quota.get("limit", 0.0), quota.get("limit", 0.0) - quota.get("usage", 0.0)
+    return Finding(subject=subject, ok=amount <= free, text=f"{amount:g} needed, {free:g} of {limit:g} free")

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from planner.clouds.calls.retry import RetryPolicy
+from planner.clouds.cloud_init import host_keys_in
 from planner.clouds.gcp import instances, network
-from planner.clouds.gcp.access import default_access, has_credentials
-from planner.clouds.gcp.client import Compute, LiveCompute
+from planner.clouds.gcp.client import Compute, LiveCompute, default_access, has_credentials
 from planner.clouds.gcp.dry_run import PROJECT, DryRunCompute
 from planner.clouds.gcp.network import RunNetwork
-from planner.clouds.gcp.preflight import preflight
-from planner.clouds.gcp.prices import Prices
+from planner.clouds.gcp.preflight import Prices, preflight
 from planner.clouds.gcp.resources import STAGES, delete, find
-from planner.clouds.host_keys import host_keys_in
 from planner.clouds.order import Order
 from planner.clouds.protocol import Journal, Node, Place, PlannedRequest, Preflight, Resource
 

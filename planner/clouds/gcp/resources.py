@@ -11,9 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from planner.clouds.deletion import delete_each
 from planner.clouds.gcp.client import Compute, run_mark
-from planner.clouds.protocol import Resource, require_named
+from planner.clouds.protocol import Resource, delete_each, require_named
 
 STAGES: Final = (("operation", "instance"), ("disk",), ("placement-policy", "firewall", "subnetwork"), ("network",))
 _REGION: Final = "planner-region"
@@ -50,11 +49,11 @@ def find(
     """Yield what of a kind carries the tag of this run, or of any, each with Google's own description."""
     require_named(run)
     if resource_kind == "operation":
-        yield from _unfinished(compute, region=region, run=run)
+        yield from _unfinished_creations(compute, region=region, run=run)
         return
     resource_type = RESOURCE_TYPES[resource_kind]
     is_zonal = resource_type.scope == "zone"
-    for item in _listed(compute, resource_type, region=region, run=run):
+    for item in _list_of_run(compute, resource_type, region=region, run=run):
         tags = tags_of(item, resource_kind)
         in_region = region in (_region_of(item, resource_type.scope), tags.get(_REGION))
         if in_region and tags.get("planner-run") and run in (None, tags["planner-run"]):
@@ -100,7 +99,9 @@ def _delete_one(compute: Compute, resource_type: ResourceType, resource: Resourc
     act(f"{resource_type.collection}.delete", **where, **{resource_type.parameter: name})
 
 
-def _listed(compute: Compute, resource_type: ResourceType, *, region: str, run: str | None) -> Iterator[dict[str, Any]]:
+def _list_of_run(
+    compute: Compute, resource_type: ResourceType, *, region: str, run: str | None
+) -> Iterator[dict[str, Any]]:
     if resource_type.scope == "zone":
         labelled = f"labels.planner-run={run}" if run else "labels.planner-run:*"
         yield from compute.items(f"{resource_type.collection}.aggregatedList", filter=labelled)
@@ -117,7 +118,9 @@ def _region_of(item: dict[str, Any], scope: str) -> str:
     return str(item.get("region", "")).rpartition("/")[2] if scope == "region" else ""
 
 
-def _unfinished(compute: Compute, *, region: str, run: str | None) -> Iterator[tuple[Resource, dict[str, Any]]]:
+def _unfinished_creations(
+    compute: Compute, *, region: str, run: str | None
+) -> Iterator[tuple[Resource, dict[str, Any]]]:
     """Yield unfinished create operations of a run: what they make may not be listed yet.
 
     An operation has no tags; it is known by its request id. So it is only found when the run is known.

@@ -1,7 +1,6 @@
 """Catalogs made anew from what a cloud says today: specifications from its API, prices from its price list."""
 
-from planner.clouds.price_lists.access import Access
-from planner.clouds.price_lists.reading import Reading
+from planner.clouds.price_lists.reading import Access, Reading
 from planner.clouds.price_lists.refreshing import CLOUDS, Refreshed, refresh
 
 __all__ = ["CLOUDS", "Access", "Reading", "Refreshed", "refresh"]

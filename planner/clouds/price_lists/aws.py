@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,10 +14,60 @@ from typing import Any, Final
 from planner.catalog import Source
 from planner.clouds.calls.aws import client, failure_of
 from planner.clouds.calls.reading import CutOffError, read_cloud, read_pages
-from planner.clouds.price_lists.access import Access
-from planner.clouds.price_lists.aws_prices import hourly_usd, matching
-from planner.clouds.price_lists.reading import Reading, Row, Watch, price_row
-from planner.errors import ProviderRefusedError
+from planner.clouds.price_lists.reading import Access, Reading, Row, Watch, price_row
+from planner.errors import BadInputError, IoFailureError, ProviderRefusedError
+
+_PLAIN: Final = {
+    "operatingSystem": "Linux",
+    "tenancy": "Shared",
+    "preInstalledSw": "NA",
+    "capacitystatus": "Used",
+    "marketoption": "OnDemand",
+}
+"""What tells an instance's plain price from those with licences, of dedicated hosts and of unused reservations."""
+
+
+def price_filters(**attributes: str) -> list[dict[str, str]]:
+    """Return the filters of GetProducts for plain on-demand Linux prices with these attributes besides."""
+    wanted = {**_PLAIN, **attributes}
+    return [{"Type": "TERM_MATCH", "Field": field, "Value": value} for field, value in wanted.items()]
+
+
+def hourly_usd(items: Sequence[Any], *, region: str, what: str, left_out: Counter[str]) -> Iterator[tuple[str, float]]:
+    """Yield (instance type, USD per hour); what is of another unit or region is counted in `left_out`.
+
+    Raises BadInputError for prices in another currency, IoFailureError for an item that is not as it should be.
+    """
+    for text in items:
+        try:
+            item = json.loads(text) if isinstance(text, str) else text
+            attributes = item["product"]["attributes"]
+            dimensions = [d for term in _on_demand_terms(item) for d in term["priceDimensions"].values()]
+            of_here = attributes.get("regionCode", region) == region and "instanceType" in attributes
+        except (json.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
+            raise IoFailureError(f"{what}: an item is cut off or not as it should be ({error!r})") from error
+        for dimension in dimensions if of_here else ():
+            if dimension.get("unit") != "Hrs":
+                left_out[f"prices per {dimension.get('unit')}"] += 1
+            elif (usd := _usd(dimension, what=what)) > 0:
+                yield attributes["instanceType"], usd
+
+
+def _on_demand_terms(item: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return list(item.get("terms", {}).get("OnDemand", {}).values())
+
+
+def _usd(dimension: Mapping[str, Any], *, what: str) -> float:
+    amounts = dimension.get("pricePerUnit", {})
+    if "USD" not in amounts:
+        raise BadInputError(
+            f"{what}: prices are in {', '.join(amounts) or 'no currency'}, and are not converted to USD"
+        )
+    try:
+        return float(amounts["USD"])
+    except ValueError as error:
+        raise IoFailureError(f"{what}: {amounts['USD']!r} is no price") from error
+
 
 _BYTES_PER_GBIT: Final = 1e9 / 8
 _PRICING_REGION: Final = "us-east-1"
@@ -142,7 +193,9 @@ def _on_demand(pricing: Any, region: str, *, access: Access, watch: Watch, left_
     amounts: dict[str, set[float]] = defaultdict(set)
     what = f"AWS price list of {region} (pricing:GetProducts)"
 
-    listed = partial(pricing.get_products, ServiceCode="AmazonEC2", Filters=matching(regionCode=region), MaxResults=100)
+    listed = partial(
+        pricing.get_products, ServiceCode="AmazonEC2", Filters=price_filters(regionCode=region), MaxResults=100
+    )
     for page in _pages(listed, "PriceList", what=what, access=access):
         for name, usd in hourly_usd(page, region=region, what=what, left_out=left_out):
             amounts[name].add(usd)

@@ -6,18 +6,17 @@ The API states no network rate, and of some sizes not how many NVMe disks they h
 from __future__ import annotations
 
 import os
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
+from urllib.parse import urlencode, urlsplit
 
 from planner.catalog import Source
 from planner.clouds.calls.azure import SUBSCRIPTION_VARIABLE, client_arguments, failure_of
-from planner.clouds.calls.reading import read_cloud
-from planner.clouds.calls.sdk import sdk
-from planner.clouds.price_lists.access import Access
-from planner.clouds.price_lists.azure_prices import retail_prices
-from planner.clouds.price_lists.reading import Reading, Row, Watch, price_row
-from planner.errors import ProviderRefusedError
+from planner.clouds.calls.http import get_json
+from planner.clouds.calls.reading import pages, read_cloud, sdk
+from planner.clouds.price_lists.reading import Access, Reading, Row, Watch, price_row
+from planner.errors import BadInputError, IoFailureError, ProviderRefusedError
 
 SPECS: Final = Source(
     title="Azure resource SKUs; what they do not state (network, some disk counts) as shipped",
@@ -66,19 +65,19 @@ def shape(sku: Any, *, catalog_rows: Mapping[str, Row]) -> Row:
     """Return a row of instances.csv for a resource SKU of a virtual machine; MB and GB in it mean MiB and GiB."""
     stated = {capability.name: capability.value for capability in sku.capabilities or ()}
     before = catalog_rows.get(sku.name, {})
-    volume_bytes_per_s = _number(stated, "UncachedDiskBytesPerSecond")
-    memory_gib = _number(stated, "MemoryGB")
+    volume_bytes_per_s = _capability_value(stated, "UncachedDiskBytesPerSecond")
+    memory_gib = _capability_value(stated, "MemoryGB")
     family = (sku.family or "").removeprefix("standard").removesuffix("Family")
     return {
         "instance_type": sku.name,
         "family": before.get("family") or family or sku.name,
         "arch": {"x64": "x86_64", "Arm64": "arm64"}.get(stated.get("CpuArchitectureType", "")),
-        "vcpu": _number(stated, "vCPUsAvailable") or _number(stated, "vCPUs"),
+        "vcpu": _capability_value(stated, "vCPUsAvailable") or _capability_value(stated, "vCPUs"),
         "memory_bytes": None if memory_gib is None else round(memory_gib * 2**30),
         **_disks(stated),
         "volume_bytes_per_s": volume_bytes_per_s,
-        "volume_iops": _number(stated, "UncachedDiskIOPS"),
-        "volumes_max": _number(stated, "MaxDataDiskCount"),
+        "volume_iops": _capability_value(stated, "UncachedDiskIOPS"),
+        "volumes_max": _capability_value(stated, "MaxDataDiskCount"),
         "volume_link": "own" if volume_bytes_per_s else None,
         "placement_group": True,
         "current_generation": bool(before.get("current_generation", True)),
@@ -87,7 +86,7 @@ def shape(sku: Any, *, catalog_rows: Mapping[str, Row]) -> Row:
 
 def _disks(stated: Mapping[str, str]) -> Row:
     """NVMe disks where the size has some, else the temporary disk; blank where their number is not stated."""
-    whole, per_disk = (_number(stated, f"Nvme{name}InMiB") for name in ("DiskSize", "SizePerDisk"))
+    whole, per_disk = (_capability_value(stated, f"Nvme{name}InMiB") for name in ("DiskSize", "SizePerDisk"))
     if whole and not per_disk:
         return {"local_disks": None, "local_disk_bytes": None, "local_disk_kind": None}
     if whole and per_disk:
@@ -96,7 +95,7 @@ def _disks(stated: Mapping[str, str]) -> Row:
             "local_disk_bytes": round(per_disk * 2**20),
             "local_disk_kind": "nvme",
         }
-    temporary = _number(stated, "MaxResourceVolumeMB")
+    temporary = _capability_value(stated, "MaxResourceVolumeMB")
     if temporary is None:
         return {"local_disks": None, "local_disk_bytes": None, "local_disk_kind": None}
     return {
@@ -106,7 +105,7 @@ def _disks(stated: Mapping[str, str]) -> Row:
     }
 
 
-def _number(stated: Mapping[str, str], name: str) -> float | None:
+def _capability_value(stated: Mapping[str, str], name: str) -> float | None:
     """Return a capability as a number; None when it is not stated, not a number, or zero where zero means none."""
     try:
         value = float(stated[name])
@@ -146,3 +145,63 @@ def _client(access: Access) -> Any:
         )
     credentials = access.credentials or sdk("azure.identity", extra="azure").DefaultAzureCredential()
     return compute.ComputeManagementClient(credentials, subscription, **client_arguments(access.specs_url))
+
+
+_URL: Final = "https://prices.azure.com/api/retail/prices"
+_OTHER_PRODUCTS: Final = ("Windows", "Cloud Services", "CloudServices", "Dedicated Host")
+_FIELDS: Final = {"armSkuName": str, "productName": str, "skuName": str, "unitOfMeasure": str, "retailPrice": float}
+
+
+def retail_prices(region: str, *, access: Access, watch: Watch, left_out: Counter[str]) -> dict[tuple[str, str], float]:
+    """Return USD per hour by (size, pricing); what is of another unit or has several prices is counted in `left_out`.
+
+    Raises BadInputError for prices in another currency, IoFailureError for a page that is not as it should be.
+    """
+    start = access.prices_url or _URL
+    what = f"Azure retail prices of {region}"
+    chosen = f"serviceName eq 'Virtual Machines' and priceType eq 'Consumption' and armRegionName eq '{region}'"
+    first = f"{start}?{urlencode({'currencyCode': 'USD', '$filter': chosen})}"
+
+    def fetch(url: str) -> tuple[list[Any], str]:
+        page = get_json(url or first, what=what, policy=access.retry_policy)
+        if not isinstance(page, dict) or not isinstance(page.get("Items"), list):
+            raise IoFailureError(f"{what}: a page has no list of items; nothing was changed")
+        return page["Items"], _same_host(page.get("NextPageLink") or "", start, what=what)
+
+    amounts: dict[tuple[str, str], set[float]] = defaultdict(set)
+    for page in pages(fetch, what=what):
+        for item in page:
+            _take(item, amounts, what=what, left_out=left_out)
+        watch(f"prices of {region}", len(amounts))
+    left_out["sizes with several prices"] += sum(len(prices) > 1 for prices in amounts.values())
+    return {key: prices.pop() for key, prices in amounts.items() if len(prices) == 1}
+
+
+def _take(item: Any, amounts: dict[tuple[str, str], set[float]], *, what: str, left_out: Counter[str]) -> None:
+    _check(item, what=what)
+    if any(word in item["productName"] for word in _OTHER_PRODUCTS) or "Low Priority" in item["skuName"]:
+        return
+    if not item["armSkuName"] or item.get("type", "Consumption") != "Consumption":
+        return
+    if item["unitOfMeasure"] != "1 Hour":
+        left_out[f"prices per {item['unitOfMeasure']}"] += 1
+    elif item["retailPrice"] > 0 and item.get("isPrimaryMeterRegion", True):
+        amounts[item["armSkuName"], "spot" if item["skuName"].endswith("Spot") else "on-demand"].add(
+            item["retailPrice"]
+        )
+
+
+def _check(item: Any, *, what: str) -> None:
+    for name, expected in _FIELDS.items():
+        value = item.get(name) if isinstance(item, Mapping) else None
+        if not isinstance(value, int | float if expected is float else expected):
+            raise IoFailureError(f"{what}: an item has no {name}: {str(item)[:200]}; nothing was changed")
+    if item.get("currencyCode", "USD") != "USD":
+        raise BadInputError(f"{what}: prices are in {item['currencyCode']}, and are not converted to USD")
+
+
+def _same_host(link: str, start: str, *, what: str) -> str:
+    """Return the link to the next page. Raises IoFailureError when it leads elsewhere."""
+    if link and urlsplit(link).hostname != urlsplit(start).hostname:
+        raise IoFailureError(f"{what}: the next page is said to be at {link[:100]}, another host; nothing was changed")
+    return link

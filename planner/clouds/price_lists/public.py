@@ -12,9 +12,8 @@ from urllib.request import urlopen
 from planner.catalog import Source
 from planner.clouds.calls.http import TIMEOUT_S, failure_of
 from planner.clouds.calls.reading import read_cloud
-from planner.clouds.price_lists.access import Access
-from planner.clouds.price_lists.azure_prices import retail_prices
-from planner.clouds.price_lists.reading import Reading, Row, Watch, price_row
+from planner.clouds.price_lists.azure import retail_prices
+from planner.clouds.price_lists.reading import Access, Reading, Row, Watch, price_row
 from planner.errors import BadInputError, IoFailureError
 
 _AWS_URL: Final = "https://pricing.us-east-1.amazonaws.com/offers/v1.0/aws/AmazonEC2/current"

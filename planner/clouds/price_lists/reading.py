@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from planner.catalog import Source
+from planner.clouds.calls.reading import READING
+from planner.clouds.calls.retry import RetryPolicy
 
 Row = dict[str, Any]
 Watch = Callable[[str, int], None]
@@ -39,3 +41,18 @@ def price_row(instance_type: str, *, region: str, pricing: str, usd_per_hour: fl
         "pricing": pricing,
         "price_usd_per_hour": round(usd_per_hour, 7),
     }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Access:
+    """Blank fields mean what the cloud's own tools would use: its environment variables, files and public addresses.
+
+    `account` is the project of Compute Engine, the subscription of Azure or the profile of AWS. `specs_url` and
+    `prices_url` serve clouds with addresses of their own (sovereign regions, private endpoints).
+    """
+
+    account: str = ""
+    credentials: Any = field(default=None, repr=False)
+    specs_url: str = ""
+    prices_url: str = ""
+    retry_policy: RetryPolicy = READING

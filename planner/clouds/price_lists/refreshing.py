@@ -14,9 +14,8 @@ from planner.catalog import Catalog, Changes, changes_between, load_catalog
 from planner.catalog.cloud_regions import region_named
 from planner.catalog.refreshed import REFRESHABLE
 from planner.clouds.price_lists import aws, azure, gcp
-from planner.clouds.price_lists.access import Access
 from planner.clouds.price_lists.public import read_public
-from planner.clouds.price_lists.reading import Reading, Row, Watch
+from planner.clouds.price_lists.reading import Access, Reading, Row, Watch
 from planner.clouds.price_lists.writing import put_in_place, version_of
 from planner.errors import BadInputError, IoFailureError, nearest
 

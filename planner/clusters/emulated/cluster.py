@@ -161,7 +161,7 @@ def emulated_cluster(
     try:
         cluster.create()
         cluster.cap(draws.draw() if shaped else [None] * workers)
-        with _redrawing(cluster, draws.draw, every_s=shaping.redraw_s if shaped else None):
+        with _redraw_caps(cluster, draws.draw, every_s=shaping.redraw_s if shaped else None):
             yield cluster
     finally:
         cluster.remove()
@@ -176,7 +176,7 @@ def sweep(*, by_name: bool = False) -> list[str]:
     recorded = list(registry.entries())
     removed: list[str] = []
     left: list[str] = []
-    for entry in [*recorded, *(_unrecorded(recorded, left) if by_name else ())]:
+    for entry in [*recorded, *(_unrecorded_clusters(recorded, left) if by_name else ())]:
         if entry.is_owned:
             continue
         try:
@@ -189,7 +189,7 @@ def sweep(*, by_name: bool = False) -> list[str]:
     return removed
 
 
-def _unrecorded(recorded: Sequence[Entry], left: list[str]) -> list[Entry]:
+def _unrecorded_clusters(recorded: Sequence[Entry], left: list[str]) -> list[Entry]:
     """Return the clusters that only their namespaces tell of; those that do not say whose they are go to `left`."""
     entries = []
     marks = namespaces.marks() if namespaces.usable() else {}
@@ -202,7 +202,7 @@ def _unrecorded(recorded: Sequence[Entry], left: list[str]) -> list[Entry]:
 
 
 @contextmanager
-def _redrawing(
+def _redraw_caps(
     cluster: EmulatedCluster, draw: Callable[[], list[Cap | None]], *, every_s: float | None
 ) -> Iterator[None]:
     """Give all links new caps every so often while the body runs."""

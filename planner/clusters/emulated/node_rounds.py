@@ -72,14 +72,14 @@ def measure_rounds(
     for number, step in enumerate(steps, 1):
         name = "all nodes" if step.node == 0 else cluster.name(step.node)
         say(f"{number} of {len(steps)}: {step.instrument} of {name}")
-        document = _measured(cluster, step, seconds=seconds, file_bytes=file_bytes)
+        document = _measure(cluster, step, seconds=seconds, file_bytes=file_bytes)
         path = results / f"{step.round}-{step.instrument}-{name.replace(' ', '-')}.json"
         path.write_text(json.dumps(document), encoding="utf-8")
         paths.append(path)
     return paths
 
 
-def _measured(cluster: EmulatedCluster, step: Step, *, seconds: float, file_bytes: int) -> dict[str, Any]:
+def _measure(cluster: EmulatedCluster, step: Step, *, seconds: float, file_bytes: int) -> dict[str, Any]:
     if step.instrument == NETWORK:
         return _with_names(cluster, bench_links(cluster))
     words = [*_BENCH, "--dir", str(cluster.directory(step.node)), "--size", f"{file_bytes}B", "--repeats", "1"]

@@ -28,7 +28,7 @@ _CHUNK_BYTES: Final = 1 << 16
 
 
 @contextmanager
-def relayed(nodes: EmulatedCluster, url: str) -> Iterator[str]:
+def relay_url(nodes: EmulatedCluster, url: str) -> Iterator[str]:
     """Yield a URL at which the nodes reach the HTTP server at `url` while the body runs; plain nodes need no other.
 
     Raises BadInputError for what is no http:// URL, since a certificate would not fit the relay's address.
@@ -42,14 +42,14 @@ def relayed(nodes: EmulatedCluster, url: str) -> Iterator[str]:
             "emulated nodes reach an object store by http alone, such as one on this machine; "
             f"AWS_ENDPOINT_URL is {url or 'not set'}"
         )
-    with _listening(nodes) as listening:
+    with _listen(nodes) as listening:
         port = listening.getsockname()[1]
         with _passing_on(listening, host=parts.hostname, port=parts.port or 80):
             yield f"http://{nodes.address(HEAD)}:{port}"
 
 
 @contextmanager
-def _listening(nodes: EmulatedCluster) -> Iterator[socket.socket]:
+def _listen(nodes: EmulatedCluster) -> Iterator[socket.socket]:
     """Yield a socket that listens on the head."""
     ours, theirs = socket.socketpair()
     with ours, theirs:

@@ -16,14 +16,13 @@ from planner.catalog import Catalog, load_catalog
 from planner.clusters.emulated.cluster import HEAD, emulated_cluster
 from planner.clusters.emulated.network_trial import measure_links, payload_bytes_per_s
 from planner.clusters.emulated.ray import NODE_STORE_BYTES, EmulatedRay, emulated_ray, start_ray
-from planner.clusters.emulated.relay import relayed
+from planner.clusters.emulated.relay import relay_url
 from planner.clusters.emulated.shaping import Shaping
 from planner.clusters.emulated.sort_trial import SAMPLE, Trial, trial_size, try_sort
 from planner.clusters.ray.driver_session import OnEvent
 from planner.clusters.ray.nodes import ray_program
 from planner.clusters.runs.local import check_space
-from planner.clusters.runs.record_count import record_count
-from planner.clusters.runs.report import cluster_report
+from planner.clusters.runs.report import cluster_report, record_count
 from planner.cost_model import run_overheads
 from planner.cost_model.engine import IDEAL, Engine
 from planner.cost_model.model import CostModel, Phase, on_a_cluster, run_by
@@ -79,7 +78,7 @@ def run_emulated(run: EmulatedRun, *, say: Callable[[str], None], on_event: OnEv
         machine = measure_machine(folder, sample_bytes=sample_size(run.data_bytes), copies=model.output_copies)
         trial = try_sort(cluster.nodes, session, data_bytes=trial_size(run.data_bytes), copies=model.output_copies)
         network = _network_bytes_per_s(cluster)
-        plan = plan_for(machine, run, folder, network_bytes_per_s=network, trial=trial)
+        plan = question_for(machine, run, folder, network_bytes_per_s=network, trial=trial).plan()
         best = require_best(plan)
         rates = "those of the disk alone" if trial is None else "those of a trial sort on these nodes"
         planned = f"planned for the sort of {format_bytes(run.data_bytes)}: {best.time_s.both_times}"
@@ -113,29 +112,9 @@ def _emulated_ray(run: EmulatedRun, *, say: Callable[[str], None]) -> Iterator[E
     endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL", "")
     with (
         emulated_cluster(workers=run.nodes, shaping=run.shaping, directory=run.directory, say=say) as nodes,
-        relayed(nodes, endpoint) as url,
+        relay_url(nodes, endpoint) as url,
     ):
         yield start_ray(nodes, store=dict.fromkeys(("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"), url))
-
-
-def plan_for(
-    machine: Machine,
-    run: EmulatedRun,
-    folder: Path,
-    *,
-    network_bytes_per_s: float,
-    trial: Trial | None = None,
-    engine: Engine = IDEAL,
-) -> Plan:
-    """Plan the run for N nodes that share this machine's disk and processors evenly, each with a link that carries
-    `network_bytes_per_s` of payload in each direction.
-
-    As in a local run the disks' rates are those of the sort's own path, so they include the sort core's CPU work. A
-    `trial` tells the rates while all nodes work, what CPU Ray and the kernel need besides, and how long the sample
-    takes. An `engine` that was measured tells the same without a trial.
-    """
-    asked = question_for(machine, run, folder, network_bytes_per_s=network_bytes_per_s, trial=trial, engine=engine)
-    return recommend(asked.request, model=asked.model, catalogs=[asked.catalog], overheads=asked.overheads)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,6 +126,10 @@ class Question:
     catalog: Catalog
     overheads: RunOverheads
 
+    def plan(self) -> Plan:
+        """Return its answer."""
+        return recommend(self.request, model=self.model, catalogs=[self.catalog], overheads=self.overheads)
+
 
 def question_for(
     machine: Machine,
@@ -157,7 +140,13 @@ def question_for(
     trial: Trial | None = None,
     engine: Engine = IDEAL,
 ) -> Question:
-    """Return what `plan_for` plans."""
+    """Return what to plan: a run on N nodes that share this machine's disk and processors evenly, each with a link that
+    carries `network_bytes_per_s` of payload in each direction.
+
+    As in a local run the disks' rates are those of the sort's own path, so they include the sort core's CPU work. A
+    `trial` tells the rates while all nodes work, what CPU Ray and the kernel need besides, and how long the sample
+    takes. An `engine` that was measured tells the same without a trial.
+    """
     measured = engine.sizes is not None
     share = replace(
         machine,

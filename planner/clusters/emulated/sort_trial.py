@@ -53,13 +53,13 @@ class CpuMeter:
 
     def begin_phase(self, phase: str) -> None:
         """Count the seconds since the last call for the phase so far, and begin another."""
-        now = self._counted()
+        now = self._cpu_seconds()
         spent = {pid: max(0.0, seconds - self._before.get(pid, 0.0)) for pid, seconds in now.items()}
         self.spent_s[self._phase] += sum(spent.values())
         self.head_s[self._phase] += sum(spent.get(pid, 0.0) for pid in self._nodes.pids(HEAD))
         self._phase, self._before = phase, now
 
-    def _counted(self) -> dict[int, float]:
+    def _cpu_seconds(self) -> dict[int, float]:
         """Return CPU seconds by process; those of software interrupts, which belong to none, as process 0."""
         seconds = {0: float(psutil.cpu_times().softirq)}
         for node in range(self._nodes.workers + 1):
@@ -105,8 +105,8 @@ def try_sort(nodes: EmulatedCluster, session: Session, *, data_bytes: int, copie
     """
     if not nodes.is_shaped:
         return None
-    _spent(nodes, session, data_bytes=data_bytes, copies=copies)
-    spent = _spent(nodes, session, data_bytes=data_bytes, copies=copies)
+    _try_sort(nodes, session, data_bytes=data_bytes, copies=copies)
+    spent = _try_sort(nodes, session, data_bytes=data_bytes, copies=copies)
     node_bytes = data_bytes / nodes.workers
     return Trial(
         cpu_bytes_per_s={work: node_bytes / max(spent.cpu_s[phase], _TICK_S) for phase, work in _WORK_OF.items()},
@@ -123,7 +123,7 @@ class _Spent:
     phases_s: Mapping[str, float]
 
 
-def _spent(nodes: EmulatedCluster, session: Session, *, data_bytes: int, copies: int) -> _Spent:
+def _try_sort(nodes: EmulatedCluster, session: Session, *, data_bytes: int, copies: int) -> _Spent:
     """Return what a sort took; its files are removed again."""
     source = session.do({"do": "generate", "records": data_bytes // 100}, lambda _: None)["dataset"]
     request = {"source": source, "output": _OUTPUT, "copies": copies}

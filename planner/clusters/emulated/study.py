@@ -16,7 +16,7 @@ from typing import Any, Final
 from planner.clusters.emulated.cluster import HEAD
 from planner.clusters.emulated.network_trial import payload_bytes_per_s
 from planner.clusters.emulated.ray import EmulatedRay, emulated_ray
-from planner.clusters.emulated.run import EmulatedRun, plan_for
+from planner.clusters.emulated.run import EmulatedRun, question_for
 from planner.clusters.emulated.shaping import Cap, Draws, Shaping
 from planner.clusters.emulated.sort_trial import Trial, try_sort
 from planner.clusters.ray.driver_session import OnEvent, Session
@@ -81,7 +81,7 @@ def run_study(study: Study, *, say: Callable[[str], None], on_event: OnEvent = l
     Raises BadInputError for unknown clouds or where links cannot be capped, ValidationFailedError when a sort's output
     is not its input in order, and what `emulated_ray` raises.
     """
-    networks = {HOMOGENEOUS: _shaping(study, None)} | {cloud: _shaping(study, cloud) for cloud in study.clouds}
+    networks = {HOMOGENEOUS: _shaping_of(study, None)} | {cloud: _shaping_of(study, cloud) for cloud in study.clouds}
     draws = {name: shaping.draws(study.nodes) for name, shaping in networks.items()}
     rounds: dict[str, list[tuple[float, float, float]]] = {name: [] for name in networks}
     with emulated_ray(
@@ -95,11 +95,11 @@ def run_study(study: Study, *, say: Callable[[str], None], on_event: OnEvent = l
         source = session.do({"do": "generate", "records": study.data_bytes // 100}, on_event)
         for number in range(study.repeats):
             for name, drawn in draws.items():
-                slowest = _capped(cluster, drawn)
-                seconds = _sorted(session, source, folder, on_event)
+                slowest = _cap_links(cluster, drawn)
+                seconds = _sort_seconds(session, source, folder, on_event)
                 rounds[name].append((seconds, _predicted_s(study, machine, trial, slowest), slowest))
                 say(f"round {number + 1}, {name}: {seconds:.1f} s")
-    return [_measured(name, network_rounds) for name, network_rounds in rounds.items()]
+    return [_summarize(name, network_rounds) for name, network_rounds in rounds.items()]
 
 
 def slowdowns(measured: list[Measured]) -> list[Slowdown]:
@@ -133,20 +133,20 @@ def document(study: Study, measured: list[Measured]) -> dict[str, Any]:
     }
 
 
-def _shaping(study: Study, cloud: str | None) -> Shaping:
+def _shaping_of(study: Study, cloud: str | None) -> Shaping:
     if cloud is None:
         return Shaping(rates_bytes_per_s=(FULL_RATE_BYTES_PER_S * study.rate_factor,))
     return Shaping(distribution=cloud, rate_factor=study.rate_factor, seed=study.seed)
 
 
-def _capped(cluster: EmulatedRay, drawn: Draws) -> float:
+def _cap_links(cluster: EmulatedRay, drawn: Draws) -> float:
     """Cap the links as drawn and return the slowest cap."""
     caps = drawn.draw()
     cluster.nodes.cap(caps)
     return min(cap.bytes_per_s for cap in caps if isinstance(cap, Cap))
 
 
-def _sorted(session: Session, source: dict[str, Any], folder: Path, on_event: OnEvent) -> float:
+def _sort_seconds(session: Session, source: dict[str, Any], folder: Path, on_event: OnEvent) -> float:
     """Sort and return the seconds of all phases. Raises ValidationFailedError."""
     request = {"source": source["dataset"], "output": "output", "avoid_slow": False}
     done = session.do({"do": "sort", "request": request, "journal": str(folder / "journal")}, on_event)["report"]
@@ -160,12 +160,12 @@ def _predicted_s(study: Study, machine: Machine, trial: Trial | None, slowest_by
         data_bytes=study.data_bytes, model=_MODEL, nodes=study.nodes, shaping=Shaping(), directory=study.directory
     )
     with TemporaryDirectory() as folder:
-        plan = plan_for(
+        asked = question_for(
             machine, run, Path(folder), network_bytes_per_s=payload_bytes_per_s(slowest_bytes_per_s), trial=trial
         )
-    return float(require_best(plan).time_s.expected)
+        return float(require_best(asked.plan()).time_s.expected)
 
 
-def _measured(name: str, rounds: list[tuple[float, float, float]]) -> Measured:
+def _summarize(name: str, rounds: list[tuple[float, float, float]]) -> Measured:
     measured_s, predicted_s, slowest = zip(*rounds, strict=True)
     return Measured(network=name, measured_s=measured_s, predicted_s=predicted_s, slowest_bytes_per_s=slowest)

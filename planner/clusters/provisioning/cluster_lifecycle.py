@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 from planner.clouds.calls.retry import RetryPolicy
 from planner.clouds.order import Order
 from planner.clouds.protocol import Place, Provider, Resource
 from planner.clusters.provisioning.launch import Cluster, Launch
 from planner.clusters.provisioning.run_directory import RunDirectory
-from planner.clusters.provisioning.ssh_key import make_key
 from planner.clusters.provisioning.teardown import Teardown
-from planner.errors import InterruptedRunError, PlannerError
+from planner.errors import InterruptedRunError, IoFailureError, PlannerError
 
 Say = Callable[[str], None]
 
@@ -93,10 +94,27 @@ def remove_swept(run: str, resources: Sequence[Resource], session: ProviderSessi
     )
 
 
-def expired(resources: Sequence[Resource], *, now: datetime | None = None) -> bool:
+def has_expired(resources: Sequence[Resource], *, now: datetime | None = None) -> bool:
     """Say whether the run that some resources are of has outlived its time; one without any time has.
 
     A resource that lost its time must not end a run whose others still have theirs.
     """
     times = [resource.expires_at for resource in resources if resource.expires_at is not None]
     return not times or max(times) < (now or datetime.now(UTC))
+
+
+def make_key(path: Path, *, comment: str = "planner") -> str:
+    """Make an Ed25519 key at `path`, in a directory only the owner may enter, and return its public half.
+
+    Raises IoFailureError when OpenSSH is missing or the disk refuses.
+    """
+    command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", comment, "-f", str(path)]
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        subprocess.run(command, check=True, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        return path.with_name(path.name + ".pub").read_text(encoding="utf-8").strip()
+    except FileNotFoundError as error:
+        raise IoFailureError("ssh-keygen is missing; install OpenSSH's client") from error
+    except (OSError, subprocess.CalledProcessError) as error:
+        reason = getattr(error, "stderr", "") or str(error)
+        raise IoFailureError(f"{path}: cannot make an SSH key: {reason.strip()}") from error

@@ -133,7 +133,7 @@ class _Joining:
                 replaced, rounds = frozenset(node.id for node in ended), rounds + 1
             elif len(nodes) == len(running) + len(ended) >= launched:
                 break  # none is starting, so none can join any more
-        return self._late()
+        return self._accept_without_late()
 
     def _nodes(self) -> list[Node]:
         """Return this place's machines, ended ones included."""
@@ -158,7 +158,7 @@ class _Joining:
             return 0
         return len(ended)
 
-    def _late(self) -> Cluster:
+    def _accept_without_late(self) -> Cluster:
         """Go on without those that have not joined, if enough have."""
         nodes, choice = self._nodes(), self.place.choice
         running = [node for node in nodes if node.state == "running"]

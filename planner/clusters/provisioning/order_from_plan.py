@@ -14,11 +14,15 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from planner.catalog import load_catalog
-from planner.clouds.order import Choice, Order
+from planner.clouds.order import ClusterOffer, Order
 from planner.clouds.protocol import Place, Preflight
-from planner.clusters.provisioning.run_length import late_s
-from planner.errors import BadInputError, InfeasibleError
-from planner.schemas.plan import Candidate, Plan
+from planner.cost_model import run_overheads
+from planner.cost_model.model import on_a_cluster, run_by
+from planner.cost_model.model_reader import load_engine, load_model
+from planner.errors import BadInputError, InfeasibleError, PlannerError
+from planner.planning.ranking.selection import narrowed
+from planner.planning.recommendation import recommend
+from planner.schemas.plan import Candidate, Plan, Request
 from planner.units import format_duration
 
 ALTERNATIVES: Final = 3
@@ -41,7 +45,7 @@ class Limits:
 
 def choices_of(
     plan: Plan, *, cloud: str, regions: Sequence[str], alternatives: int = ALTERNATIVES, screened: bool = True
-) -> list[Choice]:
+) -> list[ClusterOffer]:
     """Return a plan's clusters on one cloud, best first, with the spares that the plan pays for; without them where
     nobody screens the machines and sends spares away.
 
@@ -51,7 +55,7 @@ def choices_of(
     if not fitting:
         raise InfeasibleError(f"the plan has no cluster on {cloud}")
     wanted = [best if screened else _without_spares(best) for best in fitting[:alternatives]]
-    choices = [Choice.of(best, regions=tuple(regions), late_s=late_s(best, plan.request)) for best in wanted]
+    choices = [ClusterOffer.of(best, regions=tuple(regions), late_s=late_s(best, plan.request)) for best in wanted]
     return [
         choice.with_head(_on_demand_usd(best)) if choice.is_spot else choice
         for best, choice in zip(wanted, choices, strict=True)
@@ -75,7 +79,7 @@ def _without_spares(candidate: Candidate) -> Candidate:
 
 
 def order_of(
-    choices: Sequence[Choice],
+    choices: Sequence[ClusterOffer],
     *,
     run: str,
     cloud: str,
@@ -116,7 +120,7 @@ def order_of(
     )
 
 
-def hours_allowed(choices: Sequence[Choice], limits: Limits) -> float:
+def hours_allowed(choices: Sequence[ClusterOffer], limits: Limits) -> float:
     """Return how long machines may live: what is asked for, or half as long again as 95 of 100 whole runs take; never
     more than is paid for.
     """
@@ -128,7 +132,7 @@ def hours_allowed(choices: Sequence[Choice], limits: Limits) -> float:
     return min(hours, limits.cost_usd / dearest) if dearest else hours
 
 
-def within(choices: Sequence[Choice], limits: Limits) -> list[Choice]:
+def within(choices: Sequence[ClusterOffer], limits: Limits) -> list[ClusterOffer]:
     """Return the choices whose run is expected to keep to the limits at the plan's price.
 
     Raises InfeasibleError with each one's reason when there is none.
@@ -155,7 +159,7 @@ def affordable(seen: Preflight, limits: Limits) -> tuple[tuple[Place, ...], list
     return tuple(places), list(dict.fromkeys(reasons))
 
 
-def _over(choice: Choice, limits: Limits) -> str:
+def _over(choice: ClusterOffer, limits: Limits) -> str:
     """Return why a run would not keep to the limits, '' where it is expected to."""
     if limits.cost_usd is not None and choice.total_usd > limits.cost_usd:
         return f"${choice.total_usd:.2f} expected, over --max-cost"
@@ -168,7 +172,7 @@ def _over(choice: Choice, limits: Limits) -> str:
     )
 
 
-def enough_text(choice: Choice) -> str:
+def enough_text(choice: ClusterOffer) -> str:
     """Return the limits within which 95 of 100 runs end."""
     hours = choice.needed_s / 3600
     return f"--max-hours {hours:.2f}h and --max-cost {math.ceil(choice.launched_usd_per_hour * hours)} suffice"
@@ -180,7 +184,7 @@ def with_todays_end(order: Order, places: Sequence[Place], limits: Limits, *, no
     return replace(order, expires_at=min(order.expires_at, end))
 
 
-def at_todays_price(place: Place, seen: Preflight) -> Choice:
+def at_todays_price(place: Place, seen: Preflight) -> ClusterOffer:
     """Return the choice with the machines' price as it is now; what volumes cost stays as planned."""
     choice, key = place.choice, (place.choice.type_with_disks, place.region)
     now, head = seen.price_usd_per_hour.get(key), seen.head_usd_per_hour.get(key, place.choice.head_usd_per_hour)
@@ -229,3 +233,33 @@ def own_network() -> str:
             f"cannot find out this machine's public address ({error}); give it: --ssh-from 203.0.113.7/32"
         ) from error
     return f"{address}/{address.max_prefixlen}"
+
+
+ENGINE: Final = "ray"
+"""What runs the sort on rented machines."""
+UNPLANNED_S: Final = 1800.0
+"""For what no plan counts: the software is copied to the head and installed, each in at most 15 minutes."""
+
+
+def late_s(candidate: Candidate, request: Request) -> float:
+    """Return within how many seconds 95 of 100 whole runs of a planned cluster end.
+
+    The sort is that of the cluster, by its engine, with intermediate data on disks whatever the memory. What is around
+    it is as late as the sort. The input that a run generates is read once more, for its checksum, than a plan counts.
+    """
+    again = _on_a_cluster(candidate, request)
+    overheads = again.overheads_s
+    summed_s = overheads.get("validate", 0.0) if "generate" in overheads else 0.0
+    lateness = max(1.0, again.time_s.p95 / again.time_s.expected) if again.time_s.expected else 1.0
+    return again.time_s.p95 + lateness * (sum(overheads.values()) + summed_s) + UNPLANNED_S
+
+
+def _on_a_cluster(candidate: Candidate, request: Request) -> Candidate:
+    """Return the cluster as the cluster's sort uses it, or as planned where that cannot be planned again."""
+    alone = replace(narrowed(request, candidate, nodes=candidate.nodes), engine=ENGINE)
+    try:
+        model = run_by(on_a_cluster(load_model(candidate.model)), load_engine(ENGINE))
+        catalogs = [load_catalog(candidate.cloud)]
+        return recommend(alone, model=model, catalogs=catalogs, overheads=run_overheads.shipped()).best or candidate
+    except PlannerError:
+        return candidate

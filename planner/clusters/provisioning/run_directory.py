@@ -18,7 +18,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from planner.config.atomic_file import locked
+from planner.config.atomic_file import hold_lock
 from planner.config.paths import user_directory
 from planner.errors import BadInputError, IoFailureError, nearest
 
@@ -144,7 +144,7 @@ class RunDirectory:
         """Keep other processes of this machine off the run. Raises BadInputError when one is at work on it."""
         with ExitStack() as stack:
             try:
-                stack.enter_context(locked(self.path / "lock", wait=False))
+                stack.enter_context(hold_lock(self.path / "lock", wait=False))
             except BlockingIOError as error:
                 raise BadInputError(
                     f"run {self.path.name}: another process is at work on it; interrupt that first (it then cleans up)"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -9,15 +10,54 @@ from typing import Final, TypeVar
 
 import numpy as np
 
-from planner.catalog import load_catalog
+from planner.catalog import Catalog, load_catalog
 from planner.clouds.cloud_errors import NoCapacityError, QuotaExceededError
-from planner.clouds.order import Choice, Order
+from planner.clouds.order import ClusterOffer, Order, VolumeOrder, added_disks
 from planner.clouds.protocol import Place, TellsHostKeys
-from planner.clusters.provisioning.choice_of_type import choice_of_type
 from planner.clusters.provisioning.cluster_lifecycle import ProviderSession, begin, down, up
 from planner.clusters.provisioning.launch import Cluster
 from planner.clusters.provisioning.run_directory import RunDirectory
-from planner.errors import InfeasibleError, LeftBehindError, PlannerError
+from planner.errors import BadInputError, InfeasibleError, LeftBehindError, PlannerError, nearest
+
+
+def choice_of_type(
+    catalog: Catalog,
+    instance: str,
+    *,
+    regions: Sequence[str],
+    nodes: int,
+    seconds: float,
+    volumes: VolumeOrder | None = None,
+    volume_usd_per_hour: float = 0.0,
+) -> ClusterOffer:
+    """Return `nodes` machines for `seconds`, at the first region's price, each with `volumes` at that price a node.
+
+    Raises BadInputError for an unknown type or region, and for one without a price.
+    """
+    instances = catalog.instances
+    if instance not in instances.rows:
+        hint = nearest(instance, list(instances.rows))
+        raise BadInputError(f"--instance {instance}: the catalog {catalog.name} has no such type.{hint}")
+    row = instances.rows[instance]
+    usd = float(catalog.prices(regions[0]).price_usd_per_hour[row])
+    if math.isnan(usd):
+        raise BadInputError(f"--instance {instance}: its price in {regions[0]} is unknown; name another --region")
+    of_all = nodes * (usd + volume_usd_per_hour)
+    return ClusterOffer(
+        instance_type=str(instances.cloud_type[row]),
+        regions=tuple(regions),
+        nodes=nodes,
+        spares=0,
+        placement_group=bool(instances.placement_group[row]),
+        price_usd_per_hour=usd,
+        usd_per_hour=of_all,
+        expected_s=seconds,
+        total_usd=of_all * seconds / 3600,
+        volumes=volumes,
+        local_disks=added_disks(instance),
+        head_usd_per_hour=usd,
+    )
+
 
 MINUTES: Final = 15.0
 MOST_USD: Final = 1.0
@@ -27,7 +67,7 @@ _SPOT_ROUND: Final = 1000
 Answer = TypeVar("Answer")
 
 
-def small_choice(cloud: str, *, region: str | None, instance: str | None) -> Choice:
+def small_choice(cloud: str, *, region: str | None, instance: str | None) -> ClusterOffer:
     """Return two machines of the cheapest type with local disks, or of `instance`, for a quarter of an hour.
 
     Raises BadInputError for an unknown type or region, InfeasibleError when the machines cost more than MOST_USD.
@@ -65,15 +105,17 @@ class Smoke:
         """Launch, look at the machines, end one, ask for a spot one, and take all down. Raises LeftBehindError."""
         keyed, directory = begin(order)
         with directory.held():
-            cluster = self._tried("launch", lambda: up(keyed, places, directory, self.session), _launched_text)
+            cluster = self._try_step("launch", lambda: up(keyed, places, directory, self.session), _launched_text)
             if cluster is None:
                 return
             try:
                 self._look(keyed, cluster, directory)
             finally:
-                removed = self._tried("take down", lambda: down(directory, self.session), "{} resources".format)
-                self._tried(
-                    "find nothing", lambda: self._left(order, cluster.place.region), lambda _: "nothing is left"
+                removed = self._try_step("take down", lambda: down(directory, self.session), "{} resources".format)
+                self._try_step(
+                    "find nothing",
+                    lambda: self._check_nothing_left(order, cluster.place.region),
+                    lambda _: "nothing is left",
                 )
             if removed is None:
                 raise LeftBehindError(f"run {order.run}: something may be left; planner cluster down {order.run}")
@@ -82,11 +124,11 @@ class Smoke:
         provider, worker = self.session.provider, cluster.nodes[-1]
         if isinstance(provider, TellsHostKeys):
             teller = provider
-            self._tried("read consoles", lambda: self._console(teller, cluster), "{} host keys".format)
-        self._tried("end a machine", lambda: provider.terminate([worker]), lambda _: worker.id)
+            self._try_step("read consoles", lambda: self._console(teller, cluster), "{} host keys".format)
+        self._try_step("end a machine", lambda: provider.terminate([worker]), lambda _: worker.id)
         directory.note("ended", nodes=[worker.id])
-        self._tried("launch a spot machine", lambda: self._spot(order, cluster, directory), str)
-        self._tried("list regions", provider.regions, lambda names: f"{len(names)} regions")
+        self._try_step("launch a spot machine", lambda: self._spot(order, cluster, directory), str)
+        self._try_step("list regions", provider.regions, lambda names: f"{len(names)} regions")
 
     def _console(self, provider: TellsHostKeys, cluster: Cluster) -> int:
         """Return how many host keys the head's console shows, as soon as it shows any."""
@@ -105,13 +147,13 @@ class Smoke:
             return f"none to be had: {refusal.message}"
         return "asked for"
 
-    def _left(self, order: Order, region: str) -> None:
+    def _check_nothing_left(self, order: Order, region: str) -> None:
         provider = self.session.provider
         kinds = [resource_kind for stage in provider.stages for resource_kind in stage]
         if left := provider.find(kinds, region=region, run=order.run):
             raise LeftBehindError("left behind", [resource.text for resource in left])
 
-    def _tried(self, name: str, call: Callable[[], Answer], text: Callable[[Answer], str]) -> Answer | None:
+    def _try_step(self, name: str, call: Callable[[], Answer], text: Callable[[Answer], str]) -> Answer | None:
         began, outcome = time.monotonic(), None
         try:
             outcome = call()

@@ -42,12 +42,12 @@ class Teardown:
                 deleted |= self._empty(region, self._kinds(), problems)
             if unsure:
                 self.policy.settle()
-            left = [resource for region in places for resource in self._listed(region, problems)]
+            left = [resource for region in places for resource in self._list_remaining(region, problems)]
             if not left and not problems:
                 return len(deleted)
             if problems:
                 break
-        raise _left_behind(self.run, left, problems)
+        raise _left_behind_error(self.run, left, problems)
 
     def zone(self, region: str) -> None:
         """Remove what ties a run to a zone; raises LeftBehindError when some of it remains."""
@@ -55,12 +55,12 @@ class Teardown:
         self._empty(region, self.provider.tied_to_zone, problems)
         left = self.provider.find(sorted(self.provider.tied_to_zone), region=region, run=self.run)
         if left or problems:
-            raise _left_behind(self.run, left, problems)
+            raise _left_behind_error(self.run, left, problems)
 
     def _kinds(self) -> list[str]:
         return [resource_kind for stage in self.provider.stages for resource_kind in stage]
 
-    def _listed(self, region: str, problems: dict[str, str]) -> Sequence[Resource]:
+    def _list_remaining(self, region: str, problems: dict[str, str]) -> Sequence[Resource]:
         try:
             return self.provider.find(self._kinds(), region=region, run=self.run)
         except PlannerError as error:
@@ -106,7 +106,7 @@ def _kind_of(resource: Resource) -> str:
     return resource.kind
 
 
-def _left_behind(run: str, left: Sequence[Resource], problems: dict[str, str]) -> LeftBehindError:
+def _left_behind_error(run: str, left: Sequence[Resource], problems: dict[str, str]) -> LeftBehindError:
     details = [resource.text for resource in left] + [f"{where}: {what}" for where, what in problems.items()]
     return LeftBehindError(
         f"run {run}: {len(left)} resources are left and may cost money; `planner cluster down {run}` tries again",

@@ -92,12 +92,12 @@ def ray_session(*, address: str, command: Command, environment: Mapping[str, str
             )
         finally:
             os.close(writing)
-        with _ended(driver):
+        with _end_process(driver):
             yield Session(driver, events, output)
 
 
 @contextlib.contextmanager
-def _ended(driver: subprocess.Popen[bytes]) -> Iterator[None]:
+def _end_process(driver: subprocess.Popen[bytes]) -> Iterator[None]:
     """End the process with the body."""
     try:
         yield

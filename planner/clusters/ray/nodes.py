@@ -109,8 +109,8 @@ class RayNode:
         mounted = {NODE_VOLUME: self.volume, NODE_MEMORY: self.memory}
         variables = {name: str(path) for name, path in mounted.items() if path is not None}
         if self.scratch:
-            variables[NODE_SCRATCH] = _joined(self.scratch)
-        return {NODE_NAME: self.name, NODE_DIRECTORY: _joined(self.disks)} | variables
+            variables[NODE_SCRATCH] = _path_list(self.scratch)
+        return {NODE_NAME: self.name, NODE_DIRECTORY: _path_list(self.disks)} | variables
 
 
 def head_command(
@@ -138,7 +138,7 @@ def ray_program() -> str:
     return str(program)
 
 
-def _joined(disks: tuple[Path, ...]) -> str:
+def _path_list(disks: tuple[Path, ...]) -> str:
     return os.pathsep.join(map(str, disks))
 
 

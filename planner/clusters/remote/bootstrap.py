@@ -130,7 +130,7 @@ def wait_for_head(ssh: Ssh, head: Node, provider: Provider, *, policy: RetryPoli
     `say` is told. Raises UnreachableError when the head does not answer within the time machines may take.
     """
     say("waiting for the head to answer")
-    if unverified(ssh, [head], provider, policy=policy):
+    if verify_host_keys(ssh, [head], provider, policy=policy):
         say("the head's host key is not on its console: it is pinned at the first contact")
     wait_for_answer(ssh, HEAD, policy=policy)
     ssh.hold()
@@ -148,7 +148,9 @@ def wait_for_answer(ssh: Ssh, node: str, *, policy: RetryPolicy) -> None:
     raise last or UnreachableError(f"{node} does not answer")
 
 
-def unverified(ssh: Ssh, nodes: Sequence[Node], provider: Provider, *, policy: RetryPolicy) -> dict[str, PlannerError]:
+def verify_host_keys(
+    ssh: Ssh, nodes: Sequence[Node], provider: Provider, *, policy: RetryPolicy
+) -> dict[str, PlannerError]:
     """Learn machines' host keys from their consoles, and return those of which no console shows any in time."""
     missing = {node.id: node for node in nodes if node.id not in ssh.verified}
     if isinstance(provider, TellsHostKeys):
@@ -191,7 +193,7 @@ def equip_from(
             url = stack.enter_context(_relay(ssh, head))
             install = _INSTALL.format(url=url, sha256=wheelhouse.sha256, python=wheelhouse.python)
         script = _BEGIN_SETUP + install + _END_SETUP.format(disks=DISKS_DIRECTORY)
-        outcomes = ssh.each(nodes, lambda node: _equipped(ssh, node, script, policy=policy))
+        outcomes = ssh.each(nodes, lambda node: _equip_node(ssh, node, script, policy=policy))
     ready = of_success(outcomes)
     return Equipment(ready=tuple(ready[node.id] for node in nodes if node.id in ready), failed=failures(outcomes))
 
@@ -212,7 +214,7 @@ def _relay(ssh: Ssh, head: Node) -> Iterator[str]:
         ssh.run(HEAD, f"kill {process} 2>/dev/null || true", within_s=_QUICK_S)
 
 
-def _equipped(ssh: Ssh, node: Node, script: str, *, policy: RetryPolicy) -> Equipped:
+def _equip_node(ssh: Ssh, node: Node, script: str, *, policy: RetryPolicy) -> Equipped:
     """Equip one machine; one that does not answer yet is asked again until its time is up, one where the script fails
     twice more.
     """
@@ -220,7 +222,7 @@ def _equipped(ssh: Ssh, node: Node, script: str, *, policy: RetryPolicy) -> Equi
     tries = _MOST_SETUPS
     for _ in policy.polls(policy.join_s):
         try:
-            return _described(node, ssh.run(node.id, script, within_s=_LONGEST_SETUP_S))
+            return _parse_equipped(node, ssh.run(node.id, script, within_s=_LONGEST_SETUP_S))
         except UnreachableError as error:
             last = error
         except IoFailureError as error:
@@ -230,7 +232,7 @@ def _equipped(ssh: Ssh, node: Node, script: str, *, policy: RetryPolicy) -> Equi
     raise last or UnreachableError(f"{node.id} does not answer")
 
 
-def _described(node: Node, output: str) -> Equipped:
+def _parse_equipped(node: Node, output: str) -> Equipped:
     facts = [line.split(" ", 1) for line in output.splitlines() if " " in line]
     values = dict(facts)
     disks = tuple(value for name, value in facts if name == "disk")

@@ -83,7 +83,7 @@ class Ssh:
         self._user = user
         self._jump = jump
         self._sockets = _socket_directory()
-        self._verified = _verified_in(self._known_hosts)
+        self._verified = _read_verified(self._known_hosts)
         self._running: set[subprocess.Popen[bytes]] = set()
         self._lock = threading.Lock()
         self._stack = contextlib.ExitStack()
@@ -138,14 +138,16 @@ class Ssh:
 
         Raises UnreachableError when nobody answers, IoFailureError with its last words when it fails or takes too long.
         """
-        return self._finished(node, self.command(node, "sh", "-s"), script.encode(), within_s=within_s)
+        return self._output_of(node, self.command(node, "sh", "-s"), script.encode(), within_s=within_s)
 
     def outcome(self, node: str, script: str, *, within_s: float) -> Outcome:
         """Run a shell script on a machine and return how it ended, well or not.
 
         Raises UnreachableError when nobody answers, IoFailureError when it takes too long.
         """
-        code, output, complaint = self._ended(node, self.command(node, "sh", "-s"), script.encode(), within_s=within_s)
+        code, output, complaint = self._run_to_end(
+            node, self.command(node, "sh", "-s"), script.encode(), within_s=within_s
+        )
         if code == _UNREACHABLE:
             why = complaint.decode(errors="replace").strip() or "no reason given"
             raise UnreachableError(f"{node} cannot be reached, or the command ended with {code}: {why}")
@@ -162,7 +164,7 @@ class Ssh:
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=complaint,
             )  # fmt: skip
             assert process.stdout is not None
-            with self._noted(process):
+            with self._register(process):
                 for line in process.stdout:
                     if line.endswith(b"\n"):
                         yield line.decode(errors="replace")
@@ -174,7 +176,7 @@ class Ssh:
         """Write a file to a path below a machine's home directory. Raises as `run` does."""
         words = self.command(node, "sh", "-c", 'umask 077; mkdir -p "$(dirname "$0")" && cat > "$0"', to)
         with source.open("rb") as content:
-            self._finished(node, words, content, within_s=within_s)
+            self._output_of(node, words, content, within_s=within_s)
 
     def each(self, nodes: Sequence[Node], work: Callable[[Node], Answer]) -> dict[str, Answer | PlannerError]:
         """Do something with several machines at a time, and return for each what came of it, or the PlannerError."""
@@ -192,17 +194,17 @@ class Ssh:
                 self._end_all()
                 raise
 
-    def _finished(self, node: str, words: list[str], content: bytes | IO[bytes], *, within_s: float) -> str:
-        code, output, complaint = self._ended(node, words, content, within_s=within_s)
+    def _output_of(self, node: str, words: list[str], content: bytes | IO[bytes], *, within_s: float) -> str:
+        code, output, complaint = self._run_to_end(node, words, content, within_s=within_s)
         _require_success(node, code, complaint)
         return output.decode(errors="replace")
 
-    def _ended(
+    def _run_to_end(
         self, node: str, words: list[str], content: bytes | IO[bytes], *, within_s: float
     ) -> tuple[int, bytes, bytes]:
         source = subprocess.PIPE if isinstance(content, bytes) else content
         process = subprocess.Popen(words, stdin=source, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        with self._noted(process):
+        with self._register(process):
             try:
                 output, complaint = process.communicate(content if isinstance(content, bytes) else None, within_s)
             except subprocess.TimeoutExpired:
@@ -210,7 +212,7 @@ class Ssh:
         return process.returncode, output, complaint
 
     @contextmanager
-    def _noted(self, process: subprocess.Popen[bytes]) -> Iterator[None]:
+    def _register(self, process: subprocess.Popen[bytes]) -> Iterator[None]:
         with self._lock:
             self._running.add(process)
         try:
@@ -256,7 +258,7 @@ def _require_success(node: str, code: int, complaint: bytes) -> None:
     raise IoFailureError(f"{node}: a script failed ({code})", why)
 
 
-def _verified_in(known_hosts: Path) -> set[str]:
+def _read_verified(known_hosts: Path) -> set[str]:
     """Return the machines whose keys this process or an earlier one has read on their consoles."""
     lines = known_hosts.read_text(encoding="utf-8").splitlines() if known_hosts.exists() else []
     return {line.split(" ", 1)[0] for line in lines if line.endswith(_VERIFIED)}

@@ -11,6 +11,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import platform
+import re
 import subprocess
 import sys
 import tarfile
@@ -22,7 +23,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from planner.clusters.remote.stock_libraries import newer_than_stock
 from planner.config import paths
 from planner.errors import BadInputError, IoFailureError
 
@@ -77,14 +77,14 @@ def make_wheels(directory: Path, *, python: str = STOCK_PYTHON, architecture: st
         write_own_wheel(directory)
     else:
         fetch_own_wheel(directory, python=python, architecture=architecture)
-    if complaint := _fetched(directory, ["pip", *requirements()], python=python, architecture=architecture):
+    if complaint := _download_wheels(directory, ["pip", *requirements()], python=python, architecture=architecture):
         raise IoFailureError(f"pip cannot fetch wheels for Python {python}", complaint)
 
 
 def fetch_own_wheel(directory: Path, *, python: str, architecture: str) -> None:
     """Have pip fetch the planner's wheel of this version for the machines. Raises BadInputError where there is none."""
     wanted = ["--no-deps", f"{DISTRIBUTION}=={distribution(DISTRIBUTION).version}"]
-    if complaint := _fetched(directory, wanted, python=python, architecture=architecture):
+    if complaint := _download_wheels(directory, wanted, python=python, architecture=architecture):
         raise _misfit(python=python, architecture=architecture, details=complaint)
 
 
@@ -105,7 +105,7 @@ def _misfit(*, python: str, architecture: str, details: Sequence[str] = ()) -> B
     )
 
 
-def _fetched(directory: Path, words: list[str], *, python: str, architecture: str) -> list[str]:
+def _download_wheels(directory: Path, words: list[str], *, python: str, architecture: str) -> list[str]:
     """Have pip download wheels for the machines, and return what it complains about: nothing when all is well."""
     platforms = [f"--platform=manylinux{version}_{architecture}" for version in _MANYLINUX]
     target = [f"--python-version={python}", "--implementation=cp", "--only-binary=:all:", *platforms]
@@ -228,3 +228,20 @@ def _python_of(wheel: Path) -> str:
     if not tag.startswith("cp3") or not tag[3:].isdigit():
         raise BadInputError(f"{wheel}: expected the wheel of one version of Python, such as cp312")
     return f"3.{tag[3:]}"
+
+
+STOCK: Final = {"GLIBC_2.": 39, "GLIBCXX_3.4.": 33}
+"""The newest symbol versions of Ubuntu 24.04's libc6 2.39 and libstdc++6 14 (GCC's ABI Policy and Guidelines)."""
+
+
+def newer_than_stock(extension: Path) -> list[str]:
+    """Return the newest symbol version of each library that the stock image lacks; none when the extension runs there.
+
+    An ELF file names all that it needs in its string table.
+    """
+    content = extension.read_bytes()
+    needed = {
+        prefix: max((int(number) for number in re.findall(re.escape(prefix.encode()) + rb"(\d+)", content)), default=0)
+        for prefix in STOCK
+    }
+    return [f"{prefix}{number}" for prefix, number in needed.items() if number > STOCK[prefix]]

@@ -12,17 +12,16 @@ from pathlib import Path
 from typing import Final
 
 from planner.catalog import load_catalog
-from planner.clouds.order import Choice, Order
+from planner.clouds.order import ClusterOffer, Order
 from planner.clouds.protocol import Place
 from planner.clusters.provisioning.cluster_lifecycle import ProviderSession, up
 from planner.clusters.provisioning.launch import Cluster
 from planner.clusters.provisioning.run_directory import RunDirectory
-from planner.clusters.runs.cloud_task import CloudRun, keep_task
+from planner.clusters.runs.cloud_task import CloudRun, load_job, save_task
 from planner.clusters.runs.head_job import HeadJob
 from planner.clusters.runs.preparation import MEASURED, Preparation, Prepared
-from planner.clusters.runs.record_count import record_count
 from planner.clusters.runs.rented_run import REPORT, Listening, RentedRun
-from planner.clusters.runs.sort_job import kept_job
+from planner.clusters.runs.report import record_count
 from planner.cost_model.model_reader import load_model
 from planner.distributed_sort.job.stopwatch import Stopwatch
 from planner.errors import BadInputError, nearest
@@ -91,7 +90,7 @@ def run_on_cloud(
     answer any more: then it goes on. Raises what `up` raises, IoFailureError when a machine fails that cannot be done
     without, LeftBehindError. Data that fails validation is reported, not raised.
     """
-    keep_task(run.task, directory)
+    save_task(run.task, directory)
     stopwatch = Stopwatch()
     cluster = stopwatch.timed("launch", lambda: up(order, places, directory, session))
     rented = RentedRun(order=order, cluster=cluster, directory=directory, session=session, stopwatch=stopwatch)
@@ -107,8 +106,8 @@ def attach(
 
     Raises BadInputError for a run without machines, and what `run_on_cloud` raises; an interrupt only leaves the run.
     """
-    job = kept_job(directory)
-    rented = rented_again(directory, session, stopwatch=Stopwatch({} if job is None else dict(job.steps_s)))
+    job = load_job(directory)
+    rented = reopen_run(directory, session, stopwatch=Stopwatch({} if job is None else dict(job.steps_s)))
     if job is not None:
         report = rented.carried_out(lambda _: Prepared(job=job), keep=job.keep, listening=listening)
     else:
@@ -121,11 +120,11 @@ def attach(
 @contextmanager
 def job_of(directory: RunDirectory, session: ProviderSession) -> Iterator[HeadJob]:
     """Yield the job on the head of a run, to look at. Raises BadInputError when it has none."""
-    if kept_job(directory) is None:
+    if load_job(directory) is None:
         raise BadInputError(
             f"run {directory.path.name}: its sort has not begun; `planner cluster attach {directory.path.name}` goes on"
         )
-    rented = rented_again(directory, session, stopwatch=Stopwatch())
+    rented = reopen_run(directory, session, stopwatch=Stopwatch())
     with rented.ssh() as ssh:
         yield rented.head_job(ssh)
 
@@ -142,7 +141,7 @@ def preparation_of(run: CloudRun, rented: RentedRun) -> Preparation:
     )
 
 
-def rented_again(directory: RunDirectory, session: ProviderSession, *, stopwatch: Stopwatch) -> RentedRun:
+def reopen_run(directory: RunDirectory, session: ProviderSession, *, stopwatch: Stopwatch) -> RentedRun:
     """Return a run that another process began. Raises BadInputError when its head does not run."""
     return RentedRun(
         order=directory.order(),
@@ -166,7 +165,7 @@ def _cluster_of(directory: RunDirectory, session: ProviderSession) -> Cluster:
             f"run {order.run} has no head that runs, so there is nothing to attach to; `planner cluster down "
             f"{order.run}` removes what may be left"
         )
-    place, choice = places[-1], Choice.from_dict(places[-1]["choice"])
+    place, choice = places[-1], ClusterOffer.from_dict(places[-1]["choice"])
     return Cluster(place=Place(choice=choice, region=place["region"], zone=place["zone"]), nodes=tuple(running))
 
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from planner.clusters.provisioning.run_directory import RunDirectory
 from planner.clusters.remote.wheelhouse import Wheelhouse
 from planner.clusters.runs.node_benchmarks import Effort
+from planner.clusters.runs.report import cluster_report
 from planner.config.atomic_file import replace_file
 from planner.cost_model.model_reader import load_model
 from planner.errors import BadInputError
 from planner.schemas.json_values import from_jsonable, to_jsonable
 from planner.schemas.plan import Plan
+from planner.schemas.run_report import RunReport
 
 TASK: Final = "task.json"
 """In the run's directory."""
@@ -47,12 +49,12 @@ class CloudRun:
     store: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
-def keep_task(task: CloudTask, directory: RunDirectory) -> None:
+def save_task(task: CloudTask, directory: RunDirectory) -> None:
     """Write a task into the run's directory."""
     replace_file(directory.path / TASK, json.dumps(to_jsonable(task)) + "\n")
 
 
-def kept_task(directory: RunDirectory) -> CloudTask:
+def load_task(directory: RunDirectory) -> CloudTask:
     """Return the task of a run. Raises BadInputError for a cluster that was rented without one."""
     try:
         text = (directory.path / TASK).read_text(encoding="utf-8")
@@ -67,3 +69,43 @@ def kept_task(directory: RunDirectory) -> CloudTask:
 def is_in_place(plan: Plan) -> bool:
     """Say whether the sort itself reads from the object store and writes to it, so that no staging is needed."""
     return load_model(plan.request.model).storage["data"] == "object-store"
+
+
+JOB: Final = "job.json"
+"""In the run's directory, from before the job begins."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SortJob:
+    """The driver's `order` on the Ray cluster at `address`. `first_plan` is what the machines were rented for, `plan`
+    was made with what was measured on them, `machine` is that. `steps_s` are the steps before; `keep` leaves the
+    machines there in the end.
+    """
+
+    plan: Plan
+    first_plan: Plan
+    machine: dict[str, Any]
+    order: dict[str, Any]
+    address: str
+    steps_s: dict[str, float]
+    predicted_usd: float
+    keep: bool
+
+    def report(self, done: dict[str, Any]) -> RunReport:
+        """Return the report of what the driver answered."""
+        report = cluster_report(self.plan, machine=self.machine, done=done)
+        return replace(report, first_plan=self.first_plan)
+
+
+def save_job(job: SortJob, directory: RunDirectory) -> None:
+    """Write a job into the run's directory."""
+    replace_file(directory.path / JOB, json.dumps(to_jsonable(job)) + "\n")
+
+
+def load_job(directory: RunDirectory) -> SortJob | None:
+    """Return the job of a run; None when the run has not come so far."""
+    path = directory.path / JOB
+    if not path.exists():
+        return None
+    job: SortJob = from_jsonable(SortJob, json.loads(path.read_text(encoding="utf-8")), where=JOB)
+    return job

@@ -106,7 +106,7 @@ class HeadJob:
         begin = _BEGIN.format(directory=DIRECTORY, order=json.dumps(order), script=script)
         if after_another:
             begin = _FORGET.format(directory=DIRECTORY) + begin
-        self._firmly(lambda: self.ssh.run(HEAD, begin, within_s=_QUICK_S))
+        self._call_until_answered(lambda: self.ssh.run(HEAD, begin, within_s=_QUICK_S))
 
     def result(self, on_event: OnEvent) -> dict[str, Any]:
         """Wait for the job's result and return it; `on_event` receives every event from the first on.
@@ -124,11 +124,11 @@ class HeadJob:
                     return result
             raise IoFailureError("the process that drives the sort has ended without a result", self._last_words())
 
-        return self._firmly(followed)
+        return self._call_until_answered(followed)
 
     def claim(self) -> None:
         """Tell the head that its result has been received: it ends no machine any more."""
-        self._firmly(lambda: self.ssh.run(HEAD, f": >{DIRECTORY}/claimed", within_s=_QUICK_S))
+        self._call_until_answered(lambda: self.ssh.run(HEAD, f": >{DIRECTORY}/claimed", within_s=_QUICK_S))
 
     def log(self) -> str:
         """Return the events so far, one JSON object a line, and what the driver printed beside them."""
@@ -137,7 +137,7 @@ class HeadJob:
     def _last_words(self) -> list[str]:
         return self.ssh.run(HEAD, f"tail -n 6 {DIRECTORY}/driver.log", within_s=_QUICK_S).splitlines()
 
-    def _firmly(self, call: Callable[[], Answer]) -> Answer:
+    def _call_until_answered(self, call: Callable[[], Answer]) -> Answer:
         """Return what a call returns, repeated as often as the connection is lost and found again."""
         while True:
             try:

@@ -32,7 +32,7 @@ from planner.clusters.runs.node_benchmarks import (
 )
 from planner.errors import InterruptedRunError, IoFailureError, PlannerError
 from planner.measurement.ingest.ingest import readings_of
-from planner.measurement.ingest.measurement import Measurement, completed, merged
+from planner.measurement.ingest.measurement import Measurement, complete_reading, merge_readings
 
 READY_S: Final = 900.0
 """How long machines take until they can be measured: launching, and installing the software; assumed."""
@@ -112,14 +112,14 @@ def _rounds(
         order = [name for name in INSTRUMENTS if name != "network" or len(machines) > 1]
         for instrument in shuffled.sample(order, len(order)):
             say(f"round {number + 1} of {task.rounds}: {instrument} of {len(machines)} machines")
-            for name, document in _measured(task, ssh, machines, instrument, say).items():
+            for name, document in _measure(task, ssh, machines, instrument, say).items():
                 path = results / f"{number + 1}-{instrument}-{name}.json"
                 path.write_text(json.dumps(document), encoding="utf-8")
                 paths.append(path)
     return paths
 
 
-def _measured(
+def _measure(
     task: FleetTask, ssh: Ssh, machines: Sequence[Equipped], instrument: str, say: Callable[[str], None]
 ) -> dict[str, dict[str, Any]]:
     """Return what an instrument wrote, by machine; the network's of all. One that fails is told and left out."""
@@ -132,7 +132,7 @@ def _measured(
             return {}
         for name, why in silent.items():
             say(f"not measured: {name}: {why}")
-        return {"all": _named(document, names)}
+        return {"all": _with_machine_ids(document, names)}
     if instrument == "disk":
         outcomes = disk_documents(ssh, machines, effort)
     else:
@@ -144,7 +144,7 @@ def _measured(
     return {name: {**document, "host": name} for name, document in of_success(outcomes).items()}
 
 
-def _named(document: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
+def _with_machine_ids(document: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
     """Return what NetBench wrote with the machines' ids in place of their addresses."""
     for run in document["runs"]:
         for node in run["per_node"]:
@@ -165,7 +165,7 @@ def fleet_measurements(
     rows = [
         row
         for files in by_machine.values()
-        for row in merged(
+        for row in merge_readings(
             [{**reading, "file": path.resolve()} for path in files for reading in readings_of(path, mapping={})],
             files_are="repeats",
         )
@@ -184,7 +184,9 @@ def fleet_measurements(
 
     return [
         replace(
-            completed(row, circumstances(row["quantity"])), instance_type=instance_type, source=f"bench fleet {run}"
+            complete_reading(row, circumstances(row["quantity"])),
+            instance_type=instance_type,
+            source=f"bench fleet {run}",
         )
-        for row in merged(rows, files_are="instances")
+        for row in merge_readings(rows, files_are="instances")
     ]

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from planner.catalog import load_catalog
-from planner.clusters.runs.record_count import record_count
+from planner.clusters.runs.report import record_count
 from planner.cost_model import run_overheads
 from planner.cost_model.model import CostModel, kept_in_memory, on_one_machine
 from planner.cost_model.model_reader import load_model
@@ -80,12 +80,14 @@ def _run(run: LocalRun, model: CostModel, folder: Path, *, say: Say, watch: Watc
     before = stopwatch.timed("generate", lambda: _generate(run, files.source, watch))
     stopwatch.timed("warm memory", lambda: _warm_memory(run))
     sort = stopwatch.timed("sort", lambda: _sort(run, files, watch))
-    checks = stopwatch.timed("validate", lambda: tuple(_checked(path, before, run, watch) for path in files.outputs))
+    checks = stopwatch.timed(
+        "validate", lambda: tuple(_check_output(path, before, run, watch) for path in files.outputs)
+    )
     return RunReport(
         plan=plan,
         machine=machine.to_dict(),
         steps_s=stopwatch.seconds,
-        phases=_compared(best, sort),
+        phases=_compare_phases(best, sort),
         checks=checks,
         sort=sort.to_dict(),
     )
@@ -196,7 +198,7 @@ def _sort(run: LocalRun, files: _Files, watch: Watch) -> Any:
         )
 
 
-def _checked(path: Path, before: ValidationReport, run: LocalRun, watch: Watch) -> Check:
+def _check_output(path: Path, before: ValidationReport, run: LocalRun, watch: Watch) -> Check:
     from planner.sorting.records.validate import validate_files
 
     with watch(f"validate {path.name}") as progress:
@@ -212,7 +214,7 @@ def _checked(path: Path, before: ValidationReport, run: LocalRun, watch: Watch) 
     )
 
 
-def _compared(best: Candidate, sort: Any) -> tuple[PhaseComparison, ...]:
+def _compare_phases(best: Candidate, sort: Any) -> tuple[PhaseComparison, ...]:
     return tuple(
         PhaseComparison(name=phase.name, predicted_s=phase.time_s, measured_s=measured_s, bottleneck=phase.bottleneck)
         for phase, measured_s in zip(best.phases, phase_seconds(sort), strict=True)

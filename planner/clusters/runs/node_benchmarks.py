@@ -191,16 +191,16 @@ def network_document(
     without them.
     """
     try:
-        return _exchanged(ssh, machines, effort, is_doubling=is_doubling)
+        return _measure_network(ssh, machines, effort, is_doubling=is_doubling)
     except UnreachableError:
         raise
     except IoFailureError as error:
         say(f"{error}\nmeasuring the network once more, for longer")
         longer = replace(effort, seconds=_LONGER * effort.seconds)
-        return _exchanged(ssh, machines, longer, is_doubling=is_doubling)
+        return _measure_network(ssh, machines, longer, is_doubling=is_doubling)
 
 
-def _exchanged(ssh: Ssh, machines: Sequence[Equipped], effort: Effort, *, is_doubling: bool) -> NetworkDocument:
+def _measure_network(ssh: Ssh, machines: Sequence[Equipped], effort: Effort, *, is_doubling: bool) -> NetworkDocument:
     """Measure once. Agents end whatever happens, by themselves if need be."""
     token = secrets.token_hex(32)
     nodes = [machine.node for machine in machines]

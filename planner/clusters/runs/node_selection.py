@@ -9,11 +9,10 @@ from typing import Final
 from planner.catalog import load_catalog
 from planner.clusters.runs.node_benchmarks import NodeRates
 from planner.cost_model import run_overheads
-from planner.cost_model.engine_reader import load_engine
 from planner.cost_model.model import on_a_cluster, run_by
-from planner.cost_model.model_reader import load_model
+from planner.cost_model.model_reader import load_engine, load_model
 from planner.errors import PlannerError
-from planner.planning.ranking.narrowing import narrowed
+from planner.planning.ranking.selection import narrowed
 from planner.planning.recommendation import recommend, require_best
 from planner.schemas.plan import Candidate, Plan, Request
 from planner.statistics.slow_node_screening import Screening

@@ -12,15 +12,14 @@ from planner.clouds.order import Order, added_disks
 from planner.clusters.provisioning.cluster_lifecycle import ProviderSession
 from planner.clusters.provisioning.launch import Cluster, NeverJoinedError
 from planner.clusters.provisioning.run_directory import RunDirectory
-from planner.clusters.remote.bootstrap import Equipped, equip, unverified, wait_for_head
+from planner.clusters.remote.bootstrap import Equipped, equip, verify_host_keys, wait_for_head
 from planner.clusters.remote.ssh import Ssh, UnreachableError
-from planner.clusters.runs.cloud_task import CloudRun, CloudTask, is_in_place
+from planner.clusters.runs.cloud_task import CloudRun, CloudTask, SortJob, is_in_place
 from planner.clusters.runs.node_benchmarks import NodeRates, measure
 from planner.clusters.runs.node_selection import NodeSelection, select_nodes
 from planner.clusters.runs.ray_on_nodes import RayOnNodes, start_ray, stop_ray
-from planner.clusters.runs.record_count import record_count
 from planner.clusters.runs.replacement import Replacement
-from planner.clusters.runs.sort_job import SortJob
+from planner.clusters.runs.report import record_count
 from planner.clusters.spot.availability import SpotRates
 from planner.cost_model.model_reader import load_model
 from planner.distributed_sort.job.stopwatch import Stopwatch
@@ -71,9 +70,9 @@ class Preparation:
         return self._job(ssh)
 
     def _job(self, ssh: Ssh) -> Prepared:
-        machines = self.stopwatch.timed("equip", lambda: self._equipped(ssh))
-        rates = self.stopwatch.timed("measure", lambda: self._measured(ssh, machines))
-        ray, selection = self.stopwatch.timed("start Ray", lambda: self._started(ssh, machines, rates))
+        machines = self.stopwatch.timed("equip", lambda: self._equip(ssh))
+        rates = self.stopwatch.timed("measure", lambda: self._measure(ssh, machines))
+        ray, selection = self.stopwatch.timed("start Ray", lambda: self._start_ray(ssh, machines, rates))
         self._end([machine.name for machine in machines if machine not in ray.machines])
         request = self._sort_request(selection, rates, ray)
         job = SortJob(
@@ -107,11 +106,11 @@ class Preparation:
             rates=SpotRates(losses_per_s=stated.interruptions_per_node_hour / 3600) if stated else SpotRates(),
         )
 
-    def _measured(self, ssh: Ssh, machines: Sequence[Equipped]) -> NodeRates:
+    def _measure(self, ssh: Ssh, machines: Sequence[Equipped]) -> NodeRates:
         results = self.directory.path / MEASURED
         return measure(ssh, machines, effort=self.task.effort, results_directory=results, say=self.session.say)
 
-    def _started(self, ssh: Ssh, machines: Sequence[Equipped], rates: NodeRates) -> tuple[RayOnNodes, NodeSelection]:
+    def _start_ray(self, ssh: Ssh, machines: Sequence[Equipped], rates: NodeRates) -> tuple[RayOnNodes, NodeSelection]:
         """Choose who works and start Ray there; where it does not start, the next best takes the place."""
         selection = self._select(rates)
         ray = self._ray(ssh, [m for m in machines if m.node.head or m.name in selection.working], selection)
@@ -135,12 +134,12 @@ class Preparation:
             store=self._store(),
         )
 
-    def _equipped(self, ssh: Ssh) -> tuple[Equipped, ...]:
+    def _equip(self, ssh: Ssh) -> tuple[Equipped, ...]:
         """Return the machines that are ready. Raises NeverJoinedError when too few are."""
         provider, policy, say = self.session.provider, self.session.policy, self.session.say
         wait_for_head(ssh, self.cluster.head, provider, policy=policy, say=say)
         stop_ray(ssh, self.cluster.nodes)
-        failed = unverified(ssh, self.cluster.nodes, provider, policy=policy) if self.task.is_lent else {}
+        failed = verify_host_keys(ssh, self.cluster.nodes, provider, policy=policy) if self.task.is_lent else {}
         if self.cluster.head.id in failed:
             raise failed[self.cluster.head.id]
         nodes = [node for node in self.cluster.nodes if node.id not in failed]
@@ -157,7 +156,7 @@ class Preparation:
 
     def _select(self, rates: NodeRates) -> NodeSelection:
         """Choose who works, say why, and set the new plan beside the old one."""
-        say, old = self.session.say, self._planned()
+        say, old = self.session.say, self._planned_candidate()
         selection = select_nodes(rates, old, self.task.plan.request, head=self.cluster.head.id)
         for limit in selection.screening.limits:
             say(limit.text)
@@ -173,7 +172,7 @@ class Preparation:
         )
         return selection
 
-    def _planned(self) -> Candidate:
+    def _planned_candidate(self) -> Candidate:
         """Return what of the plan the machines were launched for."""
         choice = self.cluster.place.choice
         return next(

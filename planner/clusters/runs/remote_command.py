@@ -9,9 +9,9 @@ from planner.clouds.calls.retry import RetryPolicy
 from planner.clouds.protocol import Node, Provider
 from planner.clusters.provisioning.cluster_lifecycle import ProviderSession
 from planner.clusters.provisioning.run_directory import RunDirectory
-from planner.clusters.remote.bootstrap import unverified, wait_for_answer
+from planner.clusters.remote.bootstrap import verify_host_keys, wait_for_answer
 from planner.clusters.remote.ssh import HEAD, Outcome, Ssh
-from planner.clusters.runs.cloud import rented_again
+from planner.clusters.runs.cloud import reopen_run
 from planner.distributed_sort.job.stopwatch import Stopwatch
 from planner.errors import IoFailureError, PlannerError
 
@@ -38,7 +38,7 @@ def run_everywhere(
     Machines that have just come up are waited for. Raises BadInputError for a run without machines, UnreachableError
     when its head does not answer.
     """
-    rented = rented_again(directory, session, stopwatch=Stopwatch())
+    rented = reopen_run(directory, session, stopwatch=Stopwatch())
     nodes = rented.cluster.nodes[:1] if only_head else rented.cluster.nodes
     with rented.ssh() as ssh:
         run_on(ssh, nodes, shell_line(words), session.provider, policy=session.policy, within_s=within_s, hear=hear)
@@ -48,7 +48,7 @@ def run_on(
     ssh: Ssh, nodes: Sequence[Node], line: str, provider: Provider, *, policy: RetryPolicy, within_s: float, hear: Hear
 ) -> None:
     """Run a line of shell on machines of which the head, through which others are reached, is the first."""
-    failed = unverified(ssh, nodes, provider, policy=policy)
+    failed = verify_host_keys(ssh, nodes, provider, policy=policy)
     if nodes[0].id in failed:
         raise IoFailureError(f"{nodes[0].id}: the head's host key is not on its console, so no machine is spoken to")
     for node in nodes:

@@ -18,10 +18,9 @@ from planner.clusters.provisioning.launch import Cluster
 from planner.clusters.provisioning.run_directory import RunDirectory
 from planner.clusters.ray.driver_session import OnEvent
 from planner.clusters.remote.ssh import Ssh
-from planner.clusters.runs.cloud_task import is_in_place
+from planner.clusters.runs.cloud_task import SortJob, is_in_place, load_job, save_job
 from planner.clusters.runs.head_job import HeadJob, OutOfSightError
 from planner.clusters.runs.preparation import Prepared
-from planner.clusters.runs.sort_job import SortJob, keep_job, kept_job
 from planner.config.atomic_file import replace_file
 from planner.distributed_sort.dataset.dataset import dataset_of, write_manifest
 from planner.distributed_sort.job.stopwatch import Stopwatch
@@ -71,11 +70,11 @@ class RentedRun:
                     return None
                 with begun.replacement.beside(ssh) if begun.replacement else nullcontext():
                     done = self._result(job, head, listening)
-                report = self._reported(job, head, done)
+                report = self._report_of(job, head, done)
         except BaseException as error:
             self._end_after(error, keep=keep)
             raise
-        return self._closed(report, job)
+        return self._close(report, job)
 
     def ssh(self) -> Ssh:
         """Return the way to the machines."""
@@ -87,7 +86,7 @@ class RentedRun:
 
     def _begin(self, job: SortJob, head: HeadJob) -> None:
         """Begin the job, or see that it has begun. It is on record here before it can be there."""
-        keep_job(job, self.directory)
+        save_job(job, self.directory)
         self._begin_on(head, job, job.order, after_another=self.follows_another)
         self.directory.note("job")
 
@@ -98,7 +97,7 @@ class RentedRun:
     def _result(self, job: SortJob, head: HeadJob, listening: Listening) -> dict[str, Any]:
         """Return what the job comes to. Where it failed after its sort, whoever attaches has the rest tried again."""
         try:
-            return self._followed(head, listening)
+            return self._follow(head, listening)
         except OutOfSightError:
             raise
         except PlannerError as error:
@@ -108,9 +107,9 @@ class RentedRun:
             self.session.say(f"{error}\ntrying again what follows the sort")
         order = {"do": "finish", "request": job.order["request"], "sorted": json.loads(stored.read_text("utf-8"))}
         self._begin_on(head, job, order, after_another=True)
-        return self._followed(head, listening)
+        return self._follow(head, listening)
 
-    def _followed(self, head: HeadJob, listening: Listening) -> dict[str, Any]:
+    def _follow(self, head: HeadJob, listening: Listening) -> dict[str, Any]:
         try:
             with listening() as on_event:
                 return head.result(lambda event: self._hear(event, on_event))
@@ -122,7 +121,7 @@ class RentedRun:
             self._keep_log(head)
             raise
 
-    def _reported(self, job: SortJob, head: HeadJob, done: dict[str, Any]) -> RunReport:
+    def _report_of(self, job: SortJob, head: HeadJob, done: dict[str, Any]) -> RunReport:
         head.claim()
         self._keep_log(head)
         self.directory.note("sorted", **done["steps_s"])
@@ -180,7 +179,7 @@ class RentedRun:
 
     def _has_result(self) -> bool:
         """Say whether the machines alone have a sorted output."""
-        job = kept_job(self.directory)
+        job = load_job(self.directory)
         return job is not None and (self.directory.path / MANIFEST).exists() and not is_in_place(job.first_plan)
 
     def _result_text(self) -> str:
@@ -193,16 +192,16 @@ class RentedRun:
             f"{_kept_text(self.order)}"
         )
 
-    def _closed(self, report: RunReport, job: SortJob) -> RunReport:
+    def _close(self, report: RunReport, job: SortJob) -> RunReport:
         """Account for the run, take the cluster down unless it is kept, and account again."""
-        self._accounted(report, job)
+        self._account(report, job)
         if job.keep:
             self.session.say(_kept_text(self.order))
         else:
             self.stopwatch.timed("take down", lambda: down(self.directory, self.session))
-        return self._accounted(report, job)
+        return self._account(report, job)
 
-    def _accounted(self, report: RunReport, job: SortJob) -> RunReport:
+    def _account(self, report: RunReport, job: SortJob) -> RunReport:
         """Return the report with all steps so far and what they cost, and write it into the run's directory."""
         bill = bill_of(self.directory.events(), now=datetime.now(UTC))
         cost = RunCost(node_hours=bill.node_hours, usd=bill.usd, predicted_usd=job.predicted_usd)

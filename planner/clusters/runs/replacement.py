@@ -20,7 +20,7 @@ from planner.clouds.protocol import Node, Place
 from planner.clusters.provisioning.cluster_lifecycle import ProviderSession
 from planner.clusters.provisioning.launch import Cluster
 from planner.clusters.provisioning.run_directory import RunDirectory
-from planner.clusters.remote.bootstrap import equip_from, unverified
+from planner.clusters.remote.bootstrap import equip_from, verify_host_keys
 from planner.clusters.remote.ssh import Ssh
 from planner.clusters.runs.cloud_task import CloudRun
 from planner.clusters.runs.ray_on_nodes import RayOnNodes
@@ -194,7 +194,7 @@ class Replacement:
         """Equip machines and start Ray there; those where it fails stay missing."""
         policy, provider = self.session.policy, self.session.provider
         ssh.write((self.cluster.head, *machines.members.values(), *new))
-        failed = unverified(ssh, new, provider, policy=policy) if self.run.task.is_lent else {}
+        failed = verify_host_keys(ssh, new, provider, policy=policy) if self.run.task.is_lent else {}
         trusted = [node for node in new if node.id not in failed]
         equipment = equip_from(ssh, self.cluster.head, trusted, self.run.wheelhouse, policy=policy)
         machines.ray = machines.ray.joined_by(equipment.ready)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from planner.clusters.runs.utilisation import DISKS, NETWORK, bottleneck, utilisation
 from planner.cost_model import run_overheads
-from planner.distributed_sort.dataset.dataset import dataset_of
+from planner.distributed_sort.dataset.dataset import Layout, dataset_of
+from planner.errors import BadInputError
 from planner.planning.recommendation import require_best
 from planner.schemas.plan import Candidate, PhaseEstimate, Plan
 from planner.schemas.run_report import Check, PhaseComparison, RunReport, StagingComparison
@@ -25,7 +25,7 @@ def cluster_report(
     best = require_best(plan)
     if vcpus is None:
         vcpus = sum(done["sort"]["cpus"].values())
-    phases = tuple(_compared(phase, done["sort"], vcpus=vcpus) for phase in best.phases)
+    phases = tuple(_compare_phase(phase, done["sort"], vcpus=vcpus) for phase in best.phases)
     places = {"stage in": plan.request.input or "", "stage out": done["manifest"].rpartition("/")[0]}
     staging = tuple(
         staging_comparison(best, name, place=places[name], measured_s=done["steps_s"][name], **moved)
@@ -77,7 +77,7 @@ def _total(usd: Mapping[str, float | None]) -> float | None:
     return sum(amounts) if usd and len(amounts) == len(usd) else None
 
 
-def _compared(phase: PhaseEstimate, sort: dict[str, Any], *, vcpus: float) -> PhaseComparison:
+def _compare_phase(phase: PhaseEstimate, sort: dict[str, Any], *, vcpus: float) -> PhaseComparison:
     disks = [use.bytes_per_s for name, use in phase.resources.items() if name.endswith(("_disks", "_volumes"))]
     rates = {DISKS: sum(disks)}
     if NETWORK in phase.resources:
@@ -106,3 +106,56 @@ def _check(number: int, validation: dict[str, Any], done: dict[str, Any]) -> Che
         passed=validation["sorted"] and is_distinct and is_whole,
         unit=dataset_of(done["dataset"]).layout.counted,
     )
+
+
+CPU: Final = "cpu"
+NETWORK: Final = "network"
+DISKS: Final = "disks"
+
+Samples = Mapping[str, Sequence[Mapping[str, float]]]
+"""By node, samples in order of `at_s`, each of which holds the means since the one before."""
+
+
+def utilisation(
+    samples: Samples, stretches: Sequence[Mapping[str, Any]], *, rates_bytes_per_s: Mapping[str, float], vcpus: float
+) -> dict[str, float]:
+    """Return the share of each resource that was in use, all nodes together, during a phase's `stretches` (`start_s`
+    and `end_s` of each): 1 is all of it.
+
+    `rates_bytes_per_s` are what a node's NETWORK and DISKS can do, `vcpus` those of all nodes together. The network
+    counts in its busier direction; disks by all that was read and written. A resource whose rate is not known is left
+    out, and nothing is known when no sample was taken. SoCC 2015, Figure 11 reads the bottleneck off such samples.
+    """
+    inside = [
+        sample
+        for of_node in samples.values()
+        for sample in of_node
+        if any(stretch["start_s"] < sample["at_s"] <= stretch["end_s"] for stretch in stretches)
+    ]
+    if not inside:
+        return {}
+
+    def mean(name: str) -> float:
+        return sum(sample[name] for sample in inside) / len(inside)
+
+    cpu_share = {CPU: mean("cpu_cores") * len(samples) / vcpus} if vcpus > 0 else {}
+    moved = {
+        NETWORK: max(mean("network_in_bytes_per_s"), mean("network_out_bytes_per_s")),
+        DISKS: mean("disk_read_bytes_per_s") + mean("disk_write_bytes_per_s"),
+    }
+    return cpu_share | {name: moved[name] / rate for name, rate in rates_bytes_per_s.items() if rate > 0}
+
+
+def bottleneck(shares: Mapping[str, float]) -> str | None:
+    """Return the busiest resource; None when nothing is known."""
+    return max(shares, key=lambda name: shares[name]) if shares else None
+
+
+_RECORD_BYTES: Final = Layout().record_size
+
+
+def record_count(data_bytes: int) -> int:
+    """Return the records in `data_bytes` of the sort benchmark's data. Raises BadInputError for half a record."""
+    if data_bytes % _RECORD_BYTES:
+        raise BadInputError(f"--data {data_bytes}B is not a whole number of {_RECORD_BYTES}-byte records")
+    return data_bytes // _RECORD_BYTES

@@ -8,17 +8,16 @@ from datetime import UTC, datetime
 from typing import Final
 
 from planner.catalog import load_catalog
-from planner.clouds.order import Choice, added_disks
+from planner.clouds.order import ClusterOffer, added_disks
 from planner.clouds.protocol import Place
 from planner.clusters.provisioning.cluster_lifecycle import ProviderSession
 from planner.clusters.provisioning.launch import Cluster, note_place
+from planner.clusters.provisioning.order_from_plan import late_s
 from planner.clusters.provisioning.run_directory import RunDirectory
-from planner.clusters.provisioning.run_length import late_s
-from planner.clusters.runs.cloud import preparation_of, rented_again
-from planner.clusters.runs.cloud_task import TASK, CloudRun, keep_task
+from planner.clusters.runs.cloud import preparation_of, reopen_run
+from planner.clusters.runs.cloud_task import JOB, TASK, CloudRun, save_task
 from planner.clusters.runs.preparation import MEASURED
 from planner.clusters.runs.rented_run import LOG, MANIFEST, REPORT, SORTED, Listening
-from planner.clusters.runs.sort_job import JOB
 from planner.distributed_sort.job.stopwatch import Stopwatch
 from planner.errors import BadInputError
 from planner.planning.recommendation import require_best
@@ -31,7 +30,7 @@ EARLIER: Final = "earlier"
 _OF_A_JOB: Final = (TASK, JOB, MANIFEST, SORTED, REPORT, LOG, MEASURED)
 
 
-def catalog_type(cloud: str, choice: Choice) -> str:
+def catalog_type(cloud: str, choice: ClusterOffer) -> str:
     """Return what the catalog calls the machines of a cluster. Raises BadInputError when it has none such."""
     instances = load_catalog(cloud).instances
     for name, cloud_type in zip(instances.instance_type.tolist(), instances.cloud_type.tolist(), strict=True):
@@ -55,7 +54,7 @@ def run_again(
     directory: RunDirectory,
     session: ProviderSession,
     *,
-    made: Callable[[Choice, str], CloudRun],
+    made: Callable[[ClusterOffer, str], CloudRun],
     listening: Listening,
     is_detached: bool = False,
 ) -> RunReport | None:
@@ -64,20 +63,20 @@ def run_again(
 
     Raises BadInputError when they do not run, or not for long enough, and what `run_on_cloud` raises.
     """
-    rented = replace(rented_again(directory, session, stopwatch=Stopwatch()), is_attached=False, follows_another=True)
-    rented = replace(rented, cluster=replace(rented.cluster, place=_left(rented.cluster, session.say)))
+    rented = replace(reopen_run(directory, session, stopwatch=Stopwatch()), is_attached=False, follows_another=True)
+    rented = replace(rented, cluster=replace(rented.cluster, place=_remaining_place(rented.cluster, session.say)))
     place = rented.cluster.place
     run = made(place.choice, place.choice.regions[0])
     require_time(run.task.plan, expires_at=rented.order.expires_at, say=session.say, now=datetime.now(UTC))
-    _put_away(directory)
+    _archive_earlier_job(directory)
     note_place(directory, place)
-    keep_task(run.task, directory)
+    save_task(run.task, directory)
     return rented.carried_out(
         preparation_of(run, rented).job, keep=run.task.keep, listening=listening, is_detached=is_detached
     )
 
 
-def _left(cluster: Cluster, say: Callable[[str], None]) -> Place:
+def _remaining_place(cluster: Cluster, say: Callable[[str], None]) -> Place:
     """Return the place of a cluster with as many nodes as still run: some may have been lost since they came up."""
     place, choice = cluster.place, cluster.place.choice
     nodes = min(choice.nodes, len(cluster.nodes))
@@ -91,7 +90,7 @@ def _left(cluster: Cluster, say: Callable[[str], None]) -> Place:
     return replace(place, choice=fewer)
 
 
-def _put_away(directory: RunDirectory) -> None:
+def _archive_earlier_job(directory: RunDirectory) -> None:
     """Move what an earlier job left in the run's directory, so that nothing is taken for this one's."""
     left = [directory.path / name for name in _OF_A_JOB if (directory.path / name).exists()]
     if not left:

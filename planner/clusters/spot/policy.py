@@ -89,8 +89,8 @@ class _Grid:
             works=math.ceil(job.work_s / step_s),
             restart=max(1, round(job.restart_s / step_s)),
             spot_share=job.spot_share,
-            loss=-math.expm1(-_rounded(rates.losses_per_s) * step_s),
-            gain=-math.expm1(-_rounded(rates.returns_per_s) * step_s),
+            loss=-math.expm1(-_round_rate(rates.losses_per_s) * step_s),
+            gain=-math.expm1(-_round_rate(rates.returns_per_s) * step_s),
         )
 
     def chances(self, steps: int) -> Floats:
@@ -99,7 +99,7 @@ class _Grid:
         return np.asarray(np.linalg.matrix_power(once, steps))
 
 
-def _rounded(rate: float) -> float:
+def _round_rate(rate: float) -> float:
     return math.exp(_RATE_STEP * round(math.log(rate) / _RATE_STEP))
 
 
@@ -133,18 +133,18 @@ def _options(grid: _Grid, costs: Floats, time: int, *, once: Floats, restart: Fl
     """
     demand, spot, wait = np.full((3, 5, grid.works + 1), np.inf)
     before = costs[time - 1]
-    demand[_ON_DEMAND, 1:] = 1 + _mixed(once, before[_ON_DEMAND, :-1])
+    demand[_ON_DEMAND, 1:] = 1 + _expected_costs(once, before[_ON_DEMAND, :-1])
     spot[_SPOT, 1:] = grid.spot_share + (1 - grid.loss) * before[_SPOT, :-1] + grid.loss * before[0, :-1]
-    wait[_IDLE] = wait[_ON_DEMAND] = _mixed(once, before[_IDLE])
+    wait[_IDLE] = wait[_ON_DEMAND] = _expected_costs(once, before[_IDLE])
     if time >= grid.restart:
         later = costs[time - grid.restart]
-        demand[_IDLE] = grid.restart + _mixed(restart, later[_ON_DEMAND])
+        demand[_IDLE] = grid.restart + _expected_costs(restart, later[_ON_DEMAND])
         demand[_SPOT] = demand[1]
         stays = (1 - grid.loss) ** grid.restart
         spot[1] = spot[3] = grid.restart * grid.spot_share + stays * later[_SPOT] + (1 - stays) * later[0]
     return np.stack([demand, spot, wait])
 
 
-def _mixed(chances: Floats, costs: Floats) -> Floats:
+def _expected_costs(chances: Floats, costs: Floats) -> Floats:
     """Return expected costs; costs may be infinite, and no chance is 0."""
     return np.stack([row[0] * costs[0] + row[1] * costs[1] for row in chances])

@@ -27,7 +27,7 @@ from planner.sorting.tables.parquet_output import parquet_writer, row_groups
 from planner.sorting.tables.table import sorted_pieces
 from planner.sorting.tables.table_hash import rows_checksum
 from planner.sorting.tables.table_order import bytes_beside_row
-from planner.sorting.tables.table_runs import distinct
+from planner.sorting.tables.table_runs import drop_repeats
 
 _MOST_SAMPLED_GROUPS: Final = 32
 """Of a file, evenly spaced; of each all keys are decoded, as rows may be in order within it."""
@@ -169,7 +169,7 @@ class Tables:
         """Yield the rows of packed tables in order, of equal ones the first where keys are unique."""
         tables = list(table_blocks.unpacked(gathered)) or [self._on_the_way.empty_table()]
         pieces = sorted_pieces(tables, self._keys, piece_bytes=_PIECE_BYTES)
-        return distinct(pieces, self._keys) if self._table.unique else pieces
+        return drop_repeats(pieces, self._keys) if self._table.unique else pieces
 
     def _summed(self, file: Any) -> TableSummary:
         whole = self.empty_summary()

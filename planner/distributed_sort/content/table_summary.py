@@ -11,9 +11,9 @@ from typing import Any, Final
 from planner.distributed_sort.content.table_blocks import key_table, packed, schema_on_the_way, unpacked
 from planner.distributed_sort.content.table_format import TableFormat
 from planner.sorting.tables.arrow_library import arrow
-from planner.sorting.tables.table_disorder import count_disorder
 from planner.sorting.tables.table_hash import rows_checksum
 from planner.sorting.tables.table_keys import ColumnKey
+from planner.sorting.tables.table_runs import count_disorder
 
 _MOST_SHOWN: Final = 80
 """Characters of a value in a manifest."""

@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 
 from planner.arrays import Bytes
-from planner.compression.text_codecs import decompressed
+from planner.compression.text_codecs import decompress_text
 from planner.distributed_sort.dataset.dataset import Copy, Dataset, Partition
 from planner.distributed_sort.dataset.input_files import beginning_of, size_of
 from planner.distributed_sort.dataset.plain_texts import PlainTexts, size_in_name
@@ -91,7 +91,7 @@ def has_plain_copy(partition: Partition) -> bool:
 
 
 def decompressed_or_error(partition: Partition, files: JobFiles, number: int) -> Decompressed | BadInputError:
-    """Do as `decompress` does, and return the error of a damaged file: so all of them can be named."""
+    """Do as `decompressed` does, and return the error of a damaged file: so all of them can be named."""
     try:
         return decompress(partition, files, number)
     except BadInputError as error:
@@ -123,7 +123,7 @@ def plain_text(copy: Copy) -> Iterator[Bytes]:
     """Yield the text of a compressed copy. Raises BadInputError where it is damaged, IoFailureError."""
     pieces = beginning_of(copy.uri, size_of(copy.uri), piece_bytes=COMPRESSED_PIECE_BYTES)
     try:
-        for chunk in decompressed(pieces, copy.compression):
+        for chunk in decompress_text(pieces, copy.compression):
             yield np.frombuffer(chunk, np.uint8)
     except BadInputError as error:
         raise BadInputError(f"{node_name()}: {copy.uri}: {error.message}", error.details) from error

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from planner.compression.text_codecs import MAGIC_BYTES, compression_of, decompressed
+from planner.compression.text_codecs import MAGIC_BYTES, compression_of, decompress_text
 from planner.distributed_sort.dataset.dataset import Partition
 from planner.distributed_sort.dataset.input_files import beginning_of, size_of
 from planner.errors import BadInputError
@@ -41,7 +41,7 @@ def plain_per_byte(name: str, form: str) -> float:
             taken += len(piece)
             yield piece
 
-    for chunk in _named(name, decompressed(pieces(), form)):
+    for chunk in _named(name, decompress_text(pieces(), form)):
         plain += len(chunk)
         if taken >= _TRIED_BYTES:
             break
@@ -54,7 +54,7 @@ def text_of(name: str, size: int) -> Iterator[bytes]:
     """
     pieces = beginning_of(name, size)
     form = _form(name, size)
-    return _named(name, decompressed(pieces, form)) if form else pieces
+    return _named(name, decompress_text(pieces, form)) if form else pieces
 
 
 def _compression(partition: Partition) -> str:

@@ -7,17 +7,44 @@ the tasks names it, and names it again only when nobody can be reading it (`Segm
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
+import secrets
 import shutil
+import threading
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from numpy.typing import NDArray
 
-from planner.distributed_sort.exchange.abandoned_segments import held, made_and_held
 from planner.distributed_sort.node_files.node_environment import JobFiles
 from planner.distributed_sort.node_files.run_files import failing, raw
+
+
+class SegmentNames:
+    """Names of segments by node."""
+
+    def __init__(self) -> None:
+        self._prefix = secrets.token_hex(4)  # other orderers, and earlier rounds, have names of their own
+        self._numbers = count()
+        self._free: dict[str, list[str]] = defaultdict(list)
+        self._retired: dict[str, list[str]] = defaultdict(list)
+
+    def take(self, node: str) -> str:
+        """Return a name for the next slice of a node."""
+        return self._free[node].pop() if self._free[node] else f"{self._prefix}-{next(self._numbers)}"
+
+    def give_back(self, node: str, name: str, *, is_stored: bool) -> None:
+        """Free a name whose slice has ended; `is_stored` says that all of it was stored at the first try."""
+        (self._free if is_stored else self._retired)[node].append(name)
+
+    def retired(self, node: str) -> tuple[str, ...]:
+        """Return, once, the segments of a node that nobody shall begin to read."""
+        return tuple(self._retired.pop(node, ()))
 
 
 def write_segment(files: JobFiles, name: str, arrays: Sequence[NDArray[Any]], *, reserve_bytes: int) -> None:
@@ -76,3 +103,57 @@ def _write(path: Path, arrays: Sequence[NDArray[Any]]) -> None:
                 content = content[os.write(descriptor, content) :]
     finally:
         os.close(descriptor)
+
+
+_NAMES: Final = ".planner-sort-*-blocks"
+_held: Final = dict[Path, int]()
+"""By folder: a descriptor whose lock says that this process uses it."""
+_changing: Final = threading.Lock()
+
+
+def made_and_held(folder: Path) -> None:
+    """Make a folder of segments, which only its owner may read, unless there is one, and hold it. Raises OSError."""
+    while not held(folder):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+
+def held(folder: Path) -> bool:
+    """Hold a folder until this process ends or the folder goes, and say whether there is one. Raises OSError."""
+    with _changing:
+        if _is_at(_held.get(folder), folder):
+            return True
+        for gone in [other for other, descriptor in _held.items() if not _is_at(descriptor, other)]:
+            os.close(_held.pop(gone))
+        try:
+            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        except FileNotFoundError:
+            return False
+        fcntl.flock(descriptor, fcntl.LOCK_SH)
+        _held[folder] = descriptor
+        return _is_at(descriptor, folder)  # it may have been freed before the lock was had
+
+
+def free_abandoned(parents: Iterable[Path]) -> None:
+    """Delete the folders of segments that no process holds, as far as this user may."""
+    for folder in [folder for parent in dict.fromkeys(parents) for folder in parent.glob(_NAMES)]:
+        with suppress(OSError):  # someone holds it, or it has just gone
+            _free(folder)
+
+
+def _free(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        shutil.rmtree(folder, ignore_errors=True)
+    finally:
+        os.close(descriptor)
+
+
+def _is_at(descriptor: int | None, folder: Path) -> bool:
+    """Whether a descriptor is of the folder that is there now."""
+    if descriptor is None:
+        return False
+    try:
+        return os.path.samestat(os.fstat(descriptor), folder.stat())
+    except FileNotFoundError:
+        return False

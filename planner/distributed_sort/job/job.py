@@ -58,7 +58,7 @@ class SortRequest:
 
 
 @dataclass
-class Moved:
+class BytesMoved:
     """Bytes that tasks reported, repeated tasks included."""
 
     sample_read: int = 0
@@ -87,7 +87,7 @@ class Job:
     ledger: Ledger
     journal: Journal
     emit: Emit
-    moved: Moved = field(default_factory=Moved)
+    moved: BytesMoved = field(default_factory=BytesMoved)
     input_checksums: dict[int, int] = field(default_factory=dict)
     """By slice that was read; their sum is the checksum of the input."""
     retries: int = 0
@@ -178,15 +178,15 @@ class Job:
         self.ledger.forget_nodes(gone, self.nodes.names)
         self.journal.owners(self.ledger.owner)
 
-    def judge(self, drop: Drop) -> bool:
+    def report_slow_node(self, drop: Drop) -> bool:
         """Report a slow node, leave it out if much is still to come to it, and say whether it was left out."""
         is_early = not self.ledger.done and self.ledger.share_missing(drop.node) > _WORTH_AVOIDING
-        is_avoided = is_early and self.avoid(drop)
+        is_avoided = is_early and self.exclude_node(drop)
         self.slow_nodes[drop.node] = f"{drop.reason}, {'left out' if is_avoided else 'kept'}"
         self.emit({"event": "slow", "node": drop.node, "reason": self.slow_nodes[drop.node]})
         return is_avoided
 
-    def avoid(self, drop: Drop) -> bool:
+    def exclude_node(self, drop: Drop) -> bool:
         """Leave a slow node out if the others can do all its work again, and say whether it was."""
         if not self.request.avoid_slow:
             return False
@@ -198,7 +198,7 @@ class Job:
         is_available = all(partition.copies or partition.recipe is not None for partition in partitions)
         if len(left) < copies or needed_bytes > free_bytes or not is_available:
             return False
-        self.nodes.avoid(node)
+        self.nodes.exclude_node(node)
         self._forget(frozenset({node}))
         self.after_losses(self.require_inputs())
         return True

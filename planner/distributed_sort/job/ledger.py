@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.arrays import Ints
-from planner.distributed_sort.content.splittings import AnySplitting, document_of, splitting_of
+from planner.distributed_sort.content.partitioning import AnySplitting, document_of, splitting_of
 from planner.distributed_sort.dataset.dataset import FORMAT, Partition, dataset_of
 from planner.errors import IoFailureError
-from planner.sort_policy.placement import heirs
+from planner.sort_policy.placement import reassign_partitions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,7 +158,7 @@ class Ledger:
             if (remaining := partition.without_nodes(lost)).copies
         }
         orphans = [number for number, owner in enumerate(self.owner) if owner in lost]
-        for number, heir in zip(orphans, heirs(len(orphans), left), strict=True):
+        for number, heir in zip(orphans, reassign_partitions(len(orphans), left), strict=True):
             self.owner[number] = heir
         self._whole = []
         self._cut_at(_changes(self.owner))

@@ -25,25 +25,25 @@ class Losses:
     wanted: int
     replaced_within_s: float
 
-    def outlived(
-        self, nodes: Nodes, doing: Callable[[Nodes], Result], *, undone: Callable[[Nodes], None]
+    def retry_on_node_loss(
+        self, nodes: Nodes, action: Callable[[Nodes], Result], *, rollback: Callable[[Nodes], None]
     ) -> tuple[Nodes, Result]:
-        """Do something, as often as it fails with nodes lost meanwhile; `undone` frees what the last attempt has
+        """Do something, as often as it fails with nodes lost meanwhile; `rollback` frees what the last attempt has
         written. Return the nodes that did it, and its result.
         """
         while True:
             try:
-                return nodes, doing(nodes)
+                return nodes, action(nodes)
             except PlannerError as error:
                 if not lost_of(nodes):
                     raise
-                nodes = self.begun_again(nodes, error, undone=undone)
+                nodes = self.begun_again(nodes, error, rollback=rollback)
 
-    def begun_again(self, nodes: Nodes, error: PlannerError, *, undone: Callable[[Nodes], None]) -> Nodes:
+    def begun_again(self, nodes: Nodes, error: PlannerError, *, rollback: Callable[[Nodes], None]) -> Nodes:
         """Say why something is done again, free what it has written, and return the nodes to do it on."""
         self.emit({"event": "again", "lost": sorted(nodes.lost), "reason": str(error)})
         left = self.those_left()
-        undone(left)
+        rollback(left)
         return left
 
     def those_left(self) -> Nodes:

@@ -161,7 +161,7 @@ class Nodes:
             if name in self.services:
                 self.services[name].give_up.remote(addresses)
 
-    def avoid(self, node: str) -> None:
+    def exclude_node(self, node: str) -> None:
         """Treat a node as lost although it answers."""
         self.avoided |= {node}
         self.lost |= {node}

@@ -12,7 +12,7 @@ import numpy as np
 
 from planner.distributed_sort.content.content import content_of
 from planner.distributed_sort.content.long_rows import require_sortable
-from planner.distributed_sort.content.splittings import AnySplitting
+from planner.distributed_sort.content.partitioning import AnySplitting
 from planner.distributed_sort.dataset.dataset import Layout, Partition
 from planner.distributed_sort.dataset.input_versions import FileVersion, version_here
 from planner.distributed_sort.dataset.partition_reader import Slice, naming_file

@@ -17,8 +17,7 @@ from planner.distributed_sort.content.content import content_of
 from planner.distributed_sort.dataset import partition_reader
 from planner.distributed_sort.dataset.dataset import Copy, Layout, Partition, Recipe
 from planner.distributed_sort.dataset.object_store import delete_partitions, write_object
-from planner.distributed_sort.exchange.abandoned_segments import free_abandoned
-from planner.distributed_sort.exchange.segments import drop_segments, write_segment
+from planner.distributed_sort.exchange.segments import drop_segments, free_abandoned, write_segment
 from planner.distributed_sort.node_files import run_files
 from planner.distributed_sort.node_files.node_environment import JobFiles, NodeFacts, facts, free_space, node_name
 from planner.distributed_sort.node_files.run_files import RunsDamagedError

@@ -8,6 +8,8 @@ missing by the driver's ledger.
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from dataclasses import fields
 from functools import cache
 from typing import Any, Final
@@ -21,15 +23,48 @@ from planner.distributed_sort.job.pending_tasks import PendingTasks
 from planner.distributed_sort.phases import reduce as phase_two
 from planner.distributed_sort.phases import shuffle as phase_one
 from planner.distributed_sort.phases.coordinator import Coordinator, GroupFacts, JobFacts, Report
+from planner.distributed_sort.phases.reduce import unfinished
 from planner.errors import IoFailureError
 from planner.sort_policy.coordinators import groups
+
+_MAX_IDLE_ROUNDS: Final = 20
+_LONGEST_PAUSE_S: Final = 5.0
+"""Between rounds in which nothing was done, each pause a second longer: a process of a node may be beginning anew."""
+
+
+def until_finished(
+    job: Job, *, between: Callable[[Job], None] = lambda _: None, pause: Callable[[float], None] = time.sleep
+) -> None:
+    """Run rounds until all partitions are finished, and something `between` them.
+
+    Raises IoFailureError when round after round does nothing although no node is lost, and what a round raises.
+    """
+    vain, before = 0, _done(job)
+    while not run_round(job):
+        between(job)
+        vain, before = vain + 1 if _done(job) == before else 0, _done(job)
+        if vain == _MAX_IDLE_ROUNDS:
+            numbers = ", ".join(map(str, unfinished(job)[:10]))
+            raise IoFailureError(
+                f"the sort got no further in {vain} tries although no node was lost",
+                [f"partitions that are not finished: {numbers}", "see Ray's logs of the nodes; then run it again"],
+            )
+        if vain:
+            pause(min(float(vain), _LONGEST_PAUSE_S))
+
+
+def _done(job: Job) -> tuple[int, int, frozenset[str]]:
+    """Return what changes when a round does anything: what is stored, copies of finished partitions, lost nodes."""
+    copies = sum(len(partition.copies) for partition, _ in job.ledger.done.values())
+    return job.ledger.stored_records, copies, job.nodes.lost
+
 
 _FIRST_REPORT_S: Final = 0.25
 _REPORT_EVERY_S: Final = 5.0
 """Later on: the first report comes soon, and each one takes twice as long as the one before, up to this."""
 _LONGEST_WAIT_S: Final = 0.5
 _LONGEST_END_S: Final = 15.0
-_MOST_VAIN_BEGINNINGS: Final = 10
+_MAX_FAILED_STARTS: Final = 10
 
 
 def shuffle(job: Job) -> None:
@@ -51,7 +86,7 @@ def reduce(job: Job) -> bool:
         return not phase_two.unfinished(job)
 
 
-def again(job: Job) -> bool:
+def run_round(job: Job) -> bool:
     """Do what is missing, and say whether all partitions are finished. Without coordinators, those of which nothing was
     lost are sorted and copied meanwhile, so links have copies to carry while processors group slices again.
 
@@ -86,7 +121,7 @@ def _run_coordinators(job: Job, phase: str) -> None:
         _end(job, coordinators, running)
     job.notice_losses(at_once=True)
     job.vain_beginnings += not is_over and job.nodes.lost == before and job.suspicions.total() == suspicions
-    if job.vain_beginnings > _MOST_VAIN_BEGINNINGS:
+    if job.vain_beginnings > _MAX_FAILED_STARTS:
         raise IoFailureError(f"coordinators ended {job.vain_beginnings} times although no node was lost")
 
 
@@ -181,5 +216,5 @@ def _note(job: Job, report: Report) -> bool:
     job.coordinated.update(report.effort)
     if report.unreadable is not None:
         job.suspect(report.unreadable)
-    is_avoided = [job.judge(drop) for drop in report.slow if drop.node not in job.slow_nodes]
+    is_avoided = [job.report_slow_node(drop) for drop in report.slow if drop.node not in job.slow_nodes]
     return report.is_stopped or any(is_avoided)

@@ -13,7 +13,7 @@ from planner.arrays import Ints
 from planner.distributed_sort.dataset.dataset import Partition
 from planner.distributed_sort.dataset.slicing import slices
 from planner.distributed_sort.dataset.unreadable_input import UnreadableCopy
-from planner.distributed_sort.job.job import Job, Moved, SortRequest
+from planner.distributed_sort.job.job import BytesMoved, Job, SortRequest
 from planner.distributed_sort.job.ledger import Journal, Ledger, LedgerRows
 from planner.distributed_sort.job.nodes import Nodes
 from planner.distributed_sort.node_files.node_environment import JobFiles
@@ -63,7 +63,7 @@ class Report:
     changes: LedgerRows
     finished: tuple[tuple[int, Partition, bytes], ...]
     input_checksums: dict[int, int]
-    moved: Moved
+    moved: BytesMoved
     slow: tuple[Drop, ...]
     damaged: dict[str, str]
     unreadable: UnreadableCopy | None
@@ -108,7 +108,7 @@ class GroupJob(Job):
             self.unreadable = fault
             raise NodesLostError
 
-    def judge(self, drop: Drop) -> bool:
+    def report_slow_node(self, drop: Drop) -> bool:
         """Note a slow node for the next report."""
         self.slow.append(drop)
         return False
@@ -157,7 +157,7 @@ class Coordinator:
             effort=Counter(effort),
         )
         job.nodes.tasks = job.retries = 0
-        job.moved, job.input_checksums, job.journal.lines, job.slow = Moved(), {}, [], []
+        job.moved, job.input_checksums, job.journal.lines, job.slow = BytesMoved(), {}, [], []
         self._cpu_s = time.process_time()
         return report
 

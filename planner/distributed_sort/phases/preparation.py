@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from planner.distributed_sort.content.splittings import AnySplitting
+from planner.distributed_sort.content.partitioning import AnySplitting
 from planner.distributed_sort.dataset.compressed_input import has_plain_copy
 from planner.distributed_sort.dataset.dataset import Dataset, Partition
 from planner.distributed_sort.dataset.quote_scan import find_quotes
@@ -51,7 +51,7 @@ class Start:
     done: dict[int, tuple[Partition, bytes]] | None = None
 
 
-def started(request: SortRequest, files: JobFiles, nodes: Nodes, emit: Emit, *, earlier: Any) -> Start:
+def prepare(request: SortRequest, files: JobFiles, nodes: Nodes, emit: Emit, *, earlier: Any) -> Start:
     """Make the input readable in slices, and decide. `earlier` is what the journal of an earlier call has, None without
     one: then the input is sampled, and partitions are shared out. What is lost with a node meanwhile is done again.
     Raises BadInputError, IoFailureError.
@@ -66,7 +66,7 @@ def started(request: SortRequest, files: JobFiles, nodes: Nodes, emit: Emit, *, 
     if earlier is not None:
         slice_records, splitting, owner, done = earlier
         store_bytes = min(nodes.store_bytes.values())
-        sizes = sizes.going_on(
+        sizes = sizes.resumed(
             slice_records=slice_records, record_size=request.source.layout.record_size, store_bytes=store_bytes
         )
         sample_bytes = 0
@@ -106,7 +106,7 @@ def _sizes(request: SortRequest, source: Dataset, files: JobFiles, nodes: Nodes)
     longest = max((rows for partition in source.partitions for rows in partition.groups), default=0)
     if longest <= sizes.slice_records:
         return sizes
-    return sizes.going_on(slice_records=longest, record_size=layout.record_size, store_bytes=store_bytes)
+    return sizes.resumed(slice_records=longest, record_size=layout.record_size, store_bytes=store_bytes)
 
 
 def _rates(user_rates: Mapping[str, float], names: list[str]) -> dict[str, float]:

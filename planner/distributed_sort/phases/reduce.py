@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, Final
 
 from planner.distributed_sort.exchange.block_fetch import Part
-from planner.distributed_sort.exchange.segment_names import SegmentNames
+from planner.distributed_sort.exchange.segments import SegmentNames
 from planner.distributed_sort.job.job import Job
 from planner.distributed_sort.job.nodes import LOST
 from planner.distributed_sort.job.pending_tasks import PendingTasks

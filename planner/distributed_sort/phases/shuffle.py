@@ -5,23 +5,69 @@ from __future__ import annotations
 import time
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
 from planner.distributed_sort.dataset.partition_reader import Slice, nodes_with
 from planner.distributed_sort.exchange.parcels import Block, Parcel, packed
-from planner.distributed_sort.exchange.segment_names import SegmentNames
+from planner.distributed_sort.exchange.segments import SegmentNames
 from planner.distributed_sort.exchange.transfer_rates import TransferRates
 from planner.distributed_sort.job.job import Job
 from planner.distributed_sort.job.nodes import LOST
 from planner.distributed_sort.job.pending_tasks import PendingTasks
 from planner.distributed_sort.node_tasks.map_task import MapOrder, map_slice
 from planner.distributed_sort.node_tasks.node_tasks import Stored
-from planner.distributed_sort.phases.paused_slices import PausedSlices
-from planner.distributed_sort.phases.slice_under_way import SliceUnderWay
 from planner.errors import IoFailureError
 from planner.sort_policy.send_queue import SendQueue
 from planner.sort_policy.turns import MapsUnderWay
+
+_AT_ONCE: Final = 2
+"""So many attempts follow each other at once; then the pause doubles each time."""
+_LONGEST_PAUSE_S: Final = 30.0
+
+
+class PausedSlices:
+    """Slices by number, and when each may be grouped again."""
+
+    def __init__(self) -> None:
+        self._until_s: dict[int, float] = {}
+
+    def __len__(self) -> int:
+        return len(self._until_s)
+
+    def add(self, number: int, *, attempts: int) -> None:
+        """Have a slice rest that was tried so often."""
+        pause_s = min(2.0 ** (attempts - _AT_ONCE - 1), _LONGEST_PAUSE_S) if attempts > _AT_ONCE else 0.0
+        self._until_s[number] = time.monotonic() + pause_s
+
+    def pop_ready(self) -> list[int]:
+        """Return the slices that have rested, and forget them."""
+        now_s = time.monotonic()
+        numbers = [number for number, until_s in self._until_s.items() if now_s >= until_s]
+        for number in numbers:
+            del self._until_s[number]
+        return numbers
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._until_s.clear()
+
+
+@dataclass(kw_only=True)
+class SliceUnderWay:
+    """The node that groups it, in which segment, how many of its blocks are not stored yet, and their bytes.
+
+    `is_disturbed` says that some of it was lost on the way, so that its segment may still be read.
+    """
+
+    source: str
+    segment: str
+    left: int
+    left_bytes: int
+    is_grouping: bool = True
+    is_disturbed: bool = False
+
 
 PHASE: Final = "map and shuffle"
 _MOST_ATTEMPTS: Final = 10
@@ -113,7 +159,7 @@ class Shuffle:
         unjudged = [name for name in job.nodes.names if name not in self._judged]
         for drop in self._transfer_rates.slow(unjudged, at_s=at_s):
             self._judged.add(drop.node)
-            if job.judge(drop):
+            if job.report_slow_node(drop):
                 self._enqueue_all()
 
     def _enqueue_all(self) -> None:
@@ -133,7 +179,7 @@ class Shuffle:
 
     def _submit(self) -> bool:
         """Start what there is room for; say whether anything is still queued."""
-        self._enqueue(self._paused.rested())
+        self._enqueue(self._paused.pop_ready())
         for node, room in self._room().items():
             begun = 0
             while begun < room and (queue := self._queues[node] or self._queues[""]):
@@ -222,7 +268,7 @@ class Shuffle:
     def _send(self) -> None:
         """Have owners pull and store the parcels that may go now; blocks from and to lost nodes are dropped."""
         for block in self._send_queue.remove_lost(self._job.nodes.lost):
-            self._lose(block)
+            self._drop_block(block)
         more_to_come = any(slice_.is_grouping for slice_ in self._under_way.values())
         for parcel in self._send_queue.next(more_to_come=more_to_come):
             self._transfer_rates.began(parcel, at_s=time.monotonic())
@@ -246,24 +292,24 @@ class Shuffle:
             self._ended(block.slice.number, size_bytes=block.size_bytes)
         self._job.moved.crossed_network += sum(block.size_bytes for block in came)
         if came is not parcel:
-            self._see_to_missed([block for block in parcel if block.slice.number not in numbers])
+            self._handle_missing_blocks([block for block in parcel if block.slice.number not in numbers])
 
-    def _see_to_missed(self, missed: list[Block]) -> None:
+    def _handle_missing_blocks(self, missed: list[Block]) -> None:
         """Have blocks that did not come sent once more, or made again."""
         for source in {block.source for block in missed if not block.again} - self._job.nodes.lost:
             self._job.nodes.ask_address(source)
         for block in missed:
-            self._not_come(block)
+            self._on_block_missing(block)
 
-    def _not_come(self, block: Block) -> None:
+    def _on_block_missing(self, block: Block) -> None:
         """Have a block sent once more; one that was, or whose node is lost, is made again."""
         if block.again or self._job.nodes.lost & {block.source, block.owner}:
-            self._lose(block)
+            self._drop_block(block)
             return
         self._under_way[block.slice.number].is_disturbed = True
         self._send_queue.add(block._replace(again=True))
 
-    def _lose(self, block: Block) -> None:
+    def _drop_block(self, block: Block) -> None:
         self._under_way[block.slice.number].is_disturbed = True
         self._ended(block.slice.number, size_bytes=block.size_bytes)
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from planner.catalog.measurements import MEASUREMENTS
-from planner.catalog.tables.rows import Rows, rows_of
+from planner.catalog.tables.reading import Rows, rows_of
 from planner.errors import BadInputError, bad_input, nearest
 from planner.measurement.ingest.json_documents import read_text
 from planner.measurement.ingest.measurement import Reading
@@ -72,7 +72,7 @@ def read_columns(
     readings = []
     for line, row in rows:
         for plan in plans:
-            reading = _reading(plan, row, f"{path}:{line}", problems)
+            reading = _reading_of_row(plan, row, f"{path}:{line}", problems)
             if reading.get("bytes_per_s") is not None:
                 readings.append({**reading, "source": path.name, "row": f"line {line}"})
     if problems:
@@ -109,7 +109,7 @@ def _plans(
     return [(named, {})]
 
 
-def _reading(
+def _reading_of_row(
     plan: tuple[dict[str, tuple[str, str]], Reading], row: Mapping[str, str], where: str, problems: list[str]
 ) -> Reading:
     named, constants = plan

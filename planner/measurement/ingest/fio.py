@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from planner.errors import BadInputError
-from planner.measurement.ingest.fio_latency import latencies
 from planner.measurement.ingest.json_documents import day_of, number
 from planner.measurement.ingest.measurement import Reading, mean_of
 
@@ -193,14 +192,14 @@ def _block_bytes(path: Path, job: _Job, side: str) -> int:
 
 def _settings(jobs: Sequence[_Job], active: Sequence[_Job], side: str) -> Reading:
     options, mixed = active[0].options, [job for job in jobs if len(job.sides) > 1]
-    workers = _whole(options, "numjobs", 1) if len(active) == 1 else len(active)
-    flushes = [count for name in ("fsync", "fdatasync") if (count := _whole(options, name, 0))]
+    workers = _int_option(options, "numjobs", 1) if len(active) == 1 else len(active)
+    flushes = [count for name in ("fsync", "fdatasync") if (count := _int_option(options, name, 0))]
     if options.get("sync", "0") not in ("0", "none"):
         flushes.append(1)
     return {
         "job": ", ".join(dict.fromkeys(job.name for job in jobs)),
         "threads": workers,
-        "depth": _whole(options, "iodepth", 1),
+        "depth": _int_option(options, "iodepth", 1),
         "flush_every": min(flushes) if flushes and side == "write" else None,
         "read_share": _read_share(mixed[0].options) if mixed else None,
         "buffered": "no" if all(job.options.get("direct", "0") == "1" for job in active) else "yes",
@@ -209,11 +208,11 @@ def _settings(jobs: Sequence[_Job], active: Sequence[_Job], side: str) -> Readin
 
 def _read_share(options: dict[str, str]) -> float:
     if "rwmixwrite" in options and "rwmixread" not in options:
-        return 1 - _whole(options, "rwmixwrite", 50) / 100
-    return _whole(options, "rwmixread", 50) / 100
+        return 1 - _int_option(options, "rwmixwrite", 50) / 100
+    return _int_option(options, "rwmixread", 50) / 100
 
 
-def _whole(options: dict[str, str], name: str, usual: int) -> int:
+def _int_option(options: dict[str, str], name: str, usual: int) -> int:
     return int(options.get(name) or usual)
 
 
@@ -257,3 +256,55 @@ def _method(document: dict[str, Any], jobs: Sequence[_Job]) -> str:
     shown = ("ioengine", "iodepth", "direct", "size", "runtime", "fsync", "fdatasync", "end_fsync", "rwmixread")
     given = [f"{name}={options[name]}" for name in shown if name in options]
     return " ".join([str(document["fio version"]), f"rw={patterns}", f"bs={block}", f"numjobs={workers}", *given])
+
+
+PERCENTILES: Final = {"latency_p50_s": 50.0, "latency_p90_s": 90.0, "latency_p99_s": 99.0, "latency_p999_s": 99.9}
+_NS: Final = 1e-9
+
+
+def latencies(path: Path, results: Sequence[dict[str, Any]]) -> tuple[dict[str, float | None], str]:
+    """Return mean and percentiles (s; None where fio gave none) of one direction of jobs, and a note on them.
+
+    JSON+ has the whole distribution, which several jobs are pooled from. Plain JSON has each job's percentiles; the
+    highest is then an upper bound of that of all.
+    """
+    stated = [table for result in results if (table := _first_statistics(result, "lat_ns", "clat_ns"))]
+    means = [(number(path, table, "mean"), number(path, table, "N")) for table in stated]
+    count = sum(weight for _, weight in means)
+    mean_s = sum(mean * weight for mean, weight in means) / count * _NS if count else None
+    tables = [_first_statistics(result, "clat_ns", "lat_ns", holding="percentile") for result in results]
+    percentiles, note = _percentiles(tables) if all(tables) else (dict.fromkeys(PERCENTILES), "")
+    return {"latency_mean_s": mean_s, **percentiles}, note
+
+
+def _first_statistics(result: dict[str, Any], *names: str, holding: str = "mean") -> dict[str, Any]:
+    """Return the first of the statistics that is there and has what is asked for."""
+    tables = (result.get(name) for name in names)
+    return next((table for table in tables if isinstance(table, dict) and holding in table), {})
+
+
+def _percentiles(tables: Sequence[dict[str, Any]]) -> tuple[dict[str, float | None], str]:
+    if len(tables) > 1 and all(table.get("bins") for table in tables):
+        return _pool_percentiles(tables), ""
+    by_job = [{float(rank): value for rank, value in table["percentile"].items()} for table in tables]
+    highest = {
+        name: max(table[rank] for table in by_job) * _NS if all(rank in table for table in by_job) else None
+        for name, rank in PERCENTILES.items()
+    }
+    return highest, "percentiles of latency are the slowest job's" if len(tables) > 1 else ""
+
+
+def _pool_percentiles(tables: Sequence[dict[str, Any]]) -> dict[str, float | None]:
+    """Return the latencies below which so many of all operations were; a bin is named by its upper end in ns."""
+    counts: dict[int, int] = {}
+    for table in tables:
+        for bin_ns, operations in table["bins"].items():
+            counts[int(bin_ns)] = counts.get(int(bin_ns), 0) + int(operations)
+    total, below = sum(counts.values()), 0
+    pooled: dict[str, float | None] = {}
+    waiting = list(PERCENTILES.items())
+    for bin_ns in sorted(counts):
+        below += counts[bin_ns]
+        while waiting and below >= waiting[0][1] / 100 * total:
+            pooled[waiting.pop(0)[0]] = bin_ns * _NS
+    return pooled

@@ -12,7 +12,7 @@ from planner.measurement.ingest.fio import is_fio, read_fio
 from planner.measurement.ingest.ioping import is_ioping, is_ioping_text, read_ioping
 from planner.measurement.ingest.iperf3 import is_iperf3, joined_stream, read_iperf3
 from planner.measurement.ingest.json_documents import holds_objects, parse, parse_list, read_text
-from planner.measurement.ingest.measurement import Measurement, Reading, completed, merged
+from planner.measurement.ingest.measurement import Measurement, Reading, complete_reading, merge_readings
 from planner.measurement.ingest.planner_bench import is_own, read_own
 from planner.measurement.ingest.sysbench import is_sysbench, read_sysbench
 
@@ -37,7 +37,7 @@ def read_measurements(
         for path in paths
         for reading in readings_of(path, mapping=mapping, only=only, job=job)
     ]
-    return [completed(reading, user_values) for reading in merged(readings, files_are=files_are)]
+    return [complete_reading(reading, user_values) for reading in merge_readings(readings, files_are=files_are)]
 
 
 def readings_of(
@@ -58,10 +58,10 @@ def readings_of(
         raise BadInputError(f"{path}: ioping's output for people; run it with -J for JSON")
     if not holds_objects(text):
         return read_columns(path, mapping, only)
-    return [reading for document in joined_stream(parse(path, text)) for reading in _read(path, document, job)]
+    return [reading for document in joined_stream(parse(path, text)) for reading in _read_json(path, document, job)]
 
 
-def _read(path: Path, document: dict[str, Any], job: str | None) -> list[Reading]:
+def _read_json(path: Path, document: dict[str, Any], job: str | None) -> list[Reading]:
     if is_fio(document):
         return read_fio(path, document, job=job)
     if is_iperf3(document):

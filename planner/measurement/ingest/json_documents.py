@@ -53,13 +53,13 @@ def holds_objects(text: str) -> bool:
 
 def parse_list(path: Path, text: str) -> list[Any]:
     """Return the JSON list in `text`. Raises BadInputError for truncated or malformed JSON, and for anything else."""
-    items = _loaded(path, text)
+    items = _parse(path, text)
     if not isinstance(items, list):
         raise BadInputError(f"{path}: expected a JSON list")
     return items
 
 
-def _loaded(path: Path, text: str) -> Any:
+def _parse(path: Path, text: str) -> Any:
     try:
         return _DECODER.decode(text)
     except ValueError as error:

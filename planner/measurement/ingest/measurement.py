@@ -94,7 +94,7 @@ _AVERAGED: Final = (
 )
 
 
-def completed(reading: Reading, user_values: Mapping[str, Any]) -> Measurement:
+def complete_reading(reading: Reading, user_values: Mapping[str, Any]) -> Measurement:
     """Return the measurement in `reading`, with what the user `said` filling its gaps.
 
     Raises BadInputError that names every missing field with its option, a contradiction, or a rate that is not one.
@@ -121,7 +121,7 @@ def completed(reading: Reading, user_values: Mapping[str, Any]) -> Measurement:
     return Measurement(**{name: value for name, value in whole.items() if name in field_names})
 
 
-def merged(readings: list[Reading], *, files_are: str | None) -> list[Reading]:
+def merge_readings(readings: list[Reading], *, files_are: str | None) -> list[Reading]:
     """Return one reading for each circumstance: several files of one are its instances or its repeats.
 
     Raises BadInputError when there are several and `files_are` does not say which, and for rows of one table that are
@@ -142,11 +142,11 @@ def _refuse_duplicate_rows(groups: Iterable[list[Reading]]) -> None:
         return
     raise BadInputError(
         f"{duplicates[0][0]['source']}: the same circumstances twice; merge them, or choose with --only COLUMN=VALUE",
-        [_told(group) for group in duplicates],
+        [_group_label(group) for group in duplicates],
     )
 
 
-def _told(group: list[Reading]) -> str:
+def _group_label(group: list[Reading]) -> str:
     rows = ", ".join(str(reading.get("row", reading["source"])) for reading in group)
     return f"{rows}: {group[0].get('instance_type', 'no type')}, {group[0]['quantity']}"
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from planner.catalog.tables.rows import rows_of
+from planner.catalog.tables.reading import rows_of
 from planner.errors import BadInputError, bad_input
 from planner.measurement.ingest.fio import is_fio, readings_by_host
 from planner.measurement.ingest.ingest import readings_of

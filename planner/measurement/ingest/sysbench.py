@@ -25,12 +25,12 @@ def read_sysbench(path: Path, text: str) -> list[Reading]:
     Its latencies are of reads, writes and flushes together, so they count only where there was nothing but reads. It
     does not say when it ran. Raises BadInputError for a report without figures.
     """
-    rates = {side: [_number(path, text, name) for name in names] for side, names in _SIDES.items()}
+    rates = {side: [_stated_figure(path, text, name) for name in names] for side, names in _SIDES.items()}
     active = [side for side, (operations, _) in rates.items() if operations > 0]
     if not active:
         raise BadInputError(f"{path}: nothing was read or written; run it for a minute")
     pattern, flushes = _PATTERN.search(text), re.search(r"calling fsync\(\) each (\d+) requests", text)
-    only_reads = active == ["read"] and _number(path, text, "fsyncs/s") == 0
+    only_reads = active == ["read"] and _stated_figure(path, text, "fsyncs/s") == 0
     return [
         {
             "quantity": "simultaneous" if len(active) > 1 else f"{side}_only",
@@ -39,13 +39,13 @@ def read_sysbench(path: Path, text: str) -> list[Reading]:
             "block_bytes": _block_bytes(path, text),
             "bytes_per_s": rates[side][1] * 2**20,
             "operations_per_s": rates[side][0],
-            "latency_mean_s": _number(path, text, "avg") / 1000 if only_reads else None,
-            "threads": int(_number(path, text, "Number of threads")),
+            "latency_mean_s": _stated_figure(path, text, "avg") / 1000 if only_reads else None,
+            "threads": int(_stated_figure(path, text, "Number of threads")),
             "depth": 1,
             "flush_every": int(flushes[1]) if flushes and side == "write" else None,
             "read_share": rates["read"][0] / (rates["read"][0] + rates["write"][0]) if len(active) > 1 else None,
             "buffered": "no" if re.search(r"^Extra file open flags:.*direct", text, re.MULTILINE) else "yes",
-            "seconds": _number(path, text, "total time"),
+            "seconds": _stated_figure(path, text, "total time"),
             "instances": 1,
             "repeats": 1,
             "aggregate": "mean",
@@ -56,7 +56,7 @@ def read_sysbench(path: Path, text: str) -> list[Reading]:
     ]
 
 
-def _number(path: Path, text: str, name: str) -> float:
+def _stated_figure(path: Path, text: str, name: str) -> float:
     line = re.search(rf"^\s*{re.escape(name)}:\s+([\d.]+)s?\s*$", text, re.MULTILINE)
     if line is None:
         raise BadInputError(f"{path}: no {name!r} in it; was sysbench interrupted?")

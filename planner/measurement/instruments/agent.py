@@ -124,7 +124,7 @@ class _Part:
         self._meeting.begin(order["run"])
         send_message(self._control, {"listening": True})
         receive_message(self._control)
-        with self._called(order) as outgoing:
+        with self._connect_peers(order) as outgoing:
             incoming = self._meeting.wait_for((len(order["peers"]) - 1) * order["connections"])
             send_message(self._control, {"connected": True})
             receive_message(self._control)
@@ -132,7 +132,7 @@ class _Part:
             send_message(self._control, _result(report, [i for i, _ in outgoing], [i for i, _ in incoming]))
 
     @contextlib.contextmanager
-    def _called(self, order: dict[str, Any]) -> Iterator[list[tuple[int, socket.socket]]]:
+    def _connect_peers(self, order: dict[str, Any]) -> Iterator[list[tuple[int, socket.socket]]]:
         """Connections to every peer, closed in the end."""
         greeting = {"role": "traffic", "run": order["run"], "peer": order["self"]}
         peers = [i for i in range(len(order["peers"])) if i != order["self"]] * order["connections"]

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from planner.errors import BadInputError
-from planner.measurement.instruments.disk_file_system import FileSystem, file_system_of
+from planner.measurement.instruments.disk import FileSystem, file_system_of
 from planner.measurement.instruments.instrument import Origin, series_per_s, smallest_good_enough
 from planner.native import Progress, core, run_interruptible
 

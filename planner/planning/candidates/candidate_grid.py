@@ -9,22 +9,20 @@ from functools import cached_property, partial
 import numpy as np
 
 from planner.arrays import Flags, Floats, Rows
-from planner.cost_model.burst_credit import with_lasting_credit
-from planner.cost_model.charges import partly_unknown
+from planner.cost_model.capacity import with_lasting_credit
 from planner.cost_model.disk_layout import VOLUMES
 from planner.cost_model.duration import duration
 from planner.cost_model.estimate import Estimates, estimate
 from planner.cost_model.model import CostModel
-from planner.cost_model.prices import paid_nodes
+from planner.cost_model.prices import Offer, paid_nodes, partly_unknown
 from planner.cost_model.run_overheads import RunOverheads
 from planner.cost_model.workload import JobContext
 from planner.planning.candidates import feasibility
 from planner.planning.candidates.candidates import candidate
 from planner.planning.ranking.selection import Cell
 from planner.planning.request.constraints import RESTARTS, Constraint, amounts, constraints, times_begun
-from planner.planning.request.evidence_filter import well_founded
+from planner.planning.request.filters import well_founded
 from planner.planning.request.job_context import job_context
-from planner.planning.request.offer import Offer
 from planner.planning.request.region import Region
 from planner.schemas.plan import Candidate, FrontierPoint, Rejection, Request
 
@@ -158,10 +156,10 @@ def _feasible(
     fitting = whole.only_rows(np.flatnonzero(region.passed[whole.layouts.type_row] & fit))
     founded, weak = well_founded(fitting, request.evidence, networked=request.nodes not in (None, 1))
     fitting = fitting.only_rows(np.flatnonzero(founded))
-    roomy, small = feasibility.roomy(fitting, request)
+    fitting_rows, small = feasibility.fits_capacity(fitting, request)
     unasked = {rejection.instance_type for rejection in region.unasked}
     rejected = [*region.unasked, *(r for r in lacking if r.instance_type not in unasked), *weak, *small]
-    return fitting.only_rows(np.flatnonzero(roomy)), rejected
+    return fitting.only_rows(np.flatnonzero(fitting_rows)), rejected
 
 
 def _with_volumes(offer: Offer, context: JobContext, request: Request) -> Offer:

@@ -10,8 +10,8 @@ import numpy as np
 from planner.arrays import Flags
 from planner.cost_model.capacity import fewest_nodes, node_bounds
 from planner.cost_model.disk_layout import LOCAL, MEMORY, OBJECTS, VOLUMES
+from planner.cost_model.prices import Offer
 from planner.cost_model.workload import JobContext
-from planner.planning.request.offer import Offer
 from planner.schemas.plan import Rejection, Request
 from planner.units import format_bytes
 
@@ -29,18 +29,20 @@ def with_all_facts(
     """
     layouts = context.layouts
     left = np.ones(len(layouts.type_row), bool)
-    lacks: dict[int, list[tuple[str, str]]] = {}
+    missing: dict[int, list[tuple[str, str]]] = {}
     first = np.zeros(len(left), bool)
     first[layouts.first_of_types()] = True
-    for lacking, reason, detail in _lacks(context, offer, networked=networked, powered=powered):
+    for lacking, reason, detail in _missing_facts(context, offer, networked=networked, powered=powered):
         for row in np.flatnonzero(first & lacking).tolist():
-            lacks.setdefault(int(layouts.type_row[row]), []).append((reason, detail))
+            missing.setdefault(int(layouts.type_row[row]), []).append((reason, detail))
         left &= ~lacking
-    useless = set(lacks) - set(layouts.type_row[left].tolist())
-    return left, [_rejection(context, type_row, lacks[type_row]) for type_row in sorted(useless)]
+    useless = set(missing) - set(layouts.type_row[left].tolist())
+    return left, [_rejection(context, type_row, missing[type_row]) for type_row in sorted(useless)]
 
 
-def _lacks(context: JobContext, offer: Offer, *, networked: bool, powered: bool) -> Iterator[tuple[Flags, str, str]]:
+def _missing_facts(
+    context: JobContext, offer: Offer, *, networked: bool, powered: bool
+) -> Iterator[tuple[Flags, str, str]]:
     """Yield, in the order to report them, which layouts lack a fact, what it is called and what to do about it."""
     instances, rates, layouts = context.catalog.instances, context.rates, context.layouts
     type_rows, local = layouts.type_row, layouts.uses(LOCAL)
@@ -79,7 +81,7 @@ def _lacks(context: JobContext, offer: Offer, *, networked: bool, powered: bool)
     yield np.isnan(offer.price_usd_per_hour)[type_rows], where, "or --assume price=USD"
 
 
-def roomy(context: JobContext, request: Request) -> tuple[Flags, list[Rejection]]:
+def fits_capacity(context: JobContext, request: Request) -> tuple[Flags, list[Rejection]]:
     """Return which layouts (R,) hold the data within the nodes a request allows, and a rejection for each type of which
     none does.
     """

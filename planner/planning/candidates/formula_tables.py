@@ -11,15 +11,15 @@ import numpy as np
 
 from planner.arrays import Floats, Rows
 from planner.cost_model.capacity import node_bounds
-from planner.cost_model.charges import copies_usd, known_usd
+from planner.cost_model.duration import quantile_over_mean
 from planner.cost_model.engine import Engine
-from planner.cost_model.lateness import later
 from planner.cost_model.model import Phase
+from planner.cost_model.prices import copies_usd, known_usd
 from planner.cost_model.rate_doubts import DOUBTED
-from planner.cost_model.staging_steps import device_node_seconds, least_seconds, link_node_seconds
+from planner.cost_model.staging import device_node_seconds, least_seconds, link_node_seconds
 from planner.planning.candidates.candidate_grid import CandidateGrid
-from planner.planning.request.evidence_filter import weak_network
-from planner.planning.request.node_limits import most_nodes
+from planner.planning.request.constraints import most_nodes
+from planner.planning.request.filters import weak_network
 from planner.schemas.plan import Request
 from planner.statistics.order_statistics import Spread, lognormal, slowest_mean
 from planner.statistics.scaling_curve import BAND_VALUES, ScalingCurve
@@ -67,8 +67,8 @@ class Tables:
             "lost_nodes": life.lost_nodes,
             "nodes_min": context.nodes_min,
             "shared_sigma": life.shared_sigma,
-            "later_at_95": later(0.95, shared_sigma=life.shared_sigma),
-            "later_as_asked": later(request.confidence or 0.5, shared_sigma=life.shared_sigma),
+            "later_at_95": quantile_over_mean(0.95, shared_sigma=life.shared_sigma),
+            "later_as_asked": quantile_over_mean(request.confidence or 0.5, shared_sigma=life.shared_sigma),
             "billing": asdict(billing) if billing else None,
             "keeps_own_share": not context.paper,
             "engine": _engine(context.model.engine, context.rates.cpu_factor),

@@ -17,9 +17,9 @@ import numpy as np
 from planner.arrays import Rows
 from planner.catalog import Catalog
 from planner.catalog.cloud_regions import regions_of
-from planner.cost_model.charges import partly_unknown
 from planner.cost_model.disk_layout import OBJECTS, VOLUMES
 from planner.cost_model.model import CostModel
+from planner.cost_model.prices import partly_unknown
 from planner.cost_model.rate_doubts import ORDERS
 from planner.cost_model.run_overheads import RunOverheads
 from planner.cost_model.workload import JobContext

@@ -14,13 +14,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from planner.calibration import Job, Profile
+from planner.calibration import JobRow, Profile
 from planner.cost_model.bill import retimed
-from planner.planning.candidates.quoted import with_quoted
+from planner.planning.candidates.candidates import with_quoted
 from planner.planning.ranking.selection import order
 from planner.planning.request.constraints import overrun
-from planner.schemas.asked import is_plain
 from planner.schemas.plan import Candidate, Cost, Plan, Range, Rejection, Request
+from planner.schemas.request_forms import is_plain
 from planner.units import format_duration
 
 _NODE_COUNTS = 24
@@ -90,10 +90,10 @@ def plan_with_profile(
     )
 
 
-def _jobs(candidate: Candidate, request: Request, options: Mapping[str, Any]) -> Iterator[Job]:
+def _jobs(candidate: Candidate, request: Request, options: Mapping[str, Any]) -> Iterator[JobRow]:
     counts = {request.nodes} if request.nodes else _node_counts(candidate.nodes_min, request.max_nodes)
     for nodes in sorted(counts):
-        yield Job(
+        yield JobRow(
             instance_type=candidate.instance_type, nodes=nodes, data_gb=request.data_bytes / 1e9, options=dict(options)
         )
 
@@ -104,13 +104,13 @@ def _node_counts(least: int, most: int) -> set[int]:
     return {least} | {count for count in shared if count > least}
 
 
-def _cluster(job: Job) -> tuple[str, int]:
+def _cluster(job: JobRow) -> tuple[str, int]:
     return job.instance_type, job.nodes
 
 
 def _what_if_times(
     free: Request,
-    jobs: Sequence[Job],
+    jobs: Sequence[JobRow],
     estimated: Mapping[tuple[str, int], Candidate],
     plan_again: Callable[[Request], Plan],
 ) -> dict[tuple[str, int], tuple[float, float]]:
@@ -158,7 +158,7 @@ def _without_ratio(name: str) -> Rejection:
 
 
 def _by_equations(
-    free: Request, jobs: Sequence[Job], plan_again: Callable[[Request], Plan]
+    free: Request, jobs: Sequence[JobRow], plan_again: Callable[[Request], Plan]
 ) -> dict[tuple[str, int], Candidate]:
     """Return each job's cluster as the equations have it; one call answers for all types of a size."""
     names = tuple(sorted({job.instance_type for job in jobs}))

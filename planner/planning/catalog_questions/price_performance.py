@@ -16,9 +16,14 @@ import numpy as np
 from planner.arrays import Floats, Texts
 from planner.catalog import Catalog
 from planner.cost_model.block_volumes import choose_volumes
+from planner.cost_model.model import CostModel
+from planner.cost_model.prices import Offer
 from planner.cost_model.rates import evidence_codes, evidence_name
+from planner.cost_model.run_overheads import RunOverheads
 from planner.errors import BadInputError, nearest
-from planner.planning.request.offer import Offer
+from planner.planning.candidates.candidate_grid import build_grid
+from planner.planning.request.region import Region
+from planner.schemas.plan import Request
 
 MEASURES: Final = {
     "usd_per_op": "USD per operation of 4 KiB at random places, of 4 MiB for those named so",
@@ -205,3 +210,39 @@ def _lacking(catalog: Catalog, offer: Offer, ranked: set[str]) -> Counter[str]:
         if name not in ranked:
             lacking[f"{catalog.name}: {'price' if unpriced[type_row] else 'rate'} unknown"] += 1
     return lacking
+
+
+_DATA_BYTES: Final = 1
+"""So little that every type holds it: whether its facts are known does not depend on the size."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Coverage:
+    """`usable` of `types` have every fact that the model needs; `reasons` count what the others lack first."""
+
+    catalog: str
+    model: str
+    types: int
+    usable: int
+    reasons: Mapping[str, int]
+
+
+def coverage(catalog: Catalog, models: Sequence[CostModel], *, overheads: RunOverheads) -> list[Coverage]:
+    """Return a row for each model, at the on-demand prices of the catalog's default region."""
+    return [_of_model(catalog, model, overheads) for model in models] if catalog.regions() else []
+
+
+def _of_model(catalog: Catalog, model: CostModel, overheads: RunOverheads) -> Coverage:
+    request = Request(data_bytes=_DATA_BYTES, model=model.name, max_nodes=2, previous_generations=True)
+    grid, lacking = build_grid(
+        request, model=model, region=Region.of(request, catalog, catalog.default_region), overheads=overheads
+    )
+    plannable = len(np.unique(grid.context.layouts.type_row))
+    reasons = Counter(rejection.reason for rejection in lacking)
+    return Coverage(
+        catalog=catalog.name,
+        model=model.name,
+        types=len(catalog.instances),
+        usable=plannable,
+        reasons=dict(reasons.most_common()),
+    )

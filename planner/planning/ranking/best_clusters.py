@@ -38,7 +38,7 @@ class _Pick:
     limit_usd: float
 
 
-def choose(
+def select_clusters(
     request: Request, grids_by_model: Sequence[Sequence[CandidateGrid]]
 ) -> tuple[list[Candidate], list[Rejection]]:
     """Pick the best cluster of each type in each grid; the first `2 * top` are worked out in full, and of each model
@@ -48,17 +48,17 @@ def choose(
     picks = [_picks(request, grids, rejected) for grids in grids_by_model]
     limit = _limit_usd(list(chain(*grids_by_model)))
     ranked = sorted(chain(*picks), key=lambda pick: _promise(pick, request=request, limit_usd=limit))
-    settled: dict[int, Candidate | Rejection] = {}
+    outcomes: dict[int, Candidate | Rejection] = {}
     for mine, wanted in [(ranked, 2 * request.top), *((mine, 1) for mine in picks)]:
         good = 0
         for pick in mine:
             if good >= wanted:
                 break
-            if id(pick) not in settled:
-                settled[id(pick)] = _settled(request, pick)
-            good += isinstance(settled[id(pick)], Candidate)
-    candidates = [outcome for outcome in settled.values() if isinstance(outcome, Candidate)]
-    return candidates, rejected + [outcome for outcome in settled.values() if isinstance(outcome, Rejection)]
+            if id(pick) not in outcomes:
+                outcomes[id(pick)] = _exact_candidate(request, pick)
+            good += isinstance(outcomes[id(pick)], Candidate)
+    candidates = [outcome for outcome in outcomes.values() if isinstance(outcome, Candidate)]
+    return candidates, rejected + [outcome for outcome in outcomes.values() if isinstance(outcome, Rejection)]
 
 
 def _limit_usd(grids: Sequence[CandidateGrid]) -> float:
@@ -74,35 +74,35 @@ def _limit_usd(grids: Sequence[CandidateGrid]) -> float:
 def _picks(request: Request, grids: Sequence[CandidateGrid], rejected: list[Rejection]) -> list[_Pick]:
     """Return the picks of one model, the most promising first; adds the types that have none to `rejected`."""
     limit = _limit_usd(grids)
-    hopeful, hopeless = _hopeful(request, grids)
-    rejected += hopeless
+    shortlist, without_clusters = _shortlist(request, grids)
+    rejected += without_clusters
     picks = []
-    for grid, rows in hopeful:
+    for grid, rows in shortlist:
         cell = selection.best_cell(rows, grid.estimates, grid.good, objective=request.objective, limit_usd=limit)
         if cell:
             picks.append(_Pick(grid=grid, rows=rows, cell=cell, limit_usd=limit))
     return sorted(picks, key=lambda pick: _promise(pick, request=request, limit_usd=limit))
 
 
-def _hopeful(
+def _shortlist(
     request: Request, grids: Sequence[CandidateGrid]
 ) -> tuple[list[tuple[CandidateGrid, Rows]], list[Rejection]]:
     """Return the types, as rows of a grid, that can be among the first `6 * top`, and a rejection of each that is
     not admissible at any size.
     """
-    hopeful: list[tuple[float, CandidateGrid, Rows]] = []
+    shortlist: list[tuple[float, CandidateGrid, Rows]] = []
     rejected: list[Rejection] = []
     for grid in grids:
         least = _least_of_rows(grid, request.objective)
         for rows in grid.rows_of_types() if len(least) else ():
             best = float(least[rows].min())
             if np.isfinite(best):
-                hopeful.append((best, grid, rows))
+                shortlist.append((best, grid, rows))
             else:
                 rejected.append(_missed(grid, rows))
-    hopeful.sort(key=lambda item: item[0])
+    shortlist.sort(key=lambda item: item[0])
     by_bill: tuple[list[tuple[float, CandidateGrid, Rows]], ...] = ([], [])
-    for item in hopeful:
+    for item in shortlist:
         by_bill[bool(item[1].partly_unknown[item[2][0]])].append(item)
     return [pair for alike in by_bill for pair in _first(alike, 6 * request.top)], rejected
 
@@ -122,7 +122,7 @@ def _least_of_rows(grid: CandidateGrid, objective: Objective) -> Floats:
     return np.asarray(np.min(measure, axis=1, where=grid.good, initial=np.inf))
 
 
-def _settled(request: Request, pick: _Pick) -> Candidate | Rejection:
+def _exact_candidate(request: Request, pick: _Pick) -> Candidate | Rejection:
     """Work a cell out exactly; where that misses what was asked, which the estimates only bound, take a safer one."""
     cell, good = pick.cell, pick.grid.good
     for _ in range(_TRIES):
@@ -145,7 +145,9 @@ def cheapest_near(request: Request, grid: CandidateGrid, cell: Cell) -> Candidat
     cheapest by the estimates, does not; None where none was met.
     """
     rows = next(rows for rows in grid.rows_of_types() if cell.row in rows)
-    outcome = _settled(replace(request, objective="cost"), _Pick(grid=grid, rows=rows, cell=cell, limit_usd=np.inf))
+    outcome = _exact_candidate(
+        replace(request, objective="cost"), _Pick(grid=grid, rows=rows, cell=cell, limit_usd=np.inf)
+    )
     return outcome if isinstance(outcome, Candidate) else None
 
 

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from planner.catalog.bare_metal import handicap
+from planner.catalog.instances import handicap
 from planner.planning.candidates.candidate_grid import CandidateGrid
 from planner.planning.ranking import selection
 from planner.planning.ranking.best_clusters import cheapest_near
@@ -23,12 +23,12 @@ _SAME_COST: Final = 1e-6
 
 
 def frontier_clusters(
-    request: Request, grids: Sequence[CandidateGrid], settled: Sequence[Candidate]
+    request: Request, grids: Sequence[CandidateGrid], known_clusters: Sequence[Candidate]
 ) -> list[Candidate]:
     """Return, computed exactly, the clusters that the estimates put on the frontier and the cheapest of all, where they
-    keep to what is asked; those already `settled` are left out.
+    keep to what is asked; those already `known_clusters` are left out.
     """
-    places = {_place(point_of(cluster)) for cluster in settled}
+    places = {_place(point_of(cluster)) for cluster in known_clusters}
     clusters = []
     for grid, cell, last in _worth_showing(grids):
         if _place(grid.point(cell)) in places:
@@ -38,7 +38,7 @@ def frontier_clusters(
             clusters.append(cluster)
         elif last and (cheapest := cheapest_near(request, grid, cell)) is not None:
             clusters.append(cheapest)  # by which the others are judged
-    return [*clusters, *_cheaper(request, grids, [*settled, *clusters])]
+    return [*clusters, *_cheaper(request, grids, [*known_clusters, *clusters])]
 
 
 def _cheaper(request: Request, grids: Sequence[CandidateGrid], clusters: Sequence[Candidate]) -> Iterator[Candidate]:

@@ -31,7 +31,7 @@ _MOST: Final = 200
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Asked:
+class ConstrainedTypes:
     """The constraints of a grid, the layouts of each of its types, what the cluster at a row and a column of it is
     called (`79 x i8g.8xlarge`), and how much it has of each constraint, by name, worked out.
     """
@@ -47,7 +47,7 @@ class Asked:
         return {constraint.name: constraint for constraint in self.constraints}
 
 
-def asked_of(grid: CandidateGrid, request: Request) -> Asked:
+def asked_of(grid: CandidateGrid, request: Request) -> ConstrainedTypes:
     """Return what is asked of a grid; each cluster is worked out at most once."""
 
     @cache
@@ -55,7 +55,7 @@ def asked_of(grid: CandidateGrid, request: Request) -> Asked:
         return grid.measured(Cell(row=row, column=column), request)[1]
 
     types = {grid.type_name(int(rows[0])): rows for rows in grid.rows_of_types() if len(rows)}
-    return Asked(constraints=grid.asked, types=types, cluster_name=grid.cluster_name, exactly=exactly)
+    return ConstrainedTypes(constraints=grid.asked, types=types, cluster_name=grid.cluster_name, exactly=exactly)
 
 
 def keeping_to_all(grids: Sequence[CandidateGrid], request: Request) -> Candidate | None:
@@ -75,7 +75,7 @@ def keeping_to_all(grids: Sequence[CandidateGrid], request: Request) -> Candidat
 _ALL: Final = "all"
 
 
-def _all_in_one(grid: CandidateGrid, request: Request) -> Asked:
+def _all_in_one(grid: CandidateGrid, request: Request) -> ConstrainedTypes:
     """Return one constraint in place of all of a grid: the largest share of any limit, which may be 1."""
     shares = np.max([constraint.measure / constraint.limit for constraint in grid.asked], axis=0)
     measure = np.where(np.isfinite(grid.estimates.total_usd), shares, np.inf)
@@ -92,7 +92,7 @@ class Nearest:
     """A cluster, worked out, and how much it has of what was looked for."""
 
     amount: float
-    asked: Asked
+    asked: ConstrainedTypes
     row: int
     column: int
 
@@ -108,7 +108,9 @@ class Nearest:
         return f"{nodes} node{'s' * (nodes != '1')}"
 
 
-def least(asked: Sequence[Asked], of: str, *, within: Sequence[str] = (), enough: float = -math.inf) -> Nearest | None:
+def least(
+    asked: Sequence[ConstrainedTypes], of: str, *, within: Sequence[str] = (), enough: float = -math.inf
+) -> Nearest | None:
     """Return the cluster that has least of the constraint `of`, among those that keep to the constraints `within`;
     None where none does. The first that has at most `enough` will do.
     """
@@ -138,7 +140,7 @@ class _Search:
             return math.inf
         return self.best.amount if self.best.amount > self.enough and self.left > 0 else -math.inf
 
-    def types(self, group: Asked) -> Iterator[tuple[Floats, Asked, Rows]]:
+    def types(self, group: ConstrainedTypes) -> Iterator[tuple[Floats, ConstrainedTypes, Rows]]:
         """Yield each type that may keep to what is asked: bounds (rows, N), inf where it cannot, and its layouts."""
         by_name = group.by_name
         bound = _BOUND * by_name[self.of].measure
@@ -146,7 +148,7 @@ class _Search:
             bound = np.where(_BOUND * by_name[name].measure <= by_name[name].limit, bound, np.inf)
         yield from ((bound[rows], group, rows) for rows in group.types.values() if np.isfinite(bound[rows]).any())
 
-    def look(self, group: Asked, rows: Rows, bound: Floats) -> None:
+    def look(self, group: ConstrainedTypes, rows: Rows, bound: Floats) -> None:
         """Work out clusters of a type, of each layout the one that its bounds promise most of, then others."""
         for place in np.argsort(bound.min(axis=1)).tolist():
             first = int(np.argmin(bound[place]))
@@ -156,7 +158,7 @@ class _Search:
                 window[first] = False
                 self._narrow(group, int(rows[place]), bound[place], window)
 
-    def _narrow(self, group: Asked, row: int, bound: Floats, window: Flags) -> None:
+    def _narrow(self, group: ConstrainedTypes, row: int, bound: Floats, window: Flags) -> None:
         """Work out sizes some way apart, then some of those between the neighbours of the best of them, and so on."""
         while self.left > 0 and (columns := np.flatnonzero(window & (bound < self.cutoff))).size:
             tried = columns[np.unique(np.linspace(0, len(columns) - 1, _TOGETHER).round().astype(int))]
@@ -171,7 +173,7 @@ class _Search:
                 window[: tried[max(0, place - 1)]] = False
                 window[tried[min(len(tried) - 1, place + 1)] :] = False
 
-    def _work_out(self, group: Asked, row: int, column: int) -> None:
+    def _work_out(self, group: ConstrainedTypes, row: int, column: int) -> None:
         self.left -= 1
         exactly, by_name = group.exactly(row, column), group.by_name
         keeps = all(exactly[name] <= by_name[name].limit for name in self.within)

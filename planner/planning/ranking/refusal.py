@@ -10,7 +10,7 @@ from typing import Final
 
 from planner.errors import InfeasibleError
 from planner.planning.candidates.feasibility import TOO_FEW
-from planner.planning.ranking.nearest import Asked, Nearest, least
+from planner.planning.ranking.nearest import ConstrainedTypes, Nearest, least
 from planner.planning.request.filters import PREVIOUS, UNASKED
 from planner.schemas.plan import Plan, Rejection
 
@@ -39,7 +39,7 @@ def lacking(rejection: Rejection) -> tuple[bool, int]:
     return rejection.reason.startswith((UNASKED, PREVIOUS)), len(also.split(", ")) if also else 0
 
 
-def conflicts(asked: Sequence[Asked]) -> Iterator[str]:
+def conflicts(asked: Sequence[ConstrainedTypes]) -> Iterator[str]:
     """Name what clashes when no cluster keeps to all that is asked of every grid: what no cluster can meet, with the
     cluster that comes nearest, or pairs that can each be met and not together.
     """
@@ -76,24 +76,24 @@ def _trade(met: str, broken: str, at: Nearest | None) -> str:
     return f"what meets the {met} {shown} at least, {at.name}"
 
 
-def nearest_types(asked: Sequence[Asked], rejected: Sequence[Rejection]) -> list[Rejection]:
+def nearest_types(asked: Sequence[ConstrainedTypes], rejected: Sequence[Rejection]) -> list[Rejection]:
     """Return the rejections of the types that come nearest, at least `SHOWN` of those that can do the job, one of a
     type, worked out where they miss what was asked.
     """
     heap = [(order(rejection), place, rejection, False) for place, rejection in enumerate(rejected)]
     heap = [item for item in heap if item[2].nearness is not None]
     heapq.heapify(heap)
-    worked_out: dict[str, Rejection] = {}
+    exact_rejections: dict[str, Rejection] = {}
     shown = 0
     while heap and shown < SHOWN:
         _, place, rejection, exact = heapq.heappop(heap)
         name = rejection.instance_type
         if exact:
             shown += 1
-        elif name not in worked_out:
-            worked_out[name] = _worked_out(asked, name) or rejection
-            heapq.heappush(heap, (order(worked_out[name]), place, worked_out[name], True))
-    return list(worked_out.values())
+        elif name not in exact_rejections:
+            exact_rejections[name] = _exact_rejection(asked, name) or rejection
+            heapq.heappush(heap, (order(exact_rejections[name]), place, exact_rejections[name], True))
+    return list(exact_rejections.values())
 
 
 def order(rejection: Rejection) -> tuple[bool, float]:
@@ -101,13 +101,13 @@ def order(rejection: Rejection) -> tuple[bool, float]:
     return rejection.reason.startswith(TOO_FEW), rejection.nearness or 0.0
 
 
-def _worked_out(asked: Sequence[Asked], name: str) -> Rejection | None:
+def _exact_rejection(asked: Sequence[ConstrainedTypes], name: str) -> Rejection | None:
     """Return why a type misses what is asked, worked out, where it comes nearest; None where it holds no data."""
     alone = [replace(group, types={name: group.types[name]}) for group in asked if name in group.types]
     return min((_missed(name, group) for group in alone), key=lambda missed: missed.nearness or 0.0, default=None)
 
 
-def _missed(name: str, group: Asked) -> Rejection:
+def _missed(name: str, group: ConstrainedTypes) -> Rejection:
     """Return the rejection of the only type of a group, by the first constraint that none of its clusters meets."""
     amounts: list[str] = []
     for constraint in group.constraints:

@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
 from planner.arrays import Flags, Rows
-from planner.catalog.bare_metal import handicap
+from planner.catalog.instances import handicap
 from planner.cost_model.estimate import Estimates
-from planner.schemas.plan import Candidate, Objective
+from planner.schemas.plan import Candidate, Objective, Request
 
 SENSIBLE: Final = 1.5
 """The fastest cluster that costs at most so many times the least is the fastest sensible one."""
@@ -153,3 +153,21 @@ def _spread_columns(count: int, *, most: int = 60) -> Rows:
     between.
     """
     return np.unique(np.geomspace(1, count, min(count, most)).round().astype(int)) - 1
+
+
+def narrowed(request: Request, candidate: Candidate, *, nodes: int) -> Request:
+    """Return the request for a candidate's model, cloud, region and type alone, at `nodes`, without limits on time and
+    cost.
+    """
+    return replace(
+        request,
+        model=candidate.model,
+        catalogs=(candidate.cloud,),
+        regions=(candidate.region,),
+        instances=(candidate.instance_type,),
+        exclude=(),
+        nodes=nodes,
+        deadline_s=None,
+        sort_deadline_s=None,
+        budget_usd=None,
+    )

@@ -5,19 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Final
 
 import numpy as np
 
 from planner.arrays import Flags, Floats, Rows
+from planner.catalog import Catalog
+from planner.cost_model.duration import quantile_over_mean
 from planner.cost_model.estimate import Estimates
-from planner.cost_model.lateness import later
 from planner.cost_model.prices import paid_nodes
-from planner.cost_model.staging_steps import around_s
+from planner.cost_model.staging import around_s
 from planner.cost_model.workload import JobContext
-from planner.planning.request.evidence_filter import weak_network
-from planner.planning.request.node_limits import most_nodes
-from planner.schemas.plan import Candidate, Rejection, Request
+from planner.planning.request.filters import weak_network
+from planner.schemas.plan import Candidate, NodeLimit, Rejection, Request
 from planner.statistics.interruptions import Risk
 from planner.units import format_duration, format_usd
 
@@ -96,7 +97,11 @@ def constraints(context: JobContext, estimates: Estimates, request: Request, *, 
 
 
 def _deadlines(context: JobContext, estimates: Estimates, request: Request) -> Iterator[Constraint]:
-    late = later(request.confidence, shared_sigma=context.overheads.shared_sigma) if request.confidence else 1.0
+    late = (
+        quantile_over_mean(request.confidence, shared_sigma=context.overheads.shared_sigma)
+        if request.confidence
+        else 1.0
+    )
     sureness = f" with probability {request.confidence:g}" if request.confidence else ""
     sort_s = estimates.expected_s * late
     if request.deadline_s is not None:
@@ -227,3 +232,22 @@ def missed(name: str, rows: Rows, asked: Sequence[Constraint]) -> Rejection:
     measured = (constraint for constraint in asked if constraint.name != "evidence")
     detail = ", ".join(f"{constraint.show(float(constraint.measure[rows].min()))} at least" for constraint in measured)
     return Rejection(instance_type=name, reason=f"meets {together} only apart", detail=detail, nearness=1.0)
+
+
+def limit_of(limits: Sequence[NodeLimit], *, cloud: str, region: str, instance_type: str) -> NodeLimit | None:
+    """Return the first limit that fits a type; one with added disks (`TYPE+4x375GB`) is also known by its own name."""
+    names = {instance_type, instance_type.partition("+")[0]}
+    for limit in limits:
+        in_place = fnmatchcase(cloud, limit.cloud) and fnmatchcase(region, limit.region)
+        if in_place and any(fnmatchcase(name, limit.instance) for name in names):
+            return limit
+    return None
+
+
+def most_nodes(limits: Sequence[NodeLimit], catalog: Catalog, *, region: str) -> Floats:
+    """Return the most instances of every type, shape (T,): inf where nothing limits them."""
+    limits_by_type = (
+        limit_of(limits, cloud=catalog.cloud, region=region, instance_type=name)
+        for name in catalog.instances.instance_type.tolist()
+    )
+    return np.array([np.inf if limit is None else float(limit.nodes) for limit in limits_by_type])

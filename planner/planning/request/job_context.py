@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import lru_cache
+from typing import Final
 
 import numpy as np
 
@@ -21,8 +22,8 @@ from planner.cost_model.rate_doubts import CERTAIN, rate_doubts
 from planner.cost_model.rate_spreads import spreads_of
 from planner.cost_model.rates import UNLIMITED_BYTES_PER_S, Rates, catalog_rates, evidence_codes, evidence_name
 from planner.cost_model.run_overheads import RunOverheads
-from planner.cost_model.staging import Staging, staging_of
-from planner.cost_model.workload import JobContext
+from planner.cost_model.workload import JobContext, Staging
+from planner.errors import BadInputError
 from planner.schemas.plan import Request
 from planner.statistics.interruptions import Risk
 from planner.statistics.order_statistics import Spread, from_bandwidths
@@ -162,3 +163,35 @@ def _drawn_network(name: str) -> tuple[float, Spread]:
         probabilities=drawn.probabilities, bytes_per_s=drawn.bytes_per_s, median_bytes_per_s=drawn.median_bytes_per_s
     )
     return drawn.median_bytes_per_s, spread
+
+
+_CLOUD_OF_SCHEME: Final = {
+    "s3": "aws", "s3a": "aws", "gs": "gcp", "az": "azure", "abfs": "azure", "abfss": "azure", "wasbs": "azure",
+    "oci": "oci",
+}  # fmt: skip
+_MOST_ZONES: Final = 16
+
+
+def staging_of(request: Request) -> Staging:
+    """Return what a request says of its data's places. Raises BadInputError for what is no address of an object store,
+    and for a number of zones that no region has.
+    """
+    if not 1 <= request.zones <= _MOST_ZONES:
+        raise BadInputError(f"--zones {request.zones}: a region has 1 to {_MOST_ZONES} zones")
+    return Staging(
+        source=_cloud(request.input, option="--input"),
+        sink=_cloud(request.output, option="--output"),
+        zones=request.zones,
+    )
+
+
+def _cloud(address: str | None, *, option: str) -> str:
+    if address is None:
+        return ""
+    scheme, separator, rest = address.partition("://")
+    if not separator or not rest.strip("/") or scheme.lower() not in _CLOUD_OF_SCHEME:
+        schemes = ", ".join(f"{name}://" for name in _CLOUD_OF_SCHEME)
+        raise BadInputError(
+            f"{option} {address}: not the address of an object store, such as s3://bucket/path ({schemes})"
+        )
+    return _CLOUD_OF_SCHEME[scheme.lower()]

@@ -14,7 +14,7 @@ from planner.cost_model.engine import Engine
 from planner.cost_model.model import CostModel, run_by
 from planner.cost_model.rates import check_assumptions, check_rate
 from planner.errors import BadInputError, nearest
-from planner.planning.request.evidence_filter import WEAKEST
+from planner.planning.request.filters import WEAKEST
 from planner.schemas.plan import NetworkView, Request
 
 SUREST: Final = 0.9999

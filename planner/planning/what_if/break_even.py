@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from planner.catalog import EVIDENCE
-from planner.catalog.bare_metal import is_bare_metal
+from planner.catalog.instances import is_bare_metal
 from planner.cost_model.estimate import estimate
 from planner.cost_model.rates import evidence_name
 from planner.planning.candidates.candidate_grid import CandidateGrid
@@ -29,7 +29,7 @@ _RESOLUTION: Final = (1 - LEAST_FRACTION) / 2**_STEPS
 """So far below the fraction that was found the type no longer comes first."""
 
 
-def overturned_by(
+def break_even(
     request: Request, ranked: Sequence[Candidate], grids: Sequence[CandidateGrid], *, cheapest: Sequence[Candidate] = ()
 ) -> Overturn | None:
     """Return the doubtful rate of the recommended type that may lose least before another type is the better choice;

@@ -11,10 +11,9 @@ import numpy as np
 from planner.cost_model.rates import SCALABLE
 from planner.cost_model.volume_counts import VolumeCount
 from planner.errors import BadInputError, nearest
-from planner.planning.ranking.narrowing import narrowed
+from planner.planning.ranking.selection import narrowed
 from planner.planning.what_if.network_views import NetworkRow, network_as_it_is
-from planner.schemas.arguments import request_fields
-from planner.schemas.asked import Asked
+from planner.schemas.arguments import arguments, request_fields
 from planner.schemas.plan import ALL_MODELS, Candidate, Plan, Request
 
 _RESOURCES_OF: Final = {"local": {"local_disks", "data_disks", "intermediate_disks"}, "objects": {"object_store"}}
@@ -134,10 +133,9 @@ def changed(request: Request, changes: Mapping[str, Any]) -> Request:
     """
     factors = {name: by for name, by in changes.items() if name in SCALABLE and not isinstance(by, str)}
     asked = {name: amount for name, amount in changes.items() if name not in factors}
-    arguments = ("data", "model", *(name for name in Asked.__annotations__ if name not in ("profile", "option")))
     for name in asked:
-        if name not in arguments:
-            near = nearest(name, (*SCALABLE, *arguments))
+        if name not in arguments():
+            near = nearest(name, (*SCALABLE, *arguments()))
             raise BadInputError(f"what_if {name}: no resource and no argument of recommend.{near}")
     fields = request_fields(asked)
     for several in fields.keys() & {"own_prices", "node_limits"}:

@@ -157,7 +157,7 @@ function alike(formulas, cells, cell, asked) {
   return others.map((other) => exact(formulas, other, asked)).filter((made) => excess(formulas, made, asked) <= 1);
 }
 
-// bare_metal.py
+// instances.py
 function handicap(row) {
   return /metal/i.test(row.type) || row.type.startsWith("BM.") ? HANDICAP : 1;
 }

@@ -10,7 +10,7 @@ from typing import Any
 from planner.report import frames, plots
 from planner.report.page.rendering import Figure, render
 from planner.report.terminal.command import run_command
-from planner.report.terminal.run_table import busy
+from planner.report.terminal.run_table import busy_text
 from planner.schemas.run_report import RunReport
 from planner.units import format_bytes, format_duration, format_rate
 
@@ -78,7 +78,7 @@ def _compared(report: RunReport) -> dict[str, Any]:
             format_duration(phase.measured_s),
             f"{phase.error:+.0%}",
             frames.words(phase.bottleneck),
-            busy(phase) or "-",
+            busy_text(phase) or "-",
         ]
         for phase in report.phases
     ]

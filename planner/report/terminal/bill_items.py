@@ -68,7 +68,7 @@ class Bill:
 
 def bill_of(best: Candidate) -> Bill:
     """Return the bill of a cluster; the largest item takes what rounding leaves over."""
-    groups = _grouped(best.bill)
+    groups = _group_lines(best.bill)
     total = best.cost_usd.total
     per_usd = 10 ** usd_decimals(total)
     parts = _parts([sum(line.usd or 0.0 for line in lines) for _, lines in groups], total, per_usd=per_usd)
@@ -87,16 +87,16 @@ def _row(name: str, time_s: float | None, cost: str) -> str:
     return f"{name:<36}{format_duration(time_s) if time_s else '':>14}{cost:>14}"
 
 
-def _grouped(bill: Sequence[BillLine]) -> list[tuple[str, list[BillLine]]]:
+def _group_lines(bill: Sequence[BillLine]) -> list[tuple[str, list[BillLine]]]:
     named = {line: group for group, lines in BILL_GROUPS.items() for line in lines}
     groups: dict[str, list[BillLine]] = {}
     for line in bill:
         own = line.name.replace("_", " ")
         groups.setdefault(own if line.usd is None else named.get(line.name, own), []).append(line)
-    return [(_only_present(name, lines), lines) for name, lines in groups.items()]
+    return [(_group_name(name, lines), lines) for name, lines in groups.items()]
 
 
-def _only_present(name: str, lines: Sequence[BillLine]) -> str:
+def _group_name(name: str, lines: Sequence[BillLine]) -> str:
     """Name the group by the lines that it has; of several charges they would be too long."""
     if name == "requests and traffic" and len(lines) > 1:
         return name

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from planner.clouds.order import Choice, Order
+from planner.clouds.order import ClusterOffer, Order
 from planner.clouds.protocol import Place, PlannedRequest, Preflight
 from planner.clusters.provisioning.dry_run import Rehearsal
 from planner.clusters.provisioning.launch import Cluster
@@ -69,7 +69,7 @@ def _count(number: int, name: str) -> str:
     return f"{number} {name}" if number == 1 else f"{number} {name}s"
 
 
-def _short_life(choice: Choice, hours: float) -> list[str]:
+def _short_life(choice: ClusterOffer, hours: float) -> list[str]:
     if hours * 3600 >= choice.needed_s:
         return []
     text = f"95 of 100 such runs end within {format_duration(choice.needed_s)}: others lose their machines"

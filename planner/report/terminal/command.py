@@ -4,31 +4,17 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
-from dataclasses import fields
-from typing import Any, Final
+from typing import Final
 
 from planner.clouds.registry import CLOUDS
-from planner.schemas.asked import is_plain
+from planner.schemas.arguments import COLLECTED, option_of
 from planner.schemas.plan import Plan, Request
-
-_OPTIONS: Final = {
-    "data_bytes": "--data",
-    "catalogs": "--catalog",
-    "regions": "--region",
-    "instances": "--instance",
-    "deadline_s": "--deadline",
-    "sort_deadline_s": "--sort-deadline",
-    "budget_usd": "--budget",
-    "scale": "--what-if",
-    "interruptions_per_node_hour": "--interruptions",
-    "compute_bytes_per_s_per_vcpu": "--compute",
-}
-"""Options whose names are not their fields' names."""
+from planner.schemas.request import default_of, options
+from planner.schemas.request_forms import number_text, size_text
 
 _PRICE_OPTIONS: Final = ("--discount", "--own-price")
 _CAPACITY_OPTION: Final = "--capacity"
 
-_UNITS: Final = {"data_bytes": "B", "deadline_s": "s", "sort_deadline_s": "s", "compute_bytes_per_s_per_vcpu": "B/s"}
 _ALWAYS: Final = ("data_bytes", "model", "catalogs")
 """What is said even when it is as by default: the catalogs could be others by the settings."""
 
@@ -62,7 +48,7 @@ def rent_commands(plan: Plan) -> str | None:
 
 def run_command(request: Request) -> str:
     """Return the `planner run` command that sorts as much under the same model on the machine in front of you."""
-    return shlex.join(["planner", "run", "--data", _size(request.data_bytes), "--model", request.model])
+    return shlex.join(["planner", "run", "--data", size_text(request.data_bytes), "--model", request.model])
 
 
 def _asked(request: Request) -> list[str]:
@@ -70,13 +56,14 @@ def _asked(request: Request) -> list[str]:
 
 
 def _words(request: Request) -> Iterator[str]:
-    for field in fields(Request):
+    for argument, (field, option) in options().items():
         value = getattr(request, field.name)
-        if field.name in ("own_prices", "node_limits") or (field.name not in _ALWAYS and value == _default(field)):
+        is_first_of_two = option is not field.metadata["options"][-1]
+        if is_first_of_two or field.name in COLLECTED or (field.name not in _ALWAYS and value == default_of(field)):
             continue
-        yield _OPTIONS.get(field.name, "--" + field.name.replace("_", "-"))
+        yield option_of(argument)
         if value is not True:
-            yield _text(field.name, value)
+            yield option.form.show(value)
 
 
 def _own_prices(request: Request) -> Iterator[str]:
@@ -84,7 +71,7 @@ def _own_prices(request: Request) -> Iterator[str]:
         if price.note in _PRICE_OPTIONS:
             place = price.cloud if price.cloud != "*" else price.instance
             amount = price.price_usd_per_hour if price.discount is None else price.discount
-            yield from (price.note, f"{place}={_number(amount)}")
+            yield from (price.note, f"{place}={number_text(amount)}")
 
 
 def _capacity(request: Request) -> Iterator[str]:
@@ -92,34 +79,3 @@ def _capacity(request: Request) -> Iterator[str]:
     for limit in request.node_limits:
         if limit.note == _CAPACITY_OPTION:
             yield from (limit.note, f"{limit.instance}={limit.nodes}")
-
-
-def _default(field: Any) -> Any:
-    return field.default_factory() if callable(field.default_factory) else field.default
-
-
-def _text(name: str, value: Any) -> str:
-    if isinstance(value, dict):
-        return ",".join(f"{key}={_amount(name, key, amount)}" for key, amount in value.items())
-    if isinstance(value, tuple):
-        return ",".join(value)
-    if name == "data_bytes":
-        return _size(value)
-    return f"{_number(value)}{_UNITS.get(name, '')}"
-
-
-def _amount(name: str, key: str, amount: float) -> str:
-    return _number(amount) + ("B/s" if name == "assume" and not is_plain(key) else "")
-
-
-def _size(size: int) -> str:
-    """Return bytes exactly, in the largest decimal unit of which they are a whole number."""
-    for factor, unit in ((10**15, "PB"), (10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
-        if size % factor == 0:
-            return f"{size // factor}{unit}"
-    return f"{size}B"
-
-
-def _number(value: Any) -> str:
-    """Return a number with every digit that counts, whole ones without a point."""
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)

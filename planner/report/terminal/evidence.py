@@ -1,17 +1,18 @@
-"""What the numbers of a recommended cluster rest on: every fact about it, with evidence, source and date."""
+"""Facts with evidence, source and date: those behind a recommended cluster, and all that catalogs know of one type."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 from planner.catalog import Fact, facts_on, load_catalog
 from planner.catalog.columns import EVIDENCE
 from planner.cost_model import run_overheads
 from planner.errors import PlannerError
-from planner.schemas.asked import is_plain
 from planner.schemas.plan import Candidate, Plan
+from planner.schemas.request_forms import is_plain
 from planner.units import format_bytes, format_duration, format_rate
 
 
@@ -34,10 +35,10 @@ def bases(plan: Plan) -> list[Basis]:
     best = plan.best
     if best is None:
         return []
-    return [*_assumed(plan), *_facts(plan, best), *(_overheads(best) if best.overheads_s else [])]
+    return [*_assumption_bases(plan), *_facts(plan, best), *(_overheads(best) if best.overheads_s else [])]
 
 
-def _assumed(plan: Plan) -> Iterator[Basis]:
+def _assumption_bases(plan: Plan) -> Iterator[Basis]:
     for name, amount in plan.request.assume.items():
         value = f"{amount:g}" if is_plain(name) else format_rate(amount)
         yield Basis(what=name, value=value, evidence="assumed", source="--assume", as_of="")
@@ -59,7 +60,7 @@ def _facts(plan: Plan, best: Candidate) -> Iterator[Basis]:
                 source = catalog.sources[fact.source].title if fact.source in catalog.sources else fact.source
                 yield Basis(
                     what=f"{fact.kind}: {fact.field.replace('_', ' ')}",
-                    value=_shown(fact.value, fact.unit),
+                    value=_value_text(fact.value, fact.unit),
                     evidence=fact.evidence,
                     source=source + (f" ({fact.note})" if fact.note else ""),
                     as_of=str(fact.as_of),
@@ -80,12 +81,12 @@ def _overheads(best: Candidate) -> Iterator[Basis]:
         if evidence not in EVIDENCE:
             evidence, day, source = "mixed", "", note
         seconds = best.overheads_s.get(name.removesuffix("_s"), getattr(overheads, name))
-        value = _shown(seconds, "s" if name.endswith("_s") else "")
+        value = _value_text(seconds, "s" if name.endswith("_s") else "")
         what = f"around the job: {name.removesuffix('_s').replace('_', ' ')}"
         yield Basis(what=what, value=value, evidence=evidence, source=source or "ours", as_of=day)
 
 
-def _shown(value: Any, unit: str) -> str:
+def _value_text(value: Any, unit: str) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{name} {amount:g}" for name, amount in value.items())
     if isinstance(value, float) and unit in _FORMATS:
@@ -94,3 +95,52 @@ def _shown(value: Any, unit: str) -> str:
 
 
 _FORMATS = {"bytes": format_bytes, "bytes/s": format_rate, "s": format_duration}
+
+
+_UNITS = {"bytes": format_bytes, "bytes/s": format_rate}
+
+
+def render_facts(instance_type: str, facts: Sequence[dict[str, Any]]) -> Iterator[Any]:
+    """Yield what to print of facts as `planner catalog show TYPE --json` has them, those of a catalog together."""
+    sources = list(dict.fromkeys(fact["source"] for fact in facts))
+    for catalog, its in groupby(facts, key=lambda fact: fact["catalog"]):
+        yield _facts_table(f"{instance_type} in {catalog}", list(its), sources)
+    yield "\n".join(f"[{number}] {source}" for number, source in enumerate(sources, start=1))
+
+
+def _facts_table(title: str, facts: Sequence[dict[str, Any]], sources: list[str]) -> Any:
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
+    for column in ("file", "what", "value", "evidence", "truth", "as of", "source", "note"):
+        table.add_column(column, overflow="fold", justify="right" if column == "value" else "left")
+    before = None
+    for fact in facts:
+        group, before = ("" if fact["kind"] == before else fact["kind"]), fact["kind"]
+        score = "" if fact["cloud_truth"] is None else str(fact["cloud_truth"])
+        cells = (_name(fact), _fact_value(fact), fact["evidence"], score, fact["as_of"])
+        table.add_row(group, *map(escape, cells), f"[{sources.index(fact['source']) + 1}]", escape(fact["note"]))
+    table.add_section()
+    return table
+
+
+def _name(fact: dict[str, Any]) -> str:
+    """Return the field in words, without the unit that the value has."""
+    field: str = fact["field"]
+    name, space, where = field.partition(" ")
+    for ending in ("_bytes_per_s", "_bytes", "_usd_per_hour"):
+        name = name.removesuffix(ending) if fact["unit"] else name
+    return ("rate" if name == "bytes_per_s" else name.replace("_", " ")) + space + where.replace("_", " ")
+
+
+def _fact_value(fact: dict[str, Any]) -> str:
+    value, unit = fact["value"], fact["unit"]
+    if value is None:
+        return "unknown"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if unit in _UNITS and isinstance(value, int | float):
+        return _UNITS[unit](value)
+    shown = f"{value:.6g}" if isinstance(value, float) else str(value)
+    return f"{shown} {unit}".strip()

@@ -27,9 +27,9 @@ def render_ranges(metric: str, runs: Mapping[str, Sequence[float]], verdict: Scr
     limit = next(limit for limit in verdict.limits if limit.metric == metric)
     order = sorted(figures, key=lambda node: statistics.median(figures[node]), reverse=limit.lower_is_better)
     least, most = _ends([rate for rates in figures.values() for rate in rates])
-    table = _table(metric, "node")
+    table = _empty_table(metric, "node")
     dropped = {drop.node for drop in verdict.dropped}
-    for node in _shown(order):
+    for node in _worst_and_best(order):
         rates = figures.get(node, [])
         style = "red" if node in dropped else ""
         table.add_row(Text(node, style=style), _bar(rates, least=least, most=most), *_numbers(rates))
@@ -46,13 +46,13 @@ def _rounds(runs: Mapping[str, Sequence[float]]) -> list[list[float]]:
 
 
 def _over_time(metric: str, rounds: Sequence[list[float]], *, least: float, most: float) -> Table:
-    table = _table(f"{metric} over time, all nodes", "run")
+    table = _empty_table(f"{metric} over time, all nodes", "run")
     for number, rates in enumerate(rounds, 1):
         table.add_row(str(number), _bar(rates, least=least, most=most), *_numbers(rates))
     return table
 
 
-def _table(title: str, first: str) -> Table:
+def _empty_table(title: str, first: str) -> Table:
     table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
     for name in (first, "least to most, logarithmic", "least", "median", "most"):
         table.add_column(name, justify="left" if name in (first, "least to most, logarithmic") else "right")
@@ -64,7 +64,7 @@ def _ends(rates: Sequence[float]) -> tuple[float, float]:
     return min(above), max(above)
 
 
-def _shown(order: Sequence[str]) -> list[str]:
+def _worst_and_best(order: Sequence[str]) -> list[str]:
     if len(order) <= _MOST_LINES:
         return list(order)
     half = _MOST_LINES // 2

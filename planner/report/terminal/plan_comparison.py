@@ -34,12 +34,14 @@ def changes(first: Plan, second: Plan) -> dict[str, tuple[float | None, float | 
 def render_comparison(first: Plan, second: Plan) -> RenderableType:
     """Return both as tables."""
     return Group(
-        _table("Asked", [(name, _shown(a), _shown(b)) for name, (a, b) in differences(first, second).items()]),
-        _table("Answer", [("cluster", _cluster(first.best), _cluster(second.best)), *_figures(first, second)]),
+        _two_columns(
+            "Asked", [(name, _cell_text(a), _cell_text(b)) for name, (a, b) in differences(first, second).items()]
+        ),
+        _two_columns("Answer", [("cluster", _cluster(first.best), _cluster(second.best)), *_figures(first, second)]),
     )
 
 
-def _shown(value: Any) -> str:
+def _cell_text(value: Any) -> str:
     """Return a field of a request as an option would say it."""
     if isinstance(value, dict):
         return ", ".join(f"{name}={amount:g}" for name, amount in value.items()) or "-"
@@ -71,7 +73,7 @@ def _bottlenecks(best: Candidate | None) -> str:
     return "-" if best is None else ", ".join(phase.bottleneck.replace("_", " ") for phase in best.phases)
 
 
-def _table(title: str, rows: list[tuple[str, str, str]]) -> Table:
+def _two_columns(title: str, rows: list[tuple[str, str, str]]) -> Table:
     table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
     for name in ("", "first", "second"):
         table.add_column(name, overflow="fold")

@@ -11,8 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from planner.report.terminal.break_even import overturn_text
-from planner.report.terminal.short_answer import in_words
+from planner.report.terminal.short_answer import break_even_text, in_words
 from planner.schemas.plan import Candidate, FrontierPoint, Plan, Quoted, Rejection
 from planner.units import format_bytes, format_duration, format_rate, format_usd
 
@@ -60,7 +59,7 @@ def brief_candidates_table(plan: Plan, *, evidence: bool = True) -> Table:
     for name in ("", "cluster", "expected", "95%", "total $", *(["evidence"] if evidence else [])):
         table.add_column(name, justify="right" if name in ("expected", "95%", "total $") else "left")
     several = len({candidate.model for candidate in plan.candidates}) > 1
-    places = _places(plan)
+    places = _has_several_places(plan)
     for candidate in plan.candidates:
         chosen, times = candidate == plan.best, (candidate.time_s.expected, candidate.time_s.p95)
         name = f"{candidate.nodes} x {candidate.instance_type}" + (f", {candidate.model}" if several else "")
@@ -75,7 +74,7 @@ def candidates_table(plan: Plan) -> Table:
     """The best count of each type, the chosen row marked."""
     table = Table(title="Candidates", title_justify="left", title_style="bold", box=None, pad_edge=False)
     several = len({candidate.model for candidate in plan.candidates}) > 1
-    places = _places(plan)
+    places = _has_several_places(plan)
     for name in (
         "",
         *(["model"] if several else []),
@@ -98,7 +97,7 @@ def candidates_table(plan: Plan) -> Table:
     return table
 
 
-def _places(plan: Plan) -> bool:
+def _has_several_places(plan: Plan) -> bool:
     """Whether clusters differ in where they are: else the answer says it."""
     return len({(candidate.cloud, candidate.region) for candidate in plan.candidates}) > 1
 
@@ -136,14 +135,14 @@ def phases_table(best: Candidate) -> Table:
 def capacity_lines(best: Candidate) -> Iterator[Text]:
     """How full each disk group of a node gets."""
     if best.shared:
-        needed, capacity = sum(best.needed_bytes.values()), _held(best, "data")
+        needed, capacity = sum(best.needed_bytes.values()), _size_text(best, "data")
         yield Text(f"Capacity per node: shared disks {format_bytes(needed)} of {capacity}", style="dim")
         return
-    parts = (f"{group} {format_bytes(need)} of {_held(best, group)}" for group, need in best.needed_bytes.items())
+    parts = (f"{group} {format_bytes(need)} of {_size_text(best, group)}" for group, need in best.needed_bytes.items())
     yield Text(f"Capacity per node: {', '.join(parts)} (fewest nodes: {best.nodes_min})", style="dim")
 
 
-def _held(best: Candidate, group: str) -> str:
+def _size_text(best: Candidate, group: str) -> str:
     capacity = best.capacity_bytes[group]
     return "any amount" if capacity is None else format_bytes(capacity)
 
@@ -155,7 +154,7 @@ def frontier_table(plan: Plan, best: Candidate) -> Table:
     )
     for name in ("instance type", "nodes", "expected", "total $"):
         table.add_column(name, justify="left" if name == "instance type" else "right")
-    for point in _around(plan.frontier, best.time_s.expected):
+    for point in _points_around(plan.frontier, best.time_s.expected):
         table.add_row(
             point.instance_type, str(point.nodes), format_duration(point.time_s), format_usd(point.cost_usd_total)
         )
@@ -176,7 +175,7 @@ def notes(plan: Plan, best: Candidate) -> Iterator[Text]:
         yield Text(f"That is {quoted_text(best.quoted)}.", style="dim")
     if plan.beyond:
         yield Text(f"Most data: {plan.beyond}.", style="dim")
-    for warning in (*plan.warnings, *best.warnings, *filter(None, [overturn_text(best)])):
+    for warning in (*plan.warnings, *best.warnings, *filter(None, [break_even_text(best)])):
         yield Text(f"Note: {in_words(warning)}", style="yellow")
     if plan.rejected:
         yield Text(f"{len(plan.rejected)} types left out; --rejected lists why.", style="dim")
@@ -229,7 +228,7 @@ def _cells(candidate: Candidate) -> Iterator[str]:
     yield candidate.evidence
 
 
-def _around(points: Sequence[FrontierPoint], time_s: float) -> Sequence[FrontierPoint]:
+def _points_around(points: Sequence[FrontierPoint], time_s: float) -> Sequence[FrontierPoint]:
     nearest = min(range(len(points)), key=lambda i: abs(points[i].time_s - time_s), default=0)
     start = max(0, min(nearest - _FRONTIER_ROWS // 2, len(points) - _FRONTIER_ROWS))
     return points[start : start + _FRONTIER_ROWS]

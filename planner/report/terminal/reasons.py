@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from planner.planning.ranking.refusal import refusal_of
 from planner.planning.what_if.what_if import Contrast
 from planner.report.frames import cluster_name, words
-from planner.report.terminal.break_even import overturn_text
+from planner.report.terminal.short_answer import break_even_text
 from planner.schemas.plan import Candidate, Plan
 from planner.units import format_duration, format_usd
 
@@ -27,7 +27,7 @@ def reasons(plan: Plan, contrast: Contrast) -> list[str]:
         *_bottlenecks(best),
         *_staging(best),
         *_reliefs(best, contrast),
-        *_doubled(best, contrast.doubled),
+        *_effects_of_doubling(best, contrast.doubled),
         *_others(plan, best),
         *_storage_alone(best, contrast.storage_alone),
         *_evidence(best),
@@ -83,7 +83,7 @@ def _reliefs(best: Candidate, contrast: Contrast) -> Iterator[str]:
         yield f"A faster {' or '.join(useless)} would change nothing."
 
 
-def _doubled(best: Candidate, doubled: Mapping[str, Candidate | None]) -> Iterator[str]:
+def _effects_of_doubling(best: Candidate, doubled: Mapping[str, Candidate | None]) -> Iterator[str]:
     says = {"data": "Twice the data", "price": "Prices twice as high"}
     for name, made in doubled.items():
         effect = f": {_changes(made, best)}." if made else f" is too much for {best.nodes} nodes."
@@ -108,10 +108,10 @@ def _storage_alone(best: Candidate, other: Plan | None) -> Iterator[str]:
 def _others(plan: Plan, best: Candidate) -> Iterator[str]:
     others = [candidate for candidate in plan.candidates if candidate != best]
     if others:
-        yield f"Next best: {_beside(others[0], best)}."
+        yield f"Next best: {_comparison(others[0], best)}."
         cheapest = min(others, key=lambda candidate: candidate.price_usd_per_hour)
         if cheapest != others[0] and cheapest.price_usd_per_hour < best.price_usd_per_hour:
-            yield f"Cheapest by the hour of those shown: {_beside(cheapest, best)}."
+            yield f"Cheapest by the hour of those shown: {_comparison(cheapest, best)}."
 
 
 def _evidence(best: Candidate) -> Iterator[str]:
@@ -124,11 +124,11 @@ def _evidence(best: Candidate) -> Iterator[str]:
         "assumed": "assumed",
     }
     yield f"The weakest of the rates that it waits for is {meaning.get(best.evidence, best.evidence)}."
-    if overturn := overturn_text(best):
+    if overturn := break_even_text(best):
         yield f"{overturn}."
 
 
-def _beside(candidate: Candidate, best: Candidate) -> str:
+def _comparison(candidate: Candidate, best: Candidate) -> str:
     slow = max(candidate.phases, key=lambda phase: phase.time_s)
     waits = f"waits longest for {words(slow.bottleneck)}, in “{slow.name}”"
     return f"{cluster_name(candidate)} ({candidate.model}), {_changes(candidate, best)}; {waits}"

@@ -1,4 +1,4 @@
-"""A RunReport in the terminal: was it right, how long did it take, and how well was that foreseen?"""
+"""A RunReport in the terminal, predicted beside measured; and the slowdowns of `planner emulate study`."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from planner.clusters.emulated.study import TABLE_2, Measured, slowdowns
 from planner.schemas.run_report import PhaseComparison, RunReport
 from planner.units import format_bytes, format_duration, format_rate, format_usd
 
 
 def render_run(report: RunReport) -> RenderableType:
     """Return the whole report."""
-    sections = (*_staging(report), _machine(report), *_course(report), *_steps(report), *_checks(report))
+    sections = (*_staging(report), _machine(report), *_events(report), *_steps(report), *_checks(report))
     return Group(_verdict(report), _phases(report), *sections)
 
 
@@ -45,7 +46,7 @@ def _phases(report: RunReport) -> Table:
     for phase in report.phases:
         seconds = format_duration(phase.predicted_s), format_duration(phase.measured_s)
         bottleneck = phase.bottleneck.replace("_", " ")
-        table.add_row(phase.name, *seconds, f"{100 * phase.error:+.0f}%", bottleneck, busy(phase) or "-")
+        table.add_row(phase.name, *seconds, f"{100 * phase.error:+.0f}%", bottleneck, busy_text(phase) or "-")
     if len(report.phases) > 1:
         predicted_s = sum(phase.predicted_s for phase in report.phases)
         measured_s = sum(phase.measured_s for phase in report.phases)
@@ -61,8 +62,8 @@ def _staging(report: RunReport) -> Iterator[Table | Text]:
         for name in ("step", "predicted", "measured", "cost predicted", "cost measured", "moved"):
             table.add_column(name, justify="left" if name in ("step", "moved") else "right")
         for transfer in report.staging:
-            seconds = _known(transfer.predicted_s, format_duration), format_duration(transfer.measured_s)
-            dollars = _known(transfer.predicted_usd, format_usd), _known(transfer.measured_usd, format_usd)
+            seconds = _or_unknown(transfer.predicted_s, format_duration), format_duration(transfer.measured_s)
+            dollars = _or_unknown(transfer.predicted_usd, format_usd), _or_unknown(transfer.measured_usd, format_usd)
             requests = f" by {transfer.requests} requests" if transfer.requests else ""
             moved = f"{format_bytes(transfer.bytes)}{requests}, {transfer.place}"
             table.add_row(transfer.name, *seconds, *dollars, moved)
@@ -71,17 +72,17 @@ def _staging(report: RunReport) -> Iterator[Table | Text]:
         yield Text(f"The output's partitions are listed in {report.manifest}")
 
 
-def _known(value: float | None, show: Callable[[float], str]) -> str:
+def _or_unknown(value: float | None, show: Callable[[float], str]) -> str:
     return "unknown" if value is None else show(value)
 
 
-def busy(phase: PhaseComparison) -> str:
+def busy_text(phase: PhaseComparison) -> str:
     """Name the resources that were sampled while a phase ran, the busiest first; '' when none was."""
     shares = sorted(phase.utilisation.items(), key=lambda item: -item[1])
     return ", ".join(f"{name} {100 * share:.0f}%" for name, share in shares)
 
 
-def _course(report: RunReport) -> Iterator[Text]:
+def _events(report: RunReport) -> Iterator[Text]:
     stretches = report.sort.get("timeline", [])
     if stretches:
         told = [f"{stretch['phase']} {stretch['start_s']:.1f}-{stretch['end_s']:.1f} s" for stretch in stretches]
@@ -95,7 +96,7 @@ def _course(report: RunReport) -> Iterator[Text]:
 def _machine(report: RunReport) -> Text:
     seen = report.machine
     if report.first_plan is not None:
-        return Text(_rented(report), style="dim")
+        return Text(_rented_text(report), style="dim")
     return Text(
         f"Measured beforehand: reads {format_rate(seen['read_bytes_per_s'])}, writes "
         f"{format_rate(seen['write_bytes_per_s'])} (the sort's own path, median of {seen['repeats']} trials of "
@@ -115,7 +116,7 @@ def _processors(seen: dict[str, Any]) -> str:
     return f"; a processor's rate for each node: {', '.join(told)}" if told else ""
 
 
-def _rented(report: RunReport) -> str:
+def _rented_text(report: RunReport) -> str:
     """What was measured on rented machines, how that changed the plan, and what they cost."""
     seen, planned, first = report.machine, report.plan.best, report.first_plan and report.first_plan.best
     rates = {"reads": "read_bytes_per_s", "writes": "write_bytes_per_s", "network": "network_bytes_per_s"}
@@ -147,3 +148,19 @@ def _checks(report: RunReport) -> Iterator[Text]:
             f"checksum {check.checksum}",
             style="" if check.passed else "bold red",
         )
+
+
+def render_study(measured: list[Measured]) -> RenderableType:
+    """Return the table, and the study's Table 2 below it."""
+    table = Table(
+        title="Times the homogeneous network", title_justify="left", title_style="bold", box=None, pad_edge=False
+    )
+    for name in ("network", "measured", "least", "most", "predicted", "study (Terasort)"):
+        table.add_column(name, justify="left" if name == "network" else "right")
+    for row in slowdowns(measured):
+        figures = (row.measured, row.least, row.most, row.predicted)
+        study = "-" if row.study is None else f"{row.study:.2f}"
+        table.add_row(row.network, *(f"{figure:.2f}" for figure in figures), study)
+    applications = ", ".join(f"{name} {factor:.2f} ({cloud})" for name, (factor, cloud) in TABLE_2.items())
+    source = f"Greatest slowdowns in Uta and Obaseki, ICPE 2018, Table 2, of Spark on 16 nodes: {applications}"
+    return Group(table, Text(source, style="dim"))

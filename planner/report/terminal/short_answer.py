@@ -12,7 +12,6 @@ from typing import Final
 
 from planner.planning.ranking.selection import SENSIBLE
 from planner.report.terminal.bill_items import bill_of
-from planner.report.terminal.break_even import overturn_text
 from planner.schemas.plan import Candidate, FrontierPoint, Plan
 from planner.units import format_bytes, format_duration, format_usd
 
@@ -42,22 +41,22 @@ def short_answer(plan: Plan, *, width: int, before: Candidate | None = None) -> 
     best = plan.best
     if best is None:
         return ["nothing feasible"]
-    changes = [] if before is None else _wrapped(difference(before, best), width)
+    changes = [] if before is None else _wrap(difference(before, best), width)
     lines = [*changes, *_headline(plan, best, width), "", *_bill(best, width), *_choices(plan, best, width), ""]
-    reasons = [binds(best), _sureness(best), *([f"Most data: {plan.beyond}."] if plan.beyond else [])]
-    lines += [line for reason in reasons for line in _wrapped(reason, width)]
-    notes = [f"Note: {in_words(warning)}" for warning in (*_refreshed(plan), *plan.warnings, *best.warnings)]
+    reasons = [binds(best), _evidence_and_break_even(best), *([f"Most data: {plan.beyond}."] if plan.beyond else [])]
+    lines += [line for reason in reasons for line in _wrap(reason, width)]
+    notes = [f"Note: {in_words(warning)}" for warning in (*_refreshed_note(plan), *plan.warnings, *best.warnings)]
     ending = _next(plan, width, notes=len(notes))
-    lines = _closer(lines, over=len(lines) + len(ending) - LINES)
+    lines = _drop_least(lines, over=len(lines) + len(ending) - LINES)
     for number, note in enumerate(notes):
-        wrapped = _wrapped(note, width)
+        wrapped = _wrap(note, width)
         if len(lines) + len(wrapped) + len(ending) > LINES:
             return [*lines, *_next(plan, width, notes=len(notes) - number)]
         lines += wrapped
     return [*lines, *_next(plan, width, notes=0)]
 
 
-def _closer(lines: list[str], *, over: int) -> list[str]:
+def _drop_least(lines: list[str], *, over: int) -> list[str]:
     """Return the lines without so many that carry least: the last empty one, the choices' heading, the others."""
     heading = [number for number, line in enumerate(lines) if line.startswith(_CHOICE)]
     empty = [number for number, line in enumerate(lines) if line == ""]
@@ -71,32 +70,32 @@ def in_words(warning: str) -> str:
     return re.sub(r"^driver:", f"{_BOUND_BY['driver']}:", warning)
 
 
-def _wrapped(text: str, width: int) -> list[str]:
+def _wrap(text: str, width: int) -> list[str]:
     return textwrap.wrap(text, width, subsequent_indent="  ", break_on_hyphens=False)
 
 
 def _headline(plan: Plan, best: Candidate, width: int) -> Iterator[str]:
     whole = format_duration(best.time_s.expected + sum(best.overheads_s.values()))
     place = f"{best.cloud} {best.region}" + (", one placement group" if best.placement_group else "")
-    yield from _wrapped(f"Rent {best.nodes} x {best.instance_type} ({place})", width)
+    yield from _wrap(f"Rent {best.nodes} x {best.instance_type} ({place})", width)
     whole += _limit(plan.request.deadline_s)
     beside = f" and {', '.join(best.cost_usd.unknown)}, of unknown price" if best.cost_usd.unknown else " in all"
-    yield from _wrapped(f"for {whole}, {total_text(best)}{beside}.", width)
-    yield from _wrapped(kept_text(plan), width)
+    yield from _wrap(f"for {whole}, {total_text(best)}{beside}.", width)
+    yield from _wrap(deadline_text(plan), width)
     for text in plan.left_out:
-        yield from _wrapped(f"{text}; --rejected says more.", width)
+        yield from _wrap(f"{text}; --rejected says more.", width)
     most = ", the most within what is asked," if plan.beyond else ""
     time = f"{format_duration(best.time_s.expected)} (95%: {format_duration(best.time_s.p95)})"
     time += _limit(plan.request.sort_deadline_s)
     durability = f": {best.durability}" if best.durability else ""
-    yield from _wrapped(
+    yield from _wrap(
         f"The sort of {format_bytes(plan.request.data_bytes)}{most} takes {time}. {best.model}{durability}.", width
     )
     if best.cloud_type != best.instance_type:
-        yield from _wrapped(f"Order {best.cloud_type}, and the local disks with it.", width)
+        yield from _wrap(f"Order {best.cloud_type}, and the local disks with it.", width)
 
 
-def kept_text(plan: Plan) -> str:
+def deadline_text(plan: Plan) -> str:
     """Say how likely the deadline, named before, is kept, and what keeps it more surely; '' without a deadline."""
     likely, surer = plan.best.deadline_kept if plan.best else None, plan.surer
     if likely is None or plan.request.paper:
@@ -142,7 +141,7 @@ def _choices(plan: Plan, best: Candidate, width: int) -> Iterator[str]:
         return
     cheapest = min(points, key=lambda point: point.cost_usd_total)
     sensible = next(point for point in points if point.cost_usd_total <= SENSIBLE * cheapest.cost_usd_total)
-    recommended = next((point for point in points if is_of(point, best)), cheapest)
+    recommended = next((point for point in points if is_point_of(point, best)), cheapest)
     named = {"cheapest": cheapest, "recommended": recommended}
     if sensible.time_s * WORTH_IT <= recommended.time_s:
         named["fastest sensible"] = sensible
@@ -172,7 +171,7 @@ def _choices_heading(width: int) -> Iterator[str]:
     yield line + saved if len(line) + len(saved) <= width else line
 
 
-def is_of(point: FrontierPoint, best: Candidate) -> bool:
+def is_point_of(point: FrontierPoint, best: Candidate) -> bool:
     """Whether a point of the frontier is that cluster."""
     place = (point.model, point.cloud, point.instance_type, point.nodes)
     return place == (best.model, best.cloud, best.instance_type, best.nodes)
@@ -202,12 +201,12 @@ def evidence_text(best: Candidate) -> str:
     return f"Sureness: the figures that decide are {at_worst}{_EVIDENCE.get(best.evidence, best.evidence)}."
 
 
-def _sureness(best: Candidate) -> str:
-    overturn = overturn_text(best)
+def _evidence_and_break_even(best: Candidate) -> str:
+    overturn = break_even_text(best)
     return f"{evidence_text(best)} {overturn}." if overturn else evidence_text(best)
 
 
-def _refreshed(plan: Plan) -> Iterator[str]:
+def _refreshed_note(plan: Plan) -> Iterator[str]:
     if plan.catalog.refreshed:
         yield f"types and prices of {', '.join(plan.catalog.refreshed)} as you refreshed them"
 
@@ -216,8 +215,8 @@ def _next(plan: Plan, width: int, *, notes: int) -> list[str]:
     several = f" and {notes} more note{'s' * (notes > 1)}" if notes else ""
     stored = plan.request.output and "all" not in plan.request.model and plan.request.model != "object-store"
     if stored:
-        return _wrapped(f"Next: --model all, as a store keeps copies itself; --explain; --wide{several}.", width)
-    return _wrapped(f"Next: --explain says why; --wide shows all candidates{several}.", width)
+        return _wrap(f"Next: --model all, as a store keeps copies itself; --explain; --wide{several}.", width)
+    return _wrap(f"Next: --explain says why; --wide shows all candidates{several}.", width)
 
 
 def difference(before: Candidate, after: Candidate) -> str:
@@ -229,3 +228,26 @@ def difference(before: Candidate, after: Candidate) -> str:
     cost = after.cost_usd.total / before.cost_usd.total - 1
     time = after.time_s.expected / before.time_s.expected - 1
     return f"What if: was {was} -> {becomes} (cost {cost:+.0%}, time {time:+.0%})"
+
+
+_NAMES: Final = {"local": "local disks", "volumes": "volumes", "objects": "object store", "network": "network"}
+
+_ALL: Final = 0.995
+"""A share that is told as 100%."""
+
+
+def break_even_text(best: Candidate) -> str:
+    """Return how far a doubtful rate may fall before another type is the better choice, and what measuring it costs;
+    '' where nothing is known to overturn the recommendation.
+    """
+    turn = best.overturned_by
+    if turn is None:
+        return ""
+    nodes = f"{best.nodes} node{'s' * (best.nodes > 1)}"
+    many = turn.rate in ("local", "volumes")
+    holds = f"{best.instance_type} stays the best choice while its {_NAMES[turn.rate]} at {nodes}"
+    keeps = f"keep{'s' * (not many)} {turn.at_fraction:.0%} of what is planned; below it {turn.winner} is"
+    if turn.at_fraction >= _ALL:
+        keeps = f"{'are' if many else 'is'} as fast as planned; any slower, and {turn.winner} is"
+    measuring = f"Measuring costs about {format_usd(turn.measure_usd)}: {turn.command}"
+    return f"{holds} {keeps}. {measuring}"

@@ -8,11 +8,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from planner.schemas.json_values import to_jsonable
-from planner.spark.application.application import Application
-from planner.spark.application.cluster import Cluster
+from planner.spark.application.application import Application, Cluster
 from planner.spark.model.bounds import Explanation
-from planner.spark.model.choices import Choice, SparkPlan
-from planner.spark.model.configuration import configuration
+from planner.spark.model.choices import SparkCluster, SparkPlan, configuration
 from planner.spark.model.machines import Nodes
 from planner.units import format_duration, format_usd
 
@@ -24,15 +22,15 @@ _CHOICES_SHOWN: Final = 5
 
 def answer_lines(application: Application, plan: SparkPlan, explained: Explanation, *, width: int = 80) -> list[str]:
     """Return the answer in lines of at most `width` columns."""
-    lines = [*_wrapped(_was(application, plan, explained), width), ""]
-    lines += [*_wrapped(advice(plan), width), "", *_table(plan), ""]
+    lines = [*_wrap(_past_text(application, plan, explained), width), ""]
+    lines += [*_wrap(advice(plan), width), "", *_choice_lines(plan), ""]
     chosen = plan.best or plan.fastest
     properties = " ".join(
         f"{key.removeprefix('spark.')}={value}" for key, value in configuration(plan.work, chosen.nodes).items()
     )
-    lines += _wrapped(f"With it, of spark.*: {properties}", width)
+    lines += _wrap(f"With it, of spark.*: {properties}", width)
     for note in notes(application, plan, explained):
-        wrapped = _wrapped(note, width)
+        wrapped = _wrap(note, width)
         if len(lines) + len(wrapped) >= LINES:
             return [*lines, "More notes: --json."]
         lines += wrapped
@@ -62,7 +60,7 @@ def answer_json(application: Application, plan: SparkPlan, explained: Explanatio
     }
 
 
-def _choice_json(choice: Choice) -> dict[str, Any]:
+def _choice_json(choice: SparkCluster) -> dict[str, Any]:
     prediction, machine = choice.prediction, choice.nodes.machine
     return {
         "cloud": machine.cloud,
@@ -71,21 +69,21 @@ def _choice_json(choice: Choice) -> dict[str, Any]:
         "time_s": prediction.duration_s,
         "time_low_s": prediction.low_s,
         "time_high_s": prediction.high_s,
-        "cost_usd": _known(choice.cost_usd),
-        "chance_cheaper": _known(choice.chance_cheaper),
+        "cost_usd": _amount_or_none(choice.cost_usd),
+        "chance_cheaper": _amount_or_none(choice.chance_cheaper),
         "ends_spill": prediction.ends_spill,
     }
 
 
-def _known(amount: float) -> float | None:
+def _amount_or_none(amount: float) -> float | None:
     return None if math.isnan(amount) else amount
 
 
-def _wrapped(text: str, width: int) -> list[str]:
+def _wrap(text: str, width: int) -> list[str]:
     return textwrap.wrap(text, width, subsequent_indent="  ", break_on_hyphens=False)
 
 
-def _was(application: Application, plan: SparkPlan, explained: Explanation) -> str:
+def _past_text(application: Application, plan: SparkPlan, explained: Explanation) -> str:
     logged = plan.logged
     bounds = [f"{name} {format_duration(seconds)}" for name, seconds in list(explained.seconds_by_bound.items())[:4]]
     return (
@@ -110,7 +108,7 @@ def advice(plan: SparkPlan) -> str:
     return f"Move to {_words(plan.best, plan.logged)}: the cheapest that ends within {limit}, {in_time}.{doubt}"
 
 
-def _words(choice: Choice, logged: Choice) -> str:
+def _words(choice: SparkCluster, logged: SparkCluster) -> str:
     prediction = choice.prediction
     return (
         f"{choice.name} ({choice.nodes.machine.cloud}): {format_duration(prediction.duration_s)} (90%:"
@@ -119,11 +117,11 @@ def _words(choice: Choice, logged: Choice) -> str:
     )
 
 
-def _change(choice: Choice, logged: Choice) -> str:
+def _change(choice: SparkCluster, logged: SparkCluster) -> str:
     return f" ({choice.cost_usd / logged.cost_usd - 1:+.0%})" if logged.cost_usd > 0 else ""
 
 
-def _table(plan: SparkPlan) -> list[str]:
+def _choice_lines(plan: SparkPlan) -> list[str]:
     rows = choice_rows(plan, others=_CHOICES_SHOWN)
     widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
     return ["  ".join(f"{cell:<{widths[place]}}" for place, cell in enumerate(row)).rstrip() for row in rows]
@@ -146,7 +144,7 @@ def choice_rows(plan: SparkPlan, *, others: int) -> list[tuple[str, ...]]:
     return rows
 
 
-def _contradicted(cluster: Cluster, nodes: Nodes) -> Iterator[str]:
+def _contradictions(cluster: Cluster, nodes: Nodes) -> Iterator[str]:
     """Say where the log contradicts what the user says it ran on: by its type, its hosts, or by cores left over."""
     vcpus = nodes.count * nodes.machine.vcpu
     other_type = cluster.instance_type not in ("", nodes.machine.instance_type.partition("+")[0])
@@ -186,7 +184,7 @@ def notes(application: Application, plan: SparkPlan, explained: Explanation) -> 
         )
     if not all(step.slots_known for step in plan.work.timeline.steps):
         yield "The log does not tell the executors' cores: as many are taken as its tasks needed."
-    yield from _contradicted(application.cluster, plan.logged.nodes)
+    yield from _contradictions(application.cluster, plan.logged.nodes)
     nodes, slots = plan.logged.nodes, plan.work.slots
     if slots * plan.work.task_cpus > nodes.count * nodes.machine.vcpu:
         yield (

@@ -1,4 +1,7 @@
-"""Where a Spark application's time went, on one screen: at most 24 lines of 80 columns, as plain text."""
+"""Where a Spark application's time went, on one screen: at most 24 lines of 80 columns, as plain text.
+
+Also the table of a trace of tasks, a row for each name.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,10 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from planner.spark.application.application import Application, stage_row
-from planner.spark.application.cluster import Cluster
+from planner.spark.application.application import Application, Cluster, stage_row
 from planner.spark.model.bounds import Explanation, StageBound
 from planner.spark.model.task_time import RESOURCES
+from planner.spark.task_trace.trace import TaskTrace
 from planner.units import format_bytes, format_duration
 
 LINES: Final = 24
@@ -157,3 +160,33 @@ def stage_rows(application: Application, explained: Explanation) -> list[dict[st
         row = stage_row(stage, origin_s=application.started_at_s)
         rows.append({**row, "bound": bound.bound if bound else "", "busy": bound.busy if bound else None})
     return rows
+
+
+_PARTS = {"deserialisation_s": "arguments", "run_s": "running"}
+"""Results, mostly short, are in CSV and JSON."""
+
+
+def trace_table(trace: TaskTrace) -> tuple[list[str], Iterator[Sequence[str]]]:
+    """Return the headings and rows of a trace's table, in order of start."""
+    parts = [name for name in _PARTS if name in trace.parts]
+    headings = ["tasks", "count", "lasted", "in all", *(_PARTS[name] for name in parts), "median", "longest"]
+    return headings, (_trace_row(row, parts) for row in trace.stage_rows())
+
+
+def _trace_row(row: dict[str, object], parts: Sequence[str]) -> list[str]:
+    seconds = ["elapsed_s", *parts, "task_median_s", "task_longest_s"]
+    return [
+        str(row["name"]),
+        str(row["tasks"]),
+        format_duration(float(str(row["duration_s"]))),
+        *(format_duration(float(str(row[name]))) for name in seconds),
+    ]
+
+
+def trace_sentence(trace: TaskTrace) -> str:
+    """Return what the trace is of, and what it does not tell."""
+    nodes = f"{len(trace.nodes)} node{'s' * (len(trace.nodes) != 1)}"
+    return (
+        f"{trace.system}: {format_duration(trace.duration_s)}, {trace.workers} workers on {nodes}. The file tells when "
+        "tasks ran; of bytes, processors and memory it tells nothing, so what bound them is unknown."
+    )

@@ -38,7 +38,7 @@ class StageReport:
 
 
 @dataclass(frozen=True)
-class Meetings:
+class ThreadStats:
     """How often the threads of a phase met.
 
     `hand_overs` are the blocks, chunks and work that they passed on. A thread waited for the lock `lock_waits` times,
@@ -60,7 +60,7 @@ class PhaseReport:
     name: str
     seconds: float
     stages: tuple[StageReport, ...]
-    meetings: Meetings = Meetings()
+    meetings: ThreadStats = ThreadStats()
 
     @property
     def bottleneck(self) -> str | None:
@@ -75,7 +75,7 @@ class PhaseReport:
 
 
 @dataclass(frozen=True)
-class Choice:
+class SortSetting:
     """A parameter the sort core chose, its value in words, and why."""
 
     name: str
@@ -108,7 +108,7 @@ class SortReport:
     one_key_partitions: int
     partitions_split_again: int
     phases: tuple[PhaseReport, ...]
-    choices: tuple[Choice, ...]
+    choices: tuple[SortSetting, ...]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields, and what the phases' figures tell, as JSON-able values."""
@@ -169,7 +169,7 @@ def sort_file(
         progress,
     )
     phases = tuple(_phase(phase) for phase in result.pop("phases"))
-    choices = tuple(Choice(**choice) for choice in result.pop("choices"))
+    choices = tuple(SortSetting(**choice) for choice in result.pop("choices"))
     return SortReport(**result, phases=phases, choices=choices)
 
 
@@ -185,5 +185,5 @@ def _paths(paths: StrPath | Sequence[StrPath]) -> list[bytes]:
 
 def _phase(phase: dict[str, Any]) -> PhaseReport:
     stages = tuple(StageReport(**stage) for stage in phase["stages"])
-    meetings = Meetings(**phase["meetings"])
+    meetings = ThreadStats(**phase["meetings"])
     return PhaseReport(name=phase["name"], seconds=phase["seconds"], stages=stages, meetings=meetings)

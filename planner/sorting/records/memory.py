@@ -1,10 +1,11 @@
-"""Sorting records that are already in memory: numpy arrays, bytearrays, memory maps, anything that is a buffer."""
+"""Sorting records in memory (numpy arrays, bytearrays, memory maps, any buffer), and the memory left for sorting."""
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 from planner.errors import BadInputError
 from planner.native import Progress, core, run_interruptible
@@ -80,3 +81,25 @@ def _check_sizes(layout: dict[str, int]) -> None:
     for name, value in layout.items():
         if not 0 <= value < 2**32:
             raise BadInputError(f"{name} must lie between 0 and 2^32 - 1, not {value}")
+
+
+_LATER_BYTES: Final = 12 << 20
+"""What Python takes later: modules, threads and their stacks."""
+_STATUS: Final = Path("/proc/self/status")
+
+
+def left_for_sorting(given_bytes: int) -> int:
+    """Return what Python leaves of the memory that the whole process is given; half of it at least.
+
+    Mapped files do not count, as the system can take their memory back. Where it does not tell, all is left.
+    """
+    held = _anonymous_bytes()
+    return given_bytes if held is None else max(given_bytes - held - _LATER_BYTES, given_bytes // 2)
+
+
+def _anonymous_bytes() -> int | None:
+    try:
+        lines = _STATUS.read_text(encoding="ascii", errors="replace").splitlines()
+    except OSError:
+        return None
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("RssAnon:")), None)

@@ -66,11 +66,11 @@ def validate_files(
     Raises BadInputError for half a record or an impossible format, IoFailureError for a file that cannot be read,
     InterruptedRunError when cancelled.
     """
-    names = [os.fspath(path) for path in _nonempty(paths)]
+    names = [os.fspath(path) for path in _require_paths(paths)]
 
     def work(watched: Progress) -> core.Summary:
         watched.begin_phase(0, bytes_total=sum(Path(name).stat().st_size for name in names))
-        return _joined(
+        return _summarize_all(
             lambda name: core.validate_file(
                 name,
                 record_bytes=record_size,
@@ -104,7 +104,7 @@ def validate_line_files(
     A last line without a newline counts as if it had one. Raises BadInputError for an impossible key, IoFailureError
     for a file that cannot be read, InterruptedRunError when cancelled.
     """
-    names = [os.fspath(path) for path in _nonempty(paths)]
+    names = [os.fspath(path) for path in _require_paths(paths)]
     if key_offset < 0 or (key_size is not None and key_size < 1):
         raise BadInputError(f"no key of a line begins at {key_offset} and has {key_size} bytes")
 
@@ -138,16 +138,16 @@ def validate_summaries(paths: Sequence[StrPath]) -> ValidationReport:
     be read.
     """
     with core_errors():
-        return _report(_joined(_read_summary, [os.fspath(path) for path in _nonempty(paths)]))
+        return _report(_summarize_all(_read_summary, [os.fspath(path) for path in _require_paths(paths)]))
 
 
-def _nonempty(paths: Sequence[StrPath]) -> Sequence[StrPath]:
+def _require_paths(paths: Sequence[StrPath]) -> Sequence[StrPath]:
     if not paths:
         raise BadInputError("nothing to validate: name at least one file")
     return paths
 
 
-def _joined(summarize: Callable[[str], core.Summary], names: Iterable[str]) -> core.Summary:
+def _summarize_all(summarize: Callable[[str], core.Summary], names: Iterable[str]) -> core.Summary:
     first, *rest = names
     whole = summarize(first)
     for name in rest:

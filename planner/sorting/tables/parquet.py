@@ -16,11 +16,10 @@ from planner.sorting.tables.packed_rows import PackedBatch, Packing
 from planner.sorting.tables.parquet_output import SortedFile, row_groups, style_of
 from planner.sorting.tables.parquet_rows import decoded_bytes, largest_group_bytes, read_footer, rows_ahead, rows_of
 from planner.sorting.tables.table import sorted_batches
-from planner.sorting.tables.table_disorder import first_disorder
 from planner.sorting.tables.table_keys import parse_table_keys
 from planner.sorting.tables.table_order import bytes_beside_row
 from planner.sorting.tables.table_rows import is_taken_in_place, offset_bytes
-from planner.sorting.tables.table_runs import Runs, Tables, ahead, distinct, limited
+from planner.sorting.tables.table_runs import Runs, Tables, drop_repeats, first_disorder, make_ahead, take_first
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -133,9 +132,9 @@ class _Sort:
             runs = len(self._runs)
             tables = self._runs.merged() if runs else last
         if self._job.unique:
-            tables = distinct(tables, self._keys)
+            tables = drop_repeats(tables, self._keys)
         if self._job.most_rows is not None:
-            tables = limited(tables, self._job.most_rows)
+            tables = take_first(tables, self._job.most_rows)
         return ParquetReport(self._write(tables), runs, self._runs.spilled_bytes)
 
     def _make_runs(self) -> Tables:
@@ -188,7 +187,7 @@ class _Sort:
         with BufferedWriter(_NamedOutput(output.descriptor, self._job.output)) as file:
             result = SortedFile(file, self._first.schema, style, self._keys)
             groups = row_groups(tables, rows=style.group_rows, size_bytes=self._free_bytes // (_ENCODED * threads))
-            for part in result.write(ahead(groups), threads=threads):
+            for part in result.write(make_ahead(groups), threads=threads):
                 rows += part.rows
                 self._progress.add_bytes(part.decoded_bytes)
             size = result.finish()

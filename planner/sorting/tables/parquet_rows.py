@@ -37,7 +37,7 @@ class ParquetInput:
     def batches(self, groups: Sequence[int] | None = None, *, use_threads: bool = True) -> Iterator[Any]:
         """Yield the rows of all row groups, or of some. Raises BadInputError that names the file."""
         damaged = f"{self.path} is damaged or encrypted, or pyarrow cannot read it"
-        with _opened(self.path, self.metadata) as file, arrow_errors(damaged):
+        with _open(self.path, self.metadata) as file, arrow_errors(damaged):
             first_row = self._rows_before(groups)
             for batch in file.iter_batches(self._batch_rows(), row_groups=groups, use_threads=use_threads):
                 self._require_rows_fit(batch, first_row)
@@ -99,12 +99,12 @@ def _longest_row(batch: Any) -> tuple[int, int]:
 
 def read_footer(path: str) -> ParquetInput:
     """Raises BadInputError for what is no Parquet, damaged or encrypted."""
-    with _opened(path, None) as file:
+    with _open(path, None) as file:
         return ParquetInput(path, file.metadata, file.schema_arrow)
 
 
 @contextmanager
-def _opened(path: str, metadata: Any) -> Iterator[Any]:
+def _open(path: str, metadata: Any) -> Iterator[Any]:
     parquet = arrow("pyarrow.parquet")
     with arrow_errors(f"{path} is no Parquet file, or is damaged or encrypted"):
         file = parquet.ParquetFile(path, metadata=metadata, pre_buffer=False, buffer_size=1 << 20)

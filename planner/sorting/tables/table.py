@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from planner.errors import BadInputError
 from planner.native import core_errors
 from planner.sorting.tables.arrow_library import arrow, arrow_errors
@@ -75,8 +77,6 @@ def _keys_of(batches: list[PackedBatch]) -> Any:
 
 def rows_at(table: Any, rows: Any) -> Any:
     """Return a table of the rows at these places."""
-    import numpy as np
-
     return TableRows(table.to_batches(), table.schema).at(rows.to_numpy().astype(np.uint32))
 
 

@@ -30,8 +30,8 @@ def row_hashes(table: Any) -> Any:
     for place, column in enumerate(table.columns):
         chunks = [_hashes(chunk) for chunk in column.chunks]
         if chunks:
-            together += _mixed(np.concatenate(chunks) ^ _odd(place))
-    return (_mixed(together) >> np.uint64(_HASH_BITS)).astype(np.uint32)
+            together += _mix(np.concatenate(chunks) ^ _odd(place))
+    return (_mix(together) >> np.uint64(_HASH_BITS)).astype(np.uint32)
 
 
 def _hashes(values: Any) -> Any:
@@ -52,7 +52,7 @@ def _of_type(values: Any, types: Any) -> Any:
     if types.is_null(value_type):
         return np.full(len(values), _NULL)
     if types.is_struct(value_type):
-        fields = (_mixed(_hashes(values.field(at)) ^ _odd(at)) for at in range(value_type.num_fields))
+        fields = (_mix(_hashes(values.field(at)) ^ _odd(at)) for at in range(value_type.num_fields))
         return sum(fields, np.zeros(len(values), np.uint64))
     if types.is_fixed_size_list(value_type):
         size = value_type.list_size
@@ -94,8 +94,8 @@ def _of_lists(items: Any, ends: Any) -> Any:
     lengths = np.diff(ends)
     place = np.arange(ends[-1]) - np.repeat(ends[:-1], lengths)
     sums = np.zeros(len(items) + 1, np.uint64)
-    np.cumsum(_mixed(_hashes(items) + _odds(place)), out=sums[1:])
-    return _mixed(sums[ends[1:]] - sums[ends[:-1]] + _odds(lengths))
+    np.cumsum(_mix(_hashes(items) + _odds(place)), out=sums[1:])
+    return _mix(sums[ends[1:]] - sums[ends[:-1]] + _odds(lengths))
 
 
 def _of_texts(values: Any) -> Any:
@@ -115,7 +115,7 @@ def _of_texts(values: Any) -> Any:
             padded = compute.ascii_rpad(text.take(library.array(rows)), width=width, padding="\0")
             packed = _bytes(padded.buffers()[2], padded.offset * width, len(rows) * width)
             hashes[rows] += _of_words(packed.reshape(-1, width))
-    return _mixed(hashes)
+    return _mix(hashes)
 
 
 def _of_words(packed: Any) -> Any:
@@ -125,7 +125,7 @@ def _of_words(packed: Any) -> Any:
     for place in range(words.shape[1]):
         word = words[:, place]
         sums += (word ^ (word >> np.uint64(31))) * _odd(place)
-    return _mixed(sums)
+    return _mix(sums)
 
 
 def _are_null(values: Any) -> Any:
@@ -148,10 +148,10 @@ def _odd(place: int) -> Any:
 
 def _odds(places: Any) -> Any:
     """Return an odd number for each place, without a pattern."""
-    return _mixed(places.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)) | np.uint64(1)
+    return _mix(places.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)) | np.uint64(1)
 
 
-def _mixed(words: Any) -> Any:
+def _mix(words: Any) -> Any:
     mixed = words ^ (words >> np.uint64(33))
     mixed = mixed * np.uint64(0xFF51AFD7ED558CCD)
     mixed ^= mixed >> np.uint64(33)

@@ -2,7 +2,8 @@
 
 NaN is greater than all numbers, -0.0 equals 0.0, strings compare as bytes. Nulls come last unless a key says first,
 whatever the direction. pyarrow puts NaN beside nulls and has one place for the nulls of all keys, so each key becomes
-up to three columns that it sorts as is meant: whether it is null, whether it is NaN, and the value.
+up to three columns that it sorts as is meant: whether it is null, whether it is NaN, and the value. It takes no values
+of text views either, which Polars has; these become texts.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from typing import Any, NamedTuple
 
 from planner.errors import BadInputError, nearest
 from planner.sorting.tables.arrow_library import arrow
-from planner.sorting.tables.table_views import dictionary_without_views
 from planner.sorting.text.csv_keys import split_column
 
 _ORDERED_EXTENSIONS = ("arrow.uuid", "arrow.json")
@@ -133,3 +133,42 @@ def _comparable_type(column: Any, text: str) -> Any:
     if any(is_ordered(column_type) for is_ordered in ordered):
         return column_type
     raise BadInputError(f"key {text}: column {column.name!r} is of type {column.type}, which has no order")
+
+
+def without_views(value_type: Any) -> Any:
+    """Return the type with texts in place of text views, also within dictionaries, lists, maps and structs."""
+    library, types = arrow(), arrow("pyarrow.types")
+    if types.is_string_view(value_type):
+        return library.large_string()
+    if types.is_binary_view(value_type):
+        return library.large_binary()
+    if types.is_dictionary(value_type):
+        return library.dictionary(value_type.index_type, without_views(value_type.value_type), value_type.ordered)
+    if types.is_struct(value_type):
+        return library.struct([_of_field(field) for field in value_type])
+    if types.is_map(value_type):
+        return library.map_(_of_field(value_type.key_field), _of_field(value_type.item_field), value_type.keys_sorted)
+    if types.is_fixed_size_list(value_type):
+        return library.list_(_of_field(value_type.value_field), value_type.list_size)
+    for is_list, new in ((types.is_list, library.list_), (types.is_large_list, library.large_list)):
+        if is_list(value_type):
+            return new(_of_field(value_type.value_field))
+    return value_type
+
+
+def dictionary_without_views(column: Any) -> Any:
+    """Return a column of dictionaries with texts in place of text views; pyarrow cannot cast these."""
+    library, plain = arrow(), without_views(column.type)
+    if plain == column.type:
+        return column
+    chunks = [
+        library.DictionaryArray.from_arrays(
+            chunk.indices, chunk.dictionary.cast(plain.value_type), ordered=plain.ordered
+        )
+        for chunk in column.chunks
+    ]
+    return library.chunked_array(chunks, type=plain)
+
+
+def _of_field(field: Any) -> Any:
+    return field.with_type(without_views(field.type))

@@ -12,6 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, Final, NamedTuple
 
+import numpy as np
+
 from planner.native import core
 from planner.sorting.tables.arrow_library import arrow
 from planner.sorting.tables.table_keys import KeyColumn
@@ -53,8 +55,6 @@ def row_order(parts: Sequence[KeyColumn], rows: int) -> Any:
 
 
 def _order_of_pyarrow(parts: Sequence[KeyColumn]) -> Any:
-    import numpy as np
-
     names = [str(number) for number in range(len(parts))]
     table = arrow().table([part.values for part in parts], names=names)
     order = [(name, "descending" if part.descending else "ascending") for name, part in zip(names, parts, strict=True)]
@@ -62,8 +62,6 @@ def _order_of_pyarrow(parts: Sequence[KeyColumn]) -> Any:
 
 
 def _order_of_numbers(encoders: Sequence[Any], rows: int) -> Any:
-    import numpy as np
-
     record_bytes = sum(encoder.width for encoder in encoders)
     records, order = np.empty((rows, record_bytes), np.uint8), np.empty(rows, np.uint32)
     _write_numbers(encoders, records)
@@ -91,8 +89,6 @@ def _write_numbers(encoders: Sequence[Any], records: Any) -> None:
 
 
 def _write_chunk(task: tuple[Any, Any, Any]) -> None:
-    import numpy as np
-
     encoder, chunk, out = task
     numbers = encoder.numbers(chunk)
     out[:] = np.bitwise_not(numbers) if encoder.descending else numbers
@@ -109,14 +105,12 @@ class _Encoder(NamedTuple):
 
 def _encoder(part: KeyColumn) -> _Encoder | None:
     """Return how to number a column; None for a type of which there are no numbers."""
-    import numpy as np
-
     types, column_type = arrow("pyarrow.types"), part.values.type
     chunks = _chunks(part.values)
     if types.is_binary(column_type) or types.is_large_binary(column_type):
         longest = max((_longest(chunk) for chunk in chunks), default=0)
         if longest <= _MOST_TEXT_BYTES:
-            return _Encoder(longest + 1, chunks, partial(_padded, longest=longest), part.descending)
+            return _Encoder(longest + 1, chunks, partial(_pad, longest=longest), part.descending)
     if types.is_binary(column_type) or types.is_large_binary(column_type) or types.is_fixed_size_binary(column_type):
         whole = part.values.combine_chunks() if hasattr(part.values, "chunks") else part.values
         if hasattr(whole, "chunks"):  # too long for one
@@ -139,23 +133,19 @@ def _chunks(values: Any) -> list[Any]:
     return [chunk for chunk in chunks if len(chunk)]  # empty ones may lack their buffers
 
 
-def _plain(values: Any) -> Any:
+def _view_numbers(values: Any) -> Any:
     """Return numbers without nulls from where they lie: `to_numpy` loads pandas, which takes a quarter of a second."""
-    import numpy as np
-
     data = values.buffers()[1]
     dtype = np.dtype(values.type.to_pandas_dtype())
     return np.frombuffer(data if data else b"", dtype, count=len(values), offset=values.offset * dtype.itemsize)
 
 
 def _is_null(values: Any) -> Any:
-    return _plain(values.is_null().cast("uint8")).view(bool)
+    return _view_numbers(values.is_null().cast("uint8")).view(bool)
 
 
 def _of_numbers(values: Any) -> Any:
-    import numpy as np
-
-    plain = _plain(values.fill_null(0) if values.null_count else values)
+    plain = _view_numbers(values.fill_null(0) if values.null_count else values)
     size = plain.dtype.itemsize
     if plain.dtype.kind == "u":
         return _as_bytes(plain)
@@ -167,14 +157,11 @@ def _of_numbers(values: Any) -> Any:
 
 
 def _as_bytes(numbers: Any) -> Any:
-    import numpy as np
-
     return numbers.astype(numbers.dtype.newbyteorder(">")).view(np.uint8).reshape(len(numbers), numbers.dtype.itemsize)
 
 
 def _encoder_of_decimals(part: KeyColumn, chunks: Sequence[Any]) -> _Encoder:
     """Return an encoder of 8 bytes if these say all; numpy has no larger numbers."""
-    import numpy as np
 
     def low_half(chunk: Any) -> Any:
         low = _words(chunk)[:, 0]
@@ -189,15 +176,11 @@ def _encoder_of_decimals(part: KeyColumn, chunks: Sequence[Any]) -> _Encoder:
 
 def _words(values: Any) -> Any:
     """Return decimals as two words each, the lower first; those of nulls may be anything."""
-    import numpy as np
-
     stored = np.frombuffer(values.buffers()[1], np.int64, count=2 * len(values), offset=values.offset * 16)
     return stored.reshape(len(values), 2)
 
 
 def _of_decimals(values: Any) -> Any:
-    import numpy as np
-
     number = _words(values).view(np.uint8)[:, ::-1].copy()
     number[:, 0] ^= 0x80
     if values.null_count:
@@ -210,10 +193,8 @@ def _longest(values: Any) -> int:
     return compute.max(compute.binary_length(values)).as_py() or 0
 
 
-def _padded(values: Any, *, longest: int) -> Any:
+def _pad(values: Any, *, longest: int) -> Any:
     """Return short texts with zeros behind them and their lengths."""
-    import numpy as np
-
     compute, library = arrow("pyarrow.compute"), arrow()
     text = library.large_string() if arrow("pyarrow.types").is_large_binary(values.type) else library.string()
     filled = compute.fill_null(values.view(text), "") if values.null_count else values.view(text)
@@ -224,28 +205,24 @@ def _padded(values: Any, *, longest: int) -> Any:
         numbers[:, :longest] = np.frombuffer(padded.buffers()[2], np.uint8, len(values) * longest, begin).reshape(
             len(values), longest
         )
-    numbers[:, longest] = _plain(compute.binary_length(filled))
+    numbers[:, longest] = _view_numbers(compute.binary_length(filled))
     return numbers
 
 
 def _ranks(values: Any) -> Any:
     """Return of each text its rank among those of the column; of nulls any."""
-    import numpy as np
-
     compute = arrow("pyarrow.compute")
     if not _has_few_values(values):
-        return _plain(compute.rank(values, tiebreaker="dense")).astype(np.uint32)
+        return _view_numbers(compute.rank(values, tiebreaker="dense")).astype(np.uint32)
     coded = values.dictionary_encode()
-    order = _plain(compute.sort_indices(coded.dictionary))
+    order = _view_numbers(compute.sort_indices(coded.dictionary))
     ranks = np.empty(len(order) + 1, np.uint32)
     ranks[order] = np.arange(len(order), dtype=np.uint32)
-    return ranks[_plain(coded.indices.fill_null(len(order)))]
+    return ranks[_view_numbers(coded.indices.fill_null(len(order)))]
 
 
 def _has_few_values(values: Any) -> bool:
     """Whether a sample has so many equal pairs that most values come several times."""
-    import numpy as np
-
     rows = len(values)
     if rows <= _SAMPLED_ROWS:
         return False

@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 
 from planner.native import core
 from planner.sorting.tables.arrow_library import arrow
-from planner.sorting.tables.table_views import dictionary_without_views, without_views
+from planner.sorting.tables.table_keys import dictionary_without_views, without_views
 
 MOST_ROWS: Final = 2**32 - 2
 """The sort core numbers rows with 32 bits."""

@@ -1,4 +1,4 @@
-"""Sorted runs of Arrow tables in scratch files without a name, and their merge."""
+"""Sorted runs of Arrow tables in scratch files without a name, their merge, and the first row out of order."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from planner.errors import BadInputError, IoFailureError
 from planner.native import Progress
 from planner.sorting.tables.arrow_library import arrow
 from planner.sorting.tables.table import rows_at, sorted_table
-from planner.sorting.tables.table_keys import ColumnKey, first_of_equals, key_columns, row_key
+from planner.sorting.tables.table_keys import ColumnKey, KeyColumn, first_of_equals, key_columns, row_key
 
 MOST_MERGED: Final = 32
 Tables = Iterator[Any]
@@ -45,7 +45,7 @@ class Runs:
 
     def add(self, tables: Tables) -> None:
         """Write sorted tables, of which the next is made meanwhile."""
-        self._write(ahead(tables))
+        self._write(make_ahead(tables))
 
     def add_sorted(self, tables: Callable[[], Tables]) -> None:
         """Add what is sorted already and can be read."""
@@ -58,8 +58,8 @@ class Runs:
             groups = [self._waiting[i : i + most] for i in range(0, len(self._waiting), most)]
             self._waiting = []
             for group in groups:
-                self._write(self._merged(group))
-        return self._merged(self._waiting)
+                self._write(self._merge(group))
+        return self._merge(self._waiting)
 
     def _write(self, tables: Iterator[Any]) -> None:
         directory = self._directories[self._turn % len(self._directories)]
@@ -67,7 +67,7 @@ class Runs:
         file = tempfile.TemporaryFile(dir=directory)  # noqa: SIM115  # it lives as long as the run
         writer = None
         for table in tables:
-            self._progress_must_go_on()
+            self._raise_if_cancelled()
             with _writing_in(directory):
                 if writer is None:
                     writer = arrow("pyarrow.ipc").new_stream(file, table.schema)
@@ -85,9 +85,9 @@ class Runs:
             return None
         return max(int(table.num_rows * self.piece_bytes // table.nbytes), 1)
 
-    def _merged(self, runs: Sequence[Callable[[], Tables]]) -> Tables:
+    def _merge(self, runs: Sequence[Callable[[], Tables]]) -> Tables:
         """Sort rows while a thread reads those that come next."""
-        for parts in ahead(self._cut(runs)):
+        for parts in make_ahead(self._cut(runs)):
             if not parts:
                 raise BadInputError("--merge: an input is not sorted by these keys; --check says where")
             yield parts[0] if len(parts) == 1 else sorted_table(arrow().concat_tables(parts), self._keys)
@@ -96,13 +96,13 @@ class Runs:
         """Yield the rows of all runs that come before all others."""
         cursors = [_Cursor(run(), self._keys) for run in runs]
         while True:
-            self._progress_must_go_on()
+            self._raise_if_cancelled()
             cursors = [cursor for cursor in cursors if cursor.load()]
             if not cursors:
                 return
             yield _next_rows(cursors, self._loaded_bytes)
 
-    def _progress_must_go_on(self) -> None:
+    def _raise_if_cancelled(self) -> None:
         if self._progress.is_cancelled:
             raise KeyboardInterrupt
 
@@ -225,7 +225,7 @@ def _first_to_end(cursors: Sequence[_Cursor]) -> int | None:
     return min(going_on, key=lambda i: cursors[i].last_key, default=None)
 
 
-def ahead(tables: Iterator[Any]) -> Iterator[Any]:
+def make_ahead(tables: Iterator[Any]) -> Iterator[Any]:
     """Yield tables, or lists of them, while a thread makes the next."""
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(next, tables, None)
@@ -234,7 +234,7 @@ def ahead(tables: Iterator[Any]) -> Iterator[Any]:
             yield table
 
 
-def distinct(tables: Tables, keys: Sequence[ColumnKey]) -> Tables:
+def drop_repeats(tables: Tables, keys: Sequence[ColumnKey]) -> Tables:
     """Yield of rows with equal keys the first; the tables are in order."""
     last: Any = None
     for table in tables:
@@ -251,10 +251,70 @@ def distinct(tables: Tables, keys: Sequence[ColumnKey]) -> Tables:
         )
 
 
-def limited(tables: Tables, rows: int) -> Tables:
+def take_first(tables: Tables, rows: int) -> Tables:
     """Yield the first rows."""
     for table in tables:
         yield table.slice(0, rows)
         rows -= table.num_rows
         if rows <= 0:
             return
+
+
+def first_disorder(tables: Tables, keys: Sequence[ColumnKey], *, unique: bool) -> tuple[int, list[Any]] | None:
+    """Return the number, from 1, and the key values of the first row that comes before the one in front of it.
+
+    With `unique` a row whose keys equal those of the one in front of it is out of order, too.
+    """
+    before, last = 0, None
+    for table in tables:
+        if not table.num_rows:
+            continue
+        shared = 0 if last is None else 1
+        joined = arrow().concat_tables([last, table]) if shared else table
+        row = _first_wrong(key_columns(joined, keys, all_parts=True), joined.num_rows, unique=unique)
+        if row >= 0:
+            values = [_python_value(joined.column(key.column)[row]) for key in keys]
+            return before - shared + row + 1, values
+        before += table.num_rows
+        last = table.slice(table.num_rows - 1)
+    return None
+
+
+def _python_value(scalar: Any) -> Any:
+    """Return a value as Python has it; times beyond Python as they are stored, text that is none as bytes."""
+    try:
+        return scalar.as_py()
+    except UnicodeDecodeError:
+        return scalar.as_buffer().to_pybytes()
+    except (OverflowError, ValueError):
+        return f"{scalar.value} ({scalar.type})"
+
+
+def count_disorder(table: Any, keys: Sequence[ColumnKey]) -> tuple[int, int]:
+    """Return how many rows come before the one in front of them, and how many have equal keys."""
+    if table.num_rows < 2:
+        return 0, 0
+    wrong, equal = _compare_neighbours(key_columns(table, keys, all_parts=True), table.num_rows)
+    compute = arrow("pyarrow.compute")
+    return compute.sum(wrong).as_py(), compute.sum(equal).as_py()
+
+
+def _first_wrong(parts: Sequence[KeyColumn], rows: int, *, unique: bool) -> int:
+    """Return the place of the first row that is out of order, -1 for none."""
+    compute = arrow("pyarrow.compute")
+    wrong, equal = _compare_neighbours(parts, rows)
+    place: int = compute.index(compute.or_(wrong, equal) if unique else wrong, True).as_py()
+    return place + 1 if place >= 0 else -1
+
+
+def _compare_neighbours(parts: Sequence[KeyColumn], rows: int) -> tuple[Any, Any]:
+    """Return of each row but the first whether it comes before the one in front of it, and whether both are equal."""
+    compute, library = arrow("pyarrow.compute"), arrow()
+    undecided = library.repeat(True, rows - 1)
+    wrong = compute.invert(undecided)
+    for values, descending in parts:
+        now, then = values.slice(1), values.slice(0, rows - 1)
+        falls = (compute.greater if descending else compute.less)(now, then)
+        wrong = compute.or_(wrong, compute.and_(undecided, falls.fill_null(False)))
+        undecided = compute.and_(undecided, compute.equal(now, then).fill_null(True))
+    return wrong, undecided

@@ -1,9 +1,13 @@
-"""Sorting and checking files of text as people have them: compressed, with a header, as lines or as rows of CSV."""
+"""Sorting and checking files of text as people have them: compressed, with a header, as lines or as rows of CSV.
+
+The sort core takes one pipe, so neighbouring inputs that need one are joined as the core joins files.
+"""
 
 from __future__ import annotations
 
 import os
 import re
+import resource
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -15,11 +19,10 @@ from planner.native import Progress, core, core_errors
 from planner.sorting.records.keyed import TextOrder, TextReport, find_disorder, sort_text
 from planner.sorting.records.keys import Key
 from planner.sorting.text.csv_keys import FirstRow, parse_column_key, read_first_row
-from planner.sorting.text.descriptors import allow_pipes
-from planner.sorting.text.joined_text import grouped, joined
 
 if TYPE_CHECKING:
     from planner.sorting.records.local import Spill
+
 
 _WHOLE_LINES: Final = TextOrder()
 QUOTE: Final = b'"'
@@ -83,7 +86,7 @@ def sort_text_files(job: TextJob, progress: Progress) -> TextReport:
     The output appears whole or not at all. Raises BadInputError for damaged or truncated compression by the input's
     name, and for rows by theirs; else as `sort_text`.
     """
-    with _opened(job, progress) as opened, _output(job, progress) as output:
+    with _open_inputs(job, progress) as opened, _output(job, progress) as output:
         return sort_text(
             opened.paths,
             output,
@@ -107,24 +110,24 @@ def check_text_file(job: TextJob, progress: Progress) -> tuple[int, bytes] | Non
 
     With a unique order lines that are equal are out of order, too. Of CSV the header is row 1.
     """
-    with _opened(job, progress) as opened:
+    with _open_inputs(job, progress) as opened:
         (first_byte,) = opened.first_bytes
         return find_disorder(opened.paths[0], order=opened.order, first_byte=first_byte, first_row=opened.first_row)
 
 
 @contextmanager
-def _opened(job: TextJob, progress: Progress) -> Iterator[_Opened]:
+def _open_inputs(job: TextJob, progress: Progress) -> Iterator[_Opened]:
     """Yield the inputs; those that are no plain files are read by threads. A failure of theirs goes before others."""
     with core_errors():
         sources = [open_source(path, progress, by_name=bool(job.order.record_bytes)) for path in job.inputs]
-        opened = _with_csv(job.csv, sources, job.order) if job.csv else _Opened([], {}, job.order)
+        opened = _open_csv(job.csv, sources, job.order) if job.csv else _Opened([], {}, job.order)
         pipes: list[Pipe] = []
     try:
         firsts = _paths(job, sources, opened, pipes, progress)
         yield replace(opened, first_bytes=firsts)
     except PlannerError as error:
         _close(pipes)
-        raise _renamed(error, opened.names) from error
+        raise _name_inputs(error, opened.names) from error
     except BaseException:
         _close(pipes)
         raise
@@ -142,7 +145,7 @@ def _paths(
         allow_pipes(sum(source.chunks is not None for source in sources))
     sizes = iter(opened.first_bytes or [0] * len(sources))
     firsts = []
-    for group in ([source] for source in sources) if job.merge else grouped(sources):
+    for group in ([source] for source in sources) if job.merge else group_sources(sources):
         skipped = [next(sizes) for _ in group]
         if group[0].chunks is None:
             opened.paths.append(group[0].name)
@@ -150,7 +153,7 @@ def _paths(
             continue
         pipe = Pipe(progress)
         pipes.append(pipe)
-        pipe.feed(joined(group, opened.order))
+        pipe.feed(join_texts(group, opened.order))
         opened.paths.append(pipe.path)
         opened.names[pipe.path] = group[0].name if len(group) == 1 else f"{group[0].name} and others"
         firsts.append(skipped[0])  # which errors count
@@ -165,13 +168,13 @@ def _close(pipes: Sequence[Pipe]) -> None:
             pipe.raise_failure()
 
 
-def _renamed(error: PlannerError, names: dict[str, str]) -> PlannerError:
+def _name_inputs(error: PlannerError, names: dict[str, str]) -> PlannerError:
     """Return the error with the names of inputs where it has those of pipes."""
     message = re.sub(r"/dev/fd/\d+", lambda path: names.get(path[0], path[0]), error.message)
     return type(error)(message, error.details)
 
 
-def _with_csv(csv: CsvColumns, sources: Sequence[Source], order: TextOrder) -> _Opened:
+def _open_csv(csv: CsvColumns, sources: Sequence[Source], order: TextOrder) -> _Opened:
     """Take the header off every input, or but a byte order mark."""
     rows = {source.name: read_first_row(source.head(), name=source.name, delimiter=csv.delimiter) for source in sources}
     common = common_rows(csv, rows)
@@ -200,11 +203,11 @@ def common_rows(csv: CsvColumns, rows: Mapping[str, FirstRow]) -> CommonRows:
     names = first.values if csv.header else ()
     for name, row in rows.items():
         if csv.header and row.values != names:
-            raise BadInputError(f"{name}: {_difference(row, first)} {first_name}; headers must be equal")
+            raise BadInputError(f"{name}: {_header_difference(row, first)} {first_name}; headers must be equal")
     return CommonRows(
         keys=tuple(parse_column_key(text, names, columns=len(first.values)) for text in csv.keys),
         format=(csv.delimiter, QUOTE, len(first.values), _ends_with_crlf(rows.values())),
-        prologue=_ended(first.content) if csv.header else first.mark,
+        prologue=_with_line_end(first.content) if csv.header else first.mark,
     )
 
 
@@ -213,14 +216,14 @@ def _ends_with_crlf(rows: Iterable[FirstRow]) -> bool:
     return next((row.ends_with_crlf for row in rows if row.content.endswith(b"\n")), False)
 
 
-def _difference(row: FirstRow, first: FirstRow) -> str:
+def _header_difference(row: FirstRow, first: FirstRow) -> str:
     if len(row.values) != len(first.values):
         return f"the header has {len(row.values)} columns and not the {len(first.values)} of"
     number = next(i for i, (a, b) in enumerate(zip(row.values, first.values, strict=True)) if a != b)
     return f"column {number + 1} is called {row.values[number]!r} and not {first.values[number]!r} as in"
 
 
-def _ended(row: bytes) -> bytes:
+def _with_line_end(row: bytes) -> bytes:
     return row if row.endswith(b"\n") else row + b"\n"
 
 
@@ -277,3 +280,72 @@ class _Counted:
                 raise IoFailureError(f"write failed: {self._name}: {error.strerror}; nothing was written") from error
             self.size += done
             view = view[done:]
+
+
+_OTHERS: Final = 64
+_OF_A_PIPE: Final = 4
+"""Both ends, the file that fills it, and the end that the core opens."""
+
+
+def allow_pipes(pipes: int) -> None:
+    """Raise this process's limit of descriptors if so many pipes need more. Raises BadInputError where it cannot."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = pipes * _OF_A_PIPE + _OTHERS
+    if soft == resource.RLIM_INFINITY or needed <= soft:
+        return
+    if hard != resource.RLIM_INFINITY and hard < needed:
+        raise BadInputError(
+            f"to merge {pipes} compressed inputs takes {needed} open files, and {hard} are allowed: "
+            "raise `ulimit -n`, merge some of them first, or leave out --merge"
+        )
+    resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
+
+
+def group_sources(sources: Sequence[Source]) -> Iterator[list[Source]]:
+    """Yield the sources in their order: files that the core reads each alone, neighbours that need a pipe together."""
+    piped: list[Source] = []
+    for source in sources:
+        if source.chunks is not None:
+            piped.append(source)
+            continue
+        if piped:
+            yield piped
+        yield [source]
+        piped = []
+    if piped:
+        yield piped
+
+
+def join_texts(sources: Sequence[Source], order: TextOrder) -> Iterator[bytes]:
+    """Yield the text of all; a last line without its end gets it.
+
+    Raises BadInputError for a quoted field of CSV without an end, and for half a record, by the source's name.
+    """
+    for source in sources:
+        size, is_within_quotes, last = 0, False, b""
+        for chunk in source.chunks or ():
+            if chunk:
+                size += len(chunk)
+                last = chunk[-1:]
+                is_within_quotes ^= bool(order.csv) and _flips_quotes(chunk, order)
+            yield chunk
+        if is_within_quotes:
+            raise BadInputError(f"{source.name}: the last row has a quoted field that has no end")
+        if order.record_bytes:
+            _require_whole_records(source.name, size, order.record_bytes)
+        elif last not in (b"", order.line_end):
+            yield _line_end(order, last)
+
+
+def _flips_quotes(chunk: bytes, order: TextOrder) -> bool:
+    return order.csv is not None and chunk.count(order.csv[1]) % 2 == 1
+
+
+def _line_end(order: TextOrder, last: bytes) -> bytes:
+    adds_return = order.csv is not None and order.csv[3] and last != b"\r"
+    return b"\r" + order.line_end if adds_return else order.line_end
+
+
+def _require_whole_records(name: str, size: int, record_bytes: int) -> None:
+    if left := size % record_bytes:
+        raise BadInputError(f"{name} holds no whole number of records of {record_bytes} bytes: {left} are left over")

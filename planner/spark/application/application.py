@@ -3,18 +3,57 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from planner.spark.application.cluster import Cluster
-from planner.spark.application.executors import CoresStep, Executor, Job, cores_over_time
-from planner.spark.application.loss import Loss
-from planner.spark.application.stage import Stage
-from planner.spark.application.task_sums import TaskSums
+from planner.spark.application.executors import CoresStep, Executor, SparkJob, cores_over_time
+from planner.spark.application.stage import Stage, TaskSums
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cluster:
+    """What the log tells of the cluster; None and '' are unknown. `origins` says where each figure stands.
+
+    `executors` and `cores` are the most at one time; `hosts` ran executors. `cores_per_executor` and
+    `memory_per_executor_bytes` (heap and overhead, as far as stated) are unknown where executors differ.
+    """
+
+    platform: str = ""
+    cloud: str = ""
+    region: str = ""
+    instance_type: str = ""
+    driver_type: str = ""
+    hosts: tuple[str, ...] = ()
+    executors: int | None = None
+    cores: int | None = None
+    cores_per_executor: int | None = None
+    memory_per_executor_bytes: float | None = None
+    dynamic: bool = False
+    origins: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """The names of what the log does not tell."""
+        names = (f.name for f in fields(self) if f.name not in ("origins", "dynamic"))
+        return tuple(name for name in names if getattr(self, name) in (None, "", ()))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loss:
+    """Something that was not read: `count` times, first at `first` (file and line), where it says `example`."""
+
+    what: str
+    count: int
+    first: str
+    example: str = ""
+
+    def __str__(self) -> str:
+        example = f": {self.example}" if self.example else ""
+        return f"{self.count} x {self.what}, first at {self.first}{example}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +73,7 @@ class Application:
     ended_at_s: float | None
     ended: bool
     stages: tuple[Stage, ...]
-    jobs: tuple[Job, ...]
+    jobs: tuple[SparkJob, ...]
     executors: tuple[Executor, ...]
     cluster: Cluster
     properties: Mapping[str, str] = field(repr=False)

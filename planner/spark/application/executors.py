@@ -23,7 +23,7 @@ class Executor:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Job:
+class SparkJob:
     """One job: the stages it names, also those that were skipped, and how it ended ('' when the log does not tell)."""
 
     job_id: int

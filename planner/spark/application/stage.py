@@ -3,11 +3,70 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Final, Literal
 
-from planner.spark.application.task_sums import TaskSums
-from planner.spark.application.warm_up import WarmUp
+
+@dataclass(frozen=True, kw_only=True)
+class WarmUp:
+    """Extra time of an executor's first tasks: it loads classes, and runs code that is not compiled yet. Grows with the
+    number of executors, not with the data.
+
+    `excess_s` is what a task takes longer than later ones where its slot ran 0, 1-2, 3-6, 7-14, ... tasks of the
+    stage before it. `settled_s_at` are the seconds of the tasks without their excess, at QUANTILES.
+    """
+
+    excess_s: tuple[float, ...]
+    settled_s_at: tuple[float, ...]
+
+    def seconds(self, tasks: float) -> float:
+        """Return what the excess of so many tasks, one after another on a slot, adds up to."""
+        begins = [(1 << place) - 1 for place in range(len(self.excess_s))]
+        ran = [min(max(tasks - begin, 0.0), begin + 1.0) for begin in begins]
+        return sum(excess * count for excess, count in zip(self.excess_s, ran, strict=True))
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskSums:
+    """Sums over the tasks that ended, whatever their end, as Spark's own totals count them. Seconds and bytes.
+
+    `elapsed_s` is from launch to finish: `run_s` and deserialisation, sending the result, and scheduling, which is
+    what is left. `cpu_s` and `gc_s` are within `run_s`.
+    """
+
+    elapsed_s: float = 0.0
+    run_s: float = 0.0
+    cpu_s: float = 0.0
+    gc_s: float = 0.0
+    deserialisation_s: float = 0.0
+    deserialisation_cpu_s: float = 0.0
+    result_serialisation_s: float = 0.0
+    getting_result_s: float = 0.0
+    scheduling_s: float = 0.0
+    input_bytes: float = 0
+    input_records: float = 0
+    output_bytes: float = 0
+    output_records: float = 0
+    shuffle_read_local_bytes: float = 0
+    shuffle_read_remote_bytes: float = 0
+    shuffle_read_to_disk_bytes: float = 0
+    shuffle_read_records: float = 0
+    fetch_wait_s: float = 0.0
+    shuffle_write_bytes: float = 0
+    shuffle_write_records: float = 0
+    shuffle_write_s: float = 0.0
+    spill_memory_bytes: float = 0
+    spill_disk_bytes: float = 0
+    result_bytes: float = 0
+
+    @property
+    def shuffle_read_bytes(self) -> float:
+        """Local and remote."""
+        return self.shuffle_read_local_bytes + self.shuffle_read_remote_bytes
+
+    def __add__(self, other: TaskSums) -> TaskSums:
+        return TaskSums(**{f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(TaskSums)})
+
 
 QUANTILES: Final = tuple(place / 20 for place in range(21))
 """At which shares of the tasks their times and bytes are kept: 0, 5%, ... 100%."""

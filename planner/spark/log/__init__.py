@@ -1,11 +1,8 @@
 """Spark event logs, from Spark 2.4 to 4: `planner.spark.log.read(path)` is all that is needed, and usable alone."""
 
-from planner.spark.application.application import Application
-from planner.spark.application.cluster import Cluster
-from planner.spark.application.executors import CoresStep, Executor, Job
-from planner.spark.application.loss import Loss
-from planner.spark.application.stage import QUANTILES, Stage
-from planner.spark.application.task_sums import TaskSums
+from planner.spark.application.application import Application, Cluster, Loss
+from planner.spark.application.executors import CoresStep, Executor, SparkJob
+from planner.spark.application.stage import QUANTILES, Stage, TaskSums
 from planner.spark.log.parts import PassedOver
 from planner.spark.log.reading import EventLogs, read
 
@@ -16,9 +13,9 @@ __all__ = [
     "CoresStep",
     "EventLogs",
     "Executor",
-    "Job",
     "Loss",
     "PassedOver",
+    "SparkJob",
     "Stage",
     "TaskSums",
     "read",

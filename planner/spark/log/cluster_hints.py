@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from planner.spark.application.cluster import Cluster
+from planner.spark.application.application import Cluster
 from planner.spark.application.executors import Executor, cores_over_time
 
 _DATABRICKS: Final = "spark.databricks.clusterUsageTags."

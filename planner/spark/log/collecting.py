@@ -63,7 +63,7 @@ class Collector:
             again = False
         if again:
             self._flush()
-            self._repeated(name, line, _START)
+            self._note_repeated(name, line, _START)
             return
         before, self._preamble = self._preamble or [], None
         self._tallies.append(ApplicationTally())
@@ -86,9 +86,9 @@ class Collector:
         except FieldError as error:
             tally.losses.add(f"{_short(event)} with a wrong field", where=f"{name}, line {line}", example=error)
         except RepeatedError:
-            self._repeated(name, line, event["Event"])
+            self._note_repeated(name, line, event["Event"])
 
-    def _repeated(self, name: str, line: int, word: str) -> None:
+    def _note_repeated(self, name: str, line: int, word: str) -> None:
         self._current.losses.add(f"{_short({'Event': word})} that is repeated", where=f"{name}, line {line}")
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
+
+from planner.spark.application.application import Loss
 
 Event = dict[str, Any]
 
@@ -26,7 +29,7 @@ def number(event: Event, key: str) -> float | None:
     raise FieldError(f"{key} is {value!r:.40}, not a number")
 
 
-def whole(event: Event, key: str) -> int:
+def whole_number(event: Event, key: str) -> int:
     """Return an integer from 0 that must be there. Raises FieldError."""
     value = event.get(key)
     if type(value) is int and value >= 0:
@@ -73,3 +76,30 @@ def seconds(event: Event, key: str) -> float | None:
     if value is not None and value > 1e14:
         raise FieldError(f"{key} is {value!r:.40}, not a time")
     return value / 1000 if value is not None and value > 0 else None
+
+
+_EXAMPLE_LETTERS = 100
+
+
+class Losses:
+    """Collects losses while a log is read; one entry for each sort of loss, so that its size is bounded."""
+
+    def __init__(self) -> None:
+        self._losses: dict[str, Loss] = {}
+
+    def add(self, what: str, *, where: str, example: object = "", count: int = 1) -> None:
+        """Count one more loss of this sort; `where` and `example` are those of the first."""
+        before = self._losses.get(what)
+        first = where if before is None else before.first
+        text = shorten(example) if before is None else before.example
+        self._losses[what] = Loss(what=what, count=count + (before.count if before else 0), first=first, example=text)
+
+    def __iter__(self) -> Iterator[Loss]:
+        return iter(self._losses.values())
+
+
+def shorten(value: object) -> str:
+    """Return the beginning of a text or of bytes as printable text."""
+    text = value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+    text = "".join(letter if letter.isprintable() else "?" for letter in text[: _EXAMPLE_LETTERS + 1])
+    return text if len(text) <= _EXAMPLE_LETTERS else f"{text[:_EXAMPLE_LETTERS]}..."

@@ -13,9 +13,9 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO, Final
 
 from planner.compression.block_formats import BrokenDataError
-from planner.compression.decoding import ZIP_MAGIC, decoded, is_tar, peeked
+from planner.compression.decoding import ZIP_MAGIC, decode_stream, is_tar, peek
 from planner.errors import BadInputError, IoFailureError
-from planner.spark.log.losses import shortened
+from planner.spark.log.fields import shorten
 
 _SAMPLE_BYTES: Final = 1 << 20
 _EVENT: Final = re.compile(
@@ -55,8 +55,8 @@ def parts_of(path: Path) -> tuple[list[Part], list[PassedOver]]:
         raise BadInputError(f"{path}: no such file or directory; give an event log, or the directory it lies in")
     try:
         if path.is_dir():
-            return _sorted_out(_in_directory(path))
-        parts, others = _sorted_out(_candidates(path, name=str(path), folder=str(path.parent)))
+            return _split_passed_over(_in_directory(path))
+        parts, others = _split_passed_over(_candidates(path, name=str(path), folder=str(path.parent)))
     except OSError as error:
         raise IoFailureError(f"{path} cannot be read: {error}") from error
     if not parts and len(others) == 1:
@@ -64,7 +64,7 @@ def parts_of(path: Path) -> tuple[list[Part], list[PassedOver]]:
     return parts, others
 
 
-def _sorted_out(candidates: Iterator[Part | PassedOver]) -> tuple[list[Part], list[PassedOver]]:
+def _split_passed_over(candidates: Iterator[Part | PassedOver]) -> tuple[list[Part], list[PassedOver]]:
     parts, others = [], []
     for candidate in candidates:
         if isinstance(candidate, Part):
@@ -110,7 +110,7 @@ def _candidates(path: Path, *, name: str, folder: str) -> Iterator[Part | Passed
 
 def _decoded_head(stream: BinaryIO) -> bytes:
     try:
-        return peeked(decoded(stream))[0]
+        return peek(decode_stream(stream))[0]
     except BrokenDataError:
         return b""
 
@@ -174,7 +174,7 @@ def _part(opener: Callable[[], BinaryIO], *, name: str, folder: str, base: str) 
     """Return the file as a part of a log where its beginning has an event."""
     try:
         with opener() as stream:
-            sample, chunks = peeked(decoded(stream), _SAMPLE_BYTES)
+            sample, chunks = peek(decode_stream(stream), _SAMPLE_BYTES)
             if not sample:
                 next(chunks, None)  # says what is wrong with it
                 return PassedOver(name=name, reason="empty")
@@ -183,6 +183,6 @@ def _part(opener: Callable[[], BinaryIO], *, name: str, folder: str, base: str) 
     if not _EVENT.search(sample):
         if sample.startswith(ZIP_MAGIC) or is_tar(sample):
             return PassedOver(name=name, reason="an archive within an archive; unpack it first")
-        return PassedOver(name=name, reason=f"no event of Spark in it; it begins with {shortened(sample[:60])!r}")
+        return PassedOver(name=name, reason=f"no event of Spark in it; it begins with {shorten(sample[:60])!r}")
     metadata = _METADATA.match(sample)
     return Part(name=name, folder=folder, base=base, head=metadata[0] if metadata else b"", open=opener)

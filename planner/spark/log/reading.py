@@ -2,18 +2,80 @@
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Final
 
-from planner.compression.decoding import decoded
+from planner.compression.block_formats import BrokenDataError
+from planner.compression.decoding import decode_stream
 from planner.errors import BadInputError
-from planner.spark.application.application import Application
-from planner.spark.application.loss import Loss
+from planner.spark.application.application import Application, Loss
 from planner.spark.log.collecting import Collector
-from planner.spark.log.lines import events
+from planner.spark.log.fields import Losses, shorten
 from planner.spark.log.parts import Part, PassedOver, parts_of
 from planner.spark.log.rollover import LogFiles, logs
+
+MOST_LINE_BYTES: Final = 128 << 20
+"""The longest lines seen are query plans of some MB; a longer one is no line of a log."""
+
+
+def numbered_lines(chunks: Iterator[bytes]) -> Iterator[tuple[int, bytes | None]]:
+    """Yield each line that is not blank with its number from 1; None in place of one above MOST_LINE_BYTES.
+
+    A last line without an end is a line, also where the data then break off with BrokenDataError.
+    """
+    number, pending, size = 1, [b""], 0
+    try:
+        for chunk in chunks:
+            first, *others = chunk.split(b"\n")
+            pending.append(first if size <= MOST_LINE_BYTES else b"")
+            size += len(first)
+            for text in others:
+                yield from _line(number, pending, size)
+                number, pending, size = number + 1, [text], len(text)
+    except BrokenDataError:
+        yield from _line(number, pending, size)
+        raise
+    yield from _line(number, pending, size)
+
+
+def _line(number: int, pending: list[bytes], size: int) -> Iterator[tuple[int, bytes | None]]:
+    if size > MOST_LINE_BYTES:
+        yield number, None
+        return
+    line = b"".join(pending)
+    if line and not line.isspace():
+        yield number, line
+
+
+def events(chunks: Iterator[bytes], *, name: str, losses: Losses) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the events of one file with their line numbers; what is none is counted in `losses`."""
+    number = 0
+    try:
+        for number, line in numbered_lines(chunks):
+            event = _event(line)
+            if isinstance(event, dict):
+                yield number, event
+            else:
+                losses.add(event, where=f"{name}, line {number}", example=shorten(line or b""))
+    except BrokenDataError as error:
+        losses.add("end of a file that cannot be decompressed", where=f"{name}, after line {number}", example=error)
+
+
+def _event(line: bytes | None) -> dict[str, Any] | str:
+    """Return the event of a line, or in words why it is none."""
+    if line is None:
+        return f"line longer than {MOST_LINE_BYTES >> 20} MiB"
+    try:
+        event = json.loads(line)
+    except (ValueError, RecursionError):
+        return "line that is not JSON"
+    if not isinstance(event, dict) or not isinstance(event.get("Event"), str):
+        return "line that is no event"
+    return event
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,5 +147,5 @@ def _applications(log: LogFiles) -> list[Application]:
 
 def _collect(part: Part, collector: Collector) -> None:
     with part.open() as stream:
-        for number, event in events(decoded(stream), name=part.name, losses=collector.current.losses):
+        for number, event in events(decode_stream(stream), name=part.name, losses=collector.current.losses):
             collector.add(event, name=part.name, line=number)

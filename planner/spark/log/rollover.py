@@ -32,7 +32,7 @@ def logs(parts: Sequence[Part]) -> tuple[list[LogFiles], list[PassedOver]]:
         group, place = _place(part)
         groups.setdefault(group, []).append((place, part))
     passed: list[PassedOver] = []
-    joined = [_joined(group, members, passed) for group, members in groups.items()]
+    joined = [_log_files(group, members, passed) for group, members in groups.items()]
     return joined, passed
 
 
@@ -60,7 +60,7 @@ def _metadata(part: Part) -> tuple[str, int] | None:
     return (str(context), number) if context is not None and type(number) is int else None
 
 
-def _joined(group: tuple[str, ...], members: list[tuple[int | str, Part]], passed: list[PassedOver]) -> LogFiles:
+def _log_files(group: tuple[str, ...], members: list[tuple[int | str, Part]], passed: list[PassedOver]) -> LogFiles:
     numbered = all(isinstance(place, int) for place, _ in members)
     members.sort(key=lambda member: (member[0], member[1].base.endswith(_COMPACT), member[1].name))
     compacted = max(

@@ -4,13 +4,123 @@ from __future__ import annotations
 
 import sys
 from array import array
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 import numpy as np
 
-from planner.spark.application.stage import QUANTILES, Stage, Status
-from planner.spark.log.sum_tally import SumTally
-from planner.spark.log.warm_up_tally import warm_up
+from planner.arrays import Floats
+from planner.spark.application.stage import QUANTILES, Stage, Status, TaskSums, WarmUp
+from planner.spark.log.fields import Event, FieldError, group
+
+_LEAST_SETTLED: Final = 0.25
+"""Fewer later tasks than this share of a stage do not tell how long a task takes once everything is compiled."""
+
+
+def warm_up(
+    *, launched: Floats, seconds: Floats, moved_bytes: Floats, executors: Sequence[str], slots: Mapping[str, int]
+) -> WarmUp | None:
+    """Return the warm-up of a stage from its tasks, None where the cores of an executor are unknown or too few
+    tasks were not the first of their slot.
+
+    Later tasks are the later half. What tasks take longer because they move more bytes is no warm-up: their seconds are
+    compared with those of later tasks of as many bytes.
+    """
+    if not all(slots.get(executor) for executor in set(executors)):
+        return None
+    waves = _waves(launched, executors, slots)
+    later = waves >= max(1.0, float(np.median(waves)))
+    if later.mean() < _LEAST_SETTLED:
+        return None
+    usual_s, usual_bytes = float(np.median(seconds[later])), float(np.median(moved_bytes[later]))
+    places = np.floor(np.log2(waves + 1)).astype(int)
+    excess = np.zeros(int(places[~later].max(initial=0)) + 1)
+    for place in range(len(excess)):
+        early = ~later & (places == place)
+        if early.any():
+            larger = float(np.median(moved_bytes[early])) / usual_bytes if usual_bytes > 0 else 1.0
+            excess[place] = max(0.0, float(np.median(seconds[early])) - usual_s * max(1.0, larger))
+    own = np.where(later, 0.0, excess[np.minimum(places, len(excess) - 1)])
+    settled = np.maximum(seconds - own, np.minimum(seconds, usual_s))
+    return WarmUp(excess_s=tuple(excess.tolist()), settled_s_at=tuple(np.quantile(settled, QUANTILES).tolist()))
+
+
+def _waves(launched: Floats, executors: Sequence[str], slots: Mapping[str, int]) -> Floats:
+    """Return how many tasks each task's slot ran before it, as far as the order of launches tells."""
+    waves = np.zeros(len(launched))
+    before: dict[str, int] = {}
+    for task in np.argsort(launched, kind="stable"):
+        executor = executors[task]
+        rank = before[executor] = before.get(executor, -1) + 1
+        waves[task] = rank // slots[executor]
+    return waves
+
+
+_MS, _NS = 1000, 10**9
+_PLACES: Final[dict[str, tuple[str, str, int]]] = {
+    "run_s": ("", "Executor Run Time", _MS),
+    "cpu_s": ("", "Executor CPU Time", _NS),
+    "gc_s": ("", "JVM GC Time", _MS),
+    "deserialisation_s": ("", "Executor Deserialize Time", _MS),
+    "deserialisation_cpu_s": ("", "Executor Deserialize CPU Time", _NS),
+    "result_serialisation_s": ("", "Result Serialization Time", _MS),
+    "result_bytes": ("", "Result Size", 1),
+    "spill_memory_bytes": ("", "Memory Bytes Spilled", 1),
+    "spill_disk_bytes": ("", "Disk Bytes Spilled", 1),
+    "shuffle_read_remote_bytes": ("Shuffle Read Metrics", "Remote Bytes Read", 1),
+    "shuffle_read_to_disk_bytes": ("Shuffle Read Metrics", "Remote Bytes Read To Disk", 1),
+    "shuffle_read_local_bytes": ("Shuffle Read Metrics", "Local Bytes Read", 1),
+    "shuffle_read_records": ("Shuffle Read Metrics", "Total Records Read", 1),
+    "fetch_wait_s": ("Shuffle Read Metrics", "Fetch Wait Time", _MS),
+    "shuffle_write_bytes": ("Shuffle Write Metrics", "Shuffle Bytes Written", 1),
+    "shuffle_write_records": ("Shuffle Write Metrics", "Shuffle Records Written", 1),
+    "shuffle_write_s": ("Shuffle Write Metrics", "Shuffle Write Time", _NS),
+    "input_bytes": ("Input Metrics", "Bytes Read", 1),
+    "input_records": ("Input Metrics", "Records Read", 1),
+    "output_bytes": ("Output Metrics", "Bytes Written", 1),
+    "output_records": ("Output Metrics", "Records Written", 1),
+}
+"""Sum: the group of the metrics it is in ('' is the top), its key, and how many of its units make one of ours."""
+_BY_GROUP: Final = {
+    name: tuple((sum_name, key) for sum_name, (place, key, _) in _PLACES.items() if place == name)
+    for name in dict.fromkeys(place for place, _, _ in _PLACES.values())
+}
+_TIMES: Final = {"elapsed_s": _MS, "getting_result_s": _MS, "scheduling_s": _MS}
+_UNITS: Final = {**{name: unit for name, (_, _, unit) in _PLACES.items()}, **_TIMES}
+
+
+def task_amounts(metrics: Event) -> dict[str, Any]:
+    """Return the metrics of one task by the names of `TaskSums`, in the log's units. Raises FieldError."""
+    amounts = {}
+    for place, columns in _BY_GROUP.items():
+        fields_there = group(metrics, place) if place else metrics
+        for name, key in columns:
+            value = fields_there.get(key, 0)
+            if type(value) is not int:
+                if value is not None:
+                    raise FieldError(f"{key} is {value!r:.40}, not a whole number")
+                value = 0
+            amounts[name] = value
+    return amounts
+
+
+class SumTally:
+    """Adds up whole numbers in the log's units, so that no rounding gathers."""
+
+    def __init__(self) -> None:
+        self._amounts = dict.fromkeys(_UNITS, 0)
+
+    def add(self, amounts: dict[str, Any]) -> None:
+        """Add what one task did."""
+        mine = self._amounts
+        for name, amount in amounts.items():
+            mine[name] += amount
+
+    def sums(self) -> TaskSums:
+        """Return the sums in seconds and bytes."""
+        return TaskSums(
+            **{name: amount if _UNITS[name] == 1 else amount / _UNITS[name] for name, amount in self._amounts.items()}
+        )
 
 
 class StageTally:

@@ -7,13 +7,77 @@ from dataclasses import replace
 from typing import Any, Final
 
 from planner.spark.application.application import Application
-from planner.spark.application.executors import Job, task_cpus
+from planner.spark.application.executors import Executor, SparkJob, task_cpus
 from planner.spark.log.cluster_hints import cluster_of
-from planner.spark.log.executor_tally import ExecutorTally
-from planner.spark.log.fields import Event, FieldError, RepeatedError, group, items, number, seconds, text, whole
-from planner.spark.log.losses import Losses
-from planner.spark.log.stage_tally import StageTally
-from planner.spark.log.sum_tally import task_amounts
+from planner.spark.log.fields import (
+    Event,
+    FieldError,
+    Losses,
+    RepeatedError,
+    group,
+    items,
+    number,
+    seconds,
+    text,
+    whole_number,
+)
+from planner.spark.log.stage_tally import StageTally, task_amounts
+
+
+class ExecutorTally:
+    """The executors of one application so far."""
+
+    def __init__(self) -> None:
+        self._executors: dict[str, Executor] = {}
+
+    def executors(self) -> tuple[Executor, ...]:
+        """Return them in the order in which the log names them."""
+        return tuple(self._executors.values())
+
+    def named_by_task(self, executor_id: str, host: str) -> None:
+        """Note an executor that only its tasks name."""
+        if executor_id and executor_id not in self._executors:
+            self._executors[executor_id] = _unknown(executor_id, host)
+
+    def added(self, event: Event) -> None:
+        """Note an executor. Raises FieldError, RepeatedError."""
+        executor_id, info, at_s = text(event, "Executor ID"), group(event, "Executor Info"), seconds(event, "Timestamp")
+        host, cores = text(info, "Host"), whole_number(info, "Total Cores") or None
+        profile = number(info, "Resource Profile Id")
+        before = self._executors.get(executor_id) or _unknown(executor_id, host)
+        if before.added_at_s is not None:
+            raise RepeatedError
+        self._executors[executor_id] = replace(
+            before, host=host, cores=cores, added_at_s=at_s, resource_profile=None if profile is None else int(profile)
+        )
+
+    def removed(self, event: Event) -> None:
+        """Note that an executor went. Raises FieldError, RepeatedError."""
+        executor_id, at_s = text(event, "Executor ID"), seconds(event, "Timestamp")
+        reason = text(event, "Removed Reason")
+        before = self._executors.get(executor_id) or _unknown(executor_id, "")
+        if before.removed_at_s is not None:
+            raise RepeatedError
+        self._executors[executor_id] = replace(before, removed_at_s=at_s, removal_reason=reason)
+
+    def storage_memory(self, executor_id: str, memory_bytes: float | None) -> None:
+        """Note the memory that an executor may use for storage."""
+        if executor_id in self._executors:
+            self._executors[executor_id] = replace(self._executors[executor_id], storage_memory_bytes=memory_bytes)
+
+
+def _unknown(executor_id: str, host: str) -> Executor:
+    return Executor(
+        executor_id=executor_id,
+        host=host,
+        cores=None,
+        added_at_s=None,
+        removed_at_s=None,
+        removal_reason="",
+        storage_memory_bytes=None,
+        resource_profile=None,
+    )
+
 
 _MOST_TASK_ID: Final = 1 << 28
 _MOVED: Final = (
@@ -55,7 +119,7 @@ class ApplicationTally:
         self._other_properties: dict[str, str] = {}
         self._job_properties: dict[str, str] = {}
         self._stages: dict[tuple[int, int], StageTally] = {}
-        self._jobs: dict[int, Job] = {}
+        self._jobs: dict[int, SparkJob] = {}
         self._executors = ExecutorTally()
         self._launched, self._finished = Ids(), Ids()
 
@@ -103,7 +167,7 @@ class ApplicationTally:
         self._latest_s = max((t for t in (self._latest_s, *times_s) if t is not None), default=None)
 
     def _stage(self, event: Event, *, id_key: str = "Stage ID") -> StageTally:
-        place = whole(event, id_key), whole(event, "Stage Attempt ID")
+        place = whole_number(event, id_key), whole_number(event, "Stage Attempt ID")
         tally = self._stages.get(place)
         return tally or StageTally(*place)
 
@@ -142,20 +206,20 @@ class ApplicationTally:
 
     def job_start(self, event: Event) -> None:
         """Note a job."""
-        job_id, at_s = whole(event, "Job ID"), seconds(event, "Submission Time")
+        job_id, at_s = whole_number(event, "Job ID"), seconds(event, "Submission Time")
         stages = tuple(stage for stage in items(event, "Stage IDs") if type(stage) is int)
         properties = {} if self._properties or self._job_properties else _texts(group(event, "Properties"))
         if job_id in self._jobs and self._jobs[job_id].stages:
             raise RepeatedError
-        self._jobs[job_id] = Job(job_id=job_id, stages=stages, submitted_at_s=at_s, completed_at_s=None, result="")
+        self._jobs[job_id] = SparkJob(job_id=job_id, stages=stages, submitted_at_s=at_s, completed_at_s=None, result="")
         self._job_properties.update(properties)
         self._seen_at(at_s)
 
     def job_end(self, event: Event) -> None:
         """Note the end of a job."""
-        job_id, at_s = whole(event, "Job ID"), seconds(event, "Completion Time")
+        job_id, at_s = whole_number(event, "Job ID"), seconds(event, "Completion Time")
         result = text(group(event, "Job Result"), "Result")
-        before = self._jobs.get(job_id) or Job(
+        before = self._jobs.get(job_id) or SparkJob(
             job_id=job_id, stages=(), submitted_at_s=None, completed_at_s=None, result=""
         )
         if before.result:
@@ -180,7 +244,7 @@ class ApplicationTally:
 
     def _describe(self, info: Event) -> None:
         stage, at_s, name = self._stage(info), seconds(info, "Submission Time"), text(info, "Stage Name")
-        planned = whole(info, "Number of Tasks") if "Number of Tasks" in info else None
+        planned = whole_number(info, "Number of Tasks") if "Number of Tasks" in info else None
         parents = tuple(parent for parent in items(info, "Parent IDs") if type(parent) is int)
         stage = self._keep(stage)
         stage.name, stage.tasks_planned, stage.parents = name, planned, parents
@@ -190,7 +254,7 @@ class ApplicationTally:
     def task_start(self, event: Event) -> None:
         """Note the launch of a task."""
         stage, info = self._stage(event), group(event, "Task Info")
-        task_id, at_ms = whole(info, "Task ID"), number(info, "Launch Time")
+        task_id, at_ms = whole_number(info, "Task ID"), number(info, "Launch Time")
         seconds(info, "Launch Time")
         if task_id in self._launched:
             raise RepeatedError
@@ -205,7 +269,7 @@ class ApplicationTally:
         """Add what a task did."""
         stage, info = self._stage(event), group(event, "Task Info")
         task_id, launched_ms, finished_ms = (
-            whole(info, "Task ID"),
+            whole_number(info, "Task ID"),
             _time(info, "Launch Time"),
             _time(info, "Finish Time"),
         )

@@ -12,9 +12,8 @@ from planner.errors import BadInputError
 from planner.schemas.plan import Rejection
 from planner.spark.application.application import Application
 from planner.spark.application.executors import task_cpus
-from planner.spark.model.assumptions import shipped
-from planner.spark.model.machines import Machine, Nodes
-from planner.spark.model.prediction import Prediction, Work
+from planner.spark.model.machines import Nodes, NodeType
+from planner.spark.model.prediction import Prediction, Work, shipped_assumptions
 from planner.spark.model.several_logs import Runs
 from planner.spark.model.timeline import timeline
 
@@ -34,7 +33,7 @@ _SMALLEST_EXECUTOR: Final = 4
 
 
 @dataclass(frozen=True, kw_only=True)
-class Choice:
+class SparkCluster:
     """One cluster: what the application would take and cost there. How likely it is that it costs less than where it
     ran (NaN where a price is unknown), and that it ends by the deadline.
     """
@@ -59,11 +58,11 @@ class SparkPlan:
     `unused` are named with the reason.
     """
 
-    logged: Choice
-    best: Choice | None
-    cheapest: Choice
-    fastest: Choice
-    choices: tuple[Choice, ...]
+    logged: SparkCluster
+    best: SparkCluster | None
+    cheapest: SparkCluster
+    fastest: SparkCluster
+    choices: tuple[SparkCluster, ...]
     rejected: tuple[Rejection, ...]
     deadline_s: float
     work: Work
@@ -96,13 +95,13 @@ def work_of(application: Application, logged: Nodes) -> Work:
         logged=logged,
         task_cpus=task_cpus(application.properties),
         cores_per_executor=application.cluster.cores_per_executor or 1,
-        assumptions=shipped(),
+        assumptions=shipped_assumptions(),
     )
 
 
-def choose(
+def select_cluster(
     work: Work,
-    offered: Sequence[Machine],
+    offered: Sequence[NodeType],
     *,
     others: Sequence[Work] = (),
     deadline_s: float | None = None,
@@ -118,7 +117,7 @@ def choose(
     limit_s = work.timeline.duration_s if deadline_s is None else deadline_s
     logged = _choice(work, work.logged, work.predict(work.logged), limit_s=limit_s)
     rejected: list[Rejection] = []
-    tried: list[list[Choice]] = []
+    tried: list[list[SparkCluster]] = []
     for machine in offered:
         reason = _unfit(work, machine)
         if reason:
@@ -132,8 +131,8 @@ def choose(
 
 
 def _plan(
-    logged: Choice,
-    tried: Sequence[Sequence[Choice]],
+    logged: SparkCluster,
+    tried: Sequence[Sequence[SparkCluster]],
     *,
     limit_s: float,
     confidence: float,
@@ -159,12 +158,12 @@ def _plan(
     )
 
 
-def _by_cost(choice: Choice) -> tuple[float, float]:
+def _by_cost(choice: SparkCluster) -> tuple[float, float]:
     cost = choice.cost_usd
     return (math.inf if math.isnan(cost) else cost, choice.prediction.duration_s)
 
 
-def _unfit(work: Work, machine: Machine) -> str:
+def _unfit(work: Work, machine: NodeType) -> str:
     """Return why a type is left out, '' when it is not."""
     logged = work.logged.machine
     if math.isnan(machine.price_usd_per_hour):
@@ -181,15 +180,15 @@ def _unfit(work: Work, machine: Machine) -> str:
     return ""
 
 
-def _sizes(work: Work, machine: Machine) -> list[int]:
+def _sizes(work: Work, machine: NodeType) -> list[int]:
     per_node = machine.vcpu // work.task_cpus
     return sorted({max(1, math.ceil(work.slots * share / per_node)) for share in _SLOTS_TRIED})
 
 
-def _choice(work: Work, nodes: Nodes, prediction: Prediction, *, limit_s: float) -> Choice:
+def _choice(work: Work, nodes: Nodes, prediction: Prediction, *, limit_s: float) -> SparkCluster:
     duration_s, logged_s = prediction.duration_s, work.timeline.duration_s
     cost, logged_cost = (n.usd_per_hour * s / 3600 for n, s in ((nodes, duration_s), (work.logged, logged_s)))
-    return Choice(
+    return SparkCluster(
         nodes=nodes,
         prediction=prediction,
         cost_usd=cost,
@@ -203,3 +202,34 @@ def _chance(*, below: float, expected: float, sigma: float) -> float:
     if not (below > 0 and expected > 0):
         return math.nan
     return 0.5 * (1 + math.erf(math.log(below / expected) / sigma / math.sqrt(2)))
+
+
+_MOST_CORES: Final = 8
+"""Larger executors collect garbage for longer at a time; Spark's tuning guide advises several on a large node."""
+_OVERHEAD: Final = 0.1
+_MIB: Final = 1 << 20
+_LEAST_OVERHEAD_MIB: Final = 384
+_WAVES: Final = 2
+"""The tuning guide asks for 2 to 3 tasks for each core."""
+
+
+def configuration(work: Work, nodes: Nodes) -> dict[str, str]:
+    """Return the properties by which all of the cluster's cores and memory are used."""
+    machine, assumed = nodes.machine, work.assumptions
+    cores = max(size for size in range(1, min(_MOST_CORES, machine.vcpu) + 1) if machine.vcpu % size == 0)
+    cores = max(cores, work.task_cpus)
+    executors = max(1, nodes.count * (machine.vcpu // cores))
+    share_mib = machine.memory_bytes * assumed.memory_for_executors * cores / machine.vcpu / _MIB
+    heap_mib = math.floor(min(share_mib / (1 + _OVERHEAD), share_mib - _LEAST_OVERHEAD_MIB))
+    return {
+        "spark.executor.instances": str(executors),
+        "spark.executor.cores": str(cores),
+        "spark.executor.memory": f"{max(heap_mib, _LEAST_OVERHEAD_MIB)}m",
+        "spark.sql.shuffle.partitions": str(_partitions(work, nodes)),
+    }
+
+
+def _partitions(work: Work, nodes: Nodes) -> int:
+    """Return enough for every slot twice, and so many that none is larger than Spark's usual partition."""
+    largest = max((stage.sums.shuffle_read_bytes for step in work.timeline.steps for stage in step.stages), default=0.0)
+    return max(_WAVES * work.slots_of(nodes), math.ceil(largest / work.assumptions.partition_bytes))

@@ -13,10 +13,10 @@ from planner.errors import BadInputError
 from planner.planning.request.region import Region
 from planner.schemas.plan import Rejection, Request
 from planner.spark.application.application import Application
-from planner.spark.model.choices import SparkPlan, choose, work_of
-from planner.spark.model.machines import Machine, Nodes, machines, parse_ran_on
+from planner.spark.model.choices import SparkPlan, select_cluster, work_of
+from planner.spark.model.machines import Nodes, NodeType, machines, parse_ran_on
 from planner.spark.model.prediction import Work
-from planner.spark.model.several_logs import latest_first, unlike
+from planner.spark.model.several_logs import latest_first, mismatch
 from planner.spark.model.timeline import cpu_share
 
 _ASK: Final = "add --ran-on 'TYPE x NODES', such as --ran-on 'm5.4xlarge x 4'"
@@ -44,9 +44,9 @@ def plan_application(
     BadInputError where neither says what the application ran on, or nothing can be planned with.
     """
     told = [ran_on] if isinstance(ran_on, str) else list(ran_on or ())
-    logged = logged_nodes(application, request, ran_on=_told_of(application, told))
+    logged = logged_nodes(application, request, ran_on=_ran_on_of(application, told))
     others, unused = _earlier_works(application, earlier, request, told)
-    offered: list[Machine] = []
+    offered: list[NodeType] = []
     unasked: list[Rejection] = []
     for name in request.catalogs:
         catalog = load_catalog(name)
@@ -54,7 +54,7 @@ def plan_application(
             region = Region.of(request, catalog, region_name)
             offered += [m for m, passed in zip(machines(catalog, region.offer), region.passed, strict=True) if passed]
             unasked += region.unasked
-    plan = choose(
+    plan = select_cluster(
         work_of(application, logged.nodes),
         offered,
         others=others,
@@ -67,7 +67,7 @@ def plan_application(
     return replace(plan, rejected=(*plan.rejected, *unasked), runs=1 + len(others), unused=tuple(unused))
 
 
-def _told_of(application: Application, told: Sequence[str]) -> str | None:
+def _ran_on_of(application: Application, told: Sequence[str]) -> str | None:
     """Return what the caller says of where a run was: what names it, else what names none."""
     named = {text.partition("=")[0].strip(): text.partition("=")[2] for text in told if "=" in text}
     return named.get(application.app_id) or next((text for text in told if "=" not in text), None)
@@ -80,9 +80,9 @@ def _earlier_works(
     works, unused = [], []
     for other in latest_first(earlier):
         try:
-            if reason := unlike(application, other):
+            if reason := mismatch(application, other):
                 raise BadInputError(reason)
-            logged = logged_nodes(other, request, ran_on=_told_of(other, told))
+            logged = logged_nodes(other, request, ran_on=_ran_on_of(other, told))
             works.append(work_of(other, logged.nodes))
         except BadInputError as error:
             unused.append(f"{other.app_id or other.files[0]}: {error}")
@@ -98,14 +98,14 @@ def logged_nodes(application: Application, request: Request, *, ran_on: str | No
     count = count or len(cluster.hosts)
     if not count:
         raise BadInputError(f"the log does not tell how many {name} it ran on: {_ASK}")
-    machine = next(_named(name, application, request), None)
+    machine = next(_types_named(name, application, request), None)
     if machine is None:
         raise BadInputError(f"no catalog has the type {name} that the log was written on: {_ASK}")
     limited = replace(machine, cpu_share=cpu_share(application))
     return Logged(nodes=Nodes(machine=limited, count=count), told_by="--ran-on" if ran_on else "log")
 
 
-def _named(name: str, application: Application, request: Request) -> Iterator[Machine]:
+def _types_named(name: str, application: Application, request: Request) -> Iterator[NodeType]:
     """Yield a type from the catalogs that are asked for, then from those of today's clouds."""
     shipped = [catalog for catalog in catalog_names() if "-" not in catalog]
     for catalog_name in dict.fromkeys([*request.catalogs, *shipped]):

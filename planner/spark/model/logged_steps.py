@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from planner.arrays import Floats
-from planner.spark.application.task_sums import TaskSums
+from planner.spark.application.stage import TaskSums
 from planner.spark.model.timeline import Timeline
 
 PARTS: Final = ("cpu", "gc", "spill", "fetch", "shuffle_write", "storage", "waiting", "scheduling")

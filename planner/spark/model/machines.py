@@ -11,9 +11,9 @@ import numpy as np
 
 from planner.arrays import Floats
 from planner.catalog import Catalog
-from planner.catalog.measured_cpus import measured_clocks_ghz
+from planner.catalog.shipped_tables import measured_clocks_ghz
+from planner.cost_model.prices import Offer
 from planner.errors import BadInputError
-from planner.planning.request.offer import Offer
 
 _RAN_ON: Final = re.compile(
     r"\s*([\w.+-]+?)(?:\s*[x*×]\s*(\d+))?\s*|\s*(\d+)(?:\s*[x*×]\s*|\s+(?=\S*[\d._-]))([\w.+-]+?)\s*"
@@ -21,9 +21,9 @@ _RAN_ON: Final = re.compile(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Machine:
+class NodeType:
     """One node of a type. NaN is unknown. `siblings` share a core; `clock_ghz` is what one core alone was measured to
-    do (`planner.catalog.measured_cpus`). Each virtual CPU gives a `cpu_share` of its time where a
+    do (`planner.catalog.shipped_tables`). Each virtual CPU gives a `cpu_share` of its time where a
     container's limit holds it, None where nothing does. `disk_bytes_per_s` is of its local disks, else of its link to
     volumes.
     """
@@ -52,7 +52,7 @@ class Machine:
 class Nodes:
     """So many nodes of a type: how a cluster is given."""
 
-    machine: Machine
+    machine: NodeType
     count: int
 
     @property
@@ -80,7 +80,7 @@ def parse_ran_on(text: str) -> tuple[str, int | None]:
     return name, None if count is None else int(count)
 
 
-def machines(catalog: Catalog, offer: Offer) -> list[Machine]:
+def machines(catalog: Catalog, offer: Offer) -> list[NodeType]:
     """Return every type of a catalog at the prices of a region."""
     instances, clocks = catalog.instances, measured_clocks_ghz(catalog.cloud)
     disks = catalog.disk_rates("write_only").bytes_per_s
@@ -89,7 +89,7 @@ def machines(catalog: Catalog, offer: Offer) -> list[Machine]:
         cores, vcpu = instances.cores[row], instances.vcpu[row]
         local = instances.local_disks[row] > 0
         made.append(
-            Machine(
+            NodeType(
                 cloud=catalog.cloud,
                 instance_type=name,
                 arch=str(instances.arch[row]),

@@ -8,18 +8,46 @@ disks (the ideal resource times of Monotasks, SOSP 2017, section 6). What no sta
 from __future__ import annotations
 
 import math
+import tomllib
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Final
 
 import numpy as np
 
 from planner.arrays import Floats
-from planner.spark.model.assumptions import Assumptions
-from planner.spark.model.link_waits import link_waits_s
+from planner.config.paths import catalogs_directory
 from planner.spark.model.logged_steps import PARTS, LoggedSteps
 from planner.spark.model.machines import Nodes
 from planner.spark.model.timeline import Timeline
+
+
+@dataclass(frozen=True, kw_only=True)
+class Assumptions:
+    """Figures of `spark_model.toml`, where each has its evidence. The sigmas are standard deviations of ln(time)."""
+
+    sibling_share: float
+    speed_exponent: float
+    memory_for_executors: float
+    memory_fraction: float
+    same_cluster_sigma: float
+    same_processors_sigma: float
+    other_cluster_sigma: float
+    doubling_sigma: float
+    architecture_sigma: float
+    unexplained_sigma: float
+    limit_sigma: float
+    cold_sigma: float
+    partition_bytes: int
+
+
+@lru_cache(maxsize=1)
+def shipped_assumptions() -> Assumptions:
+    """Return the figures that ship."""
+    figures = tomllib.loads((catalogs_directory() / "spark_model.toml").read_text(encoding="utf-8"))
+    figures.pop("notes")
+    return Assumptions(**figures)
+
 
 _Z90: Final = 1.645
 _GC_LIMITS: Final = (0.5, 2.0)
@@ -76,7 +104,9 @@ class Work:
     def predict(self, nodes: Nodes) -> Prediction:
         """Return how long the application would take on these nodes."""
         if nodes == self.logged or not self.timeline.steps:
-            return ranged(self.timeline.duration_s, sigma=self.assumptions.same_cluster_sigma, ends_spill=False)
+            return prediction_with_range(
+                self.timeline.duration_s, sigma=self.assumptions.same_cluster_sigma, ends_spill=False
+            )
         slots = self.slots_of(nodes)
         factors = self._factors(nodes, slots=slots)
         scaled = np.sum([self.steps.shares[part] * factors[part] for part in PARTS], axis=0)
@@ -91,7 +121,7 @@ class Work:
         seconds = np.maximum(tasks_s * fit + np.maximum(extra, 0.0), self._least_s(nodes))
         ends = bool(((self.steps.shares["spill"] > 0) & (factors["spill"] == 0)).any())
         driver_s = self.timeline.driver_s + self.timeline.executors_s * (own - 1)
-        return ranged(driver_s + float(seconds.sum()), sigma=self._sigma(nodes, slots), ends_spill=ends)
+        return prediction_with_range(driver_s + float(seconds.sum()), sigma=self._sigma(nodes, slots), ends_spill=ends)
 
     def _factors(self, nodes: Nodes, *, slots: int) -> dict[str, Floats]:
         """Return by what each part of the task time in each step is multiplied."""
@@ -102,8 +132,8 @@ class Work:
         compute = faster**-self.assumptions.speed_exponent
         cpu = compute * ((old.cpu_share or 1.0) / (new.cpu_share or 1.0))
         ones = np.ones(count)
-        network = _slower(old.network_bytes_per_s * self.logged.count, new.network_bytes_per_s * nodes.count)
-        disk = _slower(old.disk_bytes_per_s * self.logged.count, new.disk_bytes_per_s * nodes.count)
+        network = _slowdown(old.network_bytes_per_s * self.logged.count, new.network_bytes_per_s * nodes.count)
+        disk = _slowdown(old.disk_bytes_per_s * self.logged.count, new.disk_bytes_per_s * nodes.count)
         active = np.minimum(slots, self.steps.busy * self.steps.slots) / np.maximum(
             self.steps.busy * self.steps.slots, 1e-9
         )
@@ -126,7 +156,7 @@ class Work:
         waits grow by the time of the transfers, of which a faster link hid a part.
         """
         waited, totals = self.steps.shares["fetch"], self.steps.totals
-        before, after = self._moved(nodes)["network_bytes_per_s"]
+        before, after = self._moved_bytes(nodes)["network_bytes_per_s"]
         old_s = self._link_waits_s(self.logged, before, other_s=totals * (1 - waited), slots=self.steps.slots)
         new_s = self._link_waits_s(
             nodes, after, other_s=totals * (scaled - waited * fetch), slots=np.array(float(slots))
@@ -165,14 +195,14 @@ class Work:
         """
         logged_s = self.steps.seconds
         least = np.zeros(len(logged_s))
-        for rate, (before, after) in self._moved(nodes).items():
+        for rate, (before, after) in self._moved_bytes(nodes).items():
             logged_rate, new_rate = (getattr(n.machine, rate) * n.count for n in (self.logged, nodes))
             if logged_rate > 0 and new_rate > 0:
                 granted = np.minimum(1.0, logged_s / np.maximum(before / logged_rate, 1e-9))
                 least = np.maximum(least, after / new_rate * granted)
         return least
 
-    def _moved(self, nodes: Nodes) -> dict[str, tuple[Floats, Floats]]:
+    def _moved_bytes(self, nodes: Nodes) -> dict[str, tuple[Floats, Floats]]:
         """Return the bytes of each step over all networks and disks, as logged and on these nodes."""
         moved = self.steps.bytes
         return {
@@ -195,7 +225,7 @@ class Work:
         return math.hypot(*parts)
 
 
-def ranged(duration_s: float, *, sigma: float, ends_spill: bool) -> Prediction:
+def prediction_with_range(duration_s: float, *, sigma: float, ends_spill: bool) -> Prediction:
     """Return a prediction with the range that holds 90% where ln(time) is normal with `sigma`."""
     spread = math.exp(_Z90 * sigma)
     return Prediction(
@@ -203,7 +233,7 @@ def ranged(duration_s: float, *, sigma: float, ends_spill: bool) -> Prediction:
     )
 
 
-def _slower(before: float, after: float) -> float:
+def _slowdown(before: float, after: float) -> float:
     """Return how much longer the same bytes take; 1 where a rate is unknown."""
     return before / after if before > 0 and after > 0 else 1.0
 
@@ -211,3 +241,15 @@ def _slower(before: float, after: float) -> float:
 def _remote(nodes: int) -> float:
     """Return the share of shuffled data that another node holds."""
     return 1 - 1 / nodes
+
+
+def link_waits_s(*, transfer_s: Floats, other_s: Floats, tasks: Floats, slots_per_node: Floats) -> Floats:
+    """Return the seconds that all tasks of each step wait for their links, transfers included; NaN is unknown.
+
+    `transfer_s` is the time of all transfers, one after another; `other_s` is what the tasks do else, added up. Tasks
+    that share a link form a closed queue with think time; its mean value analysis is closed by Schweitzer's
+    approximation, that a task which comes finds the others as they are on average (Schweitzer 1979).
+    """
+    service, think = transfer_s / tasks, other_s / tasks
+    crowded = slots_per_node * service - think
+    return np.asarray(tasks * (crowded + np.sqrt(crowded**2 + 4 * service * think)) / 2)

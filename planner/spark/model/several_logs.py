@@ -12,7 +12,7 @@ import numpy as np
 
 from planner.spark.application.application import Application
 from planner.spark.model.machines import Nodes
-from planner.spark.model.prediction import Prediction, Work, ranged
+from planner.spark.model.prediction import Prediction, Work, prediction_with_range
 
 _SHARED: Final = 0.5
 """How much of the error of two logs' predictions is the same, assumed: the model is one, the runs are two."""
@@ -40,7 +40,9 @@ class Runs:
         variance = (1 - _SHARED) * own + _SHARED * float((weights * sigmas).sum()) ** 2
         mean = float(weights @ np.log([prediction.duration_s for prediction in foretold]))
         narrowest = foretold[int(sigmas.argmin())]
-        return ranged(math.exp(mean), sigma=self.spread * math.sqrt(variance), ends_spill=narrowest.ends_spill)
+        return prediction_with_range(
+            math.exp(mean), sigma=self.spread * math.sqrt(variance), ends_spill=narrowest.ends_spill
+        )
 
     @cached_property
     def spread(self) -> float:
@@ -59,7 +61,7 @@ class Runs:
         return math.sqrt((_PRIOR_RUNS + seen) / (_PRIOR_RUNS + len(squares) / max(count - 1, 1)))
 
 
-def unlike(application: Application, other: Application) -> str:
+def mismatch(application: Application, other: Application) -> str:
     """Return why `other` is no run of the same job on the same data, '' when it may be."""
     if application.name != other.name:
         return f"it is called {other.name}"

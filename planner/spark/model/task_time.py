@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import Final
 
-from planner.spark.application.task_sums import TaskSums
+from planner.spark.application.stage import TaskSums
 
 RESOURCES: Final = {
     "processors": ("cpu",),

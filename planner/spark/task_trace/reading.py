@@ -8,7 +8,7 @@ from typing import Final
 
 from planner.errors import BadInputError, IoFailureError
 from planner.spark.task_trace import dask_report, ray_timeline
-from planner.spark.task_trace.trace import TaskTrace, traced
+from planner.spark.task_trace.trace import TaskTrace, trace_of
 
 _PEEKED_BYTES: Final = 4096
 
@@ -40,7 +40,7 @@ def read(path: str | Path) -> TaskTrace:
     tasks = list(dask_report.tasks_of(stream)) if stream else []
     if not tasks:
         raise BadInputError(f"{file}: a page without a task stream; distributed.performance_report writes one with it")
-    return traced(tasks, path=str(file), system="Dask", parts=frozenset())
+    return trace_of(tasks, path=str(file), system="Dask", parts=frozenset())
 
 
 def _ray(text: str, file: Path) -> TaskTrace:
@@ -51,4 +51,4 @@ def _ray(text: str, file: Path) -> TaskTrace:
     tasks = list(ray_timeline.tasks_of(events))
     if not tasks:
         raise BadInputError(f"{file}: {len(events)} events, and none is a task of Ray's; `ray timeline` writes them")
-    return traced(tasks, path=str(file), system="Ray", parts=frozenset(ray_timeline.PARTS.values()))
+    return trace_of(tasks, path=str(file), system="Ray", parts=frozenset(ray_timeline.PARTS.values()))

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from planner.spark.application.application import stage_row
-from planner.spark.application.stage import QUANTILES, Stage
-from planner.spark.application.task_sums import TaskSums
+from planner.spark.application.stage import QUANTILES, Stage, TaskSums
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,7 +63,7 @@ class TaskTrace:
         return [{name: value if name in told else None for name, value in row.items()} for row in rows]
 
 
-def traced(tasks: Iterable[TracedTask], *, path: str, system: str, parts: frozenset[str]) -> TaskTrace:
+def trace_of(tasks: Iterable[TracedTask], *, path: str, system: str, parts: frozenset[str]) -> TaskTrace:
     """Return the trace of tasks, of which there is one at least."""
     by_name: dict[str, list[TracedTask]] = {}
     for task in tasks:

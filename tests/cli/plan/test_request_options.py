@@ -4,54 +4,39 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import MISSING, fields
-from typing import Any, get_args, get_type_hints
+from typing import Any, get_args
 
 import pytest
 import typer.main
-from typer.models import OptionInfo
 from typer.testing import CliRunner
 
 import planner
 from planner import recommend
 from planner.cli.app import build
-from planner.cli.plan.request_options import RequestOptions
+from planner.cli.plan.request_options import PANELS, RequestOptions
 from planner.errors import BadInputError
-from planner.schemas.plan import Objective, Request, meaning
+from planner.schemas.plan import Objective, Request
+from planner.schemas.request import options
 
-OPTIONS_OF = {
-    "data_bytes": ("data",),
-    "catalogs": ("cloud", "catalog"),
-    "regions": ("region",),
-    "instances": ("instance",),
-    "deadline_s": ("deadline",),
-    "sort_deadline_s": ("sort_deadline",),
-    "budget_usd": ("budget",),
-    "interruptions_per_node_hour": ("interruptions",),
-    "scale": ("what_if",),
-    "own_prices": ("discount", "own_price"),
-    "node_limits": ("capacity",),
-    "compute_bytes_per_s_per_vcpu": ("compute",),
-}
-"""Fields whose options have other names, or several."""
-
-OWN_WORDS = {"cloud", "catalog", "discount", "own_price", "capacity", "profile", "option"}
-"""Options that set no field, or a part of one, and say so in their own words."""
+OPTIONS = RequestOptions.__signature__.parameters
 
 BY_DEFAULT = RequestOptions(data="1TB", model="indy", catalog=["aws"])
 
 
-def test_every_field_has_its_options_and_every_option_its_field() -> None:
-    options = [name for field in fields(Request) for name in OPTIONS_OF.get(field.name, (field.name,))]
-    assert sorted([*options, "profile", "option"]) == sorted(field.name for field in fields(RequestOptions))
+def test_every_option_of_a_request_is_an_option_of_plan_under_a_heading() -> None:
+    parameters = {parameter.name: parameter for parameter in commands()["plan"].params}
+    assert OPTIONS.keys() == options().keys() | {"profile", "option"}
+    for name, (_, option) in options().items():
+        assert (parameters[name].help, parameters[name].rich_help_panel) == (
+            option.help,
+            option.place.rpartition(" ")[0],
+        )
 
 
-def test_the_help_of_an_option_is_the_meaning_of_its_field() -> None:
-    hints = get_type_hints(RequestOptions, include_extras=True)
-    for field in fields(Request):
-        for name in OPTIONS_OF.get(field.name, (field.name,)):
-            info = next(extra for extra in get_args(hints[name]) if isinstance(extra, OptionInfo))
-            assert name in OWN_WORDS or info.help == meaning(field.name), name
-            assert info.help
+@pytest.mark.parametrize("heading", PANELS)
+def test_no_two_options_are_at_one_place(heading: str) -> None:
+    places = [option.place for _, option in options().values() if option.place.rpartition(" ")[0] == heading]
+    assert sorted(places) == [f"{heading} {number + 1}" for number in range(len(places))]
 
 
 DIFFERENT = {
@@ -129,7 +114,7 @@ def _kept(asked: list[Request]) -> Any:
 
 def test_every_option_with_a_value_is_among_those_that_people_write() -> None:
     flags = {"most_data", "previous_generations", "paper"}
-    assert SAID.keys() | flags | {"profile", "option"} == {field.name for field in fields(RequestOptions)}
+    assert SAID.keys() | flags | {"profile", "option"} == OPTIONS.keys()
 
 
 @pytest.mark.parametrize(
@@ -164,9 +149,7 @@ def test_options_left_out_leave_the_defaults() -> None:
 
 def test_recommend_takes_every_option_and_every_field() -> None:
     parameters = inspect.signature(recommend).parameters
-    options = {field.name for field in fields(RequestOptions)}
-    renamed = {"data_bytes": "data", "deadline_s": "deadline", "sort_deadline_s": "sort_deadline", "scale": "what_if"}
-    assert options | {renamed.get(field.name, field.name) for field in fields(Request)} <= set(parameters)
+    assert OPTIONS.keys() | {field.name for field in fields(Request)} - {"data_bytes"} <= parameters.keys()
     for field in fields(Request):
         if field.name in parameters and field.default is not MISSING:
             assert parameters[field.name].default == field.default

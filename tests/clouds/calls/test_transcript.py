@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 import urllib3
 
-from planner.clouds.calls.transcript import Exchange, Redactor, noted, transcript_lines
+from planner.clouds.calls.transcript import Exchange, Redactor, record_exchanges, transcript_lines
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def server() -> Iterator[str]:
 
 
 def test_exchanges_are_noted_and_answers_still_arrive(server: str) -> None:
-    with urllib3.PoolManager() as pool, noted() as exchanges:
+    with urllib3.PoolManager() as pool, record_exchanges() as exchanges:
         answer = pool.urlopen("POST", f"{server}/x", body=b"Action=RunInstances&MinCount=2", preload_content=False)
         assert answer.status == 200 and json.loads(answer.read()) == {"id": "i-1"}
         pool.urlopen("POST", f"{server}/token", body=b"grant=secret", preload_content=False).read()

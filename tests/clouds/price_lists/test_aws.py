@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import date
 from pathlib import Path
@@ -16,7 +17,7 @@ from servers import HASTY, Answer, Asked, Served, served
 from planner.api.recommend import recommend
 from planner.catalog import load_catalog
 from planner.clouds.price_lists import Access, Refreshed, refresh, writing
-from planner.clouds.price_lists.aws import shape
+from planner.clouds.price_lists.aws import hourly_usd, price_filters, shape
 from planner.errors import BadInputError, IoFailureError, PlannerError, ProviderRefusedError
 
 TODAY = date(2026, 11, 21)
@@ -353,3 +354,41 @@ def test_network_rates_of_one_card_and_of_several(
 def test_an_unknown_cloud_gets_the_nearest() -> None:
     with pytest.raises(BadInputError, match="Did you mean aws"):
         refresh("awz", today=TODAY)
+
+
+def price_item(*dimensions: dict[str, Any], region: str = "us-east-1") -> str:
+    priced = {str(number): dimension for number, dimension in enumerate(dimensions)}
+    attributes = {"instanceType": "i4i.large", "regionCode": region}
+    return json.dumps(
+        {"product": {"attributes": attributes}, "terms": {"OnDemand": {"term": {"priceDimensions": priced}}}}
+    )
+
+
+def dimension(amount: str, *, unit: str = "Hrs", currency: str = "USD") -> dict[str, Any]:
+    return {"unit": unit, "pricePerUnit": {currency: amount}}
+
+
+def prices(*items: Any) -> tuple[list[tuple[str, float]], Counter[str]]:
+    left_out: Counter[str] = Counter()
+    return list(hourly_usd(items, region="us-east-1", what="prices", left_out=left_out)), left_out
+
+
+def test_only_hourly_prices_of_the_region_above_zero_count() -> None:
+    listed = price_item(dimension("0.172"), dimension("0"), dimension("1.0", unit="Quantity"))
+    assert prices(listed, price_item(dimension("0.2"), region="us-west-2")) == (
+        [("i4i.large", 0.172)],
+        Counter({"prices per Quantity": 1}),
+    )
+
+
+def test_other_currencies_and_damaged_items_are_errors() -> None:
+    with pytest.raises(BadInputError, match="prices are in CNY, and are not converted"):
+        prices(price_item(dimension("1.2", currency="CNY")))
+    with pytest.raises(IoFailureError, match="cut off"):
+        prices(price_item(dimension("1.2"))[:-9])
+
+
+def test_filters_ask_for_plain_linux_besides_what_is_named() -> None:
+    filters = {chosen["Field"]: chosen["Value"] for chosen in price_filters(regionCode="eu-west-1")}
+    assert filters.items() >= {"regionCode": "eu-west-1", "operatingSystem": "Linux", "tenancy": "Shared"}.items()
+    assert {chosen["Type"] for chosen in price_filters()} == {"TERM_MATCH"}

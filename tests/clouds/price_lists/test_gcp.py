@@ -14,7 +14,7 @@ from servers import HASTY, Answer, Asked, Served, served
 
 from planner.catalog import load_catalog
 from planner.clouds.price_lists import Access, Refreshed, refresh
-from planner.clouds.price_lists.gcp_prices import unit_prices
+from planner.clouds.price_lists.gcp import unit_prices
 from planner.errors import BadInputError, IoFailureError, PlannerError, ProviderRefusedError
 
 if TYPE_CHECKING:  # where they are needed: every process of the suite loads this file, and they take a second

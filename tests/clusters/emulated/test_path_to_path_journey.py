@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -92,12 +93,12 @@ def test_what_lies_nowhere_is_refused_before_anything_is_begun(tmp_path: Path) -
     for options, message in {
         "--input nowhere": "nowhere: there is no such file or directory",
         "--input nowhere --format csv --key k": "nowhere: there is no such file or directory",
-        f"--input {tmp_path}": "there are no files in it, or only empty ones",
-        f"--input {__file__} --output {__file__}": "not all files hold whole records",
-        f"--input {__file__} --output {__file__} --format lines": "is a file: name a directory",
-        f"--input {__file__} --output {Path(__file__).parent} --format lines": "not empty; name another place",
+        f"--input '{tmp_path}'": "there are no files in it, or only empty ones",
+        f"--input '{__file__}' --output '{__file__}'": "not all files hold whole records",
+        f"--input '{__file__}' --output '{__file__}' --format lines": "is a file: name a directory",
+        f"--input '{__file__}' --output '{Path(__file__).parent}' --format lines": "not empty; name another place",
     }.items():
-        done = CliRunner().invoke(build(), ["run", "--cloud", "emulated", "--model", "indy", *options.split()])
+        done = CliRunner().invoke(build(), ["run", "--cloud", "emulated", "--model", "indy", *shlex.split(options)])
         assert isinstance(done.exception, BadInputError) and message in done.exception.message
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from planner.clusters.emulated.run import EmulatedRun, plan_for
+from planner.clusters.emulated.run import EmulatedRun, question_for
 from planner.clusters.emulated.shaping import Shaping
 from planner.clusters.emulated.sort_trial import Trial, trial_size
 from planner.measurement.instruments.machine import Machine
@@ -31,7 +31,7 @@ def test_a_plan_knows_what_the_nodes_share(tmp_path: Path, network: float, secon
     in files although all of it would fit in memory.
     """
     run = EmulatedRun(data_bytes=4 * 10**9, model="indy", nodes=4, shaping=Shaping(), directory=tmp_path)
-    best = require_best(plan_for(MACHINE, run, tmp_path, network_bytes_per_s=network, trial=TRIAL))
+    best = require_best(question_for(MACHINE, run, tmp_path, network_bytes_per_s=network, trial=TRIAL).plan())
     assert [phase.time_s for phase in best.phases] == pytest.approx([0.5, second, 8.0])
     assert [phase.bottleneck for phase in best.phases][::2] == ["start_up", "local_disks"]
 

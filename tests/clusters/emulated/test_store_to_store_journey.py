@@ -24,7 +24,7 @@ from emulated_machines import wait_for
 from planner.cli.sort.input_format import InputFormat
 from planner.clusters.emulated import namespaces
 from planner.clusters.emulated.cluster import HEAD, emulated_cluster
-from planner.clusters.emulated.relay import relayed
+from planner.clusters.emulated.relay import relay_url
 from planner.clusters.emulated.shaping import Shaping
 from planner.distributed_sort.dataset import object_store
 from planner.errors import BadInputError
@@ -64,7 +64,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 def test_nodes_reach_the_store_and_nothing_else_of_this_machine(store: str, tmp_path: Path) -> None:
     fetch = "import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1], timeout=5).status)"
     with emulated_cluster(workers=1, shaping=Shaping(), directory=tmp_path) as nodes:
-        with relayed(nodes, store) as url:
+        with relay_url(nodes, store) as url:
             assert url != store
             for node in (HEAD, 1):
                 words = nodes.command(node, sys.executable, "-c", fetch, f"{url}/")
@@ -74,7 +74,7 @@ def test_nodes_reach_the_store_and_nothing_else_of_this_machine(store: str, tmp_
         words = nodes.command(1, sys.executable, "-c", fetch, f"{url}/")
         assert subprocess.run(words, capture_output=True, check=False).returncode != 0, "it ends with its context"
         if namespaces.usable():
-            with pytest.raises(BadInputError, match="by http alone"), relayed(nodes, "https://s3.amazonaws.com"):
+            with pytest.raises(BadInputError, match="by http alone"), relay_url(nodes, "https://s3.amazonaws.com"):
                 pass
 
 

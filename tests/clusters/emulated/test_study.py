@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from planner.clusters.emulated.study import HOMOGENEOUS, TABLE_2, Measured, Study, document, run_study, slowdowns
-from planner.report.terminal.study_table import render_study
+from planner.report.terminal.run_table import render_study
 
 MEASURED = [
     Measured(network=HOMOGENEOUS, measured_s=(10.0, 12.0), predicted_s=(8.0, 8.0), slowest_bytes_per_s=(1e8, 1e8)),

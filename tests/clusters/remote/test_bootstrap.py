@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 import sys
 from dataclasses import replace
@@ -41,9 +42,7 @@ def run(script: str) -> subprocess.CompletedProcess[str]:
 def test_the_environment_of_nodes_passes_over_a_decoy() -> None:
     # -S and a path at the end stand in for a wheel: an editable installation finds `planner` before any directory.
     root = str(Path(planner.__file__).parent.parent)
-    command = (
-        f"{sys.executable} -S -c 'import sys; sys.path.append(\"{root}\"); import planner.units as it; print(it)'\n"
-    )
+    command = f"{shlex.quote(sys.executable)} -S -c 'import sys; sys.path.append(\"{root}\"); import planner.units as it; print(it)'\n"
     assert "the decoy was imported" in run(command).stderr
     assert str(Path(root) / "planner") in run(environment_script(SAFE_PATH) + command).stdout
 
@@ -85,7 +84,7 @@ class Answers:
 
 def equipped(ssh: Answers) -> bootstrap.Equipped:
     node = Node(id="n", region="r", zone="z", head=False, state="running", instance_type="t")
-    return bootstrap._equipped(ssh, node, "", policy=RetryPolicy(poll_s=0.01, join_s=60.0))  # type: ignore[arg-type]
+    return bootstrap._equip_node(ssh, node, "", policy=RetryPolicy(poll_s=0.01, join_s=60.0))  # type: ignore[arg-type]
 
 
 READY = "disk /mnt/planner/disk0\nvcpus 2\nmemory_kib 1000\n"
@@ -116,7 +115,7 @@ def test_machines_are_verified_by_their_consoles_or_named(tmp_path: Path) -> Non
         Node(id=name, region="r", zone="z", head=name == "a", state="running", instance_type="t") for name in "abc"
     ]
     with Ssh(nodes, directory=tmp_path, key=tmp_path / "key") as ssh:
-        failed = bootstrap.unverified(ssh, nodes, cast("Provider", Consoles({"b"})), policy=policy)
+        failed = bootstrap.verify_host_keys(ssh, nodes, cast("Provider", Consoles({"b"})), policy=policy)
         assert list(failed) == ["b"] and "nothing secret is sent there" in failed["b"].message
         assert ssh.verified == {"a", "c"}
         config = (tmp_path / "ssh_config").read_text("utf-8")
@@ -126,14 +125,14 @@ def test_machines_are_verified_by_their_consoles_or_named(tmp_path: Path) -> Non
     with Ssh(nodes, directory=tmp_path, key=tmp_path / "key") as ssh:
         assert ssh.verified == {"a", "c"}, "another process trusts what was verified, not what ssh has pinned"
         consoles = Consoles(set())
-        assert bootstrap.unverified(ssh, nodes, cast("Provider", consoles), policy=RetryPolicy(poll_s=0.01)) == {}
+        assert bootstrap.verify_host_keys(ssh, nodes, cast("Provider", consoles), policy=RetryPolicy(poll_s=0.01)) == {}
         assert set(consoles.asked) == {"b"}
 
 
 def test_without_consoles_nobody_is_verified(tmp_path: Path) -> None:
     node = Node(id="a", region="r", zone="z", head=True, state="running", instance_type="t")
     with Ssh([node], directory=tmp_path, key=tmp_path / "key") as ssh:
-        assert list(bootstrap.unverified(ssh, [node], cast("Provider", object()), policy=RetryPolicy())) == ["a"]
+        assert list(bootstrap.verify_host_keys(ssh, [node], cast("Provider", object()), policy=RetryPolicy())) == ["a"]
 
 
 class Here(Ssh):
@@ -154,7 +153,7 @@ class Here(Ssh):
 
 def image_with(venv: Path, interpreter: str) -> None:
     (venv / "bin").mkdir(parents=True)
-    (venv / "bin" / "python").write_text(f'#!/bin/sh\nexec {interpreter} "$@"\n')
+    (venv / "bin" / "python").write_text(f'#!/bin/sh\nexec {shlex.quote(interpreter)} "$@"\n')
     (venv / "bin" / "python").chmod(0o755)
 
 

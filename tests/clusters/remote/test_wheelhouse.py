@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -15,7 +16,9 @@ from platform import machine
 import pytest
 
 from planner.clusters.remote import wheelhouse
+from planner.clusters.remote.wheelhouse import newer_than_stock
 from planner.errors import BadInputError
+from planner.native import core
 from tests.marks import quick_soak
 
 
@@ -100,7 +103,7 @@ def test_a_wheel_for_another_processor_is_fetched_where_this_one_came_from_an_in
         write_empty_wheel(tmp_path / "index", name, tag)
     write_empty_wheel(tmp_path / "index", "sortplanner", tag, version=version)
     monkeypatch.setenv("PIP_NO_INDEX", "1")
-    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "index"))
+    monkeypatch.setenv("PIP_FIND_LINKS", (tmp_path / "index").as_uri())
     wheelhouse.make_wheels(tmp_path / "wheels", architecture="arm64")
     assert (tmp_path / "wheels" / f"sortplanner-{version}-{tag}.whl").exists()
     assert wheelhouse.pack(tmp_path / "wheels", tmp_path / "wheels.tar").python == "3.12"
@@ -118,7 +121,7 @@ def test_wheels_are_found_by_any_name_of_their_platform(
     for name in ("pip", *(line.split(">")[0] for line in wheelhouse.requirements())):
         write_empty_wheel(tmp_path / "index", name, tag)
     monkeypatch.setenv("PIP_NO_INDEX", "1")
-    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "index"))
+    monkeypatch.setenv("PIP_FIND_LINKS", (tmp_path / "index").as_uri())
     python = f"{sys.version_info.major}.{sys.version_info.minor}"
     wheelhouse.make_wheels(tmp_path / "wheels", python=python, architecture=machine())
     distributions = {path.name.split("-")[0] for path in (tmp_path / "wheels").iterdir()}
@@ -163,3 +166,33 @@ def test_tables_need_a_wheel_more(tmp_path: Path) -> None:
         wheelhouse.require_tables(tmp_path / "wheels")
     write_empty_wheel(tmp_path / "wheels", "pyarrow", "py3-none-any")
     wheelhouse.require_tables(tmp_path / "wheels")
+
+
+def needs_of(extension: Path) -> dict[str, int]:
+    """Return what the dynamic linker would ask for, by binutils' own reading."""
+    shown = subprocess.run(["objdump", "-p", str(extension)], check=True, capture_output=True, text=True).stdout
+    words = [word for word in shown.split() if word.startswith(tuple(wheelhouse.STOCK))]
+    return {
+        prefix: max(int(word.removeprefix(prefix).partition(".")[0]) for word in words if word.startswith(prefix))
+        for prefix in wheelhouse.STOCK
+    }
+
+
+def test_what_the_extension_needs_is_what_binutils_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert shutil.which("objdump"), "binutils are part of any compiler's installation"
+    extension = Path(core.__file__)
+    needs = needs_of(extension)
+    monkeypatch.setattr(wheelhouse, "STOCK", needs)
+    assert newer_than_stock(extension) == []
+    monkeypatch.setattr(wheelhouse, "STOCK", {prefix: number - 1 for prefix, number in needs.items()})
+    assert newer_than_stock(extension) == [f"{prefix}{number}" for prefix, number in needs.items()]
+
+
+def test_wheels_are_not_made_of_an_extension_that_the_machines_cannot_load(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wheelhouse, "_fits", lambda **_: True)
+    monkeypatch.setattr(wheelhouse, "STOCK", {"GLIBC_2.": 1})
+    with pytest.raises(BadInputError, match=r"needs GLIBC_2\.\d+, newer than the stock image's"):
+        wheelhouse.make_wheels(tmp_path / "wheels")
+    assert not (tmp_path / "wheels").exists()

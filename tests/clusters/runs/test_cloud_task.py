@@ -13,7 +13,7 @@ from planner import recommend
 from planner.cli.sort.keyed_sources import dataset_by_keys
 from planner.cli.sort.sort_keys import KeyOptions
 from planner.clusters.provisioning.run_directory import RunDirectory
-from planner.clusters.runs.cloud_task import TASK, CloudTask, is_in_place, keep_task, kept_task
+from planner.clusters.runs.cloud_task import TASK, CloudTask, is_in_place, load_task, save_task
 from planner.distributed_sort.dataset.dataset import dataset_of
 from planner.errors import BadInputError
 
@@ -34,8 +34,8 @@ def test_a_source_survives(tmp_path: Path, name: str, keys: KeyOptions) -> None:
     plan = recommend(data="100GB", model="indy", instances=["i4i.large"], nodes=4).plan
     directory = RunDirectory(tmp_path)
     task = CloudTask(plan=plan, source=loads(source.to_json()))
-    keep_task(task, directory)
-    again = kept_task(directory)
+    save_task(task, directory)
+    again = load_task(directory)
     assert again == task and again.source is not None
     assert dataset_of(again.source) == source
     assert not is_in_place(again.plan)
@@ -44,4 +44,4 @@ def test_a_source_survives(tmp_path: Path, name: str, keys: KeyOptions) -> None:
 def test_machines_without_a_job(tmp_path: Path) -> None:
     assert not (tmp_path / TASK).exists()
     with pytest.raises(BadInputError, match="has no job"):
-        kept_task(RunDirectory(tmp_path))
+        load_task(RunDirectory(tmp_path))

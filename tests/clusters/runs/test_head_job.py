@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
@@ -37,9 +38,9 @@ class LocalShell(Ssh):
     def command(self, node: str, *words: str, options: Sequence[str] = ()) -> list[str]:
         if self.is_cut:
             return ["sh", "-c", "echo gone >&2; exit 255"]
-        follow = f"cd {self.home}; " + 'exec "$@"'
+        follow = f"cd {shlex.quote(str(self.home))}; " + 'exec "$@"'
         if self.cuts and "tail" in words[-1]:
-            follow = f"cd {self.home}; " + self.cuts.pop(0)
+            follow = f"cd {shlex.quote(str(self.home))}; " + self.cuts.pop(0)
         return ["sh", "-c", follow, "sh", *words]
 
 

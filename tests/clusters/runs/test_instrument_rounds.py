@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from planner.catalog import load_catalog
 from planner.cli.app import build
 from planner.clouds.protocol import Place
-from planner.clusters.provisioning.choice_of_type import choice_of_type
+from planner.clusters.provisioning.smoke import choice_of_type
 from planner.clusters.runs.instrument_rounds import READY_S, FleetTask, fleet_measurements
 from planner.clusters.runs.node_benchmarks import Effort
 from planner.errors import BadInputError, InfeasibleError

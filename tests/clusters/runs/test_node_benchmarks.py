@@ -105,7 +105,9 @@ def test_a_round_of_instruments_measures_the_network_once_more_too(tmp_path: Pat
     assert ways.lengths == ("0.5", "2") and "once more" in lines[0]
 
 
-AGENT = """#!{python}
+AGENT = """#!/bin/sh
+'''exec' "{python}" "$0" "$@"
+'''
 import socket, sys, time
 address, port = sys.argv[sys.argv.index("--listen") + 1].rsplit(":", 1)
 with socket.create_server((address, int(port))):

@@ -68,7 +68,7 @@ def test_every_machine_answers_with_its_code_and_both_streams(tmp_path: Path) ->
 
 
 def test_a_machine_without_a_key_on_its_console_is_not_spoken_to(tmp_path: Path) -> None:
-    answered = answers(tmp_path, f"touch {tmp_path}/$NODE", mute=("a",))
+    answered = answers(tmp_path, f"touch '{tmp_path}'/$NODE", mute=("a",))
     assert isinstance(answered["a"], IoFailureError) and not (tmp_path / "a").exists()
     assert (tmp_path / "b").exists() and answered["b"] == Outcome(code=0, output="", complaint="")
     (tmp_path / "other").mkdir()

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from planner.api.recommend import recommend
 from planner.cli.app import build
-from planner.clouds.order import Choice
+from planner.clouds.order import ClusterOffer
 from planner.clouds.protocol import Place
 from planner.clusters.provisioning.cluster_lifecycle import ProviderSession, begin, down, up
 from planner.clusters.provisioning.run_directory import RunDirectory
@@ -94,9 +94,9 @@ def test_a_cluster_that_lost_a_node_is_planned_for_those_that_are_left(ec2: Emul
     keyed, directory = begin(order("fewer", asked))
     cluster = up(keyed, [Place(choice=asked, region="us-west-2", zone="us-west-2a")], directory, session)
     session.provider.terminate(cluster.nodes[-1:])
-    seen: list[tuple[Choice, str]] = []
+    seen: list[tuple[ClusterOffer, str]] = []
 
-    def made(of: Choice, region: str) -> CloudRun:
+    def made(of: ClusterOffer, region: str) -> CloudRun:
         seen.append((of, region))
         raise BadInputError("that is enough")
 

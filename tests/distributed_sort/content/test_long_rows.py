@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from planner.distributed_sort.content.splittings import AnySplitting
+from planner.distributed_sort.content.partitioning import AnySplitting
 from planner.distributed_sort.content.table_content import Tables
 from planner.distributed_sort.content.text_splitting import TextSplitting
 from planner.distributed_sort.dataset.dataset import Dataset, TextFormat

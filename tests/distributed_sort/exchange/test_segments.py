@@ -5,6 +5,11 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +17,17 @@ import pytest
 
 from planner.arrays import Bytes
 from planner.distributed_sort.exchange import segments
-from planner.distributed_sort.exchange.segments import drop_segments, open_segment, write_segment
+from planner.distributed_sort.exchange.segments import (
+    SegmentNames,
+    drop_segments,
+    free_abandoned,
+    held,
+    made_and_held,
+    open_segment,
+    write_segment,
+)
 from planner.distributed_sort.node_files.node_environment import JobFiles
+from planner.distributed_sort.node_tasks.node_tasks import clean, inventory
 from planner.errors import IoFailureError
 
 FILES = JobFiles(job="j", output="out")
@@ -80,3 +94,96 @@ def test_segments_are_dropped_by_name(this_node: Path) -> None:
         write_segment(FILES, name, [letters("a", 10)], reserve_bytes=0)
     drop_segments(FILES, ["s-0", "s-7"])
     assert [path.name for path in this_node.rglob("s-*")] == ["s-1"]
+
+
+def test_a_name_is_given_again_after_all_was_stored() -> None:
+    names = SegmentNames()
+    first, second = names.take("a"), names.take("a")
+    assert first != second
+    names.give_back("a", first, is_stored=True)
+    assert names.take("b") not in (first, second), "of another node"
+    assert names.take("a") == first
+    assert names.retired("a") == ()
+
+
+def test_what_was_lost_is_retired_once() -> None:
+    names = SegmentNames()
+    name = names.take("a")
+    names.give_back("a", name, is_stored=False)
+    assert names.take("a") != name
+    assert (names.retired("b"), names.retired("a"), names.retired("a")) == ((), (name,), ())
+
+
+def test_orderers_do_not_share_names() -> None:
+    assert SegmentNames().take("a") != SegmentNames().take("a")
+
+
+_OTHER = """
+import numpy, sys
+from planner.distributed_sort.node_files.node_environment import JobFiles
+from planner.distributed_sort.exchange.segments import write_segment
+write_segment(JobFiles(job="other", output="out"), "s-0", [numpy.zeros(9, numpy.uint8)], reserve_bytes=0)
+print("written", flush=True)
+sys.stdin.read()
+"""
+
+
+@contextmanager
+def other_job() -> Iterator[subprocess.Popen[str]]:
+    """Yield a process of another job, which has written a segment."""
+    with subprocess.Popen(
+        [sys.executable, "-c", _OTHER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as job:
+        try:
+            assert job.stdout is not None and job.stdout.readline() == "written\n"
+            yield job
+        finally:
+            job.kill()
+
+
+def test_the_next_job_frees_what_a_killed_one_left(this_node: Path) -> None:
+    files = JobFiles(job="next", output="out")
+    segment = this_node / "memory" / ".planner-sort-other-blocks" / "s-0"
+    with other_job() as job:
+        clean(files)
+        inventory(files)
+        assert segment.exists(), "its job lives"
+        job.send_signal(signal.SIGKILL)
+        job.wait()
+        write_segment(files, "s-1", [np.zeros(9, np.uint8)], reserve_bytes=0)
+        inventory(files)
+        assert not segment.parent.exists()
+    assert len(list(this_node.rglob("s-1"))) == 1, "its own are still there"
+    clean(files)
+    assert not list(this_node.rglob("*-blocks"))
+
+
+def test_what_a_job_that_goes_on_needs_is_kept(this_node: Path) -> None:
+    killed = JobFiles(job="killed", output="out")
+    needed = [folder / "file" for folder in (*killed.run_folders(), *killed.plain_folders())]
+    for path in needed:
+        path.parent.mkdir()
+        path.touch()
+    clean(JobFiles(job="next", output="out"))
+    assert all(path.exists() for path in needed)
+    assert this_node.exists()
+
+
+def test_a_folder_that_was_made_anew_is_held_anew(tmp_path: Path) -> None:
+    folder = tmp_path / ".planner-sort-j-blocks"
+    assert not held(folder)
+    for _ in range(2):
+        made_and_held(folder)
+        free_abandoned([tmp_path])
+        assert folder.exists()
+        folder.rmdir()
+
+
+def test_others_files_are_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / ".planner-sort-link-blocks").symlink_to(tmp_path / "real")
+    (tmp_path / ".planner-sort-file-blocks").touch()
+    (tmp_path / ".planner-sort-j").mkdir()
+    before = sorted(tmp_path.iterdir())
+    free_abandoned([tmp_path, tmp_path / "none"])
+    assert sorted(tmp_path.iterdir()) == before

@@ -41,7 +41,7 @@ class FakeNodes:
         self.lost |= new
         return new
 
-    def avoid(self, node: str) -> None:
+    def exclude_node(self, node: str) -> None:
         self.lost |= {node}
 
 
@@ -94,7 +94,7 @@ def test_a_slow_node_is_left_out_if_the_others_can_do_its_work(
 ) -> None:
     """Two nodes need 3000 bytes each for intermediate files and output of 3000 bytes of input."""
     job, _ = job_of(tmp_path, FakeNodes(free_bytes=free_bytes), recipe=recipe, copies=copies)
-    assert job.avoid(SLOW) is is_left_out
+    assert job.exclude_node(SLOW) is is_left_out
     assert ("b" in job.ledger.owner) is not is_left_out
 
 

@@ -26,10 +26,9 @@ from planner.distributed_sort.node_tasks import node_tasks
 from planner.distributed_sort.node_tasks.map_task import MapOrder, Mapped, map_slice
 from planner.distributed_sort.node_tasks.node_tasks import Sorted, SortOrder, Stored
 from planner.distributed_sort.phases import coordination
-from planner.distributed_sort.phases.coordination import again, shuffle
+from planner.distributed_sort.phases.coordination import run_round, shuffle, until_finished
 from planner.distributed_sort.phases.coordinator import Coordinator
 from planner.distributed_sort.phases.reduce import unfinished
-from planner.distributed_sort.phases.rounds import until_finished
 from planner.distributed_sort.phases.shuffle import PHASE
 from planner.errors import IoFailureError
 from planner.sort_policy.concurrency import Concurrency
@@ -260,7 +259,7 @@ def test_everything_is_done_in_the_end(
     bad = frozenset(names[number] for number in unreadable if number < node_count)
     nodes = InstantNodes(names, doomed_after=after, ended_after=ended, unreadable=bad)
     job = job_of(nodes, tmp_path, copies=copies)
-    while not again(job):
+    while not run_round(job):
         pass
     assert job.ledger.slices_missing() == []
     assert unfinished(job) == []
@@ -290,7 +289,7 @@ def test_the_driver_alone_does_everything_in_the_end(
     nodes = InstantNodes(names, doomed_after=after, ended_after=set(), chance=random.Random(seed))
     job = job_of(nodes, tmp_path, copies=copies, nodes_per_coordinator=16)
     nodes.is_whole = lambda number: number in job.ledger.whole()
-    while not again(job):
+    while not run_round(job):
         pass
     assert unfinished(job) == []
     assert nodes.lost.isdisjoint(copy.node for partition, _ in job.ledger.done.values() for copy in partition.copies)
@@ -303,13 +302,13 @@ def test_what_was_not_lost_goes_on_while_the_rest_is_made_again(tmp_path: Path) 
     names = ["a", "b", "c", "d"]
     nodes = InstantNodes(names, doomed_after={}, ended_after=set(), chance=random.Random(1))
     job = job_of(nodes, tmp_path, copies=2, nodes_per_coordinator=16)
-    assert again(job)
+    assert run_round(job)
     of_a, of_d = job.ledger.owner.index("a"), job.ledger.owner.index("d")
     del job.ledger.done[of_a], job.ledger.done[of_d]
     nodes._doomed_after["d"] = 0
     job.notice_losses(at_once=True)
     nodes.order.clear()
-    assert again(job)
+    assert run_round(job)
     last_map = len(nodes.order) - nodes.order[::-1].index("map_slice")
     assert {"offer_partition", "sort_partition"} <= set(nodes.order[:last_map])
     assert unfinished(job) == []
@@ -364,7 +363,7 @@ def test_a_slow_node_is_left_out_where_others_have_room(tmp_path: Path, free_byt
 def test_a_few_nodes_need_no_coordinators(tmp_path: Path) -> None:
     nodes = InstantNodes(["a", "b"], doomed_after={}, ended_after=set())
     job = job_of(nodes, tmp_path)
-    assert again(job)
+    assert run_round(job)
     assert (nodes.reports, job.coordinated) == (0, {})
 
 

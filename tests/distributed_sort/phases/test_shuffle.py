@@ -25,8 +25,8 @@ from planner.distributed_sort.job.nodes import LOST, Nodes
 from planner.distributed_sort.node_files.node_environment import JobFiles
 from planner.distributed_sort.node_tasks.map_task import MapOrder, Mapped, map_slice
 from planner.distributed_sort.node_tasks.node_tasks import Stored
-from planner.distributed_sort.phases import paused_slices, shuffle
-from planner.distributed_sort.phases.shuffle import Shuffle
+from planner.distributed_sort.phases import shuffle
+from planner.distributed_sort.phases.shuffle import PausedSlices, Shuffle
 from planner.errors import IoFailureError
 from planner.sort_policy.concurrency import Concurrency
 from planner.sort_policy.sizing import Sizes
@@ -38,7 +38,7 @@ STORE_BYTES = 40_000_000
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(paused_slices, "_LONGEST_PAUSE_S", 0.0)
+    monkeypatch.setattr(shuffle, "_LONGEST_PAUSE_S", 0.0)
 
 
 Sizing = Callable[[str, MapOrder], dict[int, int]]
@@ -321,8 +321,31 @@ def test_a_service_that_is_slow_to_begin_anew_is_waited_for(tmp_path: Path, monk
     nodes = SlowService(["node-0", "node-1"], random.Random(0), losing=0, doomed=[])
     clock = Mock(monotonic=lambda: nodes.now_s, sleep=nodes.sleep)
     monkeypatch.setattr(shuffle, "time", clock)
-    monkeypatch.setattr(paused_slices, "time", clock)
-    monkeypatch.setattr(paused_slices, "_LONGEST_PAUSE_S", 30.0)
+    monkeypatch.setattr(shuffle, "time", clock)
+    monkeypatch.setattr(shuffle, "_LONGEST_PAUSE_S", 30.0)
     job = job_of(nodes, tmp_path)
     Shuffle(job).run()
     assert job.ledger.slices_missing() == []
+
+
+def test_a_slice_that_was_lost_again_rests_longer_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shuffle, "_LONGEST_PAUSE_S", 30.0)
+    now_s = 100.0
+    monkeypatch.setattr(shuffle.time, "monotonic", lambda: now_s)
+    paused = PausedSlices()
+    for number, attempts in enumerate((1, 2, 3, 4, 10)):
+        paused.add(number, attempts=attempts)
+    assert paused.pop_ready() == [0, 1], "the first two attempts follow each other at once"
+    rested = list[tuple[float, list[int]]]()
+    for now_s in (100.9, 101.0, 101.9, 102.0, 129.9, 130.0):
+        if numbers := paused.pop_ready():
+            rested.append((now_s, numbers))
+    assert rested == [(101.0, [2]), (102.0, [3]), (130.0, [4])]
+    assert len(paused) == 0
+
+
+def test_what_is_forgotten_never_rests() -> None:
+    paused = PausedSlices()
+    paused.add(1, attempts=9)
+    paused.clear()
+    assert (len(paused), paused.pop_ready()) == (0, [])

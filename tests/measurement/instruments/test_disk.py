@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -13,7 +14,16 @@ from pathlib import Path
 import pytest
 
 from planner.errors import BadInputError, InterruptedRunError, IoFailureError
-from planner.measurement.instruments.disk import LAYOUTS, MODES, Mode, bench_disk, run_disk
+from planner.measurement.instruments.disk import (
+    LAYOUTS,
+    MODES,
+    FileSystem,
+    Mode,
+    bench_disk,
+    file_system_of,
+    run_disk,
+    same_device_notes,
+)
 from planner.measurement.instruments.instrument import smallest_good_enough
 from planner.native import Progress
 
@@ -188,3 +198,27 @@ def test_the_command_prints_one_json_object(tmp_path: Path) -> None:
     done = subprocess.run([*command, *flags], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["rates"][0]["read_bytes_per_s"] > 0
+
+
+def system(directory: str, number: int) -> FileSystem:
+    return FileSystem(directory=directory, device=None, device_number=number, kind=None, free_bytes=0, total_bytes=0)
+
+
+def test_a_directorys_file_system_is_that_of_the_mount(tmp_path: Path) -> None:
+    measured = file_system_of(tmp_path)
+    space = os.statvfs(tmp_path)
+    assert measured.device_number == tmp_path.stat().st_dev
+    assert measured.total_bytes == space.f_blocks * space.f_frsize
+    assert 0 < measured.free_bytes <= measured.total_bytes
+    assert file_system_of(Path("/dev/shm")).kind == "tmpfs"
+
+
+def test_a_file_is_no_directory(tmp_path: Path) -> None:
+    (tmp_path / "f").touch()
+    with pytest.raises(BadInputError, match="not a directory"):
+        file_system_of(tmp_path / "f")
+
+
+def test_directories_of_one_device_are_noted() -> None:
+    (note,) = same_device_notes([system("/a", 1), system("/b", 2), system("/c", 1)])
+    assert note.startswith("/a and /c lie on one file system")

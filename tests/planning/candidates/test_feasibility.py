@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from planner.planning.candidates.feasibility import roomy, with_all_facts
+from planner.planning.candidates.feasibility import fits_capacity, with_all_facts
 
 Make = Callable[..., Any]
 NODE = {"read": 4e9, "write": 2e9}
@@ -113,7 +113,7 @@ def test_too_few_nodes_are_told_with_how_many_it_takes(
 ) -> None:
     """30 TB on 3.8 TB a node are 7.9 nodes, and room for what one more held."""
     context, _, request = make_job({"a": NODE | {"memory_bytes": 10**10}}, **asked)
-    large, rejected = roomy(context, request)
+    large, rejected = fits_capacity(context, request)
     assert large.any() == fits
     assert [rejection.detail.endswith(detail) for rejection in rejected] == ([] if fits else [True])
     if not fits:
@@ -127,7 +127,7 @@ def test_too_few_nodes_are_told_with_how_many_it_takes(
 def test_only_layouts_that_hold_the_data_stay(make_job: Make) -> None:
     """Nine nodes hold it on disks; in memory intermediate data would take 1,887 of 10 GB."""
     context, _, request = make_job({"a": NODE | {"memory_bytes": 10**10}}, nodes=9)
-    large, rejected = roomy(context, request)
+    large, rejected = fits_capacity(context, request)
     assert large.tolist() == [True, False]
     assert rejected == []
     assert np.flatnonzero(large).tolist() == [0]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import planner
-from planner.cost_model.engine_reader import load_engine
+from planner.cost_model.model_reader import load_engine
 from planner.errors import BadInputError
 
 Make = Callable[..., str]

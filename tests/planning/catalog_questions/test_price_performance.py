@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from planner.catalog import load_catalog
+from planner.cost_model.model_reader import load_model
+from planner.cost_model.run_overheads import shipped
 from planner.errors import BadInputError
-from planner.planning.catalog_questions.price_performance import Ranking, rank
+from planner.planning.catalog_questions.price_performance import Ranking, coverage, rank
 from planner.planning.request.region import offer_of
 from planner.schemas.plan import OwnPrice
 
@@ -212,3 +214,15 @@ def test_a_row_is_as_sure_as_price_and_rate(
     prices.write_text(prices.read_text().replace("measured", price))
     assert [row.evidence for row in ranked(path, by="usd_per_op").rows] == [weaker]
     assert ranked(path, by="usd_per_op", mode="write_only").left_out == {f"{load_catalog(path).name}: rate unknown": 1}
+
+
+def test_types_that_have_all_facts_are_counted_and_what_others_lack(make_catalog: Callable[..., str]) -> None:
+    """Of five types two can be planned; two have disks of unknown rate, and one no price."""
+    disks = {"read": 2e9, "write": 1e9}
+    catalog = load_catalog(
+        make_catalog({"a": disks, "b": disks | {"price": None}, "c": disks, "d": {}, "e": {"read": 2e9}})
+    )
+    first, second = coverage(catalog, [load_model("indy"), load_model("object-store")], overheads=shipped())
+    assert (first.catalog, first.model, first.types, first.usable) == (catalog.name, "indy", 5, 2)
+    assert list(first.reasons.values()) == [2, 1] and sum(first.reasons.values()) + first.usable == first.types
+    assert (second.model, second.usable) == ("object-store", 0)

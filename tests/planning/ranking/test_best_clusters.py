@@ -13,7 +13,7 @@ import pytest
 
 from planner import recommend as recommend_by
 from planner.cost_model.estimate import Estimates
-from planner.planning.ranking.best_clusters import _limit_usd, _Pick, _promise, choose
+from planner.planning.ranking.best_clusters import _limit_usd, _Pick, _promise, select_clusters
 from planner.planning.ranking.selection import Cell
 from planner.planning.request.constraints import Constraint
 from planner.schemas.plan import Request
@@ -125,7 +125,7 @@ class Grid:
 
 def settled(excesses: Mapping[int, float]) -> tuple[Grid, Any]:
     grid = Grid(excesses)
-    candidates, rejected = choose(Request(data_bytes=1, model="indy", top=1), [[grid]])  # type: ignore[list-item]
+    candidates, rejected = select_clusters(Request(data_bytes=1, model="indy", top=1), [[grid]])  # type: ignore[list-item]
     (outcome,) = [*candidates, *rejected]
     return grid, outcome
 
@@ -164,7 +164,7 @@ def test_layouts_within_a_hundredth_are_compared_exactly() -> None:
         return grid.cluster, 1.0
 
     grid.exact, grid.rows_of_types = exact, lambda: [np.arange(3)]  # type: ignore[method-assign]
-    choose(Request(data_bytes=1, model="indy", top=1), [[grid]])  # type: ignore[list-item]
+    select_clusters(Request(data_bytes=1, model="indy", top=1), [[grid]])  # type: ignore[list-item]
     assert rows == [0, 1]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from planner.arrays import Floats
-from planner.planning.ranking.nearest import Asked, least
+from planner.planning.ranking.nearest import ConstrainedTypes, least
 from planner.planning.request.constraints import Constraint
 
 
@@ -26,9 +26,9 @@ class Worked:
         return {name: float(amounts[row, column]) for name, amounts in self.exact.items()}
 
 
-def asked(worked: Worked, *constraints: Constraint) -> Asked:
+def asked(worked: Worked, *constraints: Constraint) -> ConstrainedTypes:
     types = {name: np.array([row]) for row, name in enumerate("ab")}
-    return Asked(
+    return ConstrainedTypes(
         constraints=constraints, types=types, cluster_name=lambda row, at: f"{at + 1} x {'ab'[row]}", exactly=worked
     )
 

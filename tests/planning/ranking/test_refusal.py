@@ -13,7 +13,7 @@ import pytest
 
 import planner
 from planner.errors import InfeasibleError
-from planner.planning.ranking.nearest import Asked
+from planner.planning.ranking.nearest import ConstrainedTypes
 from planner.planning.ranking.refusal import SHOWN, conflicts, lacking, nearest_types, order, refusal_of
 from planner.planning.recommendation import require_best
 from planner.planning.request.constraints import Constraint
@@ -27,14 +27,14 @@ recommend = partial(recommend_by, engine="ideal")
 """The sums here are those of the equations alone."""
 
 
-def asked(*constraints: Constraint) -> Asked:
+def asked(*constraints: Constraint) -> ConstrainedTypes:
     """Return what is asked of types `a`, `b`, ..., of one and two nodes, that do what their bounds promise."""
 
     def exactly(row: int, column: int) -> dict[str, float]:
         return {constraint.name: float(constraint.measure[row, column]) for constraint in constraints}
 
     types = {name: np.array([row]) for row, name in enumerate("abcdefg"[: len(constraints[0].measure)])}
-    return Asked(
+    return ConstrainedTypes(
         constraints=constraints,
         types=types,
         cluster_name=lambda row, at: f"{at + 1} x {'abcdefg'[row]}",

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+import planner
+from planner.api.recommend import answer
 from planner.cost_model.estimate import Estimates
 from planner.planning.candidates.candidates import candidate
-from planner.planning.ranking.selection import Cell, best_cell, frontier, least_and_limit, limit_above, order
+from planner.planning.ranking.selection import Cell, best_cell, frontier, least_and_limit, limit_above, narrowed, order
 from planner.schemas.plan import Candidate, Objective
 
 ESTIMATES = Estimates(
@@ -223,3 +225,14 @@ def test_beyond_the_slack_the_cheaper_comes_first_then_the_faster(candidate_of: 
     only_second = GOOD & np.array([[False], [True]])
     dearer = replace(ESTIMATES, total_usd=np.array([[10.0, 10.2, 12.0], [10.5, 10.5, 10.6]]))
     assert best_cell(np.arange(2), dearer, only_second, objective="balanced", limit_usd=10.5) == Cell(row=1, column=1)
+
+
+def test_the_cluster_is_planned_again_as_it_was() -> None:
+    asked = planner.recommend("10TB", model="all", catalogs=["aws", "gcp"], exclude=["i8g.*"], deadline="2h")
+    best = asked.best
+    assert best is not None
+    again = answer(narrowed(asked.plan.request, best, nodes=best.nodes)).best
+    assert again is not None
+    place = (best.model, best.cloud, best.region, best.instance_type, best.nodes)
+    assert (again.model, again.cloud, again.region, again.instance_type, again.nodes) == place
+    assert again.time_s == best.time_s

@@ -14,7 +14,9 @@ from planner import recommend
 from planner.catalog.bandwidth_distributions import distribution
 from planner.cost_model.run_overheads import shipped
 from planner.cost_model.workload import JobContext
-from planner.planning.request.job_context import job_context
+from planner.errors import BadInputError
+from planner.planning.request.job_context import Staging, job_context, staging_of
+from planner.schemas.plan import Request
 
 Make = Callable[..., Any]
 NODE = {"a": {"read": 4e9, "write": 2e9}}
@@ -164,3 +166,23 @@ def test_a_rate_of_sorting_that_is_assumed_replaces_what_was_measured(
     assert best is not None
     sort_s = best.phases[-1].resources["cpu"].time_s
     assert sort_s == pytest.approx(1e13 / 64 / 16 / 1e8, rel=0.01) if engine == "ideal" else sort_s < 1000
+
+
+@pytest.mark.parametrize(
+    ("address", "cloud"),
+    [("s3://b/in", "aws"), ("S3A://b", "aws"), ("gs://b/x", "gcp"), ("abfss://c@a/x", "azure"), ("oci://b", "oci")],
+)
+def test_the_scheme_names_the_cloud(address: str, cloud: str) -> None:
+    request = Request(data_bytes=1, model="indy", input=address, zones=3)
+    assert staging_of(request) == Staging(source=cloud, sink="", zones=3)
+
+
+@pytest.mark.parametrize("address", ["bucket/path", "s3://", "s3:///", "ftp://host/path"])
+def test_what_is_no_address_of_an_object_store_is_refused(address: str) -> None:
+    with pytest.raises(BadInputError, match=r"--output .*: not the address of an object store"):
+        staging_of(Request(data_bytes=1, model="indy", output=address))
+
+
+def test_no_region_has_seventeen_zones() -> None:
+    with pytest.raises(BadInputError, match="--zones 17: a region has 1 to 16 zones"):
+        staging_of(Request(data_bytes=1, model="indy", zones=17))

@@ -10,8 +10,8 @@ import pytest
 from planner.catalog import load_catalog
 from planner.errors import BadInputError
 from planner.planning.request.request_checks import check_request
-from planner.schemas.asked_prices import capacities, discounts, own_prices
 from planner.schemas.plan import OwnPrice, Request
+from planner.schemas.request_forms import capacities, discounts, own_prices
 
 REQUEST = Request(data_bytes=10**12, model="indy")
 

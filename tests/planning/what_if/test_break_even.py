@@ -13,7 +13,7 @@ import pytest
 import planner
 from planner.catalog import load_catalog
 from planner.planning.what_if.break_even import _is_of, _same_machine
-from planner.report.terminal.break_even import overturn_text
+from planner.report.terminal.short_answer import break_even_text
 from planner.schemas.plan import Candidate, Plan
 
 PAIR = ["i4i.8xlarge", "i3en.12xlarge"]
@@ -71,7 +71,7 @@ def test_the_answer_says_it_in_a_sentence_and_in_json() -> None:
     assert answer.best is not None
     turn = answer.best.overturned_by
     assert turn is not None
-    text = overturn_text(answer.best)
+    text = break_even_text(answer.best)
     assert f"keeps {turn.at_fraction:.0%} of what is planned" in text or f"keep {turn.at_fraction:.0%}" in text
     assert turn.command in text
     assert turn.winner in text
@@ -92,7 +92,7 @@ def test_a_rate_that_may_lose_nothing_is_told_so(rate: str, fraction: float, wor
     best = best_of()
     assert best.overturned_by is not None
     turn = replace(best.overturned_by, rate=rate, at_fraction=fraction, winner="b")
-    assert words in overturn_text(replace(best, nodes=5, overturned_by=turn))
+    assert words in break_even_text(replace(best, nodes=5, overturned_by=turn))
 
 
 def test_bare_metal_does_not_win_over_the_virtual_machine_that_fills_it() -> None:
@@ -123,8 +123,8 @@ def test_one_node_is_no_nodes() -> None:
     """A copy in the object store's model needs no second node."""
     best = planner.recommend("10TB", model="object-store", catalogs=["aws"]).best
     assert best is not None and best.overturned_by is not None
-    assert ("at 1 node keep" in overturn_text(best)) == (best.nodes == 1)
-    assert "at 1 nodes" not in overturn_text(best)
+    assert ("at 1 node keep" in break_even_text(best)) == (best.nodes == 1)
+    assert "at 1 nodes" not in break_even_text(best)
 
 
 @pytest.fixture

@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 from planner.api.recommend import answer
 from planner.cli.app import build
 from planner.report.terminal.command import plan_command, rent_commands, run_command
-from planner.schemas.asked_prices import discounts, own_prices
 from planner.schemas.json_values import to_jsonable
 from planner.schemas.plan import NodeLimit, OwnPrice, Request
+from planner.schemas.request_forms import discounts, own_prices
 
 PLAIN = Request(data_bytes=10**14, model="indy")
 REQUESTS = [

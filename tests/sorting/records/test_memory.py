@@ -8,6 +8,7 @@ import signal
 import threading
 import time
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,7 +17,8 @@ from hypothesis import strategies as st
 
 from planner.errors import BadInputError, InterruptedRunError
 from planner.native import Progress, Splitters, core, run_interruptible
-from planner.sorting.records.memory import sort_buffer
+from planner.sorting.records import memory
+from planner.sorting.records.memory import left_for_sorting, sort_buffer
 
 
 @st.composite
@@ -173,3 +175,17 @@ def test_handles_are_not_pickled() -> None:
     for handle in (Progress(), core.validate_records(b""), core.validate_lines(b"")):
         with pytest.raises(TypeError, match="pickle"):
             pickle.dumps(handle)
+
+
+def test_what_python_holds_is_taken_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    status = tmp_path / "status"
+    status.write_text("VmRSS:\t 900000 kB\nRssAnon:\t   20480 kB\n")
+    monkeypatch.setattr(memory, "_STATUS", status)
+    assert left_for_sorting(100 << 20) == (100 - 20 - 12) << 20
+    assert left_for_sorting(50 << 20) == 25 << 20  # half, as 18 would be less
+    monkeypatch.setattr(memory, "_STATUS", tmp_path / "none")
+    assert left_for_sorting(100) == 100
+
+
+def test_this_process_holds_something() -> None:
+    assert (1 << 40) // 2 < left_for_sorting(1 << 40) < 1 << 40

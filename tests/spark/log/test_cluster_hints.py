@@ -8,7 +8,7 @@ import pytest
 from spark_events import environment, lines, small_job
 
 from planner.spark import log as spark_log
-from planner.spark.application.cluster import Cluster
+from planner.spark.application.application import Cluster
 from planner.spark.log.cluster_hints import size_bytes
 
 

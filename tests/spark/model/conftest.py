@@ -11,7 +11,7 @@ from spark_events import lines
 
 from planner.spark import log as spark_log
 from planner.spark.application.application import Application
-from planner.spark.model.machines import Machine
+from planner.spark.model.machines import NodeType
 
 Reader = Callable[[Sequence[dict[str, Any]]], Application]
 
@@ -27,8 +27,8 @@ def read(tmp_path: Path) -> Reader:
 
 
 @pytest.fixture
-def machine() -> Callable[..., Machine]:
-    def of(instance_type: str = "m.4", **figures: Any) -> Machine:
+def machine() -> Callable[..., NodeType]:
+    def of(instance_type: str = "m.4", **figures: Any) -> NodeType:
         usual = {
             "cloud": "aws",
             "instance_type": instance_type,
@@ -41,6 +41,6 @@ def machine() -> Callable[..., Machine]:
             "disk_bytes_per_s": 1e9,
             "price_usd_per_hour": 1.0,
         }
-        return Machine(**{**usual, **figures})
+        return NodeType(**{**usual, **figures})
 
     return of

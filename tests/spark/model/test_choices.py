@@ -11,16 +11,16 @@ from spark_events import application_end, application_start, small_job
 
 from planner.errors import BadInputError
 from planner.spark.application.application import Application
-from planner.spark.model.choices import choose, work_of
-from planner.spark.model.machines import Machine, Nodes
+from planner.spark.model.choices import configuration, select_cluster, work_of
+from planner.spark.model.machines import Nodes, NodeType
 
 Reader = Callable[[Sequence[dict[str, Any]]], Application]
-Maker = Callable[..., Machine]
+Maker = Callable[..., NodeType]
 
 
 def test_a_cheaper_type_of_the_same_speed_is_taken(read: Reader, machine: Maker) -> None:
     work = work_of(read(small_job()), Nodes(machine=machine(), count=2))
-    plan = choose(work, [machine(), machine("cheap", price_usd_per_hour=0.5)])
+    plan = select_cluster(work, [machine(), machine("cheap", price_usd_per_hour=0.5)])
     assert plan.best is not None
     assert plan.best.name == "2 x cheap"
     assert plan.logged.cost_usd == pytest.approx(2 * 20 / 3600)
@@ -32,29 +32,29 @@ def test_a_cheaper_type_of_the_same_speed_is_taken(read: Reader, machine: Maker)
 
 def test_what_there_is_is_kept_where_nothing_saves_5_percent(read: Reader, machine: Maker) -> None:
     work = work_of(read(small_job()), Nodes(machine=machine(), count=2))
-    plan = choose(work, [machine("hardly cheaper", price_usd_per_hour=0.96)])
+    plan = select_cluster(work, [machine("hardly cheaper", price_usd_per_hour=0.96)])
     assert plan.keep
     assert plan.best is plan.logged
 
 
 def test_a_deadline_is_met_or_nothing_is(read: Reader, machine: Maker) -> None:
     work = work_of(read(small_job(tasks=80)), Nodes(machine=machine(), count=2))  # ten waves: 155 s
-    plan = choose(work, [machine()], deadline_s=60)
+    plan = select_cluster(work, [machine()], deadline_s=60)
     assert plan.best is not None
     assert plan.best.prediction.duration_s <= 60
-    surer = choose(work, [machine()], deadline_s=60, confidence=0.95)
+    surer = select_cluster(work, [machine()], deadline_s=60, confidence=0.95)
     assert surer.best is not None
     assert surer.best.chance_in_time >= 0.95
     assert surer.best.nodes.count > plan.best.nodes.count
-    assert choose(work, [machine()], deadline_s=4).best is None  # 5 s without any stage
+    assert select_cluster(work, [machine()], deadline_s=4).best is None  # 5 s without any stage
 
 
 def test_limits_on_nodes(read: Reader, machine: Maker) -> None:
     work = work_of(read(small_job()), Nodes(machine=machine(), count=2))
-    plan = choose(work, [machine("x")], nodes=3)
+    plan = select_cluster(work, [machine("x")], nodes=3)
     assert [choice.nodes.count for choice in plan.choices] == [3]
-    assert choose(work, [machine("x")], max_vcpus=4).fastest.nodes.count <= 2
-    assert choose(work, [machine("x")], max_nodes=2).fastest.nodes.count <= 2
+    assert select_cluster(work, [machine("x")], max_vcpus=4).fastest.nodes.count <= 2
+    assert select_cluster(work, [machine("x")], max_nodes=2).fastest.nodes.count <= 2
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_limits_on_nodes(read: Reader, machine: Maker) -> None:
 )
 def test_what_is_left_out_has_its_reason(read: Reader, machine: Maker, figures: dict[str, Any], reason: str) -> None:
     work = work_of(read(small_job()), Nodes(machine=machine(), count=2))
-    plan = choose(work, [machine(**figures)])
+    plan = select_cluster(work, [machine(**figures)])
     assert [rejection.reason for rejection in plan.rejected] == [reason]
     assert plan.keep
 
@@ -86,7 +86,18 @@ def test_a_log_without_stages_or_of_gpus_is_refused(read: Reader, machine: Maker
 
 def test_where_the_logged_price_is_unknown_the_cheapest_in_time_is_taken(read: Reader, machine: Maker) -> None:
     work = work_of(read(small_job()), Nodes(machine=machine(price_usd_per_hour=math.nan), count=2))
-    plan = choose(work, [machine("x")])
+    plan = select_cluster(work, [machine("x")])
     assert plan.best is not None
     assert (plan.best.name, plan.cheapest.nodes.machine.instance_type) == ("2 x x", "x")
     assert math.isnan(plan.best.chance_cheaper)
+
+
+def test_by_hand(read: Reader, machine: Callable[..., NodeType]) -> None:
+    work = work_of(read(small_job()), Nodes(machine=machine(), count=2))
+    large = machine("large", vcpu=16, memory_bytes=64 * 2**30)
+    assert configuration(work, Nodes(machine=large, count=3)) == {
+        "spark.executor.instances": "6",  # two of 8 cores on each node
+        "spark.executor.cores": "8",
+        "spark.executor.memory": "23831m",  # 64 GiB x 0.8 / 2 / 1.1
+        "spark.sql.shuffle.partitions": "96",  # twice 48; the 400 MB would do with 3
+    }

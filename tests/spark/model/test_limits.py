@@ -23,13 +23,12 @@ from spark_events import (
 )  # fmt: skip
 
 from planner.spark.application.application import Application, stage_row
-from planner.spark.model.assumptions import shipped
 from planner.spark.model.choices import work_of
-from planner.spark.model.machines import Machine, Nodes
-from planner.spark.model.prediction import Work
+from planner.spark.model.machines import Nodes, NodeType
+from planner.spark.model.prediction import Work, shipped_assumptions
 
 Reader = Callable[[Sequence[dict[str, Any]]], Application]
-Maker = Callable[..., Machine]
+Maker = Callable[..., NodeType]
 _SPANS = [(5, 11), (11, 13), (13, 15), (15, 17)]
 
 
@@ -120,7 +119,7 @@ def test_another_share_is_less_certain(work: Work, machine: Maker) -> None:
     def sigma(share: float | None) -> float:
         return work.predict(Nodes(machine=machine("x", vcpu=1, cpu_share=share, memory_bytes=4e9), count=2)).sigma
 
-    assert sigma(0.25) ** 2 - sigma(0.5) ** 2 == pytest.approx(shipped().limit_sigma ** 2)
+    assert sigma(0.25) ** 2 - sigma(0.5) ** 2 == pytest.approx(shipped_assumptions().limit_sigma ** 2)
     assert sigma(None) > sigma(1.0) > sigma(0.5)
 
 

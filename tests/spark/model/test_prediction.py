@@ -6,19 +6,19 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from spark_events import small_job
 
 from planner.spark.application.application import Application
-from planner.spark.model.assumptions import shipped
 from planner.spark.model.choices import work_of
-from planner.spark.model.machines import Machine, Nodes
-from planner.spark.model.prediction import Work
+from planner.spark.model.machines import Nodes, NodeType
+from planner.spark.model.prediction import Work, link_waits_s, shipped_assumptions
 
 Reader = Callable[[Sequence[dict[str, Any]]], Application]
-Maker = Callable[..., Machine]
+Maker = Callable[..., NodeType]
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def test_faster_cores_shorten_what_computes(work: Work, machine: Maker) -> None:
     # four times the measured speed is twice as fast for Spark: 8.1 of 10 s and 2 of 5 s compute, and 0.5 and 0.1 s
     # collect garbage
     faster = work.predict(Nodes(machine=machine("fast", clock_ghz=8.0), count=2))
-    assert shipped().speed_exponent == 0.5
+    assert shipped_assumptions().speed_exponent == 0.5
     assert faster.duration_s == pytest.approx(20 - (8 + 0.1 + 0.5) / 2 - (2 + 0.1) / 2)
 
 
@@ -105,3 +105,30 @@ def test_more_of_anything_never_takes_longer(work: Work, machine: Maker, nodes: 
     assert seconds(network_bytes_per_s=2 * rate) <= least
     assert seconds(disk_bytes_per_s=2 * rate) <= least
     assert seconds(memory_bytes=64e9) <= least
+
+
+def waits(transfer_s: float, other_s: float, *, tasks: int, slots: int) -> float:
+    arrays = [np.array([float(x)]) for x in (transfer_s, other_s, tasks, slots)]
+    return float(link_waits_s(transfer_s=arrays[0], other_s=arrays[1], tasks=arrays[2], slots_per_node=arrays[3])[0])
+
+
+@pytest.mark.parametrize(
+    ("transfer_s", "other_s", "slots", "seconds"),
+    [
+        (10, 50, 1, 10),  # one at a time: no task waits for another
+        (10, 0, 4, 40),  # tasks that only fetch: each of four waits for all four
+        (0, 50, 4, 0),
+        # a transfer of 2 s and 3 s of computing: two slots are crowded by 2 x 2 - 3 = 1, (1 + sqrt(1 + 24)) / 2 = 3 s
+        (20, 30, 2, 30),
+    ],
+)
+def test_ten_tasks(transfer_s: float, other_s: float, slots: int, seconds: float) -> None:
+    assert waits(transfer_s, other_s, tasks=10, slots=slots) == pytest.approx(seconds)
+
+
+@given(st.floats(0.01, 1e4), st.floats(0, 1e4), st.integers(1, 1000), st.integers(1, 64))
+def test_between_the_transfers_alone_and_all_at_once(transfer_s: float, other_s: float, tasks: int, slots: int) -> None:
+    seconds = waits(transfer_s, other_s, tasks=tasks, slots=slots)
+    assert transfer_s * (1 - 1e-9) <= seconds <= slots * transfer_s * (1 + 1e-9)
+    # no link is busy for more than all of the time
+    assert (seconds + other_s) / slots >= transfer_s * (1 - 1e-9)

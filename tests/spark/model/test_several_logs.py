@@ -11,12 +11,12 @@ from spark_events import small_job
 
 from planner.spark.application.application import Application
 from planner.spark.model.choices import work_of
-from planner.spark.model.machines import Machine, Nodes
+from planner.spark.model.machines import Nodes, NodeType
 from planner.spark.model.prediction import Work
-from planner.spark.model.several_logs import Runs, latest_first, unlike
+from planner.spark.model.several_logs import Runs, latest_first, mismatch
 
 Reader = Callable[[Sequence[dict[str, Any]]], Application]
-Maker = Callable[..., Machine]
+Maker = Callable[..., NodeType]
 
 
 @pytest.fixture
@@ -57,11 +57,11 @@ def test_the_nearer_log_counts_for_more(work: Work, read: Reader, machine: Maker
 
 def test_what_is_no_run_of_the_same_job(read: Reader) -> None:
     job = read(small_job())
-    assert unlike(job, read(small_job("app-2"))) == ""
-    assert unlike(job, read(small_job(tasks=80))) == "its input bytes are 8e+09, not 8e+08: it did other work"
-    assert unlike(job, read(small_job()[:-1])) == "its log has no end"
+    assert mismatch(job, read(small_job("app-2"))) == ""
+    assert mismatch(job, read(small_job(tasks=80))) == "its input bytes are 8e+09, not 8e+08: it did other work"
+    assert mismatch(job, read(small_job()[:-1])) == "its log has no end"
     named = [{**event, "App Name": "nightly"} if "App Name" in event else event for event in small_job()]
-    assert unlike(job, read(named)) == "it is called nightly"
+    assert mismatch(job, read(named)) == "it is called nightly"
 
 
 def test_the_latest_run_comes_first(read: Reader) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.spark.application.task_sums import TaskSums
+from planner.spark.application.stage import TaskSums
 from planner.spark.model.task_time import RESOURCES, TaskTime, overhead, task_time
 
 AMOUNTS = st.floats(0, 1e6, allow_nan=False)

@@ -1,0 +1,60 @@
+"""Test data from Python: `planner.generate(...)`."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from planner.api.progress import OnProgress, reported
+from planner.errors import BadInputError
+
+if TYPE_CHECKING:
+    from planner.sorting.records.generate import GenerateLinesReport, GenerateReport
+
+_RECORD_BYTES = 100
+
+
+def generate(
+    path: str | os.PathLike[str],
+    *,
+    records: int | None = None,
+    size_bytes: int | None = None,
+    start: int = 0,
+    ascii: bool = False,
+    skew: bool = False,
+    lines: bool = False,
+    threads: int | None = None,
+    on_progress: OnProgress | None = None,
+) -> GenerateReport | GenerateLinesReport:
+    """Write test records as sortbenchmark.org's gensort does, or log lines, of which `start` is the seed.
+
+    An existing file is replaced when all is written. Raises BadInputError for an amount that is not given once.
+
+    >>> import planner, tempfile
+    >>> with tempfile.NamedTemporaryFile() as file:
+    ...     planner.generate(file.name, records=1000).bytes_written
+    100000
+    """
+    from planner.sorting.records.generate import generate_file, generate_lines_file
+
+    if not lines:
+        count = record_count(records, size_bytes)
+        with reported(["generate"], on_progress) as progress:
+            return generate_file(
+                path, records=count, start=start, ascii=ascii, skew=skew, threads=threads, progress=progress
+            )
+    if ascii or skew or records is not None or size_bytes is None:
+        raise BadInputError("--lines goes with --size, and not with --records, --ascii or --skew")
+    with reported(["generate"], on_progress) as progress:
+        return generate_lines_file(path, size_bytes=size_bytes, seed=start, threads=threads, progress=progress)
+
+
+def record_count(records: int | None, size_bytes: int | None) -> int:
+    """Return how many records are asked for. Raises BadInputError unless exactly one of the two is given, whole."""
+    if (records is None) == (size_bytes is None):
+        raise BadInputError("say how many records: --records N or --size SIZE, one of the two")
+    if size_bytes is None:
+        return records or 0
+    if size_bytes % _RECORD_BYTES:
+        raise BadInputError(f"--size {size_bytes}: not a whole number of 100-byte records")
+    return size_bytes // _RECORD_BYTES

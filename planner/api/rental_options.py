@@ -1,0 +1,109 @@
+"""What a user said about machines to rent, and what of it cannot be."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from planner.errors import BadInputError
+from planner.schemas.request_forms import names
+from planner.units import parse_duration
+
+if TYPE_CHECKING:
+    from planner.clusters.provisioning.order_from_plan import Limits
+
+MOST_HOURS: Final = 2880.0
+"""120 days: longer than any sort, and not so long that no calendar holds the end; assumed."""
+_NAMES: Final = ("ssh_from", "image", "node_identity", "subnet", "jump", "reservation")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RentalOptions:
+    """What a user said about machines to rent, beside the job."""
+
+    cloud: str
+    regions: tuple[str, ...] = ()
+    max_cost: float | None = None
+    max_hours: str | None = None
+    ssh_from: str | None = None
+    image: str | None = None
+    staging: bool = False
+    node_identity: str = ""
+    pricing: str = "on-demand"
+    subnet: str = ""
+    is_private: bool = False
+    jump: str = ""
+    reservation: str = ""
+
+    @property
+    def limits(self) -> Limits:
+        """What may be spent. Raises BadInputError for more hours than machines may live."""
+        from planner.clusters.provisioning.order_from_plan import Limits
+
+        hours = parse_duration(self.max_hours) / 3600 if self.max_hours else None
+        if hours is not None and hours > MOST_HOURS:
+            raise BadInputError(f"--max-hours {self.max_hours}: machines live {MOST_HOURS:g}h at most")
+        return Limits(cost_usd=self.max_cost, hours=hours)
+
+
+def rental_options(options: Mapping[str, Any], *, staging: bool = False) -> RentalOptions:
+    """Return what the options of a command say; it need not have `pricing` and `node_identity`. Raises BadInputError
+    for machines that are bought otherwise.
+    """
+    for name in _NAMES:
+        if options.get(name) == "":
+            option = name.replace("_", "-")
+            raise BadInputError(f"--{option} is empty; name one, or leave it out. Is a variable of your shell not set?")
+    pricing = options.get("pricing", "on-demand")
+    if pricing not in ("on-demand", "spot"):
+        raise BadInputError(f"--pricing {pricing}: use on-demand or spot")
+    if options["reservation"] and pricing == "spot":
+        raise BadInputError("--reservation: no cloud takes spot machines from one; leave out --pricing spot")
+    check_site(
+        options["subnet"], ssh_from=options["ssh_from"], is_private=options["no_public_address"], jump=options["jump"]
+    )
+    return RentalOptions(
+        cloud=options["cloud"] or "",
+        regions=_regions(names(options["region"]), options["cloud"]),
+        max_cost=options["max_cost"],
+        max_hours=options["max_hours"],
+        ssh_from=options["ssh_from"],
+        image=options["image"],
+        staging=staging,
+        node_identity=options.get("node_identity") or "",
+        pricing=pricing,
+        subnet=options["subnet"] or "",
+        is_private=options["no_public_address"],
+        jump=options["jump"] or "",
+        reservation=options["reservation"] or "",
+    )
+
+
+def _regions(words: Sequence[str], cloud: str | None) -> tuple[str, ...]:
+    """Return regions as a cloud names them. Raises BadInputError for a name that is none: it would be called for
+    minutes, and end the run.
+    """
+    from planner.catalog import load_catalog
+    from planner.catalog.cloud_regions import regions_of
+    from planner.clouds.registry import CLOUDS
+
+    if cloud is None or cloud not in CLOUDS or not words:
+        return tuple(words)
+    (regions,) = regions_of(words, [load_catalog(cloud)])
+    return regions
+
+
+def check_site(subnet: str | None, *, ssh_from: str | None, is_private: bool, jump: str | None = None) -> None:
+    """Raise BadInputError for a network of the user's own in which the head could not be reached."""
+    if is_private and not (subnet and ssh_from):
+        raise BadInputError(
+            "--no-public-address: say where the head is reached, --subnet, and from which private network, --ssh-from"
+        )
+    if jump and not is_private:
+        raise BadInputError(
+            f"--jump {jump}: leads to private addresses alone; add --no-public-address, or leave it out"
+        )
+    if jump and not re.fullmatch(r"(?!-)[\w.@:-]+", jump):
+        raise BadInputError(f"--jump {jump}: write it as for ssh, host or user@host; options belong in ~/.ssh/config")

@@ -1,0 +1,119 @@
+"""Checks of sorted data from Python: `planner.validate(...)`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from planner.api.progress import OnProgress, reported
+from planner.errors import BadInputError, ValidationFailedError
+
+if TYPE_CHECKING:
+    from planner.sorting.records.validate import ValidationReport
+
+StrPath = str | os.PathLike[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Validation:
+    """What files hold, and the checksum of what went in where it is known."""
+
+    report: ValidationReport
+    expected: int | None
+
+    @property
+    def passed(self) -> bool:
+        """Whether the data is in order and, where that is known, what went in."""
+        return self.report.is_sorted and self.expected in (None, int(self.report.checksum, 16))
+
+    def require(self) -> None:
+        """Raise ValidationFailedError, which says why, unless the data has `passed`."""
+        self.report.require_sorted()
+        if not self.passed:
+            message = f"checksum {self.report.checksum}, expected {self.expected:x}: not the data that went in"
+            raise ValidationFailedError(message)
+
+
+def validate(
+    files: StrPath | Sequence[StrPath],
+    *,
+    lines: bool = False,
+    summaries: bool = False,
+    summary: StrPath | None = None,
+    checksum: str | None = None,
+    input: Sequence[StrPath] = (),
+    record_size: int = 100,
+    key_offset: int = 0,
+    key_size: int | None = None,
+    threads: int | None = None,
+    on_progress: OnProgress | None = None,
+) -> Validation:
+    """Read the parts of one output, in order, and say whether it is sorted and what went in.
+
+    `checksum` (hex) or `input` (files) says what went in. Raises BadInputError for options that exclude each other;
+    that data is not in order is an answer, not an error.
+
+    >>> import planner, tempfile
+    >>> with tempfile.NamedTemporaryFile() as file:
+    ...     written = planner.generate(file.name, records=1000)
+    ...     planner.validate(file.name).passed
+    False
+    """
+    from planner.sorting.records.validate import validate_summaries
+
+    if lines and (summaries or summary):
+        raise BadInputError("summaries are kept of records; with --lines name the files themselves")
+    if summaries and summary:
+        raise BadInputError("--summary keeps what was found in records; it does not go with --summaries")
+    if checksum is not None and input:
+        raise BadInputError("--checksum and --input both say what went in: give one")
+    expected = None if checksum is None else checksum_number(checksum)
+    paths = [Path(file) for file in ([files] if isinstance(files, str | os.PathLike) else files)]
+    layout = {"key_offset": key_offset, "key_size": key_size, "threads": threads, "record_size": record_size}
+    shared: dict[str, Any] = {"lines": lines, "layout": layout, "on_progress": on_progress}
+    report = validate_summaries(paths) if summaries else _read(paths, summary=summary, **shared)
+    if input:
+        expected = int(_read([Path(file) for file in input], **shared).checksum, 16)
+    return Validation(report=report, expected=expected)
+
+
+def checksum_number(checksum: str) -> int:
+    """Return the number that a checksum in hex is. Raises BadInputError."""
+    try:
+        return int(checksum, 16)
+    except ValueError:
+        raise BadInputError(f"--checksum {checksum}: write it in hex, as `planner validate` prints it") from None
+
+
+def _read(
+    files: list[Path],
+    *,
+    lines: bool,
+    layout: dict[str, Any],
+    on_progress: OnProgress | None,
+    summary: StrPath | None = None,
+) -> ValidationReport:
+    """Read records or lines as `layout` says, keeping a summary where one is wanted."""
+    from planner.sorting.records.validate import validate_files, validate_line_files
+
+    of_records = layout | {"key_size": 10 if layout["key_size"] is None else layout["key_size"]}
+    of_lines = {name: value for name, value in layout.items() if name != "record_size"}
+    with reported(["validate"], on_progress) as progress:
+        if lines:
+            _require_plain(files)
+            return validate_line_files(files, **of_lines, progress=progress)
+        return validate_files(files, **of_records, summary=summary, progress=progress)
+
+
+def _require_plain(files: list[Path]) -> None:
+    """Raise BadInputError for compressed text, whose bytes are in no order."""
+    from planner.compression.text_codecs import MAGIC_BYTES, compression_of
+
+    for path in filter(Path.is_file, files):
+        with path.open("rb") as file:
+            form = compression_of(file.read(MAGIC_BYTES))
+        if form:
+            raise BadInputError(f"{path} is compressed ({form}): decompress it, and name the text")

@@ -1,0 +1,188 @@
+"""Tables that ship beside the catalogs: spreads of claimed rates, gaps of simulations, measured speeds of one core.
+
+Spreads: how far claimed rates lay from what was observed later, by resource and by what the claim rested on.
+`rate_comparisons.csv` holds the pairs. `scripts/write_evidence_spreads.py` makes `evidence_spreads.csv` of them: eight
+equally likely slowdowns for each resource and evidence, the means of the eighths of all pairs, in order.
+
+Gaps: `scripts/write_simulation_gaps.py` makes `simulation_gaps.csv`: clusters of two EC2 types, planned and simulated.
+
+Cores: zstd compression on one core stands for its speed. On 14 of the 15 EC2 types in benchmarks/sizing/data/specs.csv
+it is within 7% of 65 MB/s per GHz of the stated clock (i2.8xlarge: 56), so the rate over 65 MB/s is a clock rate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from planner.arrays import Floats
+from planner.catalog.columns import EVIDENCE, choice
+from planner.catalog.tables import Column, Schema, Table, read_table
+from planner.config.paths import catalogs_directory
+
+COMPARED: Final = ("disk", "network", "volumes")
+"""Resources of which claimed rates could be compared with observed ones."""
+
+EIGHTHS: Final = 8
+
+COMPARISONS: Final = Schema(
+    name="rate_comparisons",
+    meaning="rates that were claimed, and the same rates as observed later or by others",
+    key=(),
+    columns=(
+        choice("resource", COMPARED, "what was claimed"),
+        choice("evidence", EVIDENCE, "what the claim rested on"),
+        Column(name="cloud", meaning="cloud of the type"),
+        Column(name="instance_type", meaning="type of machine"),
+        Column(name="claimed_bytes_per_s", kind="number", unit="bytes/s", above=0, meaning="rate as claimed"),
+        Column(name="observed_bytes_per_s", kind="number", unit="bytes/s", above=0, meaning="rate as observed"),
+        Column(name="claimed_by", meaning="where the claim is from"),
+        Column(name="observed_by", meaning="where the observation is from"),
+    ),
+)
+
+SPREADS: Final = Schema(
+    name="evidence_spreads",
+    meaning="how many times longer a resource takes than by its claimed rate: eight equally likely values",
+    key=("resource", "evidence"),
+    columns=(
+        choice("resource", COMPARED, "what was claimed"),
+        choice("evidence", EVIDENCE, "what the claims rested on"),
+        Column(name="comparisons", kind="whole", least=1, meaning="how many pairs were compared"),
+        *(
+            Column(name=f"slowdown_{n}", kind="number", above=0, meaning=f"mean of claimed/observed in eighth {n}")
+            for n in range(1, EIGHTHS + 1)
+        ),
+    ),
+)
+
+
+def slowdowns_by_claim(comparisons: Table) -> dict[tuple[str, str], tuple[int, Floats]]:
+    """Return, for each resource and evidence, how many pairs there are and the eight slowdowns, rising."""
+    ratios = comparisons["claimed_bytes_per_s"] / comparisons["observed_bytes_per_s"]
+    claims = list(zip(comparisons["resource"].tolist(), comparisons["evidence"].tolist(), strict=True))
+    grouped = {claim: np.sort(ratios[[other == claim for other in claims]]) for claim in sorted(set(claims))}
+    return {claim: (len(group), _means_of_eighths(group)) for claim, group in grouped.items()}
+
+
+def _means_of_eighths(rising: Floats) -> Floats:
+    """Return the mean of each eighth of some values, a value counted in part where a border divides it."""
+    sums = np.concatenate(([0.0], np.cumsum(rising)))
+    borders = np.interp(np.linspace(0, len(rising), EIGHTHS + 1), np.arange(len(rising) + 1), sums)
+    return np.asarray(np.diff(borders) * EIGHTHS / len(rising))
+
+
+def comparisons() -> Table:
+    """Return the shipped pairs of claimed and observed rates."""
+    return read_table(catalogs_directory() / f"{COMPARISONS.name}.csv", COMPARISONS)
+
+
+def load_spreads() -> Mapping[tuple[str, str], Floats]:
+    """Return the shipped slowdowns, (8,) and rising, by resource and evidence. Raises BadInputError when their file is
+    damaged.
+    """
+    return _load_spreads(catalogs_directory() / f"{SPREADS.name}.csv")
+
+
+@lru_cache(maxsize=2)
+def _load_spreads(path: Path) -> Mapping[tuple[str, str], Floats]:
+    table = read_table(path, SPREADS)
+    columns = np.stack([table[f"slowdown_{n}"] for n in range(1, EIGHTHS + 1)], axis=1)
+    return {
+        (resource, evidence): values
+        for resource, evidence, values in zip(
+            table["resource"].tolist(), table["evidence"].tolist(), columns, strict=True
+        )
+    }
+
+
+LINKS: Final = ("steady", "bursting")
+
+GAPS: Final = Schema(
+    name="simulation_gaps",
+    meaning="what sorts by the engine ray take, simulated, in multiples of what is planned",
+    key=("model", "links", "nodes", "node_bytes"),
+    columns=(
+        Column(name="model", meaning="cost model"),
+        choice("links", LINKS, "whether links burst for a while that is not stated"),
+        Column(name="nodes", kind="whole", least=1, meaning="nodes of the cluster"),
+        Column(name="node_bytes", kind="number", unit="bytes", above=0, meaning="data of each node"),
+        Column(name="simulated_over_p50", kind="number", above=0, meaning="simulated median over the planned one"),
+        Column(name="p95_over_p50", kind="number", above=0, meaning="planned 95% over the planned median"),
+    ),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gap:
+    """How many times as long as planned simulated sorts take, and how far the planned range goes."""
+
+    simulated_over_p50: float
+    p95_over_p50: float
+
+    @property
+    def is_beyond_range(self) -> bool:
+        """Return whether the simulated median is above the planned 95%, or as far below the planned median."""
+        return not 1 / self.p95_over_p50 <= self.simulated_over_p50 <= self.p95_over_p50
+
+
+def nearest_gap(*, model: str, links: str, nodes: float, node_bytes: float) -> Gap | None:
+    """Return what was found for the cluster most like this one, None for a model that is not in the table."""
+    table = _load_gaps(catalogs_directory() / f"{GAPS.name}.csv")
+    rows = np.flatnonzero((table["model"] == model) & (table["links"] == links))
+    if not len(rows):
+        return None
+    distance = np.log(table["nodes"][rows] / nodes) ** 2 + np.log(table["node_bytes"][rows] / node_bytes) ** 2
+    row = int(rows[int(distance.argmin())])
+    return Gap(
+        simulated_over_p50=float(table["simulated_over_p50"][row]), p95_over_p50=float(table["p95_over_p50"][row])
+    )
+
+
+@lru_cache(maxsize=2)
+def _load_gaps(path: Path) -> Table:
+    return read_table(path, GAPS)
+
+
+ZSTD_BYTES_PER_S_PER_GHZ: Final = 65e6
+
+CLOCKS: Final = Schema(
+    name="cpu_measured",
+    meaning="what one core of a machine type was measured to compress",
+    key=("cloud", "instance_type"),
+    columns=(
+        Column(name="cloud", meaning="cloud of the type"),
+        Column(name="instance_type", meaning="name of the type"),
+        Column(
+            name="zstd1_bytes_per_s",
+            kind="number",
+            unit="bytes/s",
+            above=0,
+            meaning="text compressed by one core with zstd at level 1",
+        ),
+        Column(name="as_of", kind="day", meaning="day of the measurement"),
+    ),
+)
+
+
+def measured_clocks_ghz(cloud: str, path: Path | None = None) -> dict[str, float]:
+    """Return the measured speed of one core by type, in GHz of the processors above; types not measured are absent.
+
+    Raises BadInputError for a broken file.
+    """
+    path = catalogs_directory() / f"{CLOCKS.name}.csv" if path is None else path
+    return dict(_load_clocks(path, path.stat().st_mtime_ns if path.exists() else 0).get(cloud, ()))
+
+
+@lru_cache(maxsize=4)
+def _load_clocks(path: Path, stamp: int) -> dict[str, tuple[tuple[str, float], ...]]:
+    clocks: dict[str, list[tuple[str, float]]] = {}
+    for row in read_table(path, CLOCKS).rows():
+        clock_ghz = float(row["zstd1_bytes_per_s"]) / ZSTD_BYTES_PER_S_PER_GHZ
+        clocks.setdefault(row["cloud"], []).append((row["instance_type"], clock_ghz))
+    return {cloud: tuple(pairs) for cloud, pairs in clocks.items()}

@@ -1,0 +1,193 @@
+"""A cluster in full, as one value: its phases with their bottlenecks, times, bill, evidence and warnings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from planner.cost_model.bill import Hourly, bill, cost
+from planner.cost_model.capacity import capacity_per_node, fewest_nodes
+from planner.cost_model.caveats import caveats, deciding, evidence_of, goes_in_one_group, simulation_advice
+from planner.cost_model.disk_layout import LOCAL, MEMORY, OBJECTS, VOLUMES
+from planner.cost_model.duration import disturbed, planned_spares, undisturbed
+from planner.cost_model.estimate import energy_j
+from planner.cost_model.model import Phase
+from planner.cost_model.prices import Offer
+from planner.cost_model.staging import staging_notes, staging_seconds
+from planner.cost_model.workload import JobContext, cpu_seconds, driver_seconds
+from planner.schemas.plan import BillLine, Cost, DiskSplit, Interruptions, PhaseEstimate, Range, ResourceUse, VolumeSet
+from planner.statistics.order_statistics import Duration
+
+
+@dataclass(frozen=True, kw_only=True)
+class Breakdown:
+    """What a cluster of one size takes, costs and holds. A field that a `Candidate` has too means the same there.
+
+    `duration` is the distribution of the job's time, of which `time_s` are some figures; `overheads_s` the seconds of
+    each step around the job.
+    """
+
+    nodes_min: int
+    spares: int
+    placement_group: bool
+    price_usd_per_hour: float
+    usd_per_hour: float
+    storage: str
+    volumes: VolumeSet | None
+    disk_split: DiskSplit | None
+    duration: Duration
+    time_s: Range
+    cost_usd: Cost
+    phases: tuple[PhaseEstimate, ...]
+    capacity_bytes: dict[str, float | None]
+    needed_bytes: dict[str, float]
+    overheads_s: dict[str, float]
+    bill: tuple[BillLine, ...]
+    evidence: str
+    interruptions: Interruptions | None
+    energy_j: float | None
+    warnings: tuple[str, ...]
+
+
+def breakdown(context: JobContext, offer: Offer, *, nodes: int) -> Breakdown:
+    """Return the breakdown of a cluster of `nodes` on the only layout of `context`, computed exactly."""
+    type_row = int(context.layouts.type_row[0])
+    phases = tuple(_phase_estimate(context, phase, nodes) for phase in context.model.phases)
+    spares = planned_spares(context, phases, nodes)
+    spared = undisturbed(context, phases, nodes, spares=spares)
+    whole = disturbed(context, spared, nodes)
+    time_s = _range(sum(phase.time_s for phase in phases), whole)
+    overheads_s = _overheads_s(context, nodes)
+    price = float(offer.price_usd_per_hour[type_row])
+    hourly = Hourly.of(context, nodes=nodes, spares=spares, price_usd_per_hour=price, reservations=offer.reservations)
+    evidence = evidence_of(context, phases, nodes=nodes, price=offer.evidence[type_row])
+    return Breakdown(
+        nodes_min=int(fewest_nodes(context)[0]),
+        spares=spares.count,
+        placement_group=nodes > 1 and goes_in_one_group(context, machines=nodes + spares.count),
+        price_usd_per_hour=price,
+        usd_per_hour=hourly.job,
+        storage=_storage(context, nodes),
+        volumes=_volumes(context, nodes),
+        disk_split=_disk_split(context),
+        duration=whole,
+        time_s=time_s,
+        cost_usd=cost(
+            context, hourly, time_s, around_s=sum(overheads_s.values()), late_s=_boot_delay_s(context, nodes)
+        ),
+        phases=phases,
+        capacity_bytes={group: _finite(float(capacity[0])) for group, capacity in capacity_per_node(context).items()},
+        needed_bytes={group: needed / nodes for group, needed in context.group_bytes().items()},
+        overheads_s=overheads_s,
+        bill=bill(context, hourly, job_s=time_s.expected, around_s=overheads_s, notes=staging_notes(context, nodes)),
+        evidence=deciding(evidence, phases),
+        interruptions=_interruptions(context, time_s.expected, spared_s=spared.mean_s, nodes=nodes),
+        energy_j=_finite(_energy_j(context, time_s.expected, nodes=nodes)),
+        warnings=(
+            *caveats(context, phases, evidence, nodes=nodes, spares=spares.count, pricing=offer.pricing),
+            *simulation_advice(context, nodes=nodes),
+            *([offer.notes[type_row]] if type_row in offer.notes else []),
+        ),
+    )
+
+
+def _phase_estimate(context: JobContext, phase: Phase, nodes: int) -> PhaseEstimate:
+    count, first = np.array([float(nodes)]), slice(0, 1)
+    uses = {
+        name: _resource_use(float(work.total_bytes[0]) / nodes, float(work.node_seconds[0]) / nodes)
+        for name, work in context.works(phase).items()
+    }
+    moved = float(context.network_bytes(phase, first, count)[0, 0])
+    if moved > 0:
+        uses["network"] = _resource_use(moved, float(context.network_seconds(phase, first, count)[0, 0]))
+    if (work := context.works(phase).get("cpu")) is not None:
+        uses["cpu"] = _resource_use(
+            uses["cpu"].bytes_per_node, float(cpu_seconds(context, phase, work, first, count)[0, 0])
+        )
+    if (driver_s := driver_seconds(context, phase, first, count)) is not None:
+        uses["driver"] = _resource_use(0.0, float(driver_s[0, 0]))
+    uses |= {name: _resource_use(moved, float(s[0])) for name, (moved, s) in context.undivided(phase, count).items()}
+    uses = {name: use for name, use in uses.items() if use.time_s > 0}
+    bottleneck = max(uses, key=lambda name: uses[name].time_s, default="nothing")
+    return PhaseEstimate(
+        name=phase.name, time_s=uses[bottleneck].time_s if uses else 0.0, bottleneck=bottleneck, resources=uses
+    )
+
+
+def _resource_use(bytes_per_node: float, seconds: float) -> ResourceUse:
+    rate = bytes_per_node / seconds if seconds > 0 else 0.0
+    return ResourceUse(bytes_per_node=bytes_per_node, bytes_per_s=rate, time_s=seconds)
+
+
+def _range(equation_s: float, whole: Duration) -> Range:
+    p50, p95 = (float(whole.quantile_s(probability)) for probability in (0.5, 0.95))
+    return Range(equation=equation_s, expected=whole.mean_s, p50=p50, p95=p95)
+
+
+def _overheads_s(context: JobContext, nodes: int) -> dict[str, float]:
+    """Seconds that every node is paid for around the job."""
+    overheads = context.overheads
+    count = np.array([float(nodes)])
+    boot_s = float(overheads.booting_s(count)[0])
+    named = {"boot": boot_s, "screen": overheads.screen_s, "teardown": overheads.teardown_s}
+    moved = {name: float(seconds[0, 0]) for name, seconds in staging_seconds(context, count).items()}
+    return {name: seconds for name, seconds in (named | moved).items() if seconds > 0}
+
+
+def _boot_delay_s(context: JobContext, nodes: int) -> float:
+    """Seconds by which the 95th percentile of the boot exceeds what is expected of it."""
+    overheads, count = context.overheads, np.array([float(nodes)])
+    return float((overheads.late_booting_s(count) - overheads.booting_s(count))[0])
+
+
+def _energy_j(context: JobContext, seconds: float, *, nodes: int) -> float:
+    power = context.power_w[context.layouts.type_row]
+    return float(energy_j(np.array([seconds]), nodes=np.array([float(nodes)]), power_w=power)[0])
+
+
+def _interruptions(context: JobContext, expected_s: float, *, spared_s: float, nodes: int) -> Interruptions | None:
+    if context.risk is None:
+        return None
+    return Interruptions(
+        per_node_hour=context.risk.per_node_s * 3600,
+        expected=nodes * context.risk.per_node_s * expected_s,
+        recovery=context.risk.recovery,
+        delay_s=expected_s - spared_s,
+        evidence=context.risk.evidence,
+    )
+
+
+def _storage(context: JobContext, nodes: int) -> str:
+    type_row, layouts, volumes = int(context.layouts.type_row[0]), context.layouts, _volumes(context, nodes)
+    texts = {
+        LOCAL: f"{layouts.disks[0]:.0f} local {context.catalog.instances.local_disk_kind[type_row]}",
+        VOLUMES: f"{volumes.count} x {volumes.volume_type} of {volumes.bytes_each / 2**30:.0f} GiB" if volumes else "",
+        OBJECTS: context.objects.name,
+        MEMORY: "memory",
+    }
+    return " + ".join(text for medium, text in texts.items() if layouts.uses(medium)[0])
+
+
+def _volumes(context: JobContext, nodes: int) -> VolumeSet | None:
+    if not context.layouts.uses(VOLUMES)[0]:
+        return None
+    type_row, volumes = int(context.layouts.type_row[0]), context.volumes
+    count = int(volumes.count[type_row])
+    held_bytes = max(float(context.held_on(VOLUMES)[0]) / nodes, float(volumes.bytes_min[type_row]))
+    return VolumeSet(
+        volume_type=str(volumes.volume_type[type_row]),
+        count=count,
+        bytes_each=held_bytes / count,
+        bytes_per_s_each=max(float(volumes.read[type_row]), float(volumes.write[type_row])) / count,
+    )
+
+
+def _disk_split(context: JobContext) -> DiskSplit | None:
+    if bool(context.layouts.shared[0]) or not context.layouts.uses(LOCAL)[0]:
+        return None
+    return DiskSplit(data=int(context.layouts.data_disks[0]), intermediate=int(context.layouts.intermediate_disks[0]))
+
+
+def _finite(amount: float) -> float | None:
+    return amount if np.isfinite(amount) else None

@@ -1,0 +1,246 @@
+"""What a cluster's numbers rest on, and what about them to distrust."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Set
+from typing import Final
+
+import numpy as np
+
+from planner.catalog import Straggler
+from planner.catalog.instances import is_bare_metal
+from planner.catalog.measurement_quality import scores_behind
+from planner.catalog.shipped_tables import nearest_gap
+from planner.cost_model.bill import unpriced
+from planner.cost_model.disk_layout import OBJECTS, VOLUMES
+from planner.cost_model.rate_spreads import slowed_by
+from planner.cost_model.rates import evidence_name, weakest
+from planner.cost_model.staging import on_volumes_bytes
+from planner.cost_model.workload import UNDIVIDED, JobContext, stated_burst_bytes_per_s
+from planner.schemas.plan import PhaseEstimate
+from planner.units import format_bytes, format_rate
+
+Phases = tuple[PhaseEstimate, ...]
+
+STATED: Final = ("price", "shape", "volume_price", "object_store_price")
+"""Facts of which what the cloud states is as good as can be; the rest are rates."""
+
+
+def evidence_of(context: JobContext, phases: Phases, *, nodes: int, price: str) -> dict[str, str]:
+    """Return what each rate in use and each price rest on: a word of the catalogs' `evidence`, or `unknown`."""
+    type_row = int(context.layouts.type_row[0])
+    used = {name for phase in phases for name in phase.resources}
+    words = {
+        "network": context.rates.network.evidence_at(type_row, nodes),
+        "volumes": evidence_name(int(context.rates.volumes.evidence[type_row])),
+        "object_store": evidence_name(int(context.rates.objects.evidence[type_row])),
+        **dict.fromkeys(("cpu", *UNDIVIDED), context.rates.cpu_evidence),
+        "object_requests": context.objects.request_evidence or "unknown",
+    }
+    disks = evidence_name(int(context.rates.local.evidence[type_row]))
+    shape = str(context.catalog.instances.evidence[type_row])
+    rates = {name: words.get(name, disks) for name in sorted(used)}
+    return rates | {"price": price, "shape": shape} | _storage_prices(context, type_row)
+
+
+def _storage_prices(context: JobContext, type_row: int) -> dict[str, str]:
+    """What the prices of volumes and object store rest on, where they are paid."""
+    evidence = {}
+    if context.layouts.uses(VOLUMES)[0] and context.volumes.usd_per_byte_hour[type_row] > 0:
+        evidence["volume_price"] = (
+            context.catalog.volume_types[str(context.volumes.volume_type[type_row])].price_evidence or "unknown"
+        )
+    if context.layouts.uses(OBJECTS)[0]:
+        evidence["object_store_price"] = context.objects.evidence
+    return evidence
+
+
+def deciding(evidence: Mapping[str, str], phases: Phases) -> str:
+    """Return the weakest evidence among what decides time and cost."""
+    stated = [evidence[name] for name in STATED if name in evidence]
+    good = ["measured" if word in ("spec", "derived") else word for word in stated]
+    return weakest(*good, *(evidence[phase.bottleneck] for phase in phases if phase.resources))
+
+
+def caveats(
+    context: JobContext, phases: Phases, evidence: Mapping[str, str], *, nodes: int, spares: int, pricing: str
+) -> Iterator[str]:
+    """Yield what to know before trusting a cluster's times and costs, as warnings."""
+    yield from too_many_for_one_group(context, machines=nodes + spares)
+    yield from _warnings(evidence, waited_for={phase.bottleneck for phase in phases})
+    yield from _engine(context)
+    yield from _bare_metal(context)
+    yield from _network_band(context, evidence, nodes)
+    yield from _bucket(context, phases, nodes=nodes)
+    yield from _tails(context, phases)
+    yield from _credit(context, nodes=nodes)
+    yield from _object_store(context, phases, nodes=nodes)
+    yield from _unknown_charges(context, pricing=pricing)
+    if pricing == "spot" and evidence["price"] == "derived":
+        yield "spot: the price is today's on-demand price less a saving stated earlier, not a price that was paid"
+    yield from unpriced(context)
+    yield from _quality(context, evidence)
+
+
+def _warnings(evidence: Mapping[str, str], *, waited_for: Set[str]) -> Iterator[str]:
+    """Say what is not measured; the verdict on the cluster is about the rates that its phases wait for alone."""
+    meaning = {
+        "spec": "stated by the cloud, not measured",
+        "extrapolated": "extrapolated beyond what was measured",
+        "recalled": "recalled, not verified against a source",
+        "assumed": "assumed, not measured",
+    }
+    for name, word in evidence.items():
+        if word in meaning and not (name in STATED and word == "spec"):
+            spared = "" if name in STATED or name in waited_for else "; no phase waits for it as planned"
+            yield f"{name.replace('_', ' ')}: {meaning[word]}{spared}"
+
+
+def _engine(context: JobContext) -> Iterator[str]:
+    """Say what an engine's figures take every processor to be."""
+    engine = context.model.engine
+    if engine.cpu_s_per_byte and engine.evidence != "measured":
+        alike = np.isnan(context.catalog.sort_bytes_per_s_per_vcpu[context.layouts.type_row[0]])
+        speed = "taken to be as fast as the one" if alike else "as fast as was measured, beside the one"
+        yield f"engine {engine.name}: a vCPU is {speed} that the engine was measured on"
+
+
+def _bare_metal(context: JobContext) -> Iterator[str]:
+    name = str(context.catalog.instances.instance_type[context.layouts.type_row[0]])
+    if is_bare_metal(name) and context.overheads.boot is not None:
+        yield "boot: hardly any launch of bare metal was measured; it may take longer than that of a virtual machine"
+
+
+def _bucket(context: JobContext, phases: Phases, *, nodes: int) -> Iterator[str]:
+    type_row, network = int(context.layouts.type_row[0]), context.rates.network
+    tokens, count = float(network.bucket_bytes[type_row]), np.array([float(nodes)])
+    if not np.isnan(tokens):
+        rate = float(network.at(np.array([type_row]), count)[0, 0])
+        burst = float(network.burst_at(np.array([type_row]))[0])
+        sent = sum(phase.resources["network"].bytes_per_node for phase in phases if "network" in phase.resources)
+        spent = sent * (1 - rate / burst) > tokens
+        end = "is spent before the job ends" if spent else "outlasts the job"
+        yield f"network: bursts at {burst / 1e9:.3g} GB/s, then {rate / 1e9:.3g} GB/s; a full token bucket {end}"
+
+
+def _tails(context: JobContext, phases: Phases) -> Iterator[str]:
+    type_row = int(context.layouts.type_row[0])
+    for tail in context.spreads.tails.get(type_row, ()):
+        if _slows(context, phases, tail):
+            share = f"{tail.slow_fraction:.0%} of {tail.per}s were {tail.slow_factor:g} times slower in {tail.zone}"
+            hit = f", so {context.spreads.slow_nodes(tail, type_row):.0%} of nodes are" if tail.per == "volume" else ""
+            yield f"{tail.resource.replace('_', ' ')}: {share}{hit}"
+
+
+def _slows(context: JobContext, phases: Phases, tail: Straggler) -> bool:
+    """Whether a tail slows any resource of any phase: one on reads does nothing to a phase that only writes."""
+    direction = tail.resource.partition("_")[2]
+    works = [context.works(phase) for phase in context.model.phases]
+    factors = (
+        works_of_phase[name].slow_factor(direction, factor=tail.slow_factor, row=0)
+        if name in works_of_phase
+        else tail.slow_factor
+        for works_of_phase, phase in zip(works, phases, strict=True)
+        for name in phase.resources.keys() & slowed_by(tail)
+    )
+    return any(factor > 1 for factor in factors)
+
+
+def _credit(context: JobContext, *, nodes: int) -> Iterator[str]:
+    type_row = int(context.layouts.type_row[0])
+    if context.layouts.uses(VOLUMES)[0] and context.volumes.on_credit[type_row]:
+        moved, lasts = float(on_volumes_bytes(context)[0]) / nodes, float(context.volumes.credit_bytes[type_row])
+        share = f"the run moves {format_bytes(moved)} per node, a full credit is enough for {format_bytes(lasts)}"
+        yield f"volumes: fast on burst credit, which outlasts the run: {share}"
+
+
+def _object_store(context: JobContext, phases: Phases, *, nodes: int) -> Iterator[str]:
+    """Say what limits the requests to the object store, and how far beyond any observed rate the plan goes."""
+    if context.model.storage["intermediate"] == "local" and context.layouts.intermediate_on[0] == VOLUMES:
+        yield "intermediate data: on block volumes, for the type has no local disks"
+    store, used = context.objects, {name for phase in phases for name in phase.resources}
+    if "object_store" in used and context.model.engine.cpu_s_per_byte:
+        yield "cpu: measured on files; what a store's requests cost the processors is in the store's rate alone"
+    if "object_requests" in used:
+        limits = f"{store.reads_per_s:,.0f} reads and {store.writes_per_s:,.0f} writes a second"
+        yield f"object store: one place takes {limits}; data over several prefixes or buckets lifts that"
+    rates = (
+        use.bytes_per_node * nodes / phase.time_s
+        for phase in phases
+        for name, use in phase.resources.items()
+        if name == "object_store"
+    )
+    planned, table = max(rates, default=0.0), context.catalog.tables["object_store_rates"]
+    seen = float(np.nanmax(table["nodes"] * table["bytes_per_s"], initial=0.0)) if len(table) else 0.0
+    if 0 < seen < planned:
+        yield f"object store: planned with {format_rate(planned)} in all; the most observed is {format_rate(seen)}"
+
+
+def _unknown_charges(context: JobContext, *, pricing: str) -> Iterator[str]:
+    if pricing == "spot" and context.risk is None:
+        yield "spot: how often nodes are taken back is unknown, and what that costs is not in the plan"
+    if context.layouts.uses(OBJECTS)[0] and np.isnan(context.objects.egress_usd_per_gib):
+        yield "object store: what traffic to instances of the region costs is unknown and not in the bill"
+
+
+def _network_band(context: JobContext, evidence: Mapping[str, str], nodes: int) -> Iterator[str]:
+    """Say what an extrapolated or stated network rate rests on, and how wide it may be missed."""
+    network, type_row = context.rates.network, int(context.layouts.type_row[0])
+    curve, stated = network.curve_of(type_row), bool(network.stated[type_row])
+    asked = evidence.get("network") == "extrapolated" or (stated and "network" in evidence)
+    if curve is not None and nodes > 1 and asked:
+        band, unit = curve.band(nodes), float(network.flat[type_row]) if stated else 1.0
+        most, edges = float(network.most[type_row]), (band.low_bytes_per_s, band.high_bytes_per_s)
+        low, high = (format_rate(float(np.fmin(edge[0] * unit, most))) for edge in edges)
+        basis = "nobody measured how it scales" if stated else curve.basis
+        yield f"network: {basis}; at {nodes} nodes it lies between {low} and {high} nine times in ten"
+
+
+def _quality(context: JobContext, evidence: Mapping[str, str]) -> Iterator[str]:
+    """Say how far the worst figure that the candidate rests on can be trusted; what the user assumed is theirs, and
+    this machine was measured itself.
+    """
+    if context.catalog.cloud == "local":
+        return
+    used = [name for name, word in evidence.items() if word not in ("assumed", "unknown")]
+    instance_type = str(context.catalog.instances.instance_type[context.layouts.type_row[0]])
+    yield from (score.text for score in scores_behind(context.catalog, instance_type, used)[:1])
+
+
+def goes_in_one_group(context: JobContext, *, machines: int) -> bool:
+    """Say whether so many machines of the one layout, spares included, are launched in one placement group."""
+    return _is_grouped(context) and machines <= _most_machines(context)
+
+
+def too_many_for_one_group(context: JobContext, *, machines: int) -> Iterator[str]:
+    """Yield a warning where only their number keeps the machines out of one placement group."""
+    if _is_grouped(context) and machines > (most := _most_machines(context)):
+        text = f"a placement group of this cloud takes {most:,.0f} machines, so these {machines:,} stand anywhere"
+        yield f"network: {text} in the zone; rates between machines that are not placed together were seen to fall more"
+
+
+def _is_grouped(context: JobContext) -> bool:
+    type_row = int(context.layouts.type_row[0])
+    return bool(context.catalog.instances.placement_group[type_row]) and context.staging.zones == 1
+
+
+def _most_machines(context: JobContext) -> float:
+    stated = context.catalog.manifest.placement
+    return float("inf") if stated is None else float(stated.machines_most)
+
+
+def simulation_advice(context: JobContext, *, nodes: int) -> Iterator[str]:
+    """Yield a warning where `--simulate` is likely to say other times than the planned range."""
+    engine = context.model.engine
+    if engine.sizes is None or engine.shares_processors or nodes < 2:  # no tasks, or no cluster like those of the table
+        return
+    burst = stated_burst_bytes_per_s(context, nodes)
+    gap = nearest_gap(
+        model=context.model.name,
+        links="steady" if burst is None else "bursting",
+        nodes=nodes,
+        node_bytes=context.job.map_in / nodes,
+    )
+    if gap is not None and gap.is_beyond_range:
+        why = "" if burst is None else f": links carry {burst / 1e9:.3g} GB/s at first, and the plan takes the baseline"
+        yield f"equations: like sorts, simulated, took {gap.simulated_over_p50:.2g} times as long{why}; try --simulate"

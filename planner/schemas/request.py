@@ -1,0 +1,193 @@
+"""A `Request`, each field declared once: its type, default, form, place in the help, meaning and option.
+
+From here come the options of `plan`, the arguments of `recommend` and `what_if`, and the commands that reports print.
+"""
+# ruff: noqa: RUF009 - `field` returns a field of the dataclass
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import MISSING, Field, dataclass
+from functools import cache
+from typing import Any, Final, get_args
+
+from planner.schemas import request_forms as forms
+from planner.schemas.request_forms import Form, NetworkView, NodeLimit, Objective, OwnPrice
+
+ALL_MODELS: Final = "all"
+"""What `Request.model` says to rank the clusters of every model against each other."""
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option of `plan`, which is an argument of `recommend`, too.
+
+    `place` is its heading in the help with its number there; `name` is '' where it is that of the field. `shown` is the
+    default in words. `complete` has the words that complete it, or names what does in `planner.cli.shell.completion`.
+    """
+
+    form: Form
+    place: str
+    help: str
+    name: str = ""
+    shown: str | None = None
+    complete: str | tuple[str, ...] = ()
+
+
+def field(default: Any, *option: Any, also: Option | None = None, in_old_files: Any = MISSING, **further: Any) -> Any:
+    """Return a field of `Request` with its option (see `Option`), and the other that sets it or adds to it, `also`."""
+    metadata = {"options": (Option(*option, **further), *([also] if also else []))}
+    metadata |= {} if in_old_files is MISSING else {"in_old_files": in_old_files}
+    if default is dict:
+        return dataclasses.field(default_factory=dict, metadata=metadata)
+    return dataclasses.field(default=default, metadata=metadata)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What the user asks for. Each field says what it means; `plan --help` says the same.
+
+    `assume` maps a rate's name (`network`, `local_read`, ...) to bytes/s that override the catalog; `scale` maps a
+    resource (`network`, `local`, `volumes`, `objects`, `cpu`, `price`) to a factor on it, for what-ifs.
+    Of `own_prices`, and of `node_limits`, the first that fits a type counts. The budget must hold the 95th percentile
+    of the whole bill.
+    """
+
+    # fmt: off
+    data_bytes: int = dataclasses.field(
+        metadata={"options": (Option(forms.SIZE, "Used first 1", "How much to sort: 100TB, 1TiB.", "data"),)}
+    )
+    model: str = field(
+        "daytona", forms.TEXT, "Used first 7",
+        "Cost model: a name that `planner models` lists, a TOML file, or all.", complete="models",
+    )
+    catalogs: tuple[str, ...] = field(
+        ("aws",), forms.CATALOGS, "Used first 3", "Clouds, comma-separated.", "cloud",
+        shown="those in the settings, or aws", complete="catalogs",
+        also=Option(forms.CATALOGS, "Where 1", "Catalogs by name or directory, instead of --cloud.", "catalog",
+                    complete="catalogs"),
+    )
+    regions: tuple[str, ...] = field(
+        (), forms.NAMES, "Used first 4", "Regions; each catalog's default otherwise.", "region", complete="regions"
+    )
+    instances: tuple[str, ...] = field(
+        (), forms.NAMES, "Machines 1", "Only these types; patterns such as 'i4i.*' work.", "instance",
+        complete="instances",
+    )
+    exclude: tuple[str, ...] = field((), forms.NAMES, "Machines 2", "Not these types; patterns as for --instance.")
+    arch: str | None = field(None, forms.TEXT, "Machines 3", "Only x86_64 or arm64.", complete=("x86_64", "arm64"))
+    previous_generations: bool = field(
+        False, forms.FLAG, "Machines 4", "Also types that their cloud counts as a previous generation."
+    )
+    max_vcpus: int | None = field(
+        None, forms.VCPUS, "Cluster size 3", "Quota: launch at most so many vCPUs, spares included."
+    )
+    nodes: int | None = field(None, forms.COUNT, "Cluster size 1", "Exactly so many nodes.")
+    max_nodes: int = field(1000, forms.COUNT, "Cluster size 2", "At most so many nodes.")
+    head_room: float | None = field(
+        None, forms.SHARE, "Cluster size 5", "Keep so much of the disks free, 0 to 90%: 10%.",
+        shown="for skew, and what a lost node held",
+    )
+    deadline_s: float | None = field(
+        None, forms.SECONDS, "Used first 2", "The whole run, from boot to the end, must be expected to end within: 1h.",
+        "deadline",
+    )
+    sort_deadline_s: float | None = field(
+        None, forms.SECONDS, "Limits 3", "The sort alone must be expected to end within: 20m.", "sort_deadline"
+    )
+    confidence: float | None = field(
+        None, forms.SHARE, "Limits 2", "Meet the deadlines with this probability: 95%.", shown="in expectation"
+    )
+    budget_usd: float | None = field(
+        None, forms.USD, "Limits 1", "The whole run may cost so many US dollars, at its 95%.", "budget"
+    )
+    objective: Objective = field(
+        "balanced", forms.OBJECTIVE, "Money 1", "cost, time or energy.",
+        shown="the fastest within 5% of the least total cost", complete=get_args(Objective),
+    )
+    evidence: str = field(
+        "any", forms.TEXT, "Evidence and what-if 2",
+        "Only types whose rates rest on this or better: measured, spec or any.", complete=("measured", "spec", "any"),
+    )
+    pricing: str = field(
+        "on-demand", forms.TEXT, "Used first 5", "on-demand or spot.", complete=("on-demand", "spot")
+    )
+    interruptions_per_node_hour: float | None = field(
+        None, forms.NUMBER, "Money 3", "How often a spot node is taken back, per hour: 0.05.", "interruptions",
+        shown="the catalog's, if it says",
+    )
+    assume: dict[str, float] = field(
+        dict, forms.RATES, "Evidence and what-if 1",
+        "What-if: network=800MB/s, local_read=, local_write=, price=1.65, power:i4i.*=350 ...",
+    )
+    scale: dict[str, float] = field(
+        dict, forms.FACTORS, "Used first 8",
+        "Multiply network, local, volumes, objects, cpu or price: network=1.5,price=0.7.", "what_if",
+    )
+    network_distribution: str | None = field(
+        None, forms.TEXT, "Evidence and what-if 5",
+        "Nodes' bandwidth is drawn as in one of the eight clouds A to H of Ballani et al.",
+    )
+    network: NetworkView = field(
+        "expected", forms.NETWORK, "Evidence and what-if 4",
+        "The network as expected at scale, as fast as between two nodes (ideal), or unlimited.",
+        complete=get_args(NetworkView),
+    )
+    own_prices: tuple[OwnPrice, ...] = field(
+        (), forms.DISCOUNTS, "Used first 6",
+        "Off the list prices: 15%, aws=15% or 'i4i.*=15%'; beside those in the settings.", "discount",
+        also=Option(forms.OWN_PRICES, "Money 2",
+                    "What a type costs you per hour: i4i.4xlarge=0.95; before any discount.", "own_price"),
+    )
+    node_limits: tuple[NodeLimit, ...] = field(
+        (), forms.CAPACITIES, "Cluster size 4", "At most so many instances of a type: 'i4i.*=40'.", "capacity",
+        shown="what the cloud refused your runs in the last week",
+    )
+    input: str | None = field(
+        None, forms.TEXT, "Where 2", "Where the data is: s3://bucket/path.", shown="generated on the nodes"
+    )
+    output: str | None = field(
+        None, forms.TEXT, "Where 3", "Where the result goes: s3://bucket/path.", shown="stays on the nodes"
+    )
+    zones: int = field(
+        1, forms.COUNT, "Where 4", "Spread the nodes over so many zones; traffic between them costs."
+    )
+    map_ratio: float = field(
+        1.0, forms.SHARE, "What to sort 2", "Bytes the map puts out for each it takes in; a sort's are 1.", shown="1"
+    )
+    reduce_ratio: float = field(
+        1.0, forms.SHARE, "What to sort 3", "Bytes the reduce puts out for each it takes in.", shown="1"
+    )
+    compute_bytes_per_s_per_vcpu: float | None = field(
+        None, forms.RATE, "What to sort 4", "What the job itself computes of its input, per vCPU: 50MB/s.", "compute",
+        shown="no limit",
+    )
+    engine: str = field(
+        "ray", forms.TEXT, "Evidence and what-if 3",
+        "What runs the plan: ideal (disks and network alone), ray, local, or a TOML file.", complete="engines",
+        in_old_files="ideal",
+    )
+    paper: bool = field(False, forms.FLAG, "Evidence and what-if 6", "The papers' equations and nothing else.")
+    top: int = field(10, forms.COUNT, "Output 1", "How many candidates to show.")
+    most_data: bool = field(
+        False, forms.FLAG, "What to sort 1",
+        "Instead of --data: how much can be sorted within the deadline, budget and nodes?",
+    )
+    # fmt: on
+
+    @property
+    def has_deadline(self) -> bool:
+        """Whether the run or its sort must end within a time."""
+        return self.deadline_s is not None or self.sort_deadline_s is not None
+
+
+def default_of(item: Field[Any]) -> Any:
+    """Return the default of a field; MISSING where it has none."""
+    return item.default_factory() if item.default_factory is not MISSING else item.default
+
+
+@cache
+def options() -> dict[str, tuple[Field[Any], Option]]:
+    """Return each option with its field, by its name in Python."""
+    items = ((item, option) for item in dataclasses.fields(Request) for option in item.metadata["options"])
+    return {option.name or item.name: (item, option) for item, option in items}

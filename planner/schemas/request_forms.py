@@ -1,0 +1,285 @@
+"""Forms of what a request asks for: how people write a size, a rate or a price in Python and on the command line, and
+how it is printed again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, Literal, get_args
+
+from planner.errors import BadInputError, nearest
+from planner.units import parse_count, parse_duration, parse_number, parse_rate, parse_share, parse_size
+
+CLOUDS: Final[tuple[str, ...]] = ("aws", "gcp", "azure", "oci")
+"""The clouds of which catalogs ship."""
+
+
+Objective = Literal["balanced", "cost", "time", "energy"]
+
+NetworkView = Literal["unlimited", "ideal", "expected"]
+"""The three networks of SoCC 2015, Figure 9: never the bottleneck, scaling ideally, as at scale."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnPrice:
+    """A price of the user's own: a `discount` (a share of the list price), or `price_usd_per_hour` for a negotiated
+    price or a reservation, which holds for `nodes` instances (None: for any number; others cost the list price).
+
+    `instance` and `region` are patterns; `note` says where it is from.
+    """
+
+    cloud: str = "*"
+    instance: str = "*"
+    region: str = "*"
+    pricing: str = "on-demand"
+    discount: float | None = None
+    price_usd_per_hour: float | None = None
+    nodes: int | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeLimit:
+    """No more than `nodes` instances of a type, spares included: what a cloud was seen to have, or what one placement
+    group takes. `instance` and `region` are patterns; `note` says where it is from.
+    """
+
+    nodes: int
+    cloud: str = "*"
+    instance: str = "*"
+    region: str = "*"
+    note: str = ""
+
+
+def is_plain(assumed: str) -> bool:
+    """Whether what `--assume` is given under this name is a plain number: dollars or watts; the rest are rates."""
+    return assumed == "price" or assumed.partition(":")[0] == "power"
+
+
+def in_seconds(duration: str | float) -> float:
+    """Return the seconds of a text with a unit, or of a number of seconds. Raises BadInputError for what is none."""
+    return parse_duration(duration if isinstance(duration, str) else f"{duration}s")
+
+
+def in_rate(rate: str | float) -> float:
+    """Return the bytes/s of a text with a unit, or of a number. Raises BadInputError for what is none."""
+    return parse_rate(rate if isinstance(rate, str) else f"{rate}B/s")
+
+
+def in_bytes(data: str | float) -> int:
+    """Return the bytes of a text with a unit, or of a number. Raises BadInputError for what is none."""
+    return parse_size(data if isinstance(data, str) else f"{data}B")
+
+
+def in_share(share: str | float) -> float:
+    """Return the share of one of `95%`, `0.95` or a number. Raises BadInputError for what is none."""
+    return parse_share(share) if isinstance(share, str) else float(share)
+
+
+def names(values: list[str] | None) -> list[str]:
+    """Return the values of an option that may be repeated, comma-separated, or both."""
+    return [name.strip() for value in values or [] for name in value.split(",") if name.strip()]
+
+
+def clouds(values: Sequence[str]) -> tuple[str, ...]:
+    """Return catalogs asked for, `all` standing for those of today's clouds; a shipped name may be in capitals."""
+    words = [word if "/" in word else word.casefold() for word in values]
+    return tuple(dict.fromkeys(name for word in words for name in (CLOUDS if word == "all" else (word,))))
+
+
+def name_list(amount: str | Sequence[str] | None) -> tuple[str, ...]:
+    """Return the names of a text with commas, or of several texts."""
+    return tuple(names([amount] if isinstance(amount, str) else list(amount or ())))
+
+
+def pairs(option: str, amount: Mapping[str, Any] | str | Sequence[str] | None, *, example: str) -> dict[str, Any]:
+    """Return `{"network": "1.5"}` for a mapping, or for texts such as `network=1.5`."""
+    if isinstance(amount, Mapping):
+        return dict(amount)
+    by_name: dict[str, Any] = {}
+    for item in name_list(amount):
+        name, equals, value = item.partition("=")
+        if not equals:
+            raise BadInputError(f"{option} {item}: write it as {example}")
+        if name in by_name:
+            raise BadInputError(f"{option} {name} is given twice")
+        by_name[name] = value
+    return by_name
+
+
+def _texts(amount: Any) -> list[str]:
+    """Return what the command line would be given: `TYPE=AMOUNT` for each item of a mapping."""
+    if isinstance(amount, Mapping):
+        return [f"{name}={value}" for name, value in amount.items()]
+    return list(name_list(str(amount) if isinstance(amount, float | int) else amount))
+
+
+def _assumed_rates(amount: Any) -> dict[str, float]:
+    by_name = pairs("--assume", amount, example="NAME=RATE, for example network=800MB/s")
+    return {name: _plain_number(name, value) if is_plain(name) else in_rate(value) for name, value in by_name.items()}
+
+
+def _plain_number(name: str, amount: str | float) -> float:
+    try:
+        value = float(str(amount).removeprefix("$"))
+    except ValueError:
+        unit = "US dollars per node-hour, or of watts"
+        raise BadInputError(f"--assume {name}={amount}: not a number of {unit}") from None
+    if not 1e-4 <= value < 1e6:
+        raise BadInputError(f"--assume {name}={amount}: must be positive, from 0.0001 to below a million")
+    return value
+
+
+def _factors(amount: Any) -> dict[str, float]:
+    by_name = pairs("--what-if", amount, example="NAME=FACTOR, for example network=1.5")
+    return {name: _factor(name, value) for name, value in by_name.items()}
+
+
+def _factor(name: str, amount: str | float) -> float:
+    try:
+        return in_share(re.sub(r"(?<=\d)\s*x$", "", amount.strip()) if isinstance(amount, str) else amount)
+    except BadInputError:
+        raise BadInputError(f"--what-if {name}={amount}: write it as {name}=2, 2x or 200%") from None
+
+
+def _count(amount: str | float, option: str, *, most: int = 100_000) -> int:
+    count = parse_count(str(amount))
+    if not 1 <= count <= most:
+        raise BadInputError(f"{option} {amount}: must lie between 1 and {most}")
+    return count
+
+
+def _usd(amount: str | float) -> float:
+    try:
+        usd = parse_number(re.sub(r"\s*(USD|\$)$", "", str(amount), flags=re.IGNORECASE).removeprefix("$"))
+    except BadInputError as error:
+        raise BadInputError(f"--budget: {error.message}") from None
+    if not 0 < usd < 1e12:
+        raise BadInputError(f"--budget {amount}: must be a positive amount of US dollars")
+    return usd
+
+
+def _objective(word: str) -> str:
+    objectives = get_args(Objective)
+    if word not in objectives:
+        raise BadInputError(f"--objective {word}: use one of {', '.join(objectives)}.{nearest(word, objectives)}")
+    return word
+
+
+def discounts(values: list[str] | None) -> list[OwnPrice]:
+    """Read `15%` (of everything), `aws=15%` (of a cloud) and `i4i.*=15%` (of types), the narrower before the wider.
+
+    Raises BadInputError for what is no share of a price.
+    """
+    prices = [_discount(item) for item in names(values)]
+    return sorted(prices, key=lambda own: (own.instance == "*", own.cloud == "*"))
+
+
+def own_prices(values: list[str] | None) -> list[OwnPrice]:
+    """Read `i4i.4xlarge=0.95`: US dollars per hour of a type. Raises BadInputError for what is none."""
+    return [_own_price(item) for item in names(values)]
+
+
+def capacities(values: list[str] | None) -> list[NodeLimit]:
+    """Read `i4i.*=40`: at most so many instances of a type. Raises BadInputError for what is no number of nodes."""
+    return [_capacity(item) for item in names(values)]
+
+
+def _capacity(item: str) -> NodeLimit:
+    instance, _, amount = item.rpartition("=")
+    try:
+        count = parse_count(amount)
+    except BadInputError:
+        count = 0
+    if not instance or count < 1:
+        raise BadInputError(f"--capacity {item}: write it as TYPE=NODES, such as 'i4i.*=40'")
+    return NodeLimit(instance=instance, nodes=count, note="--capacity")
+
+
+def _discount(item: str) -> OwnPrice:
+    name, _, amount = item.rpartition("=")
+    try:
+        share = parse_share(amount)
+    except BadInputError:
+        share = -1.0
+    if not 0 <= share < 1:
+        raise BadInputError(f"--discount {item}: write it as 15%, aws=15% or 'i4i.*=15%'; at least 0% and below 100%")
+    if name in CLOUDS:
+        return OwnPrice(cloud=name, discount=share, note="--discount")
+    return OwnPrice(instance=name or "*", discount=share, note="--discount")
+
+
+def _own_price(item: str) -> OwnPrice:
+    name, _, amount = item.rpartition("=")
+    try:
+        price = float(amount.removeprefix("$"))
+    except ValueError:
+        price = -1.0
+    if not name or not 0 <= price < 1e6:
+        raise BadInputError(f"--own-price {item}: write it as TYPE=USD, such as i4i.4xlarge=0.95")
+    return OwnPrice(instance=name, price_usd_per_hour=price, note="--own-price")
+
+
+def number_text(value: Any) -> str:
+    """Return a number with every digit that counts, whole ones without a point; a text as it is."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def size_text(size: int) -> str:
+    """Return bytes exactly, in the largest decimal unit of which they are a whole number."""
+    for factor, unit in ((10**15, "PB"), (10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
+        if size % factor == 0:
+            return f"{size // factor}{unit}"
+    return f"{size}B"
+
+
+def _amounts_text(amounts: Mapping[str, float]) -> str:
+    return ",".join(f"{name}={number_text(amount)}" for name, amount in amounts.items())
+
+
+def _rates_text(rates: Mapping[str, float]) -> str:
+    return ",".join(f"{name}={number_text(rate)}{'' if is_plain(name) else 'B/s'}" for name, rate in rates.items())
+
+
+@dataclass(frozen=True)
+class Form:
+    """A kind of values: its type in Python and as an option, how `read` gets one from what is said (beside the option,
+    for errors), and how it is printed in a command.
+    """
+
+    in_python: str
+    option_type: Any = str
+    read: Callable[[Any, str], Any] = lambda amount, _: amount
+    show: Callable[[Any], str] = number_text
+
+
+def _form(in_python: str, option_type: Any, read: Callable[[Any], Any], show: Callable[[Any], str]) -> Form:
+    return Form(in_python, option_type, lambda amount, _: read(amount), show)
+
+
+_NAMES: Final = "str | Sequence[str]"
+
+TEXT: Final = Form("str", str)
+FLAG: Final = Form("bool", bool)
+NETWORK: Final = Form("NetworkView", str)
+COUNT: Final = Form("str | int", int, _count)
+VCPUS: Final = Form("str | int", int, partial(_count, most=10**9))
+SIZE: Final = _form("str | float", str, in_bytes, size_text)
+SECONDS: Final = _form("str | float", str, in_seconds, lambda seconds: f"{number_text(seconds)}s")
+RATE: Final = _form("str | float", str, in_rate, lambda rate: f"{number_text(rate)}B/s")
+SHARE: Final = _form("str | float", str, in_share, number_text)
+NUMBER: Final = _form("float", float, in_share, number_text)
+USD: Final = _form("str | float", str, _usd, number_text)
+OBJECTIVE: Final = _form("Objective", str, _objective, str)
+NAMES: Final = _form(_NAMES, list[str], name_list, ",".join)
+CATALOGS: Final = _form(_NAMES, list[str], lambda amount: clouds(name_list(amount)), ",".join)
+RATES: Final = _form("Mapping[str, str | float] | str | None", list[str], _assumed_rates, _rates_text)
+FACTORS: Final = _form("Mapping[str, float] | str", list[str], _factors, _amounts_text)
+DISCOUNTS: Final = _form(
+    "Mapping[str, str | float] | str | float", list[str], lambda amount: discounts(_texts(amount)), str
+)
+OWN_PRICES: Final = _form("Mapping[str, float] | str", list[str], lambda amount: own_prices(_texts(amount)), str)
+CAPACITIES: Final = _form("Mapping[str, int] | str", list[str], lambda amount: capacities(_texts(amount)), str)

@@ -42,7 +42,8 @@ def run(script: str) -> subprocess.CompletedProcess[str]:
 def test_the_environment_of_nodes_passes_over_a_decoy() -> None:
     # -S and a path at the end stand in for a wheel: an editable installation finds `planner` before any directory.
     root = str(Path(planner.__file__).parent.parent)
-    command = f"{shlex.quote(sys.executable)} -S -c 'import sys; sys.path.append(\"{root}\"); import planner.units as it; print(it)'\n"
+    code = f"import sys; sys.path.append({root!r}); import planner.units as it; print(it)"
+    command = shlex.join([sys.executable, "-S", "-c", code]) + "\n"
     assert "the decoy was imported" in run(command).stderr
     assert str(Path(root) / "planner") in run(environment_script(SAFE_PATH) + command).stdout
 
@@ -161,8 +162,8 @@ def test_an_image_that_has_this_very_planner_is_brought_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     head = Node(id="h", region="r", zone="z", head=True, state="running", instance_type="t")
-    monkeypatch.setattr(bootstrap, "IMAGE_VENV", str(tmp_path / "opt"))
-    monkeypatch.setattr(bootstrap, "DISKS_DIRECTORY", str(tmp_path))
+    monkeypatch.setattr(bootstrap, "IMAGE_VENV", shlex.quote(str(tmp_path / "opt")))
+    monkeypatch.setattr(bootstrap, "DISKS_DIRECTORY", shlex.quote(str(tmp_path)))
     (tmp_path / "disk0").mkdir()
     local, lines = Here([head], directory=tmp_path, key=tmp_path / "key"), list[str]()
     local.home = tmp_path
@@ -178,7 +179,7 @@ def test_an_image_that_has_this_very_planner_is_brought_nothing(
 
 def test_an_image_with_an_older_planner_does_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One that cannot even tell its code."""
-    monkeypatch.setattr(bootstrap, "IMAGE_VENV", str(tmp_path / "opt"))
+    monkeypatch.setattr(bootstrap, "IMAGE_VENV", shlex.quote(str(tmp_path / "opt")))
     image_with(tmp_path / "opt", "false")
     local = Here([], directory=tmp_path, key=tmp_path / "key")
     local.home = tmp_path

@@ -105,14 +105,10 @@ class Recommendation(Answer):
         tell = on_step or (lambda step: None)
         tell("planning around the answer")
         try:
-            contrast = replace(self.contrast(), networks=self.network_rows(), volumes=self.volume_counts())
+            contrast = self.page_contrast()
         except PlannerError:  # the catalog of a kept plan is no longer there to plan with
             contrast = None
-        try:
-            formulas: dict[str, Any] | str = self.formulas()
-        except PlannerError as refusal:
-            formulas = refusal.message
-        return plan_page(self.plan, contrast, formulas=formulas, made_on=made_on, on_step=tell)
+        return plan_page(self.plan, contrast, made_on=made_on, on_step=tell)
 
     def reliefs(self, factor: float = 2.0) -> dict[str, Candidate]:
         """Return what the recommended cluster becomes with each of its resources made `factor` times as fast."""
@@ -131,7 +127,7 @@ class Recommendation(Answer):
         """Return what `networks` shows, with each cluster in full."""
         from planner.planning.what_if.network_views import network_rows
 
-        return network_rows(self.plan.request, plan_again=lambda request: self._again(request).plan)
+        return network_rows(self.plan.request, plan_again=self._brief_plan)
 
     def plot_networks(self) -> Any:
         """Chart the cost of the leading types under three networks."""
@@ -155,22 +151,15 @@ class Recommendation(Answer):
         on_volumes = [(c.cloud, c.cloud_type) for c in self.candidates if c.volumes]
         return counts_on(on_volumes, [load_catalog(name) for name in self.plan.request.catalogs])
 
-    def formulas(self) -> dict[str, Any]:
-        """Return the leading types as numbers to calculate with: see `planner.planning.candidates.formulas`.
-
-        Raises BadInputError, which says why, where formulas alone cannot plan the request again.
-        """
-        from planner.api.request_inputs import inputs_of
-        from planner.planning.candidates.formulas import formulas
-
-        request, given = inputs_of(self.plan.request)
-        return formulas(
-            request, self.candidates, models=given.models, catalogs=given.catalogs, overheads=given.overheads
-        )
-
     def contrast(self) -> Contrast:
         """Return what `--explain` and the page compare the recommended cluster with."""
         return self._what_if().contrast()
+
+    def page_contrast(self) -> Contrast:
+        """Return `contrast`, and what else a page compares with: networks, volumes and the plans at some factors."""
+        variants = replace(self._what_if(), plan_again=self._brief_plan).variants()
+        networks, volumes = self.network_rows(), self.volume_counts()
+        return replace(self.contrast(), networks=networks, volumes=volumes, variants=variants)
 
     def what_if(self, **changes: Any) -> Recommendation:
         """Plan again with something changed: a resource multiplied (`network=2`, `price=0.7`; the others are `local`,
@@ -202,6 +191,10 @@ class Recommendation(Answer):
     def _again(self, request: Request) -> Recommendation:
         """Answer another request as this one was answered."""
         return answer_with_profile(request, self.profile, self.option) if self.profile else answer(request)
+
+    def _brief_plan(self, request: Request) -> Plan:
+        """Plan another request as this one was planned, without an explanation."""
+        return self._again(request).plan if self.profile else answer(request, explained=False).plan
 
     def _drawn(self, chart: Callable[[], Any]) -> Any:
         from planner.report import plots
@@ -286,9 +279,11 @@ def calibrate(runs: Any, **given: Any) -> Profile:
     return profiles.calibrate(runs, **given)
 
 
-def answer(request: Request, *, today: date | None = None, profile: Profile | None = None) -> Recommendation:
+def answer(
+    request: Request, *, today: date | None = None, profile: Profile | None = None, explained: bool = True
+) -> Recommendation:
     """Load the models and the catalogs that `request` names and plan it; with `today`, warn of old prices. A `profile`
-    supplies the constants of models that describe a framework.
+    supplies the constants of models that describe a framework. Unless `explained` the plan says less of its reasons.
 
     Raises BadInputError for unknown names.
     """
@@ -298,6 +293,7 @@ def answer(request: Request, *, today: date | None = None, profile: Profile | No
 
     request, given = inputs_of(request, profile)
     plan_of = partial(plan_request, model=given.models, catalogs=given.catalogs, overheads=given.overheads)
-    plan = _planned(request, plan_of, brief=partial(plan_of, explained=False))
+    brief = partial(plan_of, explained=False)
+    plan = _planned(request, plan_of if explained else brief, brief=brief)
     old = stale_prices(given.catalogs, request.regions, today=today, pricing=request.pricing)
     return Recommendation(replace(plan, warnings=(*plan.warnings, *old)))

@@ -50,7 +50,7 @@ def recommend(
 
     Of several models the clusters are ranked against each other, each type once for each model. `best` is None when
     nothing is feasible; `require_best` turns that into the error a command ends with. With `sizes` only clusters of so
-    many nodes are planned; unless `explained`, what is not feasible does not say what comes nearest.
+    many nodes are planned; unless `explained`, nothing says what comes nearest, or what would overturn the choice.
     Raises BadInputError for an unpriced region, an unknown instance type, distribution or assumption.
     """
     check_request(request, catalogs)
@@ -76,7 +76,7 @@ def recommend(
     rejected += missed
     explanation = () if ranked or not explained else _explained(request, catalogs, all_grids, rejected)
     rejected, conflicts = explanation or (rejected, ())
-    if ranked:
+    if ranked and explained:
         turn = break_even(request, ranked, all_grids, cheapest=cheapest)
         ranked[0] = replace(ranked[0], overturned_by=turn)
     return Plan(

@@ -20,13 +20,31 @@ _RESOURCES_OF: Final = {"local": {"local_disks", "data_disks", "intermediate_dis
 """The resources of a phase that a what-if's name stands for, where it is not their own."""
 
 
+FACTORS: Final[Mapping[str, Sequence[float]]] = {
+    "data": (0.1, 2.0, 10.0),
+    "network": (0.5, 2.0),
+    "price": (0.7,),
+    "nodes": (0.5, 2.0),
+}
+"""By how much a page's what-ifs multiply each thing, to plan again."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Variant:
+    """The plan with one thing (`lever`) multiplied by `factor`; "limits" are dropped instead."""
+
+    lever: str
+    factor: float
+    plan: Plan
+
+
 @dataclass(frozen=True, kw_only=True)
 class Contrast:
     """What to compare the best candidate with: the same cluster with each resource twice as fast (`reliefs`) or half as
     fast (`burdens`), with `doubled` data or price (None: not feasible), and what planning by storage alone would take
     (`storage_alone`, None for nothing else; its best is None where it is not feasible with the network it has).
-    `networks` has the leading types under three networks, and `volumes` what they do with each number of block volumes,
-    where that is shown.
+    `networks` has the leading types under three networks, `volumes` what they do with each number of block volumes, and
+    `variants` the plans at the factors of a page, where these are shown.
     """
 
     reliefs: Mapping[str, Candidate] = field(default_factory=dict)
@@ -35,6 +53,7 @@ class Contrast:
     storage_alone: Plan | None = None
     networks: Sequence[NetworkRow] = ()
     volumes: Sequence[VolumeCount] = ()
+    variants: Sequence[Variant] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +89,22 @@ class WhatIf:
         names = [name for name in ("network", "local", "volumes", "objects", "cpu") if _uses(best, name)]
         clusters = {name: self.plan_again(scaled(fixed, {name: factor})).best for name in names}
         return {name: cluster for name, cluster in clusters.items() if cluster is not None}
+
+    def variants(self) -> list[Variant]:
+        """Return the plans of the leading types at the factors of a page, and without limits where some were asked."""
+        best, request = self.plan.best, self._leading()
+        if best is None:
+            return []
+        asked = [(lever, factor) for lever, factors in FACTORS.items() for factor in factors]
+        changes = {(lever, factor): _varied(request, best, lever=lever, factor=factor) for lever, factor in asked}
+        if request.deadline_s or request.sort_deadline_s or request.budget_usd:
+            changes["limits", 1.0] = replace(request, deadline_s=None, sort_deadline_s=None, budget_usd=None)
+        return [Variant(lever=lever, factor=by, plan=self.plan_again(of)) for (lever, by), of in changes.items()]
+
+    def _leading(self) -> Request:
+        """Return the request for the types of the candidates and of the frontier alone."""
+        shown = (*self.plan.candidates, *self.plan.frontier)
+        return replace(self.plan.request, instances=tuple(dict.fromkeys(of.instance_type for of in shown)), top=1)
 
     def contrast(self) -> Contrast:
         """Return what to compare the best cluster with."""
@@ -119,6 +154,15 @@ def scaled(request: Request, factors: Mapping[str, float]) -> Request:
     """Return the request with resources multiplied by factors, on top of those that it has already."""
     product = {name: factor * request.scale.get(name, 1.0) for name, factor in factors.items()}
     return replace(request, scale=request.scale | product)
+
+
+def _varied(request: Request, best: Candidate, *, lever: str, factor: float) -> Request:
+    """Return the request with one thing multiplied; nodes are those of the best cluster."""
+    if lever == "data":
+        return replace(request, data_bytes=round(factor * request.data_bytes))
+    if lever == "nodes":
+        return replace(request, nodes=min(max(round(factor * best.nodes), 1), request.max_nodes))
+    return scaled(request, {lever: factor})
 
 
 def _uses(best: Candidate, name: str) -> bool:

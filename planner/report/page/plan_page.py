@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import date
 from importlib.metadata import version
 from typing import Any, Final
@@ -12,7 +12,7 @@ from planner.planning.what_if.network_views import verdict
 from planner.planning.what_if.what_if import Contrast
 from planner.report import frames, plots
 from planner.report.page.rendering import Figure, inline, render, script_json
-from planner.report.terminal.bill_items import BILL_GROUPS
+from planner.report.page.what_if import what_if_part
 from planner.report.terminal.command import plan_command, rent_commands
 from planner.report.terminal.evidence import bases
 from planner.report.terminal.reasons import reasons
@@ -21,20 +21,13 @@ from planner.schemas.plan import ALL_MODELS, Candidate, Plan
 from planner.units import format_bytes, format_duration, format_rate, format_usd
 
 PAGE_STEPS: Final = 2
-SCRIPTS: Final = ("distributions.js", "formulas.js", "choice.js", "what_if.js")
-"""What plans again in the page: each uses those before it."""
 
 
 def plan_page(
-    plan: Plan,
-    contrast: Contrast | None,
-    *,
-    formulas: Mapping[str, Any] | str,
-    made_on: date | None = None,
-    on_step: Callable[[str], None] | None = None,
+    plan: Plan, contrast: Contrast | None, *, made_on: date | None = None, on_step: Callable[[str], None] | None = None
 ) -> str:
-    """Return the page as HTML; without a contrast it lacks what a comparison would say. `formulas` are those with which
-    it plans again, or why it cannot. `on_step` is told what begins, PAGE_STEPS times.
+    """Return the page as HTML; without a contrast it lacks what a comparison would say. `on_step` is told what begins,
+    PAGE_STEPS times.
 
     Raises InfeasibleError when there is nothing to recommend, PlannerError without the extra `plots`.
     """
@@ -43,6 +36,7 @@ def plan_page(
     told("drawing charts")
     figures = plan_figures(plan, contrast)
     told("writing the page")
+    what_if = what_if_part(plan, best, contrast) if contrast and contrast.variants else None
     return render(
         "plan.html",
         figures=figures,
@@ -57,9 +51,9 @@ def plan_page(
         command=plan_command(plan.request),
         rent=rent_commands(plan),
         plan=plan_parts(plan, figures=figures, total=_sum(plan, best)),
-        what_if=(what_if := _what_if(best, formulas)),
-        embedded_what_if=script_json(what_if),
-        what_if_scripts=[inline(name) for name in SCRIPTS],
+        what_if=what_if,
+        embedded_what_if=script_json(what_if["document"]) if what_if else "",
+        what_if_script=inline("what_if.js"),
     )
 
 
@@ -78,15 +72,6 @@ def refusal_page(plan: Plan, *, why: Sequence[str], made_on: date | None = None)
         command=plan_command(plan.request),
         rejected=_rejected(plan),
     )
-
-
-def _what_if(best: Candidate, formulas: Mapping[str, Any] | str) -> dict[str, Any]:
-    """Return what the page plans again with, or why it cannot."""
-    if isinstance(formulas, str):
-        return {"formulas": None, "refusal": formulas}
-    types = {(grid["model"], grid["cloud"], row["type"]) for grid in formulas["grids"] for row in grid["rows"]}
-    planned = {"cluster": frames.cluster_name(best), "time_s": best.time_s.expected, "total_usd": best.cost_usd.total}
-    return {"formulas": formulas, "types": len(types), "best": planned, "groups": BILL_GROUPS}
 
 
 def plan_figures(plan: Plan, contrast: Contrast | None) -> list[Figure]:

@@ -27,7 +27,7 @@ class Figure:
     @property
     def specification(self) -> dict[str, Any]:
         """The chart's Vega-Lite, as wide as the page lets it be; colours and title are the page's."""
-        specification: dict[str, Any] = self.chart.to_dict()
+        specification: dict[str, Any] = self.chart.to_dict(validate=False)
         specification.pop("config", None)
         specification.pop("title", None)
         return specification | {"width": "container", "description": f"{self.title}. {self.text}"}

@@ -1,0 +1,123 @@
+"""The what-ifs of a plan's page: plans made beforehand, as texts to choose from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from planner.planning.what_if.what_if import Contrast, Variant
+from planner.report import frames
+from planner.report.terminal.bill_items import bill_of
+from planner.schemas.plan import ALL_MODELS, Candidate, FrontierPoint, Plan
+from planner.units import format_bytes, format_duration, format_usd
+
+_LEVERS: Final = {
+    "data": "Data",
+    "limits": "Deadline and budget",
+    "price": "Price of the nodes",
+    "network": "Network",
+    "nodes": "Nodes",
+    "local": "Local disks, same cluster",
+    "volumes": "Volumes, same cluster",
+    "objects": "Object store, same cluster",
+    "cpu": "Processors, same cluster",
+}
+"""What a reader can change, in the order of the menu."""
+
+_ROWS: Final = {
+    "cluster": "cluster",
+    "time": "sort",
+    "time_p95": "sort, 95%",
+    "whole": "whole run",
+    "total": "bill",
+    "total_p95": "bill, 95%",
+    "waits": "waits for",
+}
+
+
+def what_if_part(plan: Plan, best: Candidate, contrast: Contrast) -> dict[str, Any]:
+    """Return the menu, the table of all answers, and the document of the page's script; answer 0 is the plan."""
+    several = plan.request.model == ALL_MODELS
+    answers = [_answer_of(plan, several=several)]
+    menu: dict[str, list[tuple[int, str]]] = {}
+    rows = [["as planned", *_table_row(answers[0])]]
+    for lever, label, answer in sorted(_answers(plan, best, contrast), key=lambda made: list(_LEVERS).index(made[0])):
+        menu.setdefault(_LEVERS[lever], []).append((len(answers), label))
+        rows.append([f"{_LEVERS[lever]}: {label}", *_table_row(answer)])
+        answers.append(answer)
+    return {
+        "menu": menu,
+        "columns": ["change", "cluster", "sort", "bill", "waits for"],
+        "rows": rows,
+        "document": {"planned": answers[0], "answers": answers, "rows": list(_ROWS.items())},
+    }
+
+
+def _answers(plan: Plan, best: Candidate, contrast: Contrast) -> Iterator[tuple[str, str, dict[str, Any] | None]]:
+    """Yield lever, label and answer of each variant, then of each faster or slower resource of the same cluster."""
+    several = plan.request.model == ALL_MODELS
+    for variant in contrast.variants:
+        yield variant.lever, _label(variant, best), _answer_of(variant.plan, several=several)
+    for words, clusters in (("half as fast", contrast.burdens), ("twice as fast", contrast.reliefs)):
+        for lever, cluster in clusters.items():
+            if lever != "network":
+                yield lever, words, _answer(cluster, several=several)
+
+
+def _label(variant: Variant, best: Candidate) -> str:
+    factor, request = variant.factor, variant.plan.request
+    if variant.lever == "data":
+        return format_bytes(request.data_bytes)
+    if variant.lever == "nodes":
+        return f"{request.nodes}"
+    if variant.lever == "limits":
+        return "none"
+    return f"{factor:g} times" + (" as fast" if variant.lever == "network" else "")
+
+
+def _answer_of(plan: Plan, *, several: bool) -> dict[str, Any] | None:
+    """Return what is shown of a plan; None where nothing is feasible."""
+    if plan.best is None:
+        return None
+    frontier = [_point(point, several=several) for point in plan.frontier]
+    return _answer(plan.best, several=several) | {"frontier": frontier}
+
+
+def _answer(best: Candidate, *, several: bool) -> dict[str, Any]:
+    bill, cost, time = bill_of(best), best.cost_usd, best.time_s
+    items = [[item.name, _duration(item.time_s), _usd(bill.shown(item.usd))] for item in bill]
+    return {
+        "cluster": frames.cluster_name(best, several_models=several),
+        "time_s": time.expected,
+        "time": format_duration(time.expected),
+        "time_p95": format_duration(time.p95),
+        "whole": format_duration(bill.time_s),
+        "total_usd": cost.total,
+        "total": format_usd(cost.total),
+        "total_p95": format_usd(cost.total_p95),
+        "waits": ", ".join(f"{phase.name}: {frames.words(phase.bottleneck)}" for phase in best.phases),
+        "bill": [*items, ["in all", format_duration(bill.time_s), _usd(bill.shown(bill.total_usd))]],
+        "frontier": [],
+    }
+
+
+def _point(point: FrontierPoint, *, several: bool) -> dict[str, Any]:
+    return {
+        "cluster": frames.cluster_name(point, several_models=several),
+        "time_s": point.time_s,
+        "time": format_duration(point.time_s),
+        "total_usd": point.cost_usd_total,
+        "total": format_usd(point.cost_usd_total),
+    }
+
+
+def _table_row(answer: dict[str, Any] | None) -> Sequence[str]:
+    return ("none", "-", "-", "-") if answer is None else [answer[key] for key in ("cluster", "time", "total", "waits")]
+
+
+def _duration(time_s: float | None) -> str:
+    return "" if not time_s else format_duration(time_s)
+
+
+def _usd(shown: str) -> str:
+    return shown if shown == "unknown" else f"${shown}"

@@ -185,15 +185,19 @@ _LEAST_BYTES_PER_S: Final = 1e3
 _MOST_BYTES_PER_S: Final = 1e18
 
 
-def check_assumptions(*, assume: Mapping[str, float], scale: Mapping[str, float]) -> None:
-    """Raise BadInputError for a name that cannot be assumed or scaled, with the nearest ones, or a bad factor."""
+def check_rates(
+    *, assume: Mapping[str, float], scale: Mapping[str, float], compute_bytes_per_s_per_vcpu: float | None
+) -> None:
+    """Raise BadInputError for a name that cannot be assumed or scaled, with the nearest ones, or a bad rate or factor."""
+    if compute_bytes_per_s_per_vcpu is not None:
+        _check_rate(compute_bytes_per_s_per_vcpu, option="--compute")
     for name, amount in assume.items():
         if name not in ASSUMABLE and not name.startswith("power:"):
             names = ", ".join(ASSUMABLE)
             raise BadInputError(f"assume {name}: unknown; what can be assumed is {names}.{nearest(name, ASSUMABLE)}")
         if name == "price" or name.startswith("power"):
             continue
-        check_rate(amount, option=f"assume {name}")
+        _check_rate(amount, option=f"assume {name}")
     for name, factor in scale.items():
         if name not in SCALABLE:
             names = ", ".join(SCALABLE)
@@ -202,7 +206,7 @@ def check_assumptions(*, assume: Mapping[str, float], scale: Mapping[str, float]
             raise BadInputError(f"what-if {name}={factor:g}: a factor must be positive, from 0.001 to below a million")
 
 
-def check_rate(bytes_per_s: float, *, option: str) -> None:
+def _check_rate(bytes_per_s: float, *, option: str) -> None:
     """Raise BadInputError for bytes/s that no machine has: a typing mistake, of which a plan would take centuries."""
     if not _LEAST_BYTES_PER_S <= bytes_per_s <= _MOST_BYTES_PER_S:
         raise BadInputError(f"{option}: {bytes_per_s:g} B/s must lie between 1KB/s and 1EB/s")

@@ -12,7 +12,7 @@ from planner.catalog import Catalog
 from planner.catalog.bandwidth_distributions import distribution
 from planner.cost_model.engine import Engine
 from planner.cost_model.model import CostModel, run_by
-from planner.cost_model.rates import check_assumptions, check_rate
+from planner.cost_model.rates import check_rates
 from planner.errors import BadInputError, nearest
 from planner.planning.request.filters import WEAKEST
 from planner.schemas.plan import NetworkView, Request
@@ -26,7 +26,9 @@ MOST_ZONES: Final = 6
 
 def check_request(request: Request, catalogs: Sequence[Catalog]) -> None:
     """Raise BadInputError for amounts out of range, options that contradict each other, and unknown names."""
-    check_assumptions(assume=request.assume, scale=request.scale)
+    check_rates(
+        assume=request.assume, scale=request.scale, compute_bytes_per_s_per_vcpu=request.compute_bytes_per_s_per_vcpu
+    )
     _check_amounts(request)
     _check_confidence(request)
     _check_interruptions(request)
@@ -55,8 +57,6 @@ def _check_amounts(request: Request) -> None:
         raise BadInputError(f"head room {request.head_room:g}: a share of the disks from 0 to 0.9, such as 0.1")
     if not 1 <= request.zones <= MOST_ZONES:
         raise BadInputError(f"--zones {request.zones}: must lie between 1 and {MOST_ZONES}; no region has more zones")
-    if request.compute_bytes_per_s_per_vcpu is not None:
-        check_rate(request.compute_bytes_per_s_per_vcpu, option="--compute")
     for name, ratio in (("map", request.map_ratio), ("reduce", request.reduce_ratio)):
         if not 1e-6 <= ratio < 1e6:
             raise BadInputError(

@@ -103,8 +103,9 @@ class WhatIf:
 
     def _leading(self) -> Request:
         """Return the request for the types of the candidates and of the frontier alone."""
-        shown = (*self.plan.candidates, *self.plan.frontier)
-        return replace(self.plan.request, instances=tuple(dict.fromkeys(of.instance_type for of in shown)), top=1)
+        names = [candidate.instance_type for candidate in self.plan.candidates]
+        names += [point.instance_type for point in self.plan.frontier]
+        return replace(self.plan.request, instances=tuple(dict.fromkeys(names)), top=1)
 
     def contrast(self) -> Contrast:
         """Return what to compare the best cluster with."""

@@ -188,7 +188,7 @@ _MOST_BYTES_PER_S: Final = 1e18
 def check_rates(
     *, assume: Mapping[str, float], scale: Mapping[str, float], compute_bytes_per_s_per_vcpu: float | None
 ) -> None:
-    """Raise BadInputError for a name that cannot be assumed or scaled, with the nearest ones, or a bad rate or factor."""
+    """Raise BadInputError for a name that cannot be assumed or scaled, or a bad rate or factor."""
     if compute_bytes_per_s_per_vcpu is not None:
         _check_rate(compute_bytes_per_s_per_vcpu, option="--compute")
     for name, amount in assume.items():

@@ -26,6 +26,7 @@ from planner.catalog.shipped_tables import (
 from planner.catalog.tables import read_table
 from planner.config.paths import catalogs_directory
 from planner.errors import BadInputError
+from tests.marks import QUICK_SOAK
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -83,7 +84,10 @@ def rows() -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-@pytest.mark.parametrize("shape", [("indy", "bursting", 12, 5e9), ("daytona", "steady", 4, 50e9)])
+@pytest.mark.parametrize(
+    "shape",
+    [pytest.param(("indy", "bursting", 12, 5e9), marks=QUICK_SOAK, id="bursting"), ("daytona", "steady", 4, 50e9)],
+)
 def test_rows_made_again_are_those_of_the_table(shape: tuple[str, str, int, float]) -> None:
     made = script().row(*shape).split(",")
     (shipped,) = [row for row in rows() if list(row.values())[:4] == made[:4]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planner.simulation.machines import Machines, NodeGroup
@@ -87,6 +87,7 @@ def test_copies_go_to_others_evenly() -> None:
     assert 30.0 <= seconds(reduce) <= 30.0 * 1.15
 
 
+@settings(max_examples=30)
 @given(count=st.integers(1, 60), nodes=st.integers(2, 6), copied=st.booleans())
 def test_no_phase_is_shorter_than_its_links_need(count: int, nodes: int, copied: bool) -> None:
     sent = (nodes - 1) / nodes

@@ -17,6 +17,7 @@ from planner.simulation.result import Simulation
 from tests.marks import quick_soak
 
 ASKED = ["plan", "--data", "1TB", "--instance", "i4i.4xlarge", "--nodes", "8", "--simulate", "--draws", "3"]
+ONCE = [*ASKED[:-1], "1"]
 
 
 def run(args: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> str:
@@ -39,7 +40,7 @@ def test_it_shows_every_phase_and_what_breaks_first(
 
 
 def test_one_run_has_no_range(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    text = run([*ASKED[:-1], "1"], capsys, monkeypatch)
+    text = run(ONCE, capsys, monkeypatch)
     table = text[text.index("8 x i4i.4xlarge, simulated") :]
     assert "simulated once (seed 0)" in table
     assert "median" not in table and "The whole sort takes" in table
@@ -74,9 +75,9 @@ def test_the_timeline_is_drawn_to_a_file(
 def test_slow_nodes_are_shown_beside_the_rest(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = run([*ASKED, "--slow", "network:1@2"], capsys, monkeypatch)
+    text = run([*ONCE, "--slow", "network:1@2"], capsys, monkeypatch)
     assert "Where a node takes 2 times as long for network, it takes" in text
-    text = run([*ASKED, "--slow", "25%@3"], capsys, monkeypatch)
+    text = run([*ONCE, "--slow", "25%@3"], capsys, monkeypatch)
     assert "Where 2 nodes take 3 times as long, it takes" in text
 
 

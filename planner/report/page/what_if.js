@@ -28,7 +28,7 @@ function percent(now, before) {
   return before ? `${change > 0 ? "+" : ""}${change}%` : "";
 }
 
-function show() {
+function showChange() {
   if (!controls.checkValidity()) return;
   const limit = field("limit").value.trim(), before = whatIf.planned, plan = whatIf.answers[Number(field("change").value)];
   const after = withinLimit(plan, limit === "" ? null : Number(limit) * 60);
@@ -42,7 +42,7 @@ function show() {
   markOnFrontier(after && after !== before ? after : null, before);
 }
 
-controls.addEventListener("input", show);
-controls.addEventListener("reset", () => setTimeout(show));
+controls.addEventListener("input", showChange);
+controls.addEventListener("reset", () => setTimeout(showChange));
 controls.addEventListener("submit", (event) => event.preventDefault());
-show();
+showChange();

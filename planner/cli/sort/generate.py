@@ -11,7 +11,7 @@ from typer import Argument, Option
 from planner.cli.shell.console import show_json, talk
 from planner.cli.shell.files import Force, require_new
 from planner.cli.shell.progress import shown_progress
-from planner.cli.sort.data_options import Threads
+from planner.cli.sort.key_options import Threads
 from planner.errors import BadInputError
 from planner.units import format_bytes, format_rate, parse_count, parse_size
 

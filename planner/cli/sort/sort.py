@@ -13,9 +13,8 @@ from planner.cli.shell.files import Force
 from planner.cli.shell.progress import watched
 from planner.cli.shell.text_files import records_expected
 from planner.cli.shell.usage import UsageError
-from planner.cli.sort.data_options import KeyOffset, KeySize, RecordSize, Threads
+from planner.cli.sort.key_options import KeyOffset, KeyOptions, KeySize, RecordSize, Threads
 from planner.cli.sort.sort_formats import refuse_formats, require_inputs, sort_text_or_tables
-from planner.cli.sort.sort_keys import KeyOptions
 from planner.cli.sort.sort_on_ray import RayOptions, files_among, sort_on_ray
 from planner.errors import BadInputError
 from planner.units import format_bytes, format_duration, format_rate, parse_size

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from planner.cli.shell.files import STANDARD_OUTPUT, mode_of, require_directories, require_new, require_readable
-from planner.cli.sort.sort_keys import KeyOptions, check_text, sort_by_keys
-from planner.cli.sort.sort_parquet import check_parquet, refuse_options_of_text, sort_parquet_files
+from planner.cli.sort.key_options import KeyOptions
+from planner.cli.sort.sort_keys import check_text, concerns_compression, sort_by_keys
+from planner.cli.sort.sort_parquet import check_parquet, sort_parquet_files
 from planner.errors import BadInputError
 
 
@@ -34,7 +35,7 @@ def sort_text_or_tables(
     has_span = (lines or record_bytes > 0) and not keys.key
     span = (layout["key_offset"], layout["key_size"]) if has_span else None
     is_plain = not (keys.key or keys.are_given or keys.check)
-    if is_plain and not ((lines or record_bytes) and keys.concerns_compression(sources, output, by_name=not lines)):
+    if is_plain and not ((lines or record_bytes) and concerns_compression(sources, output, by_name=not lines)):
         return False
     _refuse_other_options(layout, others=others, has_span=has_span, has_size=record_bytes > 0)
     shared: dict[str, Any] = {"lines": lines, "span": span, "record_bytes": record_bytes, "json": json}
@@ -64,7 +65,7 @@ def _check(sources: Sequence[Path], keys: KeyOptions, *, json: bool, **shared: A
 
 def _are_records(keys: KeyOptions, layout: dict[str, Any]) -> bool:
     """Whether it is said, or nothing else is: --unique, --merge and --limit alone mean lines of text."""
-    if not keys.are_of_records:
+    if not keys.form.is_of_records:
         return False
     if layout["record_size"] < 1:
         raise BadInputError(f"--record-size {layout['record_size']}: a record has at least one byte")
@@ -95,16 +96,9 @@ def require_inputs(
 
 def refuse_formats(keys: KeyOptions, *, lines: bool) -> None:
     """Raise BadInputError for what a cluster does not sort, and for what only CSV has."""
-    if keys.format == "csv" and lines:
-        raise BadInputError("--format csv: rows are no lines; leave out --lines")
-    if keys.key and keys.are_of_records:
-        raise BadInputError(f"--key {keys.key[0]} is a key of records: with --ray their manifest says the key")
-    if keys.no_header and keys.format != "csv":
-        raise BadInputError("--no-header is for --format csv")
+    keys.form.require_sortable_on_cluster(lines=lines)
     if keys.check or keys.compress:
         raise BadInputError("--check and --compress are for one machine: leave them out, or leave out --ray")
-    if keys.format == "parquet":
-        refuse_options_of_text(keys)
 
 
 def _refuse_other_options(layout: dict[str, Any], *, others: bool, has_span: bool, has_size: bool) -> None:

@@ -5,18 +5,18 @@ from __future__ import annotations
 import stat
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from typer import Exit, Option
+from typer import Exit
 
 from planner.cli.shell.console import show_json, show_text, talk
 from planner.cli.shell.files import mode_of
 from planner.cli.shell.progress import watched
 from planner.cli.shell.text_files import notes_on_columns
-from planner.cli.sort import key_options
+from planner.cli.sort.key_options import KeyOptions
 from planner.errors import BadInputError
 from planner.units import format_bytes, format_duration
 
@@ -24,59 +24,24 @@ if TYPE_CHECKING:
     from planner.sorting.records.keyed import TextReport
     from planner.sorting.records.keys import Key
     from planner.sorting.records.local import Spill
-    from planner.sorting.text.text_files import CsvColumns, TextJob
+    from planner.sorting.text.text_files import TextJob
 
 _DISORDER = 1
 Span = tuple[int, int | None]
 """Where the key of a line begins, and its bytes; None: to its end. Of a record: 10 bytes."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class KeyOptions:
-    """How text is sorted by keys. Without any of these it is sorted as before."""
+def concerns_compression(sources: Sequence[Path], output: Path, *, by_name: bool = False) -> bool:
+    """Whether an input is compressed or no file, or the output is no file or to be compressed.
 
-    key: key_options.Keys = None
-    separator: key_options.Separator = None
-    format: key_options.Format = None
-    no_header: key_options.NoHeader = False
-    unique: key_options.Unique = False
-    merge: Annotated[bool, Option("--merge", help="The inputs are sorted already: merge them.")] = False
-    check: Annotated[
-        bool, Option("--check", is_eager=True, help="Say whether INPUT is sorted; 1 and the first line that is not.")
-    ] = False
-    limit: Annotated[int | None, Option(min=1, help="Write so many lines, the first in order.")] = None
-    zero_terminated: key_options.ZeroTerminated = False
-    compress: Annotated[
-        Literal["gz", "zst", "none"] | None, Option(help="How text is written; as OUTPUT's name ends otherwise.")
-    ] = None
+    With `by_name` only a file that is called so can be compressed.
+    """
+    from planner.compression.text_codecs import SUFFIXES, is_compressed
 
-    @property
-    def are_given(self) -> bool:
-        """Whether any of them is that only text has."""
-        lines = bool(self.separator or self.unique or self.merge or self.limit or self.zero_terminated or self.compress)
-        return bool(self.key or lines or self.no_header or self.format in ("csv", "parquet"))
-
-    @property
-    def are_of_records(self) -> bool:
-        """Whether keys are those of records, or nothing but of what records are is said."""
-        from planner.sorting.records.record_keys import is_record_key
-
-        if self.format is None and self.key:
-            return all(map(is_record_key, self.key))
-        text_only = self.separator or self.zero_terminated or self.no_header
-        return self.format == "records" or (self.format is None and not text_only)
-
-    def concerns_compression(self, sources: Sequence[Path], output: Path, *, by_name: bool = False) -> bool:
-        """Whether an input is compressed or no file, or the output is no file or to be compressed.
-
-        With `by_name` only a file that is called so can be compressed.
-        """
-        from planner.compression.text_codecs import SUFFIXES, is_compressed
-
-        pipes = any(str(path) == "-" for path in [*sources, output]) or _is_device(output)
-        files = [path for path in sources if stat.S_ISREG(mode_of(path))]
-        looked_into = [path for path in sources if not by_name or path.suffix in SUFFIXES or path not in files]
-        return pipes or output.suffix in SUFFIXES or any(is_compressed(path) for path in looked_into)
+    pipes = any(str(path) == "-" for path in [*sources, output]) or _is_device(output)
+    files = [path for path in sources if stat.S_ISREG(mode_of(path))]
+    looked_into = [path for path in sources if not by_name or path.suffix in SUFFIXES or path not in files]
+    return pipes or output.suffix in SUFFIXES or any(is_compressed(path) for path in looked_into)
 
 
 def _is_device(output: Path) -> bool:
@@ -201,12 +166,12 @@ def _job(
         if lines:
             raise BadInputError("--format csv: rows are no lines; leave out --lines")
         order = TextOrder(stable=True, unique=options.unique)
-        return TextJob(inputs=inputs, order=order, csv=csv_columns(options), **limits)
+        return TextJob(inputs=inputs, order=order, csv=options.form.csv_columns(), **limits)
     if options.format == "records" or options.no_header:
         raise BadInputError("--key, --no-header and their kin sort text: give --format csv, or lines")
     order = TextOrder(
-        keys=parsed_keys(options) or _spanned(span),
-        separator=parsed_separator(options),
+        keys=options.form.line_keys() or _spanned(span),
+        separator=options.form.separator_byte(),
         line_end=b"\0" if options.zero_terminated else b"\n",
         stable=stable or bool(_spanned(span)),
         unique=options.unique,
@@ -227,40 +192,6 @@ def _record_keys(options: KeyOptions, span: Span | None, record_bytes: int) -> t
     return (bytes_key(offset=offset, size=size, record_bytes=record_bytes),)
 
 
-def csv_columns(options: KeyOptions) -> CsvColumns:
-    """Return the columns that CSV is sorted by. Raises BadInputError."""
-    from planner.sorting.text.text_files import CsvColumns
-
-    if options.zero_terminated:
-        raise BadInputError("--format csv: rows end with a newline; leave out -z")
-    if not options.key:
-        raise BadInputError("--format csv: say which columns to sort by: --key NAME, or --key 3")
-    delimiter = b"," if options.separator is None else _one_byte(options.separator.replace("\\t", "\t"))
-    if delimiter in b'"\r\n\0':
-        raise BadInputError(f"--separator {options.separator!r} cannot separate columns")
-    return CsvColumns(keys=tuple(options.key), delimiter=delimiter, header=not options.no_header)
-
-
-def parsed_keys(options: KeyOptions) -> tuple[Key, ...]:
-    """Return the keys that are given. Raises BadInputError for one that cannot be."""
-    from planner.sorting.records.keys import BadKeyError, check_compatible, parse_key
-
-    try:
-        keys = tuple(parse_key(text) for text in options.key or ())
-        for key in keys:
-            check_compatible(key)
-    except BadKeyError as error:
-        hint = "a key is the numbers of its first and last column, as 2,2 or 3,3n: give --key once for each key"
-        csv = "; with --format csv it is the name of a column" if options.format is None else ""
-        raise BadInputError(f"--key: {error}{csv}; {hint}") from error
-    return keys
-
-
-def parsed_separator(options: KeyOptions) -> bytes | None:
-    """Return the byte between fields, None for blanks. Raises BadInputError for more than a byte."""
-    return None if options.separator is None else _one_byte(options.separator)
-
-
 def _spanned(span: Span | None) -> tuple[Key, ...]:
     """Return the key that --key-offset and --key-size say; none for whole lines."""
     from planner.sorting.records.keys import UNLIMITED, Key
@@ -269,9 +200,3 @@ def _spanned(span: Span | None) -> tuple[Key, ...]:
         return ()
     begin, size = span
     return (Key(first_byte=begin) if size is None else Key(UNLIMITED, begin, 0, begin + size),)
-
-
-def _one_byte(separator: str) -> bytes:
-    if len(separator.encode()) != 1:
-        raise BadInputError(f"--separator is one byte, not {separator!r}")
-    return separator.encode()

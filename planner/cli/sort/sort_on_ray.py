@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 from typer import Option
 
 from planner.cli.shell.console import show_json, talk
-from planner.cli.sort.keyed_sources import dataset_by_keys
-from planner.cli.sort.sort_keys import KeyOptions
+from planner.cli.sort.key_options import KeyOptions
 from planner.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -59,9 +58,10 @@ def sort_on_ray(
     from planner.clusters.ray.driver_session import ray_session
     from planner.distributed_sort.dataset.dataset import dataset_of, write_manifest
 
-    source = (
-        dataset_by_keys([name_of(path) for path in sources], keys) if lines or keys.are_given else _manifest(sources)
-    )
+    if keys.merge or keys.limit:
+        raise BadInputError("--merge and --limit are for one machine: leave them out, or leave out --ray")
+    names = [name_of(path) for path in sources]
+    source = keys.form.dataset_of(names, say=talk) if lines or keys.are_given else _manifest(sources)
     request = {"copies": options.copies, "uniform": options.uniform, "output": options.to or output.stem}
     order = {
         "do": "sort",

@@ -16,7 +16,7 @@ from planner.errors import BadInputError
 from planner.units import format_bytes, format_duration
 
 if TYPE_CHECKING:
-    from planner.cli.sort.sort_keys import KeyOptions
+    from planner.cli.sort.key_options import KeyOptions
 
 
 def sort_parquet_files(
@@ -34,7 +34,7 @@ def sort_parquet_files(
     from planner.sorting.tables.arrow_library import arrow
     from planner.sorting.tables.parquet import ParquetJob, sort_parquet
 
-    refuse_options_of_text(options)
+    _refuse_options_of_text(options)
     if any(str(path) == "-" for path in [*sources, output]):
         raise BadInputError("--format parquet: Parquet is read from its end, so inputs and output are files")
     # Every byte of memory is touched once, and in pages of 2 MB that took longer: see measurements.md.
@@ -67,20 +67,15 @@ def check_parquet(source: Path, options: KeyOptions, *, json: bool) -> None:
     """End with 1 and the first row that is out of order. Raises BadInputError."""
     from planner.sorting.tables.parquet import find_disorder
 
-    refuse_options_of_text(options)
+    _refuse_options_of_text(options)
     with watched(["read"]) as progress:
         disorder = find_disorder(str(source), options.key or (), unique=options.unique, progress=progress)
     number, values = disorder or (None, [])
     tell_disorder(source, number, ", ".join(map(str, values)), json=json)
 
 
-def refuse_options_of_text(options: KeyOptions) -> None:
+def _refuse_options_of_text(options: KeyOptions) -> None:
     """Raise BadInputError for options that Parquet has no use for."""
-    text_only = {
-        "--separator": options.separator,
-        "--no-header": options.no_header,
-        "--compress": options.compress,
-        "-z": options.zero_terminated,
-    }
-    if given := [name for name, value in text_only.items() if value]:
-        raise BadInputError(f"--format parquet: {given[0]} is for text; leave it out")
+    options.form.require_no_text_options()
+    if options.compress:
+        raise BadInputError("--format parquet: --compress is for text; leave it out")

@@ -11,7 +11,7 @@ from planner.cli.shell.console import show_json, show_text, talk
 from planner.cli.shell.files import Force, require_new, require_readable
 from planner.cli.shell.progress import shown_progress
 from planner.cli.shell.text_files import records_expected
-from planner.cli.sort.data_options import KeyOffset, KeySize, RecordSize, Threads
+from planner.cli.sort.key_options import KeyOffset, KeySize, RecordSize, Threads
 from planner.errors import BadInputError
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from planner.api.files import require_directories, require_new
 from planner.api.input_format import InputFormat
 from planner.api.rental_options import RentalOptions, rental_options
 from planner.cli.plan.shown_report import show_report
@@ -13,7 +14,7 @@ from planner.cli.rent import emulation
 from planner.cli.rent.run_options import EMULATED, RunOptions
 from planner.cli.rent.run_rented import Job, dataset_to_sort, effort_of, run_rented, show_rented_dry_run
 from planner.cli.shell.console import talk
-from planner.cli.shell.files import require_directories, require_new, write_whole
+from planner.cli.shell.files import write_whole
 from planner.cli.shell.progress import watched
 from planner.cli.sort.key_options import InputFormatOptions
 from planner.errors import BadInputError, ValidationFailedError

@@ -8,8 +8,9 @@ from typing import Annotated
 
 from typer import Argument, Option
 
+from planner.api.files import require_new
 from planner.cli.shell.console import show_json, talk
-from planner.cli.shell.files import Force, require_new
+from planner.cli.shell.files import Force
 from planner.cli.shell.progress import shown_progress
 from planner.cli.sort.key_options import Threads
 from planner.errors import BadInputError

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import Argument, CallbackParam, Context, Option
 
+from planner.api.text_advice import records_expected
 from planner.cli.shell.console import show_json, show_text, talk
 from planner.cli.shell.files import Force
 from planner.cli.shell.progress import watched
-from planner.cli.shell.text_files import records_expected
 from planner.cli.shell.usage import UsageError
 from planner.cli.sort.key_options import KeyOffset, KeyOptions, KeySize, RecordSize, Threads
 from planner.cli.sort.sort_formats import refuse_formats, require_inputs, sort_text_or_tables

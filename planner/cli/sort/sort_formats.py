@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from planner.cli.shell.files import STANDARD_OUTPUT, mode_of, require_directories, require_new, require_readable
+from planner.api.files import STANDARD_OUTPUT, mode_of, require_directories, require_new, require_readable
 from planner.cli.sort.key_options import KeyOptions
 from planner.cli.sort.sort_keys import check_text, concerns_compression, sort_by_keys
 from planner.cli.sort.sort_parquet import check_parquet, sort_parquet_files

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from typer import Exit
 
+from planner.api.files import mode_of
+from planner.api.text_advice import notes_on_columns
 from planner.cli.shell.console import show_json, show_text, talk
-from planner.cli.shell.files import mode_of
 from planner.cli.shell.progress import watched
-from planner.cli.shell.text_files import notes_on_columns
 from planner.cli.sort.key_options import KeyOptions
 from planner.errors import BadInputError
 from planner.units import format_bytes, format_duration

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Annotated, Final, Literal
 
 from typer import Option
@@ -59,12 +59,23 @@ class KeyOptions:
         Literal["gz", "zst", "none"] | None, Option(help="How text is written; as OUTPUT's name ends otherwise.")
     ] = None
 
-    @property
-    def form(self) -> InputFormat:
-        """What of them says what the data is."""
-        return InputFormat(**{field.name: getattr(self, field.name) for field in fields(InputFormat)})
 
-    @property
-    def are_given(self) -> bool:
-        """Whether any of them is given that only text has."""
-        return bool(self.form.is_text_or_table or self.merge or self.limit or self.compress)
+@dataclass(frozen=True, kw_only=True)
+class RayOptions:
+    """Where the cluster is, and what it shall do with the output."""
+
+    ray: Annotated[
+        str | None,
+        Option(
+            help="Sort on the Ray cluster at this address: INPUT and OUTPUT are manifests of partitions. "
+            "INPUT may be text, CSV or Parquet: files, directories, or s3://bucket/prefix."
+        ),
+    ] = None
+    copies: Annotated[int, Option(min=1, max=2, help="With --ray: nodes that keep each output partition.")] = 1
+    to: Annotated[
+        str | None,
+        Option(help="With --ray: where partitions go, s3://bucket/prefix; a folder on the nodes' disks otherwise."),
+    ] = None
+    uniform: Annotated[
+        bool, Option("--uniform", help="With --ray: trust keys to be evenly spread, as Indy may; nothing is sampled.")
+    ] = False

@@ -15,25 +15,31 @@ if TYPE_CHECKING:
     from planner.api.generate import generate
     from planner.api.recommend import Recommendation, calibrate, recommend
     from planner.api.recommend import recommend as plan
+    from planner.api.sort import find_disorder, sort
     from planner.api.validate import validate
     from planner.sorting.tables.table import sort_table
 
-__all__ = ["Recommendation", "calibrate", "down", "generate", "plan", "recommend", "sort_table", "up", "validate"]
+__all__ = [
+    "Recommendation", "calibrate", "down", "find_disorder", "generate", "plan", "recommend", "sort", "sort_table", "up",
+    "validate",
+]  # fmt: skip
 
 _HOMES = {
     "Recommendation": "api.recommend.Recommendation",
     "calibrate": "api.recommend.calibrate",
     "down": "api.clusters.down",
+    "find_disorder": "api.sort.find_disorder",
     "generate": "api.generate.generate",
     "plan": "api.recommend.recommend",
     "recommend": "api.recommend.recommend",
+    "sort": "api.sort.sort",
     "sort_table": "sorting.tables.table.sort_table",
     "up": "api.clusters.up",
     "validate": "api.validate.validate",
 }
 """The module and the name of each function: it is loaded on first use, so that importing the package costs nothing."""
 
-_INSTEAD = dict.fromkeys(("sort", "run", "measure"), "; it is a command of the shell, beside `planner plan`")
+_INSTEAD = dict.fromkeys(("run", "measure"), "; it is a command of the shell, beside `planner plan`")
 """What is said for commands that Python has not."""
 
 _FORMER_ROOMS = {"spark_log": "planner.spark.log", "task_trace": "planner.spark.task_trace"}

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import Argument, Option
 
+from planner.api.files import require_new
 from planner.cli.shell.console import show, show_json, show_sentences, table, talk
-from planner.cli.shell.files import Force, require_new, write_whole
+from planner.cli.shell.files import Force, write_whole
 from planner.errors import BadInputError, nearest
 
 if TYPE_CHECKING:

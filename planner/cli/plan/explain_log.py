@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import Argument, Option
 
+from planner.api.files import require_new
 from planner.cli.shell.console import columns, show_json, show_text, table
 from planner.cli.shell.console import show as show_rich
-from planner.cli.shell.files import require_new, write_whole
+from planner.cli.shell.files import write_whole
 from planner.errors import BadInputError
 
 if TYPE_CHECKING:

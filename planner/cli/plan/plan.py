@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
+from planner.api.files import require_new
 from planner.cli.plan.plan_output import forms_and_views, out_text, require_form, show_answer
 from planner.cli.plan.plan_questions import completed
 from planner.cli.plan.request_options import RequestOptions
@@ -15,7 +16,7 @@ from planner.cli.plan.simulation import SimulationOptions, plan_json, show_simul
 from planner.cli.shell.console import columns as width_of_screen
 from planner.cli.shell.console import show as show_rich
 from planner.cli.shell.console import show_sentences, show_text
-from planner.cli.shell.files import Force, require_new, write_whole
+from planner.cli.shell.files import Force, write_whole
 
 if TYPE_CHECKING:
     from planner.api.recommend import Recommendation

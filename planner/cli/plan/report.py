@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
+from planner.api.files import require_new
 from planner.cli.shell.console import show, show_text
-from planner.cli.shell.files import Force, require_new, write_whole
+from planner.cli.shell.files import Force, write_whole
 from planner.errors import BadInputError
 
 if TYPE_CHECKING:

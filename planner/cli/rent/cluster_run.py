@@ -16,7 +16,7 @@ from planner.cli.rent.run_rented import Job, dataset_to_sort, effort_of, remembe
 from planner.cli.shell.cluster_progress import shown_events
 from planner.cli.shell.console import talk
 from planner.cli.shell.interrupts import orderly_end
-from planner.cli.sort.input_format import InputFormat
+from planner.cli.sort.key_options import InputFormatOptions
 from planner.errors import BadInputError
 from planner.units import parse_size
 
@@ -48,7 +48,7 @@ def cluster_run(
     detach: Annotated[bool, Option("--detach", help="Return as soon as the sort has begun.")] = False,
     yes: renting.Yes = False,
     json: Annotated[bool, Option("--json", help="Print the report as one JSON object.")] = False,
-    form: InputFormat,
+    form: InputFormatOptions,
 ) -> None:
     """Measure a cluster that `up`, or `run --keep`, left there, and sort on it.
 

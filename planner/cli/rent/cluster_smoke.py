@@ -10,10 +10,11 @@ from typing import Annotated
 from typer import Option
 
 from planner.api import clusters
+from planner.api.files import require_new
 from planner.api.rental_options import check_site
 from planner.cli.rent import renting
 from planner.cli.shell.console import show_json, show_text, talk
-from planner.cli.shell.files import Force, require_new, write_whole
+from planner.cli.shell.files import Force, write_whole
 from planner.cli.shell.interrupts import orderly_end
 from planner.errors import ProviderRefusedError
 

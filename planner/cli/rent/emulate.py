@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
+from planner.api.files import require_directories
 from planner.cli.rent import emulation
 from planner.cli.shell.console import show, show_json, show_text, talk
-from planner.cli.shell.files import require_directories
 from planner.cli.shell.interrupts import orderly_end
 from planner.units import parse_size
 

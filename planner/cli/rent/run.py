@@ -6,15 +6,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from planner.api.files import require_directories, require_new
+from planner.api.input_format import InputFormat
 from planner.api.rental_options import RentalOptions, rental_options
 from planner.cli.plan.shown_report import show_report
 from planner.cli.rent import emulation
 from planner.cli.rent.run_options import EMULATED, RunOptions
 from planner.cli.rent.run_rented import Job, dataset_to_sort, effort_of, run_rented, show_rented_dry_run
 from planner.cli.shell.console import talk
-from planner.cli.shell.files import require_directories, require_new, write_whole
+from planner.cli.shell.files import write_whole
 from planner.cli.shell.progress import watched
-from planner.cli.sort.input_format import InputFormat
+from planner.cli.sort.key_options import InputFormatOptions
 from planner.errors import BadInputError, ValidationFailedError
 from planner.schemas.arguments import request_fields
 from planner.schemas.request_forms import names
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 EMULATED_NODES = 4
 
 
-def run(*, options: RunOptions, form: InputFormat) -> None:
+def run(*, options: RunOptions, form: InputFormatOptions) -> None:
     """Measure this machine's disk, plan for it, generate data, sort, validate, and set the plan beside what happened.
 
     Ends with exit code 5 when the sorted data is not the data that went in.

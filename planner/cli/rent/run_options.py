@@ -11,7 +11,7 @@ from typer import Option
 from planner.cli.plan.request_options import Data, Instances, Nodes, OneModel
 from planner.cli.rent import emulation, renting
 from planner.cli.shell.files import Force
-from planner.cli.sort.data_options import Threads
+from planner.cli.sort.key_options import Threads
 from planner.errors import BadInputError
 from planner.schemas.plan import Request
 from planner.units import parse_size

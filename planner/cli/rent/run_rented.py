@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from planner.api import clusters
+from planner.api.input_format import InputFormat
 from planner.api.rental_options import RentalOptions
 from planner.cli.rent import renting
 from planner.cli.shell.cluster_progress import shown_events
 from planner.cli.shell.console import talk
 from planner.cli.shell.interrupts import orderly_end
-from planner.cli.sort.input_format import InputFormat
 from planner.errors import BadInputError, IoFailureError, PlannerError
 from planner.units import parse_seconds, parse_size
 
@@ -187,7 +187,7 @@ def dataset_to_sort(data: str | None, *, input: str | None, output: str | None, 
 
     source = None
     if input:
-        source = form.dataset(input) if form.has_keys else dataset_below(input, Layout())
+        source = form.dataset(input, say=talk) if form.has_keys else dataset_below(input, Layout())
     if source is not None and data is not None and parse_size(data) != source.bytes:
         raise BadInputError(f"--data {data}: {input} holds {source.bytes} bytes; leave --data out")
     if output:

@@ -8,10 +8,11 @@ from typing import Annotated
 
 from typer import Argument, Option
 
+from planner.api.files import require_new
 from planner.cli.shell.console import show_json, talk
-from planner.cli.shell.files import Force, require_new
+from planner.cli.shell.files import Force
 from planner.cli.shell.progress import shown_progress
-from planner.cli.sort.data_options import Threads
+from planner.cli.sort.key_options import Threads
 from planner.errors import BadInputError
 from planner.units import format_bytes, format_rate, parse_count, parse_size
 

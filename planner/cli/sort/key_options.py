@@ -1,20 +1,81 @@
-"""The options that say what files hold and by what keys they are sorted, as several commands have them."""
+"""The options that describe records, lines, rows and their keys, the same for every command that takes data."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Final, Literal
 
 from typer import Option
 
-KEY_HELP: Final = (
+from planner.api import input_format
+from planner.api.input_format import InputFormat
+
+RecordSize = Annotated[int, Option(help="Bytes of a record.")]
+KeyOffset = Annotated[int, Option(help="Where the key begins.")]
+KeySize = Annotated[
+    int | None, Option(help="Bytes of the key: 10 of a record, to the end of a line unless given.")
+]  # fmt: skip
+Threads = Annotated[int | None, Option(help="Threads; all cores otherwise.", min=1)]
+_KEY_HELP: Final = (
     "A key of lines as GNU sort's -k has it: 2,2n. Of columns: NAME[:int|num|float|fold][:desc][:first]. Of records:"
     " OFFSET:SIZE[:KIND][:desc], KIND as of columns or u64le, i32be, f64le and their kin."
 )
-Keys = Annotated[list[str] | None, Option(help=KEY_HELP)]
-Separator = Annotated[str | None, Option(help="The byte between fields; blanks, or of CSV a comma, otherwise.")]
-Format = Annotated[
-    Literal["records", "lines", "csv", "parquet"] | None, Option(help="What the files hold; records otherwise.")
-]
-NoHeader = Annotated[bool, Option("--no-header", help="The first row of CSV is data.")]
-Unique = Annotated[bool, Option("--unique", help="Keep the first of lines with equal keys.")]
-ZeroTerminated = Annotated[bool, Option("-z", help="Lines end with NUL, not with a newline.")]
+_Keys = Annotated[list[str] | None, Option(help=_KEY_HELP)]
+_Separator = Annotated[str | None, Option(help="The byte between fields; blanks, or of CSV a comma, otherwise.")]
+_Format = Annotated[input_format.Format | None, Option(help="What the files hold; records otherwise.")]
+_NoHeader = Annotated[bool, Option("--no-header", help="The first row of CSV is data.")]
+_Unique = Annotated[bool, Option("--unique", help="Keep the first of lines with equal keys.")]
+_ZeroTerminated = Annotated[bool, Option("-z", help="Lines end with NUL, not with a newline.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class InputFormatOptions(InputFormat):
+    """What `--input` holds, as options of commands that run on a cluster."""
+
+    format: _Format = None
+    key: _Keys = None
+    separator: _Separator = None
+    no_header: _NoHeader = False
+    unique: _Unique = False
+    zero_terminated: _ZeroTerminated = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeyOptions:
+    """How `planner sort` sorts by keys. Without any of these it sorts records by their first bytes."""
+
+    key: _Keys = None
+    separator: _Separator = None
+    format: _Format = None
+    no_header: _NoHeader = False
+    unique: _Unique = False
+    merge: Annotated[bool, Option("--merge", help="The inputs are sorted already: merge them.")] = False
+    check: Annotated[
+        bool, Option("--check", is_eager=True, help="Say whether INPUT is sorted; 1 and the first line that is not.")
+    ] = False
+    limit: Annotated[int | None, Option(min=1, help="Write so many lines, the first in order.")] = None
+    zero_terminated: _ZeroTerminated = False
+    compress: Annotated[
+        Literal["gz", "zst", "none"] | None, Option(help="How text is written; as OUTPUT's name ends otherwise.")
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RayOptions:
+    """Where the cluster is, and what it shall do with the output."""
+
+    ray: Annotated[
+        str | None,
+        Option(
+            help="Sort on the Ray cluster at this address: INPUT and OUTPUT are manifests of partitions. "
+            "INPUT may be text, CSV or Parquet: files, directories, or s3://bucket/prefix."
+        ),
+    ] = None
+    copies: Annotated[int, Option(min=1, max=2, help="With --ray: nodes that keep each output partition.")] = 1
+    to: Annotated[
+        str | None,
+        Option(help="With --ray: where partitions go, s3://bucket/prefix; a folder on the nodes' disks otherwise."),
+    ] = None
+    uniform: Annotated[
+        bool, Option("--uniform", help="With --ray: trust keys to be evenly spread, as Indy may; nothing is sampled.")
+    ] = False

@@ -6,22 +6,25 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from typer import Argument, CallbackParam, Context, Option
+from typer import Argument, CallbackParam, Context, Exit, Option
 
+from planner.api.files import STANDARD_OUTPUT
+from planner.api.text_advice import records_expected
+from planner.cli.shell.cluster_progress import shown_events
 from planner.cli.shell.console import show_json, show_text, talk
 from planner.cli.shell.files import Force
-from planner.cli.shell.progress import watched
-from planner.cli.shell.text_files import records_expected
+from planner.cli.shell.progress import shown_progress
 from planner.cli.shell.usage import UsageError
-from planner.cli.sort.data_options import KeyOffset, KeySize, RecordSize, Threads
-from planner.cli.sort.sort_formats import refuse_formats, require_inputs, sort_text_or_tables
-from planner.cli.sort.sort_keys import KeyOptions
-from planner.cli.sort.sort_on_ray import RayOptions, files_among, sort_on_ray
+from planner.cli.sort.key_options import KeyOffset, KeyOptions, KeySize, RayOptions, RecordSize, Threads
 from planner.errors import BadInputError
 from planner.units import format_bytes, format_duration, format_rate, parse_size
 
 if TYPE_CHECKING:
+    from planner.api.sort import SortResult
+    from planner.sorting.records.keyed import TextReport
     from planner.sorting.records.local import SortReport, StageReport, ThreadStats
+
+_DISORDER = 1
 
 _MoreOutput = Annotated[
     list[Path] | None, Option(help="Where the result goes on, perhaps on another disk: each file has an equal share.")
@@ -92,61 +95,92 @@ def sort(
 
     Example: planner sort --format parquet --key time:desc --key id events/ sorted.json --ray 10.0.0.1:6379
     """
-    limits: dict[str, Any] = {"threads": threads, "stable": stable, "temp_dirs": temp_dir or ()}
-    limits |= {"memory_bytes": None if memory is None else parse_size(memory), "spill": spill}
-    sources, lines = sources or [], lines or keys.format == "lines"
-    layout = {"record_size": record_size, "key_offset": key_offset, "key_size": key_size, "lines": lines}
-    shared: dict[str, Any] = {"force": force, "explain": explain, "json": json, "limits": limits}
-    is_text, on_ray = lines or keys.are_given, cluster.ray is not None
-    if not on_ray and sort_text_or_tables(sources, output, keys, layout, others=bool(more_output), **shared):
+    of_data: dict[str, Any] = {"record_size": record_size, "key_offset": key_offset, "key_size": key_size}
+    of_data |= {"lines": lines, "stable": stable} | vars(keys)
+    if of_data.pop("check") and cluster.ray is None:
+        _check([*(sources or ()), output], of_data, more_output=more_output, json=json)
         return
-    outputs = [output, *(more_output or ())]
-    inputs = files_among(sources) if on_ray and is_text else sources
-    require_inputs(inputs, outputs, temp_dirs=limits["temp_dirs"], force=force)
-    if on_ray:
-        _refuse_on_ray(layout, limits, keys, more_output=more_output)
-        sort_on_ray(sources, output, cluster, keys, lines=is_text, memory_bytes=limits["memory_bytes"], json=json)
-    else:
-        report = _sort_here(sources, outputs, **layout, **limits)
-        _show(report, what="lines" if lines else "records", explain=explain, json=json)
+    if keys.check:
+        raise BadInputError("--check and --compress are for one machine: leave them out, or leave out --ray")
+    result = _sort(
+        sources or [],
+        output,
+        more_outputs=more_output or (),
+        memory_bytes=None if memory is None else parse_size(memory),
+        threads=threads,
+        temp_dirs=temp_dir or (),
+        spill=spill,
+        force=force,
+        **of_data,
+        **vars(cluster),
+    )
+    _show(result, to_stdout=str(output) in STANDARD_OUTPUT, explain=explain, json=json)
 
 
-def _sort_here(sources: list[Path], outputs: list[Path], **options: Any) -> SortReport:
-    from planner.sorting.records.local import sort_file
-    from planner.sorting.records.memory import left_for_sorting
+def _sort(sources: list[Path], output: Path, *, ray: str | None, **options: Any) -> SortResult:
+    """Sort with progress shown; a refusal of records that look like text says how text is sorted."""
+    from planner.api.sort import sort as sort_data
 
+    if ray is not None:
+        with shown_events() as on_event:
+            return sort_data(sources, output, ray=ray, say=talk, on_event=on_event, **options)
     advice = "--lines sorts its lines, --separator , --key 2,2 by the second column"
-    options["memory_bytes"] = options["memory_bytes"] and left_for_sorting(options["memory_bytes"])
-    with records_expected(sources, advice=advice), watched(["read", "distribute", "write"]) as progress:
-        return sort_file(sources, outputs, progress=progress, **options)
+    with records_expected(sources, advice=advice), shown_progress() as on_progress:
+        return sort_data(sources, output, say=talk, on_progress=on_progress, **options)
 
 
-def _refuse_on_ray(
-    layout: dict[str, Any], limits: dict[str, Any], keys: KeyOptions, *, more_output: list[Path] | None
-) -> None:
-    refuse_formats(keys, lines=layout["lines"])
-    if more_output:
-        raise BadInputError("with --ray there is one OUTPUT: a manifest, which names many partitions")
-    if limits["stable"]:
-        raise BadInputError("--stable is for one machine: leave it out, or leave out --ray")
-    if limits["threads"] or limits["temp_dirs"]:
-        raise BadInputError("--threads and --temp-dir are for one machine: Ray and the nodes' environment say both")
-    if limits["spill"] != "auto":
-        raise BadInputError("--spill is for one machine: leave it out, or leave out --ray")
-    if (layout["record_size"], layout["key_offset"], layout["key_size"]) != (100, 0, None):
-        raise BadInputError(
-            "with --ray the manifest says --record-size, --key-offset and --key-size; of text say --key 1.6,1.17"
-        )
+def _check(files: list[Path], options: dict[str, Any], *, more_output: list[Path] | None, json: bool) -> None:
+    """Print the first line that is out of order, and end with 1 if there is one, as `gnusort -c` does."""
+    from planner.api.sort import find_disorder
 
-
-def _show(report: SortReport, *, what: str, explain: bool, json: bool) -> None:
+    if len(files) > 1 or more_output:
+        raise BadInputError(f"--check takes one INPUT and no OUTPUT, not also {[*files[1:], *(more_output or ())][0]}")
+    if options.pop("compress") and options["format"] == "parquet":
+        raise BadInputError("--format parquet: --compress is for text; leave it out")
+    of_lines = [options.pop("merge"), options.pop("limit")]
+    usual = (options["format"], options["key"], options["record_size"], options["key_offset"], options["key_size"])
+    options["lines"] |= any(of_lines) and usual == (None, None, 100, 0, None)  # as in a sort, they alone mean lines
+    with shown_progress() as on_progress:
+        found = find_disorder(files[0], on_progress=on_progress, **options)
     if json:
-        show_json(report.to_dict())
+        show_json({"sorted": found is None, "first_unsorted": found and found.number, "text": found and found.text})
+    else:
+        talk(f"{files[0]}:{found.number}: disorder: {found.text}" if found else f"{files[0]} is in order")
+    if found:
+        raise Exit(_DISORDER)
+
+
+def _show(result: SortResult, *, to_stdout: bool, explain: bool, json: bool) -> None:
+    if json and not to_stdout:
+        show_json(result.to_dict())
         return
-    rate = format_rate(report.input_bytes / report.seconds) if report.seconds else "-"
-    talk(f"{report.records} {what} in {format_duration(report.seconds)} ({rate}), {report.mode}")
-    if explain:
-        show_text(_explained(report))
+    report = result.report
+    if isinstance(report, dict):
+        talk(f"{result.count} {result.counted} on {len(report['nodes'])} nodes, checksum {report['checksum']}")
+        return
+    from planner.sorting.records.keyed import TextReport
+    from planner.sorting.records.local import SortReport
+
+    if isinstance(report, SortReport):
+        rate = format_rate(report.input_bytes / report.seconds) if report.seconds else "-"
+        how, explanation = f" ({rate}), {report.mode}", _explained(report)
+    elif isinstance(report, TextReport):
+        how = f", {report.runs} runs merged" if report.runs else ", in memory"
+        explanation = _spill_explained(report)
+    else:
+        spilled = format_bytes(report.spilled_bytes)
+        how = f", {report.runs} runs merged, {spilled} spilled" if report.runs else ", in memory"
+        explanation = ""
+    talk(f"{result.count} {result.counted} in {format_duration(result.seconds or 0)}{how}")
+    if explain and explanation and not to_stdout:
+        show_text(explanation)
+
+
+def _spill_explained(report: TextReport) -> str:
+    spilled = format_bytes(report.spilled_bytes)
+    if report.packed_bytes:
+        spilled += f", of which {format_bytes(report.packed_bytes)} packed to {format_bytes(report.packed_to_bytes)}"
+    return f"spilled: {spilled} ({report.spill_reason})"
 
 
 def _explained(report: SortReport) -> str:

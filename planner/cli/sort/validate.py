@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from typer import Argument, Option
 
+from planner.api.files import require_new, require_readable
+from planner.api.text_advice import records_expected
 from planner.cli.shell.console import show_json, show_text, talk
-from planner.cli.shell.files import Force, require_new, require_readable
+from planner.cli.shell.files import Force
 from planner.cli.shell.progress import shown_progress
-from planner.cli.shell.text_files import records_expected
-from planner.cli.sort.data_options import KeyOffset, KeySize, RecordSize, Threads
+from planner.cli.sort.key_options import KeyOffset, KeySize, RecordSize, Threads
 from planner.errors import BadInputError
 
 if TYPE_CHECKING:

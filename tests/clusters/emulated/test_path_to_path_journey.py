@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
+from planner.api.input_format import InputFormat
 from planner.cli.app import build
-from planner.cli.sort.input_format import InputFormat
 from planner.errors import BadInputError
 from planner.native import core
 from tests.clusters.emulated.test_store_to_store_journey import kinds
@@ -111,5 +111,5 @@ def test_rented_machines_do_not_reach_paths_of_this_one(tmp_path: Path) -> None:
 
 def test_what_is_planned_for_is_told_of_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "a.txt").write_bytes(b"b\na\n")
-    assert InputFormat(format="lines").dataset(str(tmp_path / "a.txt")).records == 4
-    assert "holds 4 B of lines in 1 file\n" in capsys.readouterr().err
+    assert InputFormat(format="lines").dataset(str(tmp_path / "a.txt"), say=print).records == 4
+    assert "holds 4 B of lines in 1 file\n" in capsys.readouterr().out

@@ -10,8 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from planner import recommend
-from planner.cli.sort.keyed_sources import dataset_by_keys
-from planner.cli.sort.sort_keys import KeyOptions
+from planner.api.input_format import InputFormat
 from planner.clusters.provisioning.run_directory import RunDirectory
 from planner.clusters.runs.cloud_task import TASK, CloudTask, is_in_place, load_task, save_task
 from planner.distributed_sort.dataset.dataset import dataset_of
@@ -21,16 +20,16 @@ from planner.errors import BadInputError
 @pytest.mark.parametrize(
     ("name", "keys"),
     [
-        ("a.txt", KeyOptions(key=["2,2n", "1,1r"], separator=",", unique=True, zero_terminated=True)),
-        ("a.csv", KeyOptions(format="csv", key=["b:int:desc"])),
-        ("a.parquet", KeyOptions(format="parquet", key=["b:desc"], unique=True)),
+        ("a.txt", InputFormat(key=["2,2n", "1,1r"], separator=",", unique=True, zero_terminated=True)),
+        ("a.csv", InputFormat(format="csv", key=["b:int:desc"])),
+        ("a.parquet", InputFormat(format="parquet", key=["b:desc"], unique=True)),
     ],
 )
-def test_a_source_survives(tmp_path: Path, name: str, keys: KeyOptions) -> None:
+def test_a_source_survives(tmp_path: Path, name: str, keys: InputFormat) -> None:
     (tmp_path / "a.txt").write_bytes(b"a,1\0b,2\0")
     (tmp_path / "a.csv").write_bytes(b"a,b\r\n1,2\r\n")
     pq.write_table(pa.table({"a": [1], "b": [2]}), tmp_path / "a.parquet")
-    source = dataset_by_keys([str(tmp_path / name)], keys)
+    source = keys.dataset_of([str(tmp_path / name)])
     plan = recommend(data="100GB", model="indy", instances=["i4i.large"], nodes=4).plan
     directory = RunDirectory(tmp_path)
     task = CloudTask(plan=plan, source=loads(source.to_json()))

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from planner.cli.sort.keyed_sources import dataset_by_keys
-from planner.cli.sort.sort_keys import KeyOptions
+from planner.api.input_format import InputFormat
 from planner.distributed_sort.dataset.dataset import Copy, TextFormat, dataset_of
 from planner.distributed_sort.dataset.text_dataset import lines_of, rows_of
 from planner.errors import BadInputError
@@ -25,14 +24,14 @@ def test_sizes_are_estimated_and_survive_a_manifest(tmp_path: Path, capsys: pyte
     (tmp_path / "b.log").write_bytes(gzip.compress(TEXT))
     for number in range(20):
         (tmp_path / f"c{number:02d}").write_bytes(zstandard.compress(TEXT))
-    dataset = dataset_by_keys([str(tmp_path)], KeyOptions())
+    dataset = InputFormat().dataset_of([str(tmp_path)], say=print)
     plain, gz, *zst = dataset.partitions
     assert (plain.records, plain.is_estimated, plain.copies) == (2, False, (Copy(uri=str(tmp_path / "a.log")),))
     assert gz.copies == (Copy(uri=str(tmp_path / "b.log"), compression="gz"),)
     assert {part.copies[0].compression for part in zst} == {"zst"}
     assert all(part.is_estimated and abs(part.records / len(TEXT) - 1) < 0.3 for part in [gz, *zst])
     assert dataset_of(json.loads(dataset.to_json())) == dataset
-    assert "note: 21 of 22 files are compressed. Each is one split" in capsys.readouterr().err
+    assert "note: 21 of 22 files are compressed. Each is one split" in capsys.readouterr().out
 
 
 def test_the_header_of_compressed_csv_is_read_and_skipped(tmp_path: Path) -> None:

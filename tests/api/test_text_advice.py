@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from planner.api.text_advice import notes_on_columns
 from planner.cli.app import build
-from planner.cli.shell.text_files import notes_on_columns
 from planner.errors import BadInputError
 
 

@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from planner.api.input_format import InputFormat
+from planner.api.sort import files_among, name_of
 from planner.cli.app import build
-from planner.cli.sort.keyed_sources import dataset_by_keys
-from planner.cli.sort.sort_keys import KeyOptions
-from planner.cli.sort.sort_on_ray import files_among, name_of
 from planner.errors import BadInputError
 from planner.sorting.records.keys import parse_key
 
@@ -55,7 +54,7 @@ def test_refused(folder: Path, words: str, reason: str) -> None:
 
 
 def test_the_layout_has_the_keys(folder: Path) -> None:
-    dataset = dataset_by_keys([str(folder / "a.txt")], KeyOptions(key=["2,2n"], separator=",", unique=True))
+    dataset = InputFormat(key=["2,2n"], separator=",", unique=True).dataset_of([str(folder / "a.txt")])
     assert dataset.layout.text
     order = dataset.layout.text.order()
     assert (order.keys, order.separator, order.unique) == ((parse_key("2,2n"),), b",", True)

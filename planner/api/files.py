@@ -1,0 +1,68 @@
+"""Files that users name: inputs that must be there, and outputs that have a place and replace nothing."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable
+from pathlib import Path
+
+from planner.errors import BadInputError
+
+STANDARD_OUTPUT = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
+"""Its names. What is written there goes on where others ended, though it be a file."""
+
+
+def require_readable(paths: Iterable[Path]) -> None:
+    """Raise BadInputError naming the first of some input files that cannot be read, before anything is begun."""
+    for path in paths:
+        mode = mode_of(path)
+        if not mode:
+            raise BadInputError(f"{path}: no such file; name one that can be read")
+        if stat.S_ISDIR(mode):
+            raise BadInputError(f"{path} is a directory; name a file")
+        if not os.access(path, os.R_OK):
+            raise BadInputError(f"{path}: permission denied; name a file that you may read")
+
+
+def require_directories(option: str, paths: Iterable[Path]) -> None:
+    """Raise BadInputError naming the first of the directories of an option that is none."""
+    for path in paths:
+        if not stat.S_ISDIR(mode_of(path)):
+            raise BadInputError(f"{option} {path}: no such directory; name one on the disk to work on")
+
+
+def require_new(paths: Iterable[Path | None], *, force: bool, hint: str = "") -> None:
+    """Raise BadInputError naming the first of some files to be written that has no place to be, or that exists, unless
+    it may be replaced.
+    """
+    for path in paths:
+        if path is not None:
+            _require_place(path)
+            if stat.S_ISREG(mode_of(path)) and not force:
+                raise BadInputError(f"{path} exists: name a new file, or replace it with --force{hint}")
+
+
+def mode_of(path: Path) -> int:
+    """Return what kind of file there is, as `os.stat` has it, and 0 for none. Raises BadInputError for a name that
+    cannot be looked up: too long, behind a directory that is closed, or links in a circle.
+    """
+    try:
+        return os.stat(path).st_mode  # noqa: PTH116  # Path tells only whether there is one
+    except (FileNotFoundError, NotADirectoryError):
+        return 0
+    except OSError as error:
+        raise BadInputError(f"{path}: {error.strerror}; name another file") from error
+
+
+def _require_place(path: Path) -> None:
+    """Devices and pipes, such as /dev/stdout, are places, too."""
+    mode = mode_of(path)
+    if stat.S_ISDIR(mode):
+        raise BadInputError(f"{path} is a directory; name a file")
+    if stat.S_ISBLK(mode):
+        raise BadInputError(f"{path} is a whole disk; name a file")
+    if not stat.S_ISDIR(mode_of(path.parent)):
+        raise BadInputError(f"{path}: there is no directory {path.parent}; make it, or name a file in another")
+    if not mode and not os.access(path.parent, os.W_OK):
+        raise BadInputError(f"{path}: permission denied; name a file in a directory that you may write to")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any
 
 from planner.errors import PlannerError
 from planner.report.answer import Answer
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from planner.cost_model.volume_counts import VolumeCount
     from planner.planning.what_if.network_views import NetworkRow
     from planner.planning.what_if.what_if import Contrast, WhatIf
-    from planner.schemas.request_arguments import RequestArguments
     from planner.simulation.result import Simulation
 
 
@@ -218,7 +217,7 @@ def recommend(
     profile: str | None = None,
     option: Mapping[str, str] | str | None = None,
     today: date | None = None,
-    **asked: Unpack[RequestArguments],
+    **asked: Any,
 ) -> Recommendation:
     """Recommend a cluster; the arguments are the options of `plan`, under the same names.
 

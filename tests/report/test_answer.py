@@ -14,7 +14,7 @@ import planner.report.answer
 from planner.api.recommend import Recommendation
 from planner.errors import BadInputError
 from planner.report.frames import answer_frame
-from planner.schemas.request_arguments import RequestArguments
+from planner.schemas.request import Request, options
 
 CHARTS = [name for name in dir(Recommendation) if name.startswith("plot_")]
 
@@ -74,7 +74,9 @@ def test_every_argument_is_in_the_signature() -> None:
     import inspect
 
     parameters = inspect.signature(planner.recommend).parameters
-    assert set(parameters) == {"data", "profile", "option", "today", *RequestArguments.__annotations__}
+    fields = Request.__dataclass_fields__.keys() - {"data_bytes"}
+    assert parameters.keys() == {"profile", "option", "today", *options(), *fields}
+    assert parameters["deadline"].annotation == "str | float | None"
 
 
 def test_what_is_not_feasible_says_why(refused: Recommendation) -> None:

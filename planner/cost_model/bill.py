@@ -65,7 +65,7 @@ class Hourly:
         return (self.whole - self.job) * min(seconds, self.spare_s) / 3600
 
 
-def cost(context: JobContext, hourly: Hourly, time_s: Range, *, around_s: float, late_s: float) -> Cost:
+def cost(context: JobContext, hourly: Hourly, time_s: Range, *, overheads_s: float, late_s: float) -> Cost:
     """Turn times into dollars; spares, charges and what surrounds the job are paid for by the whole run, not by it.
 
     At the 95th percentile of the job's time the boot takes `late_s` longer than expected, too.
@@ -75,7 +75,7 @@ def cost(context: JobContext, hourly: Hourly, time_s: Range, *, around_s: float,
     per_s = hourly.job / 3600
 
     def total(job_s: float, *, late_s: float = 0.0) -> float:
-        billed = float(billed_s(np.array([job_s + around_s + late_s]), context)[0])
+        billed = float(billed_s(np.array([job_s + overheads_s + late_s]), context)[0])
         return replace(hourly, spare_s=hourly.spare_s + late_s).usd(billed) + further
 
     return Cost(
@@ -97,11 +97,11 @@ def bill(
     hourly: Hourly,
     *,
     job_s: float,
-    around_s: Mapping[str, float],
+    overheads_s: Mapping[str, float],
     notes: Mapping[str, str] | None = None,
 ) -> tuple[BillLine, ...]:
     """Return the lines whose known amounts add up to `cost_usd.total`; `notes` are on steps, by their names."""
-    steps = {"job": job_s, **around_s}
+    steps = {"job": job_s, **overheads_s}
     seconds = sum(steps.values())
     billed = float(billed_s(np.array([seconds]), context)[0])
     basis = {"boot": context.overheads.boot_note, **(notes or {})}

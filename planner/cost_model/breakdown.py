@@ -74,13 +74,13 @@ def breakdown(context: JobContext, offer: Offer, *, nodes: int) -> Breakdown:
         duration=whole,
         time_s=time_s,
         cost_usd=cost(
-            context, hourly, time_s, around_s=sum(overheads_s.values()), late_s=_boot_delay_s(context, nodes)
+            context, hourly, time_s, overheads_s=sum(overheads_s.values()), late_s=_boot_delay_s(context, nodes)
         ),
         phases=phases,
         capacity_bytes={group: _finite(float(capacity[0])) for group, capacity in capacity_per_node(context).items()},
         needed_bytes={group: needed / nodes for group, needed in context.group_bytes().items()},
         overheads_s=overheads_s,
-        bill=bill(context, hourly, job_s=time_s.expected, around_s=overheads_s, notes=staging_notes(context, nodes)),
+        bill=bill(context, hourly, job_s=time_s.expected, overheads_s=overheads_s, notes=staging_notes(context, nodes)),
         evidence=deciding(evidence, phases),
         interruptions=_interruptions(context, time_s.expected, spared_s=spared.mean_s, nodes=nodes),
         energy_j=_finite(_energy_j(context, time_s.expected, nodes=nodes)),

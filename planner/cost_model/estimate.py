@@ -281,10 +281,10 @@ class _Bill:
     def total_usd(self, block: _Block, booted_job_s: Floats) -> Floats:
         """Return the cost of the whole run on the clusters of a block, whose boot and job take `booted_job_s`."""
         nodes = self.nodes[block.columns]
-        around_s = self.context.overheads.fixed_s + sum(
+        overheads_s = self.context.overheads.fixed_s + sum(
             np.maximum(node_s[block.rows, None] / nodes, least_s[block.rows, None]) for node_s, least_s in self.steps
         )
-        billed = billed_s(booted_job_s + around_s, self.context)
+        billed = billed_s(booted_job_s + overheads_s, self.context)
         spares_paid = np.minimum(billed, self.spares_paid_s[block.columns])
         paid, price = self.paid[block.columns], self.hourly[block.rows, None]
         hourly = nodes * price + capacity_usd_per_hour(self.context, nodes, rows=block.rows)

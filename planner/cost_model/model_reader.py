@@ -200,15 +200,15 @@ def load_engine(name: str) -> Engine:
 def parse_engine(name: str, document: Mapping[str, Any], *, where: str) -> Engine:
     """Build an engine from its parsed TOML; `where` names the file in the error that lists all findings."""
     findings = list(_unknown(document, (*_TEXTS, *_NUMBERS, *_FLAGS, *_TABLES), "the engine"))
-    given: dict[str, Any] = {key: _number(document, key, findings) for key in _NUMBERS if key in document}
+    given: dict[str, Any] = {key: _engine_number(document, key, findings) for key in _NUMBERS if key in document}
     given |= {key: _flag(document, key, findings) for key in _FLAGS if key in document}
-    rates = {work: _number(document.get("cpu_s_per_byte", {}), work, findings) for work in RATES}
+    rates = {work: _engine_number(document.get("cpu_s_per_byte", {}), work, findings) for work in RATES}
     tasks = {work: _record(TaskCost, document["tasks"].get(work, {}), findings) for work in document.get("tasks", {})}
     sizes = _record(TaskSizes, document["sizes"], findings) if "sizes" in document else None
     if "emulated" in document:
         given["emulated"] = _record(Emulated, document["emulated"], findings)
     busy = {
-        name: {work: _number(shares, work, findings) for work in shares}
+        name: {work: _engine_number(shares, work, findings) for work in shares}
         for name, shares in document.get("busy", {}).items()
     }
     findings += [f"{key}: missing" for key in ("title", "source", "cpu_s_per_byte") if key not in document]
@@ -225,11 +225,13 @@ def _record(record: type, table: Mapping[str, Any], findings: list[str]) -> Any:
     needed = [field.name for field in fields(record) if field.default is MISSING]
     findings += [f"{name}: missing" for name in needed if name not in table]
     findings += _unknown(table, [field.name for field in fields(record)], record.__name__)
-    numbers = {field.name: _number(table, field.name, findings) for field in fields(record) if field.name in table}
+    numbers = {
+        field.name: _engine_number(table, field.name, findings) for field in fields(record) if field.name in table
+    }
     return record(**dict.fromkeys(needed, 0.0) | numbers)
 
 
-def _number(table: Mapping[str, Any], key: str, findings: list[str]) -> float:
+def _engine_number(table: Mapping[str, Any], key: str, findings: list[str]) -> float:
     value = table.get(key, 0)
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1e15:
         findings.append(f"{key}: {value!r} is not a number from 0 to 1e15")

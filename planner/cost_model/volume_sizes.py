@@ -53,13 +53,13 @@ def sized(volume: VolumeType, *, iops: float, bytes_per_s: float, data_bytes: fl
     if volume.size_bytes_max < size * (1 - 1e-9):
         return Unsuitable(reason=f"{binds} needs {size / _GIB:,.0f} GiB, above its {volume.size_bytes_max / _GIB:,.0f}")
     size_gib = math.ceil(size / _GIB - 1e-9)
-    bought_iops = max(0.0, operations - _number(volume.free_iops)) if volume.price_usd_per_iops_month > 0 else 0.0
-    above_free = (bytes_per_s - _number(volume.free_bytes_per_s)) / _MIB
+    bought_iops = max(0.0, operations - _nan_as_zero(volume.free_iops)) if volume.price_usd_per_iops_month > 0 else 0.0
+    above_free = (bytes_per_s - _nan_as_zero(volume.free_bytes_per_s)) / _MIB
     bought_mibps = max(0.0, above_free) if volume.price_usd_per_mibps_month > 0 else 0.0
     usd = (
         size_gib * volume.price_usd_per_gib_month
-        + bought_iops * _number(volume.price_usd_per_iops_month)
-        + bought_mibps * _number(volume.price_usd_per_mibps_month)
+        + bought_iops * _nan_as_zero(volume.price_usd_per_iops_month)
+        + bought_mibps * _nan_as_zero(volume.price_usd_per_mibps_month)
     )
     if math.isnan(usd):
         return Unsuitable(reason="its price is unknown")
@@ -97,11 +97,11 @@ def _sizes(volume: VolumeType, *, iops: float, bytes_per_s: float, data_bytes: f
     """Yield the least size (bytes) by each rule; of equal ones the first counts."""
     yield "data", data_bytes
     if iops > 0 and volume.iops_per_gib > 0:
-        above = iops if not volume.price_usd_per_iops_month > 0 or iops > _number(volume.free_iops) else 0.0
+        above = iops if not volume.price_usd_per_iops_month > 0 or iops > _nan_as_zero(volume.free_iops) else 0.0
         yield f"{volume.iops_per_gib:g} IOPS per GiB", above / volume.iops_per_gib * _GIB
     if not _throughput_is_bought(volume) and bytes_per_s > 0 and not _has_fixed_size(volume):
         yield "throughput per GiB", bytes_per_s / _per_gib(volume) * _GIB
-    yield "its smallest size", max(_number(volume.size_bytes_min), _GIB)
+    yield "its smallest size", max(_nan_as_zero(volume.size_bytes_min), _GIB)
 
 
 def _operations_for(volume: VolumeType, bytes_per_s: float) -> float:
@@ -127,5 +127,5 @@ def _has_fixed_size(volume: VolumeType) -> bool:
     return bool(volume.size_bytes_min == volume.size_bytes_max)
 
 
-def _number(value: float) -> float:
+def _nan_as_zero(value: float) -> float:
     return 0.0 if math.isnan(value) else float(value)

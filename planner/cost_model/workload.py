@@ -134,7 +134,7 @@ class JobContext:
         out.
         """
         if id(phase) not in self._works_of:
-            self._works_of[id(phase)] = (phase, self._worked_out(phase))
+            self._works_of[id(phase)] = (phase, self._work_of(phase))
         return dict(self._works_of[id(phase)][1])
 
     @cached_property
@@ -142,7 +142,7 @@ class JobContext:
         """What `works` returned, by the identity of the phase, which is kept so that no other has it."""
         return {}
 
-    def _worked_out(self, phase: Phase) -> dict[str, Work]:
+    def _work_of(self, phase: Phase) -> dict[str, Work]:
         read, write = self._totals(phase.read), self._totals(phase.write)
         works = {
             "local_disks": self._shared_disks(read, write),

@@ -208,7 +208,7 @@ def test_spares_are_paid_until_they_go_or_the_run_ends(make_context: MakeContext
 def test_requests_are_in_every_figure_of_a_cost(make_context: MakeContext) -> None:
     """A cent a second beside what the requests cost, whatever the time."""
     context = make_context(NODE, model="object-store", files={"object_stores": [STORE]})
-    usual = cost(context.only(0), replace(by_the_hour(context), job=36.0), TIMES, around_s=300, late_s=0)
+    usual = cost(context.only(0), replace(by_the_hour(context), job=36.0), TIMES, overheads_s=300, late_s=0)
     assert usual.requests > 0
     figures = np.array([usual.equation, usual.expected, usual.p50, usual.p95]) - usual.requests
     assert figures == pytest.approx([10, 11, 10.5, 15])
@@ -227,13 +227,13 @@ def test_a_bill_by_hand(make_context: MakeContext) -> None:
     """
     context = make_context(NODE)
     hourly = by_the_hour(context)
-    usual = cost(context, hourly, TIMES, around_s=300, late_s=100)
+    usual = cost(context, hourly, TIMES, overheads_s=300, late_s=100)
     assert (usual.equation, usual.expected, usual.p50, usual.p95) == pytest.approx((10, 11, 10.5, 15))
     assert usual.total == pytest.approx(14 + 0.4)
     assert usual.total_p95 == pytest.approx((1500 + 300 + 100) / 100 + 0.6)
     assert (usual.charges, usual.requests, usual.unknown) == (0, 0, ())
     steps = {"boot": 200.0, "teardown": 100.0}
-    assert [(line.name, line.time_s, line.usd) for line in bill(context, hourly, job_s=1100, around_s=steps)] == [
+    assert [(line.name, line.time_s, line.usd) for line in bill(context, hourly, job_s=1100, overheads_s=steps)] == [
         ("job", 1100, pytest.approx(11)),
         ("boot", 200, pytest.approx(2)),
         ("teardown", 100, pytest.approx(1)),
@@ -245,9 +245,11 @@ def test_what_the_cloud_rounds_up_is_a_line_of_its_own(make_context: MakeContext
     """1,400 s are billed as an hour: 2,200 s more, at a cent a second."""
     terms = '[billing]\nstep_s = 3600\nminimum_s = 60\nevidence = "spec"\nsource = "made"'
     context = make_context(NODE, head=terms)
-    lines = {line.name: line.usd for line in bill(context, by_the_hour(context), job_s=1100, around_s={"boot": 300.0})}
+    lines = {
+        line.name: line.usd for line in bill(context, by_the_hour(context), job_s=1100, overheads_s={"boot": 300.0})
+    }
     assert lines["rounding"] == pytest.approx(22)
-    assert cost(context, by_the_hour(context), TIMES, around_s=300, late_s=0).total == pytest.approx(36.4)
+    assert cost(context, by_the_hour(context), TIMES, overheads_s=300, late_s=0).total == pytest.approx(36.4)
 
 
 @pytest.mark.parametrize(
@@ -291,4 +293,4 @@ def test_a_bill_for_another_time_is_prorated_in_its_job_alone(cloud: str) -> Non
 def test_a_line_of_nothing_is_left_out(make_context: MakeContext) -> None:
     context = make_context(NODE)
     hourly = Hourly(job=36.0, whole=36.0, spare_s=0.0, nodes=10)
-    assert [line.name for line in bill(context, hourly, job_s=100, around_s={})] == ["job"]
+    assert [line.name for line in bill(context, hourly, job_s=100, overheads_s={})] == ["job"]

@@ -40,7 +40,7 @@ def estimated(context: JobContext, nodes: list[float], *, price: float = 3.6, **
     return estimate(context, price_usd_per_hour=prices, nodes=np.array(nodes), **asked)  # type: ignore[arg-type]
 
 
-def test_how_many_are_worked_out_together_changes_nothing(make_context: Make) -> None:
+def test_how_many_are_evaluated_together_changes_nothing(make_context: Make) -> None:
     """70,000 sizes of one type are several blocks, 65 types of two sizes too. 10 nodes take 1,650 s, as below."""
     context = certain(make_context({"a": NODE}, max_nodes=70_000))
     sizes = [float(n) for n in range(1, 70_001)]

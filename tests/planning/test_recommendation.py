@@ -382,7 +382,7 @@ def test_of_two_models_a_type_that_one_can_use_is_no_rejection(make_catalog: Mak
     assert [rejection.instance_type for rejection in plan.rejected] == ["b"]
 
 
-def test_the_cheapest_and_the_fastest_sensible_are_worked_out_and_keep_to_what_is_asked() -> None:
+def test_the_cheapest_and_the_fastest_sensible_are_evaluated_and_keep_to_what_is_asked() -> None:
     """Estimates are lower bounds: by them a cluster may seem to meet a deadline that, worked out exactly, it misses."""
     asked: dict[str, Any] = {"data": "20TB", "model": "daytona", "catalogs": (CLOUD,), "deadline": "40m"}
     asked |= {"confidence": 0.99, "max_nodes": 48}

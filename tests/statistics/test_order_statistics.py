@@ -255,7 +255,7 @@ def test_between_two_rungs_a_law_is_straight_in_the_logarithm_of_the_size() -> N
     assert on_ladder(fourth_root, sizes)[-1] == pytest.approx(middle**0.25, rel=1e-5)
 
 
-def test_up_to_a_thousand_nodes_and_of_few_sizes_all_are_worked_out() -> None:
+def test_up_to_a_thousand_nodes_and_of_few_sizes_all_are_evaluated() -> None:
     asked = []
 
     def law(sizes: Floats) -> Floats:

@@ -15,7 +15,7 @@ from planner.catalog import Catalog
 from planner.cost_model.duration import quantile_over_mean
 from planner.cost_model.estimate import Estimates
 from planner.cost_model.prices import paid_nodes
-from planner.cost_model.staging import around_s
+from planner.cost_model.staging import overheads_s
 from planner.cost_model.workload import JobContext
 from planner.planning.request.filters import weak_network
 from planner.schemas.plan import Candidate, NodeLimit, Rejection, Request
@@ -108,7 +108,7 @@ def _deadlines(context: JobContext, estimates: Estimates, request: Request) -> I
         yield Constraint(
             name="deadline",
             reason=f"misses the deadline of {format_duration(request.deadline_s)}{sureness}",
-            measure=sort_s + around_s(context, estimates.nodes),
+            measure=sort_s + overheads_s(context, estimates.nodes),
             limit=request.deadline_s,
             shown="takes in all",
         )

@@ -37,7 +37,7 @@ def market(make_catalog: Callable[..., str]) -> str:
 @pytest.mark.parametrize(
     ("objective", "name"), [("balanced", "slow"), ("cost", "slow"), ("time", "fast-0"), ("energy", "frugal")]
 )
-def test_few_are_worked_out_and_the_best_is_among_them(market: str, objective: Any, name: str) -> None:
+def test_few_are_evaluated_exactly_and_the_best_is_among_them(market: str, objective: Any, name: str) -> None:
     """Ten nodes for 10 TB: 1,650 s for cents or 165 s for dollars; 20 W for 1,650 s are less than 9 kW for 165."""
     asked = {
         "data": "10TB",

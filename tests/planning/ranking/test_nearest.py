@@ -33,7 +33,7 @@ def asked(worked: Worked, *constraints: Constraint) -> ConstrainedTypes:
     )
 
 
-def test_what_is_worked_out_decides_and_not_the_bounds() -> None:
+def test_what_is_evaluated_decides_and_not_the_bounds() -> None:
     """Type a promises 10 and has 14 and 13; of type b, which promises 11, one size has 12. The bound of 12.5 is not
     worked out: nothing below 12 can come of it.
     """
@@ -53,7 +53,7 @@ def test_a_cluster_that_is_good_enough_ends_the_search() -> None:
     assert worked.tried == [(0, 0)]
 
 
-def test_only_what_keeps_to_the_others_counts_worked_out() -> None:
+def test_only_what_keeps_to_the_others_counts_evaluated() -> None:
     """By the bounds two nodes keep to $10; worked out, for $11, they do not. Three do, in 30 s."""
     worked = Worked(
         {"deadline": np.array([[10.0, 20.0, 30.0]] * 2), "budget": np.array([[30.0, 11.0, 9.0], [99.0, 99.0, 99.0]])}
@@ -67,7 +67,7 @@ def test_only_what_keeps_to_the_others_counts_worked_out() -> None:
     assert least([none], "deadline", within=("budget",)) is None
 
 
-def test_the_least_of_many_sizes_is_among_those_that_are_worked_out() -> None:
+def test_the_least_of_many_sizes_is_among_those_that_are_evaluated() -> None:
     """A bound of 100 for all of 1,000 sizes, worked out 100 + |n - 613| / 100: no size tells more than another."""
     sizes = np.arange(1000.0)
     worked = Worked({"deadline": np.array([100 + abs(sizes - 613) / 100, sizes + 200])})

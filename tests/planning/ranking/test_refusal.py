@@ -194,7 +194,7 @@ def far(name: str, nearness: float | None) -> Rejection:
 
 
 @pytest.mark.parametrize("count", [2, 7])
-def test_the_nearest_types_are_worked_out_and_no_others(count: int) -> None:
+def test_the_nearest_types_are_evaluated_and_no_others(count: int) -> None:
     """Each takes 120 s, 180 s, ... of 60 s: 2, 3, ... times as long. Five are shown."""
     late = replace(DEADLINE, measure=np.array([[60.0 * (place + 2), 900.0] for place in range(count)]))
     rejections = [*(far(name, place + 2.0) for place, name in enumerate("abcdefg"[:count])), far("h", None)]
@@ -205,7 +205,7 @@ def test_the_nearest_types_are_worked_out_and_no_others(count: int) -> None:
     assert worked_out[0].detail == "takes 2 min 0 s on 1 node"
 
 
-def test_a_type_that_is_worked_out_to_be_further_off_makes_room_for_others() -> None:
+def test_a_type_that_is_evaluated_to_be_further_off_makes_room_for_others() -> None:
     """a is thought to be 1.5 times too slow, and is 10 times; the others are as thought."""
     late = replace(DEADLINE, measure=np.array([[600.0], *([60.0 * (place + 2)] for place in range(6))]))
     rejections = [far("a", 1.5), *(far(name, place + 2.0) for place, name in enumerate("bcdefg"))]

@@ -28,6 +28,7 @@ NOT_FOR_A_PLAN = {
     "planner.clusters.runs",
     "planner._sortcore",
 }
+NOT_FOR_A_RUN = {"psutil", "planner.clusters.emulated"}
 NOT_FOR_HELP = NOT_FOR_A_PLAN | {"numpy", "planner.planning", "planner.catalog"}
 NOT_FOR_A_SORT = {"pandas", "numpy", "pydantic", "rich"}
 OF_CSV = ["--format", "csv", "--key", "b:num", "--threads", "2", "--memory", "1GB", "--force"]
@@ -57,6 +58,7 @@ def loaded_by(statements: str) -> set[str]:
     [
         pytest.param("import planner", {"pandas", "numpy", "typer", "rich"}, id="import planner"),
         pytest.param("import planner.cli.app", {"pandas", "numpy"}, id="import planner.cli.app"),
+        pytest.param("import planner.clusters.runs.local, planner.report.terminal.run_table", NOT_FOR_A_RUN, id="run"),
         pytest.param(RUN_PLAN, NOT_FOR_A_PLAN, id="plan"),
         pytest.param(CALL.format(words=["plan", "--help"], entry="plan_main"), NOT_FOR_HELP, id="plan --help"),
         pytest.param(CALL.format(words=["planner", "--help"], entry="main"), NOT_FOR_HELP, id="planner --help"),

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from planner.clusters.emulated.study import TABLE_2, Measured, slowdowns
 from planner.schemas.run_report import PhaseComparison, RunReport
 from planner.units import format_bytes, format_duration, format_rate, format_usd
+
+if TYPE_CHECKING:
+    from planner.clusters.emulated.study import Measured
 
 
 def render_run(report: RunReport) -> RenderableType:
@@ -152,6 +154,8 @@ def _checks(report: RunReport) -> Iterator[Text]:
 
 def render_study(measured: list[Measured]) -> RenderableType:
     """Return the table, and the study's Table 2 below it."""
+    from planner.clusters.emulated.study import TABLE_2, slowdowns
+
     table = Table(
         title="Times the homogeneous network", title_justify="left", title_style="bold", box=None, pad_edge=False
     )

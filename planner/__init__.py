@@ -13,15 +13,16 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from planner.api.clusters import down, up
     from planner.api.generate import generate
+    from planner.api.measure import measure
     from planner.api.recommend import Recommendation, calibrate, recommend
     from planner.api.recommend import recommend as plan
     from planner.api.sort import find_disorder, sort
-    from planner.api.validate import validate
+    from planner.api.validate import validate, validate_on_ray
     from planner.sorting.tables.table import sort_table
 
 __all__ = [
-    "Recommendation", "calibrate", "down", "find_disorder", "generate", "plan", "recommend", "sort", "sort_table", "up",
-    "validate",
+    "Recommendation", "calibrate", "down", "find_disorder", "generate", "measure", "plan", "recommend", "sort",
+    "sort_table", "up", "validate", "validate_on_ray",
 ]  # fmt: skip
 
 _HOMES = {
@@ -30,16 +31,18 @@ _HOMES = {
     "down": "api.clusters.down",
     "find_disorder": "api.sort.find_disorder",
     "generate": "api.generate.generate",
+    "measure": "api.measure.measure",
     "plan": "api.recommend.recommend",
     "recommend": "api.recommend.recommend",
     "sort": "api.sort.sort",
     "sort_table": "sorting.tables.table.sort_table",
     "up": "api.clusters.up",
     "validate": "api.validate.validate",
+    "validate_on_ray": "api.validate.validate_on_ray",
 }
 """The module and the name of each function: it is loaded on first use, so that importing the package costs nothing."""
 
-_INSTEAD = dict.fromkeys(("run", "measure"), "; it is a command of the shell, beside `planner plan`")
+_INSTEAD = dict.fromkeys(("run",), "; it is a command of the shell, beside `planner plan`")
 """What is said for commands that Python has not."""
 
 _FORMER_ROOMS = {"spark_log": "planner.spark.log", "task_trace": "planner.spark.task_trace"}

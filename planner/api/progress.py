@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from planner.native import Progress
@@ -23,29 +23,83 @@ class Step:
     bytes_total: int | None
 
 
+@dataclass(frozen=True, kw_only=True)
+class TimedStep:
+    """How far measurements are that take a time known beforehand."""
+
+    phase: str
+    done_s: float
+    total_s: float
+
+
 OnProgress = Callable[[Step], None]
+OnTime = Callable[[TimedStep], None]
+
+
+class MeasuredTime:
+    """Adds up the milliseconds of measurements that each begin at 0 again."""
+
+    def __init__(self) -> None:
+        self._before_ms = 0
+        self._current_ms = 0
+
+    def seconds(self, *, phase: int, count: int) -> float:
+        """Return the seconds measured so far, given what a Progress shows now."""
+        current_ms = count if phase == 1 else 0
+        if current_ms < self._current_ms:
+            self._before_ms += self._current_ms
+        self._current_ms = current_ms
+        return (self._before_ms + current_ms) / 1000
 
 
 @contextmanager
 def reported(phases: Sequence[str], on_progress: OnProgress | None) -> Iterator[Progress]:
     """Yield a Progress for a native call; meanwhile a thread calls `on_progress`, if given, five times a second."""
+
+    def step(progress: Progress) -> Step:
+        phase = phases[min(progress.phase, len(phases) - 1)]
+        return Step(phase=phase, bytes_done=progress.bytes_done, bytes_total=progress.bytes_total or None)
+
+    with _repeated(on_progress, step) as progress:
+        yield progress
+
+
+@contextmanager
+def reported_time(phases: tuple[str, str], on_progress: OnTime | None, *, total_s: float) -> Iterator[Progress]:
+    """Yield a Progress for measurements that follow each other: its phase 0 prepares, its phase 1 counts milliseconds.
+
+    `total_s` is the seconds of all of them.
+    """
+    measured = MeasuredTime()
+
+    def step(progress: Progress) -> TimedStep:
+        phase = min(progress.phase, 1)
+        done_s = measured.seconds(phase=phase, count=progress.bytes_done)
+        return TimedStep(phase=phases[phase], done_s=done_s, total_s=total_s)
+
+    with _repeated(on_progress, step) as progress:
+        yield progress
+
+
+@contextmanager
+def _repeated(on_step: Callable[[Any], None] | None, step: Callable[[Progress], Any]) -> Iterator[Progress]:
+    """Yield a Progress; meanwhile a thread calls `on_step`, if given, with what `step` makes of it."""
     from planner.native import Progress
 
     progress = Progress()
-    if on_progress is None:
+    if on_step is None:
         yield progress
         return
     over = threading.Event()
-    thread = threading.Thread(target=_report, args=(progress, phases, on_progress, over), daemon=True)
+
+    def report() -> None:
+        while not over.wait(EVERY_S):
+            on_step(step(progress))
+
+    thread = threading.Thread(target=report, daemon=True)
     thread.start()
     try:
         yield progress
     finally:
         over.set()
         thread.join()
-
-
-def _report(progress: Progress, phases: Sequence[str], on_progress: OnProgress, over: threading.Event) -> None:
-    while not over.wait(EVERY_S):
-        phase = phases[min(progress.phase, len(phases) - 1)]
-        on_progress(Step(phase=phase, bytes_done=progress.bytes_done, bytes_total=progress.bytes_total or None))

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from planner.api.progress import OnProgress, reported
 from planner.errors import BadInputError, ValidationFailedError
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from planner.sorting.records.validate import ValidationReport
 
 StrPath = str | os.PathLike[str]
+_OF_A_COPY: Final = ("records", "sorted", "duplicates", "checksum")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +36,33 @@ class Validation:
         if not self.passed:
             message = f"checksum {self.report.checksum}, expected {self.expected:x}: not the data that went in"
             raise ValidationFailedError(message)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DatasetValidation:
+    """What each copy of a dataset on a cluster holds, in records, lines or rows as `counted` says, and its problems."""
+
+    counted: str
+    copies: tuple[dict[str, Any], ...]
+    expected: int | None
+
+    def problems(self) -> list[str]:
+        """Return why copies are not in order, not whole, or not what went in; none if all are."""
+        problems = [problem for copy in self.copies for problem in copy["problems"]]
+        copies = list(enumerate(self.copies, start=1))
+        problems += [f"copy {number} is not in order" for number, copy in copies if not copy["sorted"]]
+        if self.expected is not None:
+            problems += [
+                f"copy {number} has the checksum {copy['checksum']}, expected {self.expected:x}"
+                for number, copy in copies
+                if int(copy["checksum"], 16) != self.expected
+            ]
+        return problems
+
+    def require(self) -> None:
+        """Raise ValidationFailedError, which lists the problems, if there are any."""
+        if problems := self.problems():
+            raise ValidationFailedError("the dataset is not what it should be", problems)
 
 
 def validate(
@@ -78,6 +106,25 @@ def validate(
     if input:
         expected = int(_read([Path(file) for file in input], **shared).checksum, 16)
     return Validation(report=report, expected=expected)
+
+
+def validate_on_ray(manifest: StrPath, *, address: str, checksum: str | None = None) -> DatasetValidation:
+    """Have every copy of the dataset in a manifest read back on the nodes of the Ray cluster at this address.
+
+    `checksum` (hex) is that of what went in. Raises BadInputError for what is no manifest.
+    """
+    from json import loads
+
+    from planner.clusters.ray.driver_session import ray_session
+    from planner.distributed_sort.dataset.dataset import read_manifest
+
+    expected = None if checksum is None else checksum_number(checksum)
+    dataset = read_manifest(Path(manifest))
+    order = {"do": "validate", "dataset": loads(dataset.to_json())}
+    with ray_session(address=address, command=lambda *words: list(words), environment=os.environ) as session:
+        read = session.do(order, lambda _: None)["copies"]
+    copies = ({name: copy["validation"][name] for name in _OF_A_COPY} | {"problems": copy["problems"]} for copy in read)
+    return DatasetValidation(counted=dataset.layout.counted, copies=tuple(copies), expected=expected)
 
 
 def checksum_number(checksum: str) -> int:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from enum import StrEnum
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import Option
 
-from planner.cli.measure.bench_progress import timed
+from planner.api.measure import DiskLayout, DiskMode, measure
 from planner.cli.shell.console import show, show_json, table, talk
+from planner.cli.shell.progress import shown_progress, shown_time
 from planner.errors import BadInputError, IoFailureError
 from planner.units import format_bytes, format_rate, parse_seconds, parse_size
 
@@ -22,31 +20,6 @@ if TYPE_CHECKING:
     from planner.measurement.instruments.small_io import SmallIo
 
 TOKEN_VARIABLE = "PLANNER_BENCH_TOKEN"
-_REPEATS = 3
-
-
-class DiskMode(StrEnum):
-    """What DiskBench does; `all` is one after the other."""
-
-    mixed = "mixed"
-    read = "read"
-    write = "write"
-    all = "all"
-
-
-class DiskLayout(StrEnum):
-    """How several directories are used; `both` is in turn."""
-
-    jbod = "jbod"
-    raid0 = "raid0"
-    both = "both"
-
-
-class DiskSuite(StrEnum):
-    """Large transfers as a sort makes them, or small ones at random places."""
-
-    diskbench = "diskbench"
-    small_io = "small-io"
 
 
 _JSON = Annotated[bool, Option("--json", help="Print the result as JSON.")]
@@ -56,13 +29,13 @@ _TYPE = Annotated[str | None, Option("--type", help="Machine type to note in the
 def bench_disk(
     dir: Annotated[list[Path], Option(help="A directory on a disk to measure; several for several disks.")],
     *,
-    mode: Annotated[DiskMode, Option(help="Read half and write half of them, only read, or only write.")] = (
-        DiskMode.mixed
-    ),
+    mode: Annotated[DiskMode, Option(help="Read half and write half of them, only read, or only write.")] = "mixed",
     layout: Annotated[
         DiskLayout, Option(help="Each directory on its own, striped into one as RAID-0 does, or both in turn.")
-    ] = DiskLayout.jbod,
-    suite: Annotated[DiskSuite, Option(help="small-io: Scalyr's five operations, 42 runs.")] = DiskSuite.diskbench,
+    ] = "jbod",
+    suite: Annotated[
+        Literal["diskbench", "small-io"], Option(help="small-io: Scalyr's five operations, 42 runs.")
+    ] = "diskbench",
     seconds: Annotated[str, Option(help="Length of each run.")] = "10s",
     repeats: Annotated[
         int | None, Option(help="Runs of each kind; the median counts.", show_default="3; small-io 1")
@@ -78,33 +51,22 @@ def bench_disk(
 
     Example: planner bench disk --dir /mnt/disk0 --dir /mnt/disk1 --mode all
     """
-    file_bytes, length_s = None if size is None else parse_size(size), parse_seconds(seconds)
-    if suite is DiskSuite.small_io:
-        times = 1 if repeats is None else repeats
-        run = partial(_bench_small_io, dir, mode=mode, layout=layout, repeats=times, seconds=length_s)
-        run(file_bytes=file_bytes, machine_type=machine_type, json=json)
-        return
-    from planner.measurement.instruments import disk
+    shared: dict[str, Any] = {"mode": mode, "seconds": parse_seconds(seconds), "machine_type": machine_type}
+    shared |= {"file_bytes": None if size is None else parse_size(size)}
+    shared |= {} if repeats is None else {"repeats": repeats}
+    from planner.measurement.instruments.small_io import SmallIo
 
-    modes = [name for name in disk.MODES if mode.value in (name, DiskMode.all)]
-    repeats = _REPEATS if repeats is None else repeats
-    layouts = [name for name in disk.LAYOUTS if layout.value in (name, DiskLayout.both)]
-    trials_s = 0 if queue_depth else disk.TRIAL_S * len(disk.TRIED_DEPTHS)
-    total_s = len(modes) * len(layouts) * (repeats * length_s + trials_s)
-    with timed("preparing files", "measuring", total_s=total_s) as progress:
-        result = disk.bench_disk(
-            dir,
-            modes=modes,
-            layouts=layouts,
-            seconds=length_s,
-            repeats=repeats,
-            queue_depth=queue_depth,
-            file_bytes=file_bytes,
-            machine_type=machine_type,
-            progress=progress,
-        )
+    result: DiskBench | SmallIo
+    with shown_time() as on_progress:
+        if suite == "small-io":
+            result = measure("small-io", directory=_only_directory(dir, layout), on_progress=on_progress, **shared)
+        else:
+            disks: dict[str, Any] = {"directories": dir, "layout": layout, "queue_depth": queue_depth}
+            result = measure("disk", on_progress=on_progress, **disks, **shared)
     if json:
         show_json(result.to_dict())
+    elif isinstance(result, SmallIo):
+        _show_small_io(result)
     else:
         _show_disk(result)
 
@@ -133,11 +95,10 @@ def bench_net(
     if agent:
         _be_agent(listen, token=token)
         return
-    from planner.measurement.instruments.net import bench_net as measure
-
     length_s, warm_up_s = parse_seconds(seconds), parse_seconds(warm_up)
     result = measure(
-        node or (),
+        "net",
+        agents=node or (),
         token=token,
         seconds=length_s,
         warm_up_s=warm_up_s,
@@ -165,63 +126,32 @@ def bench_sort(
 
     Example: planner bench sort --size 2GB
     """
-    from planner.cli.shell.progress import watched
-    from planner.measurement.instruments.sort_rate import bench_sort as measure
-
-    used = threads or _vcpus()
-    with watched(["sort"]) as progress:
+    with shown_progress() as on_progress:
         result = measure(
-            data_bytes=parse_size(size), threads=used, repeats=repeats, machine_type=machine_type, progress=progress
+            "sort",
+            data_bytes=parse_size(size),
+            threads=threads,
+            repeats=repeats,
+            machine_type=machine_type,
+            on_progress=on_progress,
         )
     if json:
         show_json(result.to_dict())
         return
     rates = result.rates_bytes_per_s
     show(
-        f"{format_rate(result.bytes_per_s_per_vcpu)} per vCPU: {format_bytes(result.data_bytes)} on {used} threads at "
-        f"{format_rate(result.bytes_per_s)} (median of {len(rates)}, {format_rate(min(rates))} to "
+        f"{format_rate(result.bytes_per_s_per_vcpu)} per vCPU: {format_bytes(result.data_bytes)} on {result.threads} "
+        f"threads at {format_rate(result.bytes_per_s)} (median of {len(rates)}, {format_rate(min(rates))} to "
         f"{format_rate(max(rates))})"
     )
 
 
-def _bench_small_io(
-    directories: Sequence[Path],
-    *,
-    mode: DiskMode,
-    layout: DiskLayout,
-    repeats: int,
-    seconds: float,
-    file_bytes: int | None,
-    machine_type: str | None,
-    json: bool,
-) -> None:
-    from planner.measurement.instruments import small_io
-
-    if layout is not DiskLayout.jbod:
+def _only_directory(directories: list[Path], layout: DiskLayout) -> Path:
+    if layout != "jbod":
         raise BadInputError("--suite small-io measures one directory; stripe disks with mdadm and name the array's")
     if len(directories) != 1:
         raise BadInputError("--suite small-io measures one --dir at a time")
-    one_way = mode in (DiskMode.read, DiskMode.write)
-    operations = [o for o in small_io.OPERATIONS if not one_way or o.writes == (mode is DiskMode.write)]
-    runs = small_io.plan_runs(operations, seed=1, repeats=repeats)
-    with timed("preparing the file", "measuring", total_s=len(runs) * seconds) as progress:
-        result = small_io.bench_small_io(
-            directories[0],
-            seconds=seconds,
-            operations=operations,
-            repeats=repeats,
-            file_bytes=file_bytes or small_io.USUAL_FILE_BYTES,
-            machine_type=machine_type,
-            progress=progress,
-        )
-    if json:
-        show_json(result.to_dict())
-    else:
-        _show_small_io(result)
-
-
-def _vcpus() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return directories[0]
 
 
 def _token(path: Path | None) -> str:

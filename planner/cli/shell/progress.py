@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from planner.api.progress import OnProgress, Step
+    from planner.api.progress import OnProgress, OnTime, Step, TimedStep
     from planner.native import Progress
 
 EVERY_S = 0.2
@@ -40,6 +40,21 @@ def shown_progress() -> Iterator[OnProgress | None]:
                 phase = step.phase
                 display.reset(task, description=phase)
             display.update(task, completed=step.bytes_done, total=step.bytes_total)
+
+        yield show
+
+
+@contextmanager
+def shown_time() -> Iterator[OnTime | None]:
+    """Yield what shows the time measured and left; None where stderr is no terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    with bar("TaskProgressColumn") as display:
+        task = display.add_task("", total=None)
+
+        def show(step: TimedStep) -> None:
+            display.update(task, description=step.phase, completed=step.done_s, total=step.total_s)
 
         yield show
 

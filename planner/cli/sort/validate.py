@@ -53,16 +53,14 @@ def validate(
 
     Example: planner validate sorted.json --ray 10.0.0.1:6379
     """
-    from planner.api.validate import checksum_number
     from planner.api.validate import validate as validate_data
-    from planner.cli.sort.validate_on_ray import validate_on_ray
 
     require_readable([*files, *(input or ())])
     require_new([summary], force=force)
     layout: dict[str, Any] = {"record_size": record_size, "key_offset": key_offset, "key_size": key_size}
     if ray is not None:
         _require_nothing_else((lines, summaries, summary, input, *layout.values(), threads))
-        validate_on_ray(files, address=ray, checksum=None if checksum is None else checksum_number(checksum), json=json)
+        _validate_on_ray(files, address=ray, checksum=checksum, json=json)
         return
     shared: dict[str, Any] = {"checksum": checksum, "input": input or (), "threads": threads, **layout}
     with records_expected([*files, *(input or ())], advice="add --lines"), shown_progress() as on_progress:
@@ -76,6 +74,22 @@ def validate(
     validation.require()
     if validation.expected is None and summary is None:
         talk("checksum not compared: give --checksum HEX of the input, or --input FILE")
+
+
+def _validate_on_ray(manifests: list[Path], *, address: str, checksum: str | None, json: bool) -> None:
+    from planner.api.validate import validate_on_ray
+
+    if len(manifests) > 1:
+        raise BadInputError("with --ray there is one file: the manifest, which names all partitions")
+    validation = validate_on_ray(manifests[0], address=address, checksum=checksum)
+    if json:
+        show_json({"copies": validation.copies})
+    else:
+        for number, copy in enumerate(validation.copies, start=1):
+            order = "in order" if copy["sorted"] else "not in order"
+            held = f"{copy['records']} {validation.counted}, {order}, {copy['duplicates']} duplicate keys"
+            show_text(f"Copy {number}: {held}, checksum {copy['checksum']}")
+    validation.require()
 
 
 def _require_nothing_else(options: tuple[object, ...]) -> None:

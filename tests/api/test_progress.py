@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planner.cli.measure.bench_progress import MeasuredTime
+from planner.api.progress import MeasuredTime
 
 
 def test_measured_time_adds_up_over_measurements_that_begin_at_zero() -> None:

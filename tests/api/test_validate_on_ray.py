@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from planner.api.validate import DatasetValidation
 from planner.cli.app import build
-from planner.cli.sort.validate_on_ray import require_sound
 from planner.errors import BadInputError, ValidationFailedError
 
 SOUND: dict[str, Any] = {"records": 3, "sorted": True, "duplicates": 0, "checksum": "ff", "problems": []}
@@ -35,14 +35,17 @@ def test_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str, re
 
 
 def test_sound_copies_pass() -> None:
-    require_sound([SOUND, SOUND], checksum=0xFF)
-    require_sound([SOUND], checksum=None)
+    DatasetValidation(counted="lines", copies=(SOUND, SOUND), expected=0xFF).require()
+    DatasetValidation(counted="lines", copies=(SOUND,), expected=None).require()
 
 
 def test_every_fault_of_every_copy_is_listed() -> None:
-    copies = [SOUND | {"checksum": "fe"}, SOUND | {"sorted": False, "problems": ["copy 2 of partition 0: gone"]}]
+    copies: list[dict[str, Any]] = [
+        SOUND | {"checksum": "fe"},
+        SOUND | {"sorted": False, "problems": ["copy 2 of partition 0: gone"]},
+    ]
     with pytest.raises(ValidationFailedError) as caught:
-        require_sound(copies, checksum=0xFF)
+        DatasetValidation(counted="records", copies=tuple(copies), expected=0xFF).require()
     assert caught.value.details == (
         "copy 2 of partition 0: gone",
         "copy 2 is not in order",

@@ -1,0 +1,180 @@
+"""Measurements of this machine, and of the network between machines, from Python: `planner.measure(...)`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal, overload
+
+from planner.api.progress import OnProgress, OnTime, reported, reported_time
+from planner.errors import BadInputError
+
+if TYPE_CHECKING:
+    from planner.measurement.instruments.disk import DiskBench
+    from planner.measurement.instruments.net import NetBench
+    from planner.measurement.instruments.small_io import SmallIo
+    from planner.measurement.instruments.sort_rate import SortRate
+
+StrPath = str | os.PathLike[str]
+DiskMode = Literal["mixed", "read", "write", "all"]
+"""Read half and write half, only read, only write, or one after the other."""
+DiskLayout = Literal["jbod", "raid0", "both"]
+"""Each directory on its own, striped into one as RAID-0 does, or both in turn."""
+
+
+@overload
+def measure(
+    what: Literal["disk"],
+    *,
+    directories: Sequence[StrPath],
+    mode: DiskMode = "mixed",
+    layout: DiskLayout = "jbod",
+    seconds: float = 10,
+    repeats: int = 3,
+    file_bytes: int | None = None,
+    queue_depth: int | None = None,
+    machine_type: str | None = None,
+    on_progress: OnTime | None = None,
+) -> DiskBench: ...
+@overload
+def measure(
+    what: Literal["small-io"],
+    *,
+    directory: StrPath,
+    mode: DiskMode = "mixed",
+    seconds: float = 10,
+    repeats: int = 1,
+    file_bytes: int | None = None,
+    machine_type: str | None = None,
+    on_progress: OnTime | None = None,
+) -> SmallIo: ...
+@overload
+def measure(
+    what: Literal["net"],
+    *,
+    agents: Sequence[str],
+    token: str,
+    seconds: float = 10,
+    warm_up_s: float = 2,
+    connections: int = 2,
+    repeats: int = 1,
+    doubling: bool = False,
+    machine_type: str | None = None,
+    on_run: Callable[[int], None] | None = None,
+) -> NetBench: ...
+@overload
+def measure(
+    what: Literal["sort"],
+    *,
+    data_bytes: int = 1_000_000_000,
+    threads: int | None = None,
+    repeats: int = 5,
+    machine_type: str | None = None,
+    on_progress: OnProgress | None = None,
+) -> SortRate: ...
+def measure(what: str, **options: Any) -> DiskBench | SmallIo | NetBench | SortRate:
+    """Measure disks as a sort uses them, small transfers, the network between agents, or the sort in memory.
+
+    Runs last `seconds` each, `repeats` times; the median counts. Agents are
+    `planner bench net --agent` on each machine, with the same token; `on_run` is called with the number of nodes before
+    each run. Raises BadInputError for options that exclude each other, IoFailureError.
+
+    >>> import planner
+    >>> planner.measure("sort", data_bytes=1_000_000, threads=1, repeats=1).bytes_per_s_per_vcpu > 0
+    True
+    """
+    if what not in _INSTRUMENTS:
+        raise BadInputError(f"measure {what!r}: one of {', '.join(_INSTRUMENTS)}")
+    result: DiskBench | SmallIo | NetBench | SortRate = _INSTRUMENTS[what](**options)
+    return result
+
+
+def _measure_disks(
+    *,
+    directories: Sequence[StrPath],
+    mode: DiskMode = "mixed",
+    layout: DiskLayout = "jbod",
+    seconds: float = 10,
+    repeats: int = 3,
+    queue_depth: int | None = None,
+    on_progress: OnTime | None = None,
+    **limits: Any,
+) -> DiskBench:
+    from planner.measurement.instruments import disk
+
+    modes = [name for name in disk.MODES if mode in (name, "all")]
+    layouts = [name for name in disk.LAYOUTS if layout in (name, "both")]
+    trials_s = 0 if queue_depth else disk.TRIAL_S * len(disk.TRIED_DEPTHS)
+    total_s = len(modes) * len(layouts) * (repeats * seconds + trials_s)
+    with reported_time(("preparing files", "measuring"), on_progress, total_s=total_s) as progress:
+        return disk.bench_disk(
+            [Path(directory) for directory in directories],
+            modes=modes,
+            layouts=layouts,
+            seconds=seconds,
+            repeats=repeats,
+            queue_depth=queue_depth,
+            progress=progress,
+            **limits,
+        )
+
+
+def _measure_small_io(
+    *,
+    directory: StrPath,
+    mode: DiskMode = "mixed",
+    seconds: float = 10,
+    repeats: int = 1,
+    file_bytes: int | None = None,
+    machine_type: str | None = None,
+    on_progress: OnTime | None = None,
+) -> SmallIo:
+    from planner.measurement.instruments import small_io
+
+    one_way = mode in ("read", "write")
+    operations = [o for o in small_io.OPERATIONS if not one_way or o.writes == (mode == "write")]
+    total_s = len(small_io.plan_runs(operations, seed=1, repeats=repeats)) * seconds
+    with reported_time(("preparing the file", "measuring"), on_progress, total_s=total_s) as progress:
+        return small_io.bench_small_io(
+            Path(directory),
+            seconds=seconds,
+            operations=operations,
+            repeats=repeats,
+            file_bytes=file_bytes or small_io.USUAL_FILE_BYTES,
+            machine_type=machine_type,
+            progress=progress,
+        )
+
+
+def _measure_network(
+    *, agents: Sequence[str], token: str, on_run: Callable[[int], None] | None = None, **options: Any
+) -> NetBench:
+    from planner.measurement.instruments.net import bench_net
+
+    return bench_net(agents, token=token, on_run=on_run or (lambda nodes: None), **options)
+
+
+def _measure_sort(
+    *,
+    data_bytes: int = 1_000_000_000,
+    threads: int | None = None,
+    on_progress: OnProgress | None = None,
+    **options: Any,
+) -> SortRate:
+    from planner.measurement.instruments.sort_rate import bench_sort
+
+    with reported(["sort"], on_progress) as progress:
+        return bench_sort(data_bytes=data_bytes, threads=threads or _vcpus(), progress=progress, **options)
+
+
+def _vcpus() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+_INSTRUMENTS: Final[dict[str, Callable[..., Any]]] = {
+    "disk": _measure_disks,
+    "small-io": _measure_small_io,
+    "net": _measure_network,
+    "sort": _measure_sort,
+}

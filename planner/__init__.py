@@ -16,14 +16,27 @@ if TYPE_CHECKING:
     from planner.api.measure import measure
     from planner.api.recommend import Recommendation, calibrate, recommend
     from planner.api.recommend import recommend as plan
+    from planner.api.run import run
     from planner.api.sort import find_disorder, sort
     from planner.api.validate import validate, validate_on_ray
     from planner.sorting.tables.table import sort_table
 
 __all__ = [
-    "Recommendation", "calibrate", "down", "find_disorder", "generate", "measure", "plan", "recommend", "sort",
-    "sort_table", "up", "validate", "validate_on_ray",
-]  # fmt: skip
+    "Recommendation",
+    "calibrate",
+    "down",
+    "find_disorder",
+    "generate",
+    "measure",
+    "plan",
+    "recommend",
+    "run",
+    "sort",
+    "sort_table",
+    "up",
+    "validate",
+    "validate_on_ray",
+]
 
 _HOMES = {
     "Recommendation": "api.recommend.Recommendation",
@@ -34,6 +47,7 @@ _HOMES = {
     "measure": "api.measure.measure",
     "plan": "api.recommend.recommend",
     "recommend": "api.recommend.recommend",
+    "run": "api.run.run",
     "sort": "api.sort.sort",
     "sort_table": "sorting.tables.table.sort_table",
     "up": "api.clusters.up",
@@ -41,9 +55,6 @@ _HOMES = {
     "validate_on_ray": "api.validate.validate_on_ray",
 }
 """The module and the name of each function: it is loaded on first use, so that importing the package costs nothing."""
-
-_INSTEAD = dict.fromkeys(("run",), "; it is a command of the shell, beside `planner plan`")
-"""What is said for commands that Python has not."""
 
 _FORMER_ROOMS = {"spark_log": "planner.spark.log", "task_trace": "planner.spark.task_trace"}
 """Documented names of before 0.1, which `from planner import ...` finds until 0.2."""
@@ -56,7 +67,7 @@ def __getattr__(name: str) -> Any:
     if name in _FORMER_ROOMS:
         return import_module(_FORMER_ROOMS[name])
     if name not in _HOMES:
-        raise AttributeError(f"module 'planner' has no attribute {name!r}{_INSTEAD.get(name, '')}")
+        raise AttributeError(f"module 'planner' has no attribute {name!r}")
     module, _, attribute = _HOMES[name].rpartition(".")
     return getattr(import_module(f"planner.{module}"), attribute)
 

@@ -10,6 +10,7 @@ from typer import Argument, Option
 
 from planner.api import clusters
 from planner.api.rental_options import rental_options
+from planner.api.run import Work
 from planner.cli.plan.request_options import Data, Instances, Model, Nodes
 from planner.cli.rent import renting
 from planner.cli.rent.emulate import emulate_sweep
@@ -55,7 +56,8 @@ def cluster_up(
     Example: planner cluster up --data 1TB --model indy --instance i4i.4xlarge --max-cost 50
     """
     rental = rental_options(locals(), staging=staging)
-    made = renting.plan_of(plan, rental, data=data, model=model, instances=instance, nodes=nodes)
+    work = Work(data=data, model=model, instances=tuple(instance or ()), nodes=nodes)
+    made = renting.plan_of(plan, rental, work)
     if dry_run:
         order = clusters.ordered(made, rental, is_dry_run=True, screened=False)
         renting.show_dry_run(order, rental, renting.session_on(cloud).provider, verbose=verbose, json=json)

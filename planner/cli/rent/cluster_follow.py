@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
+from planner.api.run import remember_run, wheels
 from planner.cli.plan.shown_report import show_checked_report
 from planner.cli.rent import renting
-from planner.cli.rent.run_rented import remember_run, wheels
 from planner.cli.shell.cluster_progress import shown_events
-from planner.cli.shell.console import show_text
+from planner.cli.shell.console import show_text, talk
 
 if TYPE_CHECKING:
     from planner.clusters.provisioning.run_directory import RunDirectory
@@ -45,7 +45,7 @@ def cluster_attach(
     with ExitStack() as stack:
         stack.enter_context(directory.held())
         report = attach(directory, session, run=_again(directory, wheelhouse, stack), listening=shown_events)
-    remember_run(directory)
+    remember_run(directory, say=talk)
     show_checked_report(report, run=run, json=json)
 
 
@@ -94,7 +94,7 @@ def _again(directory: RunDirectory, wheelhouse: Path | None, stack: ExitStack) -
             uris, cloud=order.cloud, identity=order.node_identity, is_lent=task.is_lent, environ=os.environ
         )
         is_table = task.source is not None and "table" in task.source["layout"]
-        packed = stack.enter_context(wheels(wheelhouse, is_table=is_table))
+        packed = stack.enter_context(wheels(wheelhouse, is_table=is_table, say=talk))
         return CloudRun(task=task, wheelhouse=packed, store=access.environment)
 
     return made

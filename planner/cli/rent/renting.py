@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,9 +13,13 @@ from typer import Option
 
 from planner.api import clusters
 from planner.api.rental_options import RentalOptions
+from planner.api.run import Listeners, Work, plan_to_rent
 from planner.cli.shell import completion
+from planner.cli.shell.cluster_progress import shown_events
 from planner.cli.shell.console import columns, show_json, show_text, talk
 from planner.cli.shell.files import read_plan
+from planner.cli.shell.interrupts import orderly_end
+from planner.cli.shell.progress import watched
 from planner.errors import BadInputError, InterruptedRunError
 
 if TYPE_CHECKING:
@@ -73,47 +77,35 @@ def session_on(cloud: str) -> ProviderSession:
     return clusters.session_on(cloud, say=talk)
 
 
-def plan_of(
-    path: Path | None,
-    rental: RentalOptions,
-    *,
-    data: str | None,
-    model: str,
-    instances: Sequence[str] | None,
-    nodes: int | None,
-    architecture: str | None = None,
-    input: str | None = None,
-    output: str | None = None,
-) -> Plan:
-    """Return the plan in a file, or made now for a job. Raises BadInputError when neither is given."""
-    from planner.api.recommend import recommend
-
+def plan_of(path: Path | None, rental: RentalOptions, work: Work) -> Plan:
+    """Return the plan in a file, or made now for some work. Raises BadInputError when neither is given."""
     if path:
         plan = read_plan(path)
         if rental.pricing not in ("on-demand", plan.request.pricing):
             raise BadInputError(f"--pricing {rental.pricing}: {path} is a plan for {plan.request.pricing} machines")
         return plan
-    if not data:
+    if not work.data:
         raise BadInputError("say what for: a plan's file, or --data")
-    answer = recommend(
-        data=data,
-        model=model,
-        catalogs=(rental.cloud,),
-        regions=rental.regions[:1],
-        instances=instances or (),
-        arch=architecture,
-        nodes=nodes,
-        pricing=rental.pricing,
-        input=input,
-        output=output,
-        today=datetime.now(UTC).date(),
-    )
-    return answer.plan
+    return plan_to_rent(work, rental)
+
+
+def listeners() -> Listeners:
+    """Return what shows a run on this terminal, and ends it in order on a signal."""
+    return Listeners(say=talk, watch=_watch, events=shown_events, guard=orderly_end)
+
+
+def _watch(name: str) -> Any:
+    return watched([name, f"{name}, second phase"])
 
 
 def asking(*, yes: bool) -> Confirm:
     """Return what confirms an order that was shown: `yes`, or the person's answer."""
     return yes or (lambda order: _is_confirmed())
+
+
+def asking_of_text(*, yes: bool) -> Callable[[str], bool] | bool:
+    """Return what confirms what was said: `yes`, or the person's answer."""
+    return yes or (lambda text: _is_confirmed())
 
 
 def confirm(text: str, *, yes: bool) -> None:

@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from planner.api.clusters import silent
 from planner.api.files import require_directories, require_new
 from planner.api.input_format import InputFormat
 from planner.api.rental_options import RentalOptions, rental_options
+from planner.api.run import EMULATED, Work, effort_of, rehearsed_order, run_on_machines
+from planner.api.run import run as run_work
 from planner.cli.plan.shown_report import show_report
-from planner.cli.rent import emulation
-from planner.cli.rent.run_options import EMULATED, RunOptions
-from planner.cli.rent.run_rented import Job, dataset_to_sort, effort_of, run_rented, show_rented_dry_run
+from planner.cli.rent import emulation, renting
+from planner.cli.rent.run_options import RunOptions
 from planner.cli.shell.console import talk
 from planner.cli.shell.files import write_whole
-from planner.cli.shell.progress import watched
 from planner.cli.sort.key_options import InputFormatOptions
 from planner.errors import BadInputError, ValidationFailedError
 from planner.schemas.arguments import request_fields
 from planner.schemas.request_forms import names
-from planner.units import parse_size
 
 if TYPE_CHECKING:
     from planner.schemas.run_report import RunReport
-
-
-EMULATED_NODES = 4
 
 
 def run(*, options: RunOptions, form: InputFormatOptions) -> None:
@@ -49,28 +45,28 @@ def run(*, options: RunOptions, form: InputFormatOptions) -> None:
     Example: planner run --cloud aws --input s3://b/in --format csv --key time:desc --model indy --node-identity sorter
     """
     _require_data(options, form)
-    if options.on is not None:
-        again = _run_again(options.on, options, form)
-        if again is None:
-            return
-        report = again
-    elif options.cloud is None:
-        report = _run_here(options)
-    elif options.cloud == EMULATED:
-        report = _run_emulated(options, form)
-    elif options.dry_run:
-        show_rented_dry_run(_job(options, form), _rental_options(options), verbose=options.verbose, json=options.json)
+    if options.dry_run and options.cloud not in (None, EMULATED):
+        _dry_run(options, form)
         return
-    else:
-        effort = effort_of(options.screen_seconds, options.screen_size)
-        rented = run_rented(_job(options, form), _rental_options(options), effort=effort, yes=options.yes)
-        if rented is None:
-            return
-        report = rented
+    report = _run(options, form)
+    if report is None:
+        return
     _show(report, options)
     _require_valid(report)
     if options.profile:
         _feed(options.profile, report)
+
+
+def _run(options: RunOptions, form: InputFormat) -> RunReport | None:
+    if options.on is not None:
+        return _run_again(options.on, options, form)
+    work, listeners = _work(options, form), renting.listeners()
+    if options.cloud in (None, EMULATED):
+        shaping = emulation.shaping_of(vars(options)) if options.cloud else None
+        return run_work(work, cloud=options.cloud, shaping=shaping, listeners=listeners)
+    effort = effort_of(options.screen_seconds, options.screen_size)
+    confirm = renting.asking(yes=options.yes)
+    return run_work(work, rental=_rental_options(options), effort=effort, confirm=confirm, listeners=listeners)
 
 
 def _require_data(options: RunOptions, form: InputFormat) -> None:
@@ -86,55 +82,25 @@ def _require_data(options: RunOptions, form: InputFormat) -> None:
 
 
 def _run_again(run: str, options: RunOptions, form: InputFormat) -> RunReport | None:
-    from planner.cli.rent.cluster_run import run_on_machines
     from planner.clusters.provisioning.run_directory import RunDirectory
 
-    effort, job = effort_of(options.screen_seconds, options.screen_size), replace(_job(options, form), keep=True)
-    return run_on_machines(RunDirectory.open(run), job, effort, yes=options.yes)
+    effort = effort_of(options.screen_seconds, options.screen_size)
+    work = replace(_work(options, form), keep=True)
+    confirm = renting.asking_of_text(yes=options.yes)
+    return run_on_machines(RunDirectory.open(run), work, effort, confirm=confirm, listeners=renting.listeners())
 
 
-def _run_here(options: RunOptions) -> RunReport:
-    from planner.clusters.runs.local import LocalRun, run_local
-
-    local_run = LocalRun(
-        data_bytes=parse_size(options.data or ""),
-        model=options.model,
-        directory=options.directory,
-        memory_bytes=options.memory_bytes,
-        threads=options.threads,
+def _dry_run(options: RunOptions, form: InputFormat) -> None:
+    """Print what would be rented, and with `verbose` every request of launching and taking down."""
+    rental = _rental_options(options)
+    order, session = rehearsed_order(
+        _work(options, form), rental, say=talk, say_limits=silent if options.json else talk
     )
-    return run_local(local_run, say=talk, watch=_watch)
+    renting.show_dry_run(order, rental, session.provider, verbose=options.verbose, json=options.json)
 
 
-def _run_emulated(options: RunOptions, form: InputFormat) -> RunReport:
-    from planner.cli.shell.cluster_progress import shown_events
-    from planner.clusters.emulated.run import EmulatedRun, run_emulated
-
-    output = _absolute(options.output)
-    source = dataset_to_sort(options.data, input=options.input, output=output, form=form)
-    emulated_run = EmulatedRun(
-        data_bytes=source.bytes if source else parse_size(options.data or ""),
-        model=options.model,
-        nodes=EMULATED_NODES if options.nodes is None else options.nodes,
-        shaping=emulation.shaping_of(vars(options)),
-        directory=options.directory,
-        memory_bytes=options.memory_bytes,
-        skew=options.skew,
-        input=options.input,
-        output=output,
-        source=source,
-    )
-    with shown_events() as on_event:
-        return run_emulated(emulated_run, say=talk, on_event=on_event)
-
-
-def _absolute(output: str | None) -> str | None:
-    """Return a path as nodes can use it, whatever directory they work in; the URI of an object store as it is."""
-    return output if not output or "://" in output else str(Path(output).resolve())
-
-
-def _job(options: RunOptions, form: InputFormat) -> Job:
-    return Job(
+def _work(options: RunOptions, form: InputFormat) -> Work:
+    return Work(
         data=options.data,
         model=options.model,
         instances=tuple(names(options.instance)),
@@ -148,6 +114,8 @@ def _job(options: RunOptions, form: InputFormat) -> Job:
         is_lent=options.lend_credentials,
         is_detached=options.detach,
         form=form,
+        directory=options.directory,
+        threads=options.threads,
     )
 
 
@@ -159,10 +127,6 @@ def _show(report: RunReport, options: RunOptions) -> None:
     if options.out:
         write_whole(options.out, report.to_json() + "\n", option="--out")
     show_report(report, json=options.json)
-
-
-def _watch(name: str) -> Any:
-    return watched([name, f"{name}, second phase"])
 
 
 def _feed(profile: str, report: RunReport) -> None:

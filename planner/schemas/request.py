@@ -79,6 +79,9 @@ class Request:
     previous_generations: bool = field(
         False, forms.FLAG, "Machines 4", "Also types that their cloud counts as a previous generation."
     )
+    min_memory_bytes: int | None = field(
+        None, forms.SIZE, "Machines 5", "Only types with at least so much memory: 64GiB.", "min_memory"
+    )
     max_vcpus: int | None = field(
         None, forms.VCPUS, "Cluster size 3", "Quota: launch at most so many vCPUs, spares included."
     )

@@ -1,4 +1,4 @@
-"""Which types a request asks for at all: `--instance`, `--exclude`, `--arch`, previous generations. And which clash."""
+"""Filters of instance types: `--instance`, `--exclude`, `--arch`, `--min-memory`, previous generations; and clashes."""
 
 from __future__ import annotations
 
@@ -15,16 +15,18 @@ from planner.cost_model.disk_layout import LOCAL, OBJECTS, VOLUMES
 from planner.cost_model.rates import evidence_name
 from planner.cost_model.workload import JobContext
 from planner.schemas.plan import Rejection, Request
+from planner.schemas.request_forms import size_text
 
 UNASKED: Final = "not asked for"
 """How the reason begins that rejects a type which --instance does not name."""
 
 PREVIOUS: Final = "of a previous generation"
-NOT_WANTED: Final = (UNASKED, "excluded", "not known to be", PREVIOUS)
+TOO_LITTLE_MEMORY: Final = "not known to have the memory of"
+NOT_WANTED: Final = (UNASKED, "excluded", "not known to be", TOO_LITTLE_MEMORY, PREVIOUS)
 """How the reasons begin that reject what the request's filters do not let through."""
 
-Filter = Callable[[str, str], str]
-"""Takes a type's name and architecture, and returns why it is left out, '' when it is not."""
+Filter = Callable[[str, str, float], str]
+"""Takes a type's name, architecture and bytes of memory, and returns why it is left out, '' when it is not."""
 
 
 def filters(request: Request) -> dict[str, Filter]:
@@ -32,13 +34,18 @@ def filters(request: Request) -> dict[str, Filter]:
     by_option: dict[str, Filter] = {}
     if request.instances:
         option = f"--instance {','.join(request.instances)}"
-        by_option[option] = lambda name, _: "" if _any(name, request.instances) else f"{UNASKED} ({option})"
+        by_option[option] = lambda name, *_: "" if _any(name, request.instances) else f"{UNASKED} ({option})"
     if request.exclude:
         other = f"--exclude {','.join(request.exclude)}"
-        by_option[other] = lambda name, _: f"excluded ({other})" if _any(name, request.exclude) else ""
+        by_option[other] = lambda name, *_: f"excluded ({other})" if _any(name, request.exclude) else ""
     if request.arch:
-        by_option[f"--arch {request.arch}"] = lambda _, arch: (
+        by_option[f"--arch {request.arch}"] = lambda _, arch, __: (
             "" if arch == request.arch else f"not known to be {request.arch} (--arch)"
+        )
+    if request.min_memory_bytes:
+        least = f"--min-memory {size_text(request.min_memory_bytes)}"
+        by_option[least] = lambda _, __, memory_bytes: (
+            "" if memory_bytes >= (request.min_memory_bytes or 0) else f"{TOO_LITTLE_MEMORY} {least}"
         )
     return by_option
 
@@ -48,8 +55,8 @@ def wanted(request: Request, catalog: Catalog) -> tuple[Flags, list[Rejection]]:
     types, chosen = _types(catalog), list(filters(request).values())
     passed = ~_past_their_time(request, catalog)
     unasked = [_past(types[row][0]) for row in np.flatnonzero(~passed).tolist()]
-    for row, (name, arch) in enumerate(types if chosen else ()):
-        reason = next(filter(None, (reason_of(name, arch) for reason_of in chosen)), "")
+    for row, (name, *facts) in enumerate(types if chosen else ()):
+        reason = next(filter(None, (reason_of(name, *facts) for reason_of in chosen)), "")
         if reason and passed[row]:
             passed[row] = False
             unasked.append(Rejection(instance_type=name, reason=reason))
@@ -76,9 +83,9 @@ def _past(name: str) -> Rejection:
 
 def filter_conflicts(request: Request, catalogs: Sequence[Catalog]) -> Iterator[str]:
     """Name the filter that lets no type through, or the pairs that let some through each and none together."""
-    types = [pair for catalog in catalogs for pair in _types(catalog)]
+    types = [facts for catalog in catalogs for facts in _types(catalog)]
     chosen = filters(request)
-    passing = {name: {pair for pair in types if not reason_of(*pair)} for name, reason_of in chosen.items()}
+    passing = {name: {facts for facts in types if not reason_of(*facts)} for name, reason_of in chosen.items()}
     if not chosen or set.intersection(*passing.values()):
         return
     yield from (f"{name} lets no type through" for name, passed in passing.items() if not passed)
@@ -87,8 +94,9 @@ def filter_conflicts(request: Request, catalogs: Sequence[Catalog]) -> Iterator[
             yield f"{first} and {second} clash: no type passes both"
 
 
-def _types(catalog: Catalog) -> list[tuple[str, str]]:
-    return list(zip(catalog.instances.instance_type.tolist(), catalog.instances.arch.tolist(), strict=True))
+def _types(catalog: Catalog) -> list[tuple[str, str, float]]:
+    types = catalog.instances
+    return list(zip(types.instance_type.tolist(), types.arch.tolist(), types.memory_bytes.tolist(), strict=True))
 
 
 def _any(name: str, patterns: Sequence[str]) -> bool:

@@ -22,7 +22,11 @@ DISKS = {"read": 2e9, "write": 1e9}
 @pytest.fixture
 def cloud(make_catalog: Callable[..., str]) -> str:
     return make_catalog(
-        {"a.1": {**DISKS, "arch": "arm64"}, "a.2": {**DISKS, "arch": "x86_64"}, "b.1": {**DISKS, "arch": "x86_64"}}
+        {
+            "a.1": {**DISKS, "arch": "arm64"},
+            "a.2": {**DISKS, "arch": "x86_64"},
+            "b.1": {**DISKS, "arch": "x86_64", "memory_bytes": 128 * 10**9},
+        }
     )
 
 
@@ -38,6 +42,8 @@ def planned(cloud: str, **options: Any) -> Plan:
         ({"exclude": ["a.*"]}, ["b.1"]),
         ({"arch": "arm64"}, ["a.1"]),
         ({"instances": ["a.*"], "arch": "x86_64"}, ["a.2"]),
+        ({"min_memory": "64GB"}, ["a.1", "a.2", "b.1"]),
+        ({"min_memory": "100GB"}, ["b.1"]),
     ],
     ids=str,
 )
@@ -52,6 +58,8 @@ def test_types_that_pass(cloud: str, options: dict[str, Any], left: list[str]) -
     [
         ({"instances": ["a.*"], "exclude": ["a.*"]}, "--instance a.* and --exclude a.* clash: no type passes both"),
         ({"instances": ["b.1"], "arch": "arm64"}, "--instance b.1 and --arch arm64 clash: no type passes both"),
+        ({"instances": ["a.*"], "min_memory": "1TB"}, "--min-memory 1TB lets no type through"),
+        ({"arch": "arm64", "min_memory": "65GB"}, "--arch arm64 and --min-memory 65GB clash: no type passes both"),
         ({"exclude": ["*"]}, "--exclude * lets no type through"),
         ({"exclude": ["a.1"], "arch": "arm64"}, "--exclude a.1 and --arch arm64 clash: no type passes both"),
     ],

@@ -14,7 +14,7 @@ from planner.distributed_sort.dataset.dataset import Dataset, Layout
 from planner.distributed_sort.dataset.object_store import is_object
 from planner.distributed_sort.dataset.slicing import slices
 from planner.distributed_sort.job.events import Emit
-from planner.distributed_sort.job.job import Job, SortRequest
+from planner.distributed_sort.job.job import Clock, Cluster, Job, SortRequest, Work
 from planner.distributed_sort.job.ledger import Journal, Ledger
 from planner.distributed_sort.job.nodes import LOST, Nodes
 from planner.distributed_sort.node_files.node_environment import JobFiles, available_bytes
@@ -88,9 +88,9 @@ def sort_dataset(
 
 def _end(job: Job, task: Callable[[JobFiles], None]) -> None:
     """Free the nodes by a task, those that were left out of intermediate files, and delete the journal."""
-    job.nodes.on_all(task, job.files)
-    job.nodes.on_avoided(node_tasks.clean, job.files)
-    job.journal.end()
+    job.cluster.nodes.on_all(task, job.cluster.files)
+    job.cluster.nodes.on_avoided(node_tasks.clean, job.cluster.files)
+    job.work.journal.end()
 
 
 def job_name(request: SortRequest) -> str:
@@ -117,32 +117,33 @@ def _prepared(request: SortRequest, *, ray: Any, journal: Journal, emit: Emit) -
     if earlier is None:
         slice_records = start.sizes.slice_records
         journal.begin(job=files.job, slice_records=slice_records, splitting=start.splitting, owner=start.owner)
-    request = replace(request, source=start.source)
-    cut = list(slices(request.source, start.sizes.slice_records))
+    source = start.source
+    cut = list(slices(source, start.sizes.slice_records))
     is_cached = fits_in_cache(
-        node_bytes=request.source.bytes / len(nodes.names), available_bytes=available_bytes(nodes.facts.values())
+        node_bytes=source.bytes / len(nodes.names), available_bytes=available_bytes(nodes.facts.values())
     )
     job = Job(
         request=request,
-        ray=ray,
-        nodes=nodes,
-        files=replace(files, cached=is_cached),
-        sizes=start.sizes,
-        slices=cut,
-        splitting_reference=ray.put(start.splitting),
-        ledger=Ledger(slices=len(cut), owner=start.owner),
-        journal=journal,
         emit=emit,
-        began=began,
-        began_at_s=began_at_s,
-        began_cpu_s=began_cpu_s,
+        cluster=Cluster(ray=ray, nodes=nodes, files=replace(files, cached=is_cached)),
+        work=Work(
+            source=source,
+            sizes=start.sizes,
+            slices=cut,
+            splitting_reference=ray.put(start.splitting),
+            ledger=Ledger(slices=len(cut), owner=start.owner),
+            journal=journal,
+        ),
+        clock=Clock(began=began, began_at_s=began_at_s, began_cpu_s=began_cpu_s),
     )
-    job.moved.sample_read, job.moved.input_read = start.sample_bytes, start.compressed_bytes
+    job.work.moved.sample_read, job.work.moved.input_read = start.sample_bytes, start.compressed_bytes
     if start.compressed_bytes:
-        job.timeline.append({"phase": DECOMPRESS_PHASE, "start_s": 0.0, "end_s": start.decompressed_s})
-    job.timeline.append({"phase": SAMPLE_PHASE, "start_s": start.decompressed_s, "end_s": time.monotonic() - began})
+        job.clock.timeline.append({"phase": DECOMPRESS_PHASE, "start_s": 0.0, "end_s": start.decompressed_s})
+    job.clock.timeline.append(
+        {"phase": SAMPLE_PHASE, "start_s": start.decompressed_s, "end_s": time.monotonic() - began}
+    )
     if start.done is not None:
-        job.ledger.done = start.done
+        job.work.ledger.done = start.done
         _reload_inventory(job)
     job.after_losses(job.require_inputs())
     return job, start.done is not None
@@ -160,65 +161,72 @@ def _files(request: SortRequest) -> JobFiles:
 
 def _reload_inventory(job: Job) -> None:
     """Note what nodes still have of an earlier call, and forget owners and copies on nodes that have gone."""
-    absent = {copy.node for partition, _ in job.ledger.done.values() for copy in partition.copies}
-    gone = frozenset((set(job.ledger.owner) | absent) - set(job.nodes.names) - {""})
-    job.ledger.forget_nodes(gone, job.nodes.names)
-    for node, inventory in job.nodes.on_all(node_tasks.inventory, job.files).items():
+    absent = {copy.node for partition, _ in job.work.ledger.done.values() for copy in partition.copies}
+    gone = frozenset((set(job.work.ledger.owner) | absent) - set(job.cluster.nodes.names) - {""})
+    job.work.ledger.forget_nodes(gone, job.cluster.nodes.names)
+    for node, inventory in job.cluster.nodes.on_all(node_tasks.inventory, job.cluster.files).items():
         _note_stored(job, node, inventory)
 
 
 def _note_stored(job: Job, node: str, inventory: Inventory) -> None:
-    layout = job.request.source.layout
+    layout = job.work.source.layout
     for number, first, end, stored in inventory.runs:
-        if all(owner == node for owner in job.ledger.owner[first:end]):
+        if all(owner == node for owner in job.work.ledger.owner[first:end]):
             records = stored * layout.stored_size // layout.record_size
-            job.ledger.record({number: records}, first=first, end=end)
+            job.work.ledger.record({number: records}, first=first, end=end)
 
 
 def _repair_damaged_files(job: Job) -> None:
     """Note what nodes still have whose intermediate files are damaged, so that the rest is made again. Raises
     IoFailureError where that does not help.
     """
-    for node in sorted(job.damaged.keys() & set(job.nodes.names)):
-        if job.damages[node] == _MOST_DAMAGES:
-            raise IoFailureError(f"{job.damaged[node]}; made again {_MOST_DAMAGES} times", ["is its disk broken?"])
-        job.emit({"event": "damaged", "node": node, "reason": job.damaged[node]})
-        inventory = job.nodes.awaited(job.nodes.run(node, node_tasks.inventory, job.files), nodes=(node,))
+    for node in sorted(job.trouble.damaged.keys() & set(job.cluster.nodes.names)):
+        if job.trouble.damages[node] == _MOST_DAMAGES:
+            raise IoFailureError(
+                f"{job.trouble.damaged[node]}; made again {_MOST_DAMAGES} times", ["is its disk broken?"]
+            )
+        job.emit({"event": "damaged", "node": node, "reason": job.trouble.damaged[node]})
+        inventory = job.cluster.nodes.awaited(
+            job.cluster.nodes.run(node, node_tasks.inventory, job.cluster.files), nodes=(node,)
+        )
         if inventory is not LOST:
-            job.ledger.forget_stored(node)
+            job.work.ledger.forget_stored(node)
             _note_stored(job, node, inventory)
-            job.damages[node] += 1
-    job.damaged.clear()
+            job.trouble.damages[node] += 1
+    job.trouble.damaged.clear()
 
 
 def _result(job: Job, *, resumed: bool) -> tuple[Dataset, ClusterSortReport]:
     """Return output and report. Raises IoFailureError when the output has not as many records as the input."""
-    ordered = [job.ledger.done[number] for number in range(len(job.ledger.owner))]
-    dataset = Dataset(partitions=tuple(partition for partition, _ in ordered), layout=job.request.source.layout)
+    ordered = [job.work.ledger.done[number] for number in range(len(job.work.ledger.owner))]
+    dataset = Dataset(partitions=tuple(partition for partition, _ in ordered), layout=job.work.source.layout)
     _require_all(dataset, job)
-    whole = joined((summary for _, summary in ordered), job.request.source.layout)
+    whole = joined((summary for _, summary in ordered), job.work.source.layout)
     return dataset, ClusterSortReport(
         records=whole.records,
         data_bytes=dataset.bytes,
-        nodes=tuple(sorted({*job.nodes.names, *job.nodes.lost})),
-        lost_nodes=tuple(sorted(job.nodes.lost - job.nodes.avoided)),
-        slow_nodes=dict(job.slow_nodes),
-        slices=len(job.slices),
+        nodes=tuple(sorted({*job.cluster.nodes.names, *job.cluster.nodes.lost})),
+        lost_nodes=tuple(sorted(job.cluster.nodes.lost - job.cluster.nodes.avoided)),
+        slow_nodes=dict(job.trouble.slow_nodes),
+        slices=len(job.work.slices),
         partitions=len(dataset.partitions),
-        largest_partition_bytes=max(partition.records for partition in dataset.partitions) * job.record_size,
-        phases_s={phase: job.seconds(phase) for phase in dict.fromkeys(stretch["phase"] for stretch in job.timeline)},
-        timeline=tuple(job.timeline),
-        moved_bytes=asdict(job.moved),
-        tasks=job.nodes.tasks,
-        driver=_shares(job.driver_effort(), gigabytes=dataset.bytes / 1e9, nodes=len(job.nodes.names)),
-        retries=job.retries,
+        largest_partition_bytes=max(partition.records for partition in dataset.partitions) * job.work.record_size,
+        phases_s={
+            phase: job.clock.seconds(phase)
+            for phase in dict.fromkeys(stretch["phase"] for stretch in job.clock.timeline)
+        },
+        timeline=tuple(job.clock.timeline),
+        moved_bytes=asdict(job.work.moved),
+        tasks=job.cluster.nodes.tasks,
+        driver=_shares(job.driver_effort(), gigabytes=dataset.bytes / 1e9, nodes=len(job.cluster.nodes.names)),
+        retries=job.trouble.retries,
         resumed=resumed,
         checksum=f"{whole.checksum:x}",
         input_checksum=_input_checksum(job),
         sorted=whole.unordered == 0,
         duplicates=whole.duplicates,
-        cpus=dict(job.nodes.cpus),
-        usage=job.usage(),
+        cpus=dict(job.cluster.nodes.cpus),
+        usage=job.cluster.usage(since_s=job.clock.began_at_s),
     )
 
 
@@ -232,7 +240,7 @@ def _require_all(dataset: Dataset, job: Job) -> None:
     """Raise IoFailureError when not all that went in came out. A file's last line may have got an end, and of equal
     lines one may be left.
     """
-    source, layout = job.request.source, job.request.source.layout
+    source, layout = job.work.source, job.work.source.layout
     most = source.records + len(source.partitions) * layout.longest_end_records
     least = 0 if layout.is_unique else source.records
     if not least <= dataset.records <= most:
@@ -242,8 +250,8 @@ def _require_all(dataset: Dataset, job: Job) -> None:
 
 
 def _input_checksum(job: Job) -> str:
-    is_known = job.request.sums_input and len(job.input_checksums) == len(job.slices)
-    return f"{sum(job.input_checksums.values()):x}" if is_known else ""
+    is_known = job.request.sums_input and len(job.work.input_checksums) == len(job.work.slices)
+    return f"{sum(job.work.input_checksums.values()):x}" if is_known else ""
 
 
 def joined(summaries: Iterator[bytes], layout: Layout) -> Summary:

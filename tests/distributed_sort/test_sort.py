@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -10,7 +9,7 @@ import pytest
 
 from planner.distributed_sort import sort
 from planner.distributed_sort.dataset.dataset import Layout
-from planner.distributed_sort.job.job import Job
+from planner.distributed_sort.job.job import Job, Trouble
 from planner.distributed_sort.job.ledger import Ledger
 from planner.distributed_sort.node_tasks.node_tasks import Inventory
 from planner.errors import IoFailureError
@@ -26,9 +25,11 @@ def damaged_job(events: list[dict[str, Any]]) -> Job:
         run=lambda node, _task, _files: Inventory(runs=((1, 1, 2, 5),)) if node == "b" else None,
         awaited=lambda inventory, nodes: inventory,
     )
-    request = SimpleNamespace(source=SimpleNamespace(layout=Layout()))
     job = SimpleNamespace(
-        ledger=ledger, nodes=nodes, request=request, files=None, damaged={}, damages=Counter(), emit=events.append
+        cluster=SimpleNamespace(nodes=nodes, files=None),
+        work=SimpleNamespace(source=SimpleNamespace(layout=Layout()), ledger=ledger),
+        trouble=Trouble(),
+        emit=events.append,
     )
     return cast("Job", job)
 
@@ -36,19 +37,19 @@ def damaged_job(events: list[dict[str, Any]]) -> Job:
 def test_what_a_node_lacks_is_missing_again() -> None:
     events: list[dict[str, Any]] = []
     job = damaged_job(events)
-    job.damaged["b"] = "node-b: a bad sector"
+    job.trouble.damaged["b"] = "node-b: a bad sector"
     sort._repair_damaged_files(job)
-    assert job.ledger.slices_missing() == [0]
-    assert job.ledger.missing_ranges(0) == [("b", 1, 2)]
-    assert (job.damaged, job.damages) == ({}, {"b": 1})
+    assert job.work.ledger.slices_missing() == [0]
+    assert job.work.ledger.missing_ranges(0) == [("b", 1, 2)]
+    assert (job.trouble.damaged, job.trouble.damages) == ({}, {"b": 1})
     assert events == [{"event": "damaged", "node": "b", "reason": "node-b: a bad sector"}]
 
 
 def test_a_broken_disk_ends_the_sort() -> None:
     job = damaged_job([])
     for _ in range(3):
-        job.damaged["b"] = "node-b: a bad sector"
+        job.trouble.damaged["b"] = "node-b: a bad sector"
         sort._repair_damaged_files(job)
-    job.damaged["b"] = "node-b: a bad sector"
+    job.trouble.damaged["b"] = "node-b: a bad sector"
     with pytest.raises(IoFailureError, match="a bad sector; made again 3 times"):
         sort._repair_damaged_files(job)

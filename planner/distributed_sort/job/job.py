@@ -71,191 +71,92 @@ class BytesMoved:
     crossed_network: int = 0
 
 
-@dataclass(kw_only=True)
-class Job:
-    """A running job. `timeline` lists when each stretch of a phase began and ended, in seconds from the job's
-    beginning.
-    """
+@dataclass(frozen=True, kw_only=True)
+class Cluster:
+    """Where a job runs: its nodes, and its files on them."""
 
-    request: SortRequest
     ray: Any
     nodes: Nodes
     files: JobFiles
+    members: tuple[str, ...] = ()
+    """The nodes that are ordered here, where a coordinator orders a part of them; empty: all of them."""
+    coordinators: int = 1
+    """How many there are: each fills so large a part of a node's store."""
+
+    def usage(self, *, since_s: float) -> dict[str, list[dict[str, float]]]:
+        """Return each remaining node's samples since a time; theirs are in seconds from it."""
+        services = self.nodes.services
+        asked = {name: services[name].samples.remote() for name in self.nodes.names if name in services}
+        samples_of = {name: self.nodes.awaited(reference, nodes=(name,)) for name, reference in asked.items()}
+        return {
+            name: [sample | {"at_s": sample["at_s"] - since_s} for sample in samples if sample["at_s"] > since_s]
+            for name, samples in samples_of.items()
+            if samples is not LOST
+        }
+
+
+@dataclass(kw_only=True)
+class Work:
+    """What is to be done, and what is done of it. `source` is the request's, of which each partition is where it can
+    be read now.
+    """
+
+    source: Dataset
     sizes: Sizes
     slices: list[Slice]
     splitting_reference: Any
     ledger: Ledger
     journal: Journal
-    emit: Emit
     moved: BytesMoved = field(default_factory=BytesMoved)
     input_checksums: dict[int, int] = field(default_factory=dict)
     """By slice that was read; their sum is the checksum of the input."""
+    input_versions: InputVersions = field(init=False)
+    """Of the files that were read."""
+
+    def __post_init__(self) -> None:
+        self.input_versions = InputVersions.of(self.source)
+
+    @property
+    def record_size(self) -> int:
+        """Bytes of a record."""
+        return self.source.layout.record_size
+
+
+@dataclass(kw_only=True)
+class Trouble:
+    """What went wrong in a job so far, and how often that was seen to."""
+
     retries: int = 0
-    members: tuple[str, ...] = ()
-    """The nodes that are ordered here, where a coordinator orders a part of them; empty: all of them."""
-    coordinators: int = 1
-    """How many there are: each fills so large a part of a node's store."""
     damaged: dict[str, str] = field(default_factory=dict)
     """By node whose intermediate files are not all readable: what is wrong."""
     damages: Counter[str] = field(default_factory=Counter)
     """How often that was seen to, by node."""
     vain_beginnings: int = 0
     """How often coordinators ended too early although no node was lost."""
-    coordinated: Counter[str] = field(default_factory=Counter)
-    """Tasks and processor seconds of coordinators."""
     slow_nodes: dict[str, str] = field(default_factory=dict)
     """By node much slower than the others: how slow it is, and whether it was left out."""
-    timeline: list[dict[str, Any]] = field(default_factory=list)
     suspected: dict[int, str] = field(default_factory=dict)
     """By input partition: the node that could not read its copy last."""
     suspicions: Counter[int] = field(default_factory=Counter)
     """How often that was, by input partition."""
     damaged_inputs: list[UnreadableCopy] = field(default_factory=list)
     """Copies of the input that no node can read."""
-    input_versions: InputVersions = field(init=False)
-    """Of the files that were read."""
-    _unnoticed: frozenset[str] = frozenset()
+    unnoticed: frozenset[str] = frozenset()
+    """Nodes that were lost while input was had otherwise, and not yet returned by `notice_losses`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clock:
+    """When a job began, how long its phases took, and what ordering it took of processors. `timeline` lists when each
+    stretch of a phase began and ended, in seconds from the job's beginning.
+    """
+
     began: float = field(default_factory=time.monotonic)
     began_at_s: float = field(default_factory=time.time)
     began_cpu_s: float = field(default_factory=time.process_time)
-
-    def __post_init__(self) -> None:
-        self.input_versions = InputVersions.of(self.request.source)
-
-    @property
-    def record_size(self) -> int:
-        """Bytes of a record."""
-        return self.request.source.layout.record_size
-
-    def input_of(self, slice_: Slice) -> Partition:
-        """Return the partition that a slice belongs to, with the copies that are left, as the slice's task needs it."""
-        whole = self.request.source.partitions[slice_.partition]
-        return whole.for_slice(slice_.first, slice_.records).reached_from(self.nodes.names)
-
-    def notice_losses(self, *, at_once: bool = False) -> frozenset[str]:
-        """Take note of lost nodes and return them. Raises IoFailureError naming input that was lost with them."""
-        before, unnoticed = self.nodes.lost, self._unnoticed
-        self._unnoticed = frozenset()
-        self.after_losses(self.nodes.newly_lost(at_once=at_once))
-        return unnoticed | (self.nodes.lost - before)
-
-    def not_read(self, number: int, node: str, read: Partition, error: IoFailureError) -> None:
-        """Suspect the copy of an input partition that a task `read` on a node, if that is why it failed."""
-        if fault := unreadable_copy(number, node, read, error):
-            self.suspect(fault)
-
-    def suspect(self, fault: UnreadableCopy) -> None:
-        """Have input that a node could not read otherwise: where all reach it, decompressed again, or made again.
-
-        Raises IoFailureError when that was tried often enough, BadInputError when all copies of a partition are
-        damaged, and what `require_inputs` raises.
-        """
-        partitions, number = self.request.source.partitions, fault.partition
-        if fault.is_damaged:
-            self.damaged_inputs.append(fault)
-            require_sound(number, partitions[number].reached_from(self.nodes.names), self.damaged_inputs)
-        if (rest := fault.avoided_in(partitions[number])) is None:
-            return
-        if self.suspicions[number] == _MOST_SUSPICIONS:
-            raise IoFailureError(f"{fault.reason}; read otherwise {_MOST_SUSPICIONS} times")
-        self.suspicions[number] += 1
-        self.suspected[number] = fault.node
-        self.emit({"event": "unreadable", "node": fault.node, "reason": fault.reason})
-        before = self.nodes.lost
-        changed = (*partitions[:number], rest, *partitions[number + 1 :])
-        self.request = replace(self.request, source=replace(self.request.source, partitions=changed))
-        self.after_losses(self.require_inputs())
-        self._unnoticed |= self.nodes.lost - before
-
-    def after_losses(self, gone: frozenset[str]) -> None:
-        """Forget what was on lost nodes, and see to the input that was there. Raises what `require_inputs` does."""
-        while gone:
-            self.emit({"event": "lost", "nodes": sorted(gone), "left": self.nodes.names})
-            self._forget(gone)
-            gone = self.require_inputs()
-
-    def _forget(self, gone: frozenset[str]) -> None:
-        self.ledger.forget_nodes(gone, self.nodes.names)
-        self.journal.owners(self.ledger.owner)
-
-    def report_slow_node(self, drop: Drop) -> bool:
-        """Report a slow node, leave it out if much is still to come to it, and say whether it was left out."""
-        is_early = not self.ledger.done and self.ledger.share_missing(drop.node) > _WORTH_AVOIDING
-        is_avoided = is_early and self.exclude_node(drop)
-        self.slow_nodes[drop.node] = f"{drop.reason}, {'left out' if is_avoided else 'kept'}"
-        self.emit({"event": "slow", "node": drop.node, "reason": self.slow_nodes[drop.node]})
-        return is_avoided
-
-    def exclude_node(self, drop: Drop) -> bool:
-        """Leave a slow node out if the others can do all its work again, and say whether it was."""
-        if not self.request.avoid_slow:
-            return False
-        node, left = drop.node, [name for name in self.nodes.names if name != drop.node]
-        copies = self.request.copies
-        free_bytes = min((self.nodes.facts[name].free_bytes for name in left), default=0)
-        needed_bytes = self.request.source.bytes * (1 + copies) / max(1, len(left))
-        partitions = [partition.reached_from(left) for partition in self.request.source.partitions]
-        is_available = all(partition.copies or partition.recipe is not None for partition in partitions)
-        if len(left) < copies or needed_bytes > free_bytes or not is_available:
-            return False
-        self.nodes.exclude_node(node)
-        self._forget(frozenset({node}))
-        self.after_losses(self.require_inputs())
-        return True
-
-    def require_inputs(self) -> frozenset[str]:
-        """Have what is still needed of compressed input decompressed again where that is lost, and return the nodes
-        that are lost meanwhile. Raises IoFailureError naming the partitions that are still needed but lost.
-        """
-        needed = {self.slices[number].partition for number in self.ledger.slices_missing()}
-        partitions, names = self.request.source.partitions, self.nodes.names
-        lost = [
-            partitions[number]
-            for number in sorted(needed)
-            if not partitions[number].reached_from(names).copies and partitions[number].recipe is None
-        ]
-        if lost:
-            gone = ", ".join(sorted({copy.node for partition in lost for copy in partition.copies} - set(names)))
-            lines = [
-                f"{partition.uri} on {', '.join(copy.node for copy in partition.copies)}: {partition.records} records"
-                for partition in lost
-            ]
-            raise IoFailureError(f"lost with {gone}, and there is neither a copy nor a recipe to remake it", lines)
-        before = self.nodes.lost
-        source, read_bytes = with_plain_copies(
-            self.request.source, self.files, self.nodes, self.emit, needed=needed, suspected=self.suspected
-        )
-        self.request = replace(self.request, source=source)
-        self.moved.input_read += read_bytes
-        return self.nodes.lost - before
-
-    def usage(self) -> dict[str, list[dict[str, float]]]:
-        """Return each remaining node's samples; times are in seconds from the job's beginning."""
-        services = self.nodes.services
-        asked = {name: services[name].samples.remote() for name in self.nodes.names if name in services}
-        samples_of = {name: self.nodes.awaited(reference, nodes=(name,)) for name, reference in asked.items()}
-        return {
-            name: [
-                sample | {"at_s": sample["at_s"] - self.began_at_s}
-                for sample in samples
-                if sample["at_s"] > self.began_at_s
-            ]
-            for name, samples in samples_of.items()
-            if samples is not LOST
-        }
-
-    def driver_effort(self) -> dict[str, float]:
-        """Return what ordering the job took of this process: tasks, seconds of a processor, and bytes of the ledger."""
-        return {
-            "tasks": self.nodes.tasks,
-            "cpu_s": time.process_time() - self.began_cpu_s,
-            "ledger_bytes": self.ledger.size_bytes,
-            **{f"coordinators_{name}": amount for name, amount in self.coordinated.items()},
-        }
-
-    def report_progress(self, phase: str, *, records: int) -> None:
-        """Emit how much of a phase is done: so many of the input's records."""
-        self.emit(progress(phase, self.request.source, records=records, nodes=len(self.nodes.names)))
+    timeline: list[dict[str, Any]] = field(default_factory=list)
+    coordinated: Counter[str] = field(default_factory=Counter)
+    """Tasks and processor seconds of coordinators."""
 
     @contextmanager
     def timed(self, phase: str) -> Iterator[None]:
@@ -272,6 +173,139 @@ class Job:
         return float(
             sum(stretch["end_s"] - stretch["start_s"] for stretch in self.timeline if stretch["phase"] == phase)
         )
+
+
+@dataclass(kw_only=True)
+class Job:
+    """A running job."""
+
+    request: SortRequest
+    emit: Emit
+    cluster: Cluster
+    work: Work
+    trouble: Trouble = field(default_factory=Trouble)
+    clock: Clock = field(default_factory=Clock)
+
+    def input_of(self, slice_: Slice) -> Partition:
+        """Return the partition that a slice belongs to, with the copies that are left, as the slice's task needs it."""
+        whole = self.work.source.partitions[slice_.partition]
+        return whole.for_slice(slice_.first, slice_.records).reached_from(self.cluster.nodes.names)
+
+    def notice_losses(self, *, at_once: bool = False) -> frozenset[str]:
+        """Take note of lost nodes and return them. Raises IoFailureError naming input that was lost with them."""
+        before, unnoticed = self.cluster.nodes.lost, self.trouble.unnoticed
+        self.trouble.unnoticed = frozenset()
+        self.after_losses(self.cluster.nodes.newly_lost(at_once=at_once))
+        return unnoticed | (self.cluster.nodes.lost - before)
+
+    def not_read(self, number: int, node: str, read: Partition, error: IoFailureError) -> None:
+        """Suspect the copy of an input partition that a task `read` on a node, if that is why it failed."""
+        if fault := unreadable_copy(number, node, read, error):
+            self.suspect(fault)
+
+    def suspect(self, fault: UnreadableCopy) -> None:
+        """Have input that a node could not read otherwise: where all reach it, decompressed again, or made again.
+
+        Raises IoFailureError when that was tried often enough, BadInputError when all copies of a partition are
+        damaged, and what `require_inputs` raises.
+        """
+        partitions, number = self.work.source.partitions, fault.partition
+        if fault.is_damaged:
+            self.trouble.damaged_inputs.append(fault)
+            require_sound(
+                number, partitions[number].reached_from(self.cluster.nodes.names), self.trouble.damaged_inputs
+            )
+        if (rest := fault.avoided_in(partitions[number])) is None:
+            return
+        if self.trouble.suspicions[number] == _MOST_SUSPICIONS:
+            raise IoFailureError(f"{fault.reason}; read otherwise {_MOST_SUSPICIONS} times")
+        self.trouble.suspicions[number] += 1
+        self.trouble.suspected[number] = fault.node
+        self.emit({"event": "unreadable", "node": fault.node, "reason": fault.reason})
+        before = self.cluster.nodes.lost
+        changed = (*partitions[:number], rest, *partitions[number + 1 :])
+        self.work.source = replace(self.work.source, partitions=changed)
+        self.after_losses(self.require_inputs())
+        self.trouble.unnoticed |= self.cluster.nodes.lost - before
+
+    def after_losses(self, gone: frozenset[str]) -> None:
+        """Forget what was on lost nodes, and see to the input that was there. Raises what `require_inputs` does."""
+        while gone:
+            self.emit({"event": "lost", "nodes": sorted(gone), "left": self.cluster.nodes.names})
+            self._forget(gone)
+            gone = self.require_inputs()
+
+    def _forget(self, gone: frozenset[str]) -> None:
+        self.work.ledger.forget_nodes(gone, self.cluster.nodes.names)
+        self.work.journal.owners(self.work.ledger.owner)
+
+    def report_slow_node(self, drop: Drop) -> bool:
+        """Report a slow node, leave it out if much is still to come to it, and say whether it was left out."""
+        is_early = not self.work.ledger.done and self.work.ledger.share_missing(drop.node) > _WORTH_AVOIDING
+        is_avoided = is_early and self.exclude_node(drop)
+        self.trouble.slow_nodes[drop.node] = f"{drop.reason}, {'left out' if is_avoided else 'kept'}"
+        self.emit({"event": "slow", "node": drop.node, "reason": self.trouble.slow_nodes[drop.node]})
+        return is_avoided
+
+    def exclude_node(self, drop: Drop) -> bool:
+        """Leave a slow node out if the others can do all its work again, and say whether it was."""
+        if not self.request.avoid_slow:
+            return False
+        node, left = drop.node, [name for name in self.cluster.nodes.names if name != drop.node]
+        copies = self.request.copies
+        free_bytes = min((self.cluster.nodes.facts[name].free_bytes for name in left), default=0)
+        needed_bytes = self.work.source.bytes * (1 + copies) / max(1, len(left))
+        partitions = [partition.reached_from(left) for partition in self.work.source.partitions]
+        is_available = all(partition.copies or partition.recipe is not None for partition in partitions)
+        if len(left) < copies or needed_bytes > free_bytes or not is_available:
+            return False
+        self.cluster.nodes.exclude_node(node)
+        self._forget(frozenset({node}))
+        self.after_losses(self.require_inputs())
+        return True
+
+    def require_inputs(self) -> frozenset[str]:
+        """Have what is still needed of compressed input decompressed again where that is lost, and return the nodes
+        that are lost meanwhile. Raises IoFailureError naming the partitions that are still needed but lost.
+        """
+        needed = {self.work.slices[number].partition for number in self.work.ledger.slices_missing()}
+        partitions, names = self.work.source.partitions, self.cluster.nodes.names
+        lost = [
+            partitions[number]
+            for number in sorted(needed)
+            if not partitions[number].reached_from(names).copies and partitions[number].recipe is None
+        ]
+        if lost:
+            gone = ", ".join(sorted({copy.node for partition in lost for copy in partition.copies} - set(names)))
+            lines = [
+                f"{partition.uri} on {', '.join(copy.node for copy in partition.copies)}: {partition.records} records"
+                for partition in lost
+            ]
+            raise IoFailureError(f"lost with {gone}, and there is neither a copy nor a recipe to remake it", lines)
+        before = self.cluster.nodes.lost
+        self.work.source, read_bytes = with_plain_copies(
+            self.work.source,
+            self.cluster.files,
+            self.cluster.nodes,
+            self.emit,
+            needed=needed,
+            suspected=self.trouble.suspected,
+        )
+        self.work.moved.input_read += read_bytes
+        return self.cluster.nodes.lost - before
+
+    def driver_effort(self) -> dict[str, float]:
+        """Return what ordering the job took of this process: tasks, seconds of a processor, and bytes of the ledger."""
+        return {
+            "tasks": self.cluster.nodes.tasks,
+            "cpu_s": time.process_time() - self.clock.began_cpu_s,
+            "ledger_bytes": self.work.ledger.size_bytes,
+            **{f"coordinators_{name}": amount for name, amount in self.clock.coordinated.items()},
+        }
+
+    def report_progress(self, phase: str, *, records: int) -> None:
+        """Emit how much of a phase is done: so many of the input's records."""
+        self.emit(progress(phase, self.work.source, records=records, nodes=len(self.cluster.nodes.names)))
 
 
 def progress(phase: str, source: Dataset, *, records: int, nodes: int) -> dict[str, Any]:

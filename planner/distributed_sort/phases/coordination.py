@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import cache
 from typing import Any, Final
 
@@ -55,8 +55,8 @@ def until_finished(
 
 def _done(job: Job) -> tuple[int, int, frozenset[str]]:
     """Return what changes when a round does anything: what is stored, copies of finished partitions, lost nodes."""
-    copies = sum(len(partition.copies) for partition, _ in job.ledger.done.values())
-    return job.ledger.stored_records, copies, job.nodes.lost
+    copies = sum(len(partition.copies) for partition, _ in job.work.ledger.done.values())
+    return job.work.ledger.stored_records, copies, job.cluster.nodes.lost
 
 
 _FIRST_REPORT_S: Final = 0.25
@@ -71,8 +71,8 @@ def shuffle(job: Job) -> None:
     """Have coordinators run phase one for all that is missing. Raises IoFailureError when something cannot be had or
     written.
     """
-    with job.timed(phase_one.PHASE):
-        while job.ledger.slices_missing():
+    with job.clock.timed(phase_one.PHASE):
+        while job.work.ledger.slices_missing():
             _run_coordinators(job, phase_one.PHASE)
 
 
@@ -81,7 +81,7 @@ def reduce(job: Job) -> bool:
 
     Raises IoFailureError when something cannot be read or written.
     """
-    with job.timed(phase_two.PHASE):
+    with job.clock.timed(phase_two.PHASE):
         _run_coordinators(job, phase_two.PHASE)
         return not phase_two.unfinished(job)
 
@@ -95,24 +95,24 @@ def run_round(job: Job) -> bool:
     if is_coordinated(job):
         shuffle(job)
         return reduce(job)
-    tasks = PendingTasks(job.ray, job.nodes)
+    tasks = PendingTasks(job.cluster.ray, job.cluster.nodes)
     rest = phase_two.Reduce(job, tasks)
-    with job.timed(phase_one.PHASE):
+    with job.clock.timed(phase_one.PHASE):
         phase_one.Shuffle(job, tasks).run(beside=rest.begin_whole)
-    with job.timed(phase_two.PHASE):
+    with job.clock.timed(phase_two.PHASE):
         return rest.run()
 
 
 def is_coordinated(job: Job) -> bool:
     """Whether a job has so many nodes that its driver owns no tasks."""
-    return len(job.nodes.names) > job.request.nodes_per_coordinator
+    return len(job.cluster.nodes.names) > job.request.nodes_per_coordinator
 
 
 def _run_coordinators(job: Job, phase: str) -> None:
     """Have coordinators run a phase until it is over, or until one of them or a node is lost. Raises IoFailureError
     when they end too early again and again.
     """
-    before, suspicions = job.nodes.lost, job.suspicions.total()
+    before, suspicions = job.cluster.nodes.lost, job.trouble.suspicions.total()
     coordinators = _begun(job, phase)
     running = {coordinator.advance.remote(_FIRST_REPORT_S): node for node, coordinator in coordinators.items()}
     try:
@@ -120,70 +120,75 @@ def _run_coordinators(job: Job, phase: str) -> None:
     finally:
         _end(job, coordinators, running)
     job.notice_losses(at_once=True)
-    job.vain_beginnings += not is_over and job.nodes.lost == before and job.suspicions.total() == suspicions
-    if job.vain_beginnings > _MAX_FAILED_STARTS:
-        raise IoFailureError(f"coordinators ended {job.vain_beginnings} times although no node was lost")
+    job.trouble.vain_beginnings += (
+        not is_over and job.cluster.nodes.lost == before and job.trouble.suspicions.total() == suspicions
+    )
+    if job.trouble.vain_beginnings > _MAX_FAILED_STARTS:
+        raise IoFailureError(f"coordinators ended {job.trouble.vain_beginnings} times although no node was lost")
 
 
 def _follow(job: Job, phase: str, coordinators: dict[str, Any], running: dict[Any, str]) -> bool:
     """Take over what coordinators report, and say whether all are done; they are not when a node was lost, or left
     out. `running` has the reports that are to come, by the coordinator's node.
     """
-    before, done_records = job.nodes.lost, sum(partition.records for partition, _ in job.ledger.done.values())
+    before, done_records = (
+        job.cluster.nodes.lost,
+        sum(partition.records for partition, _ in job.work.ledger.done.values()),
+    )
     seconds = dict.fromkeys(coordinators, _FIRST_REPORT_S)
     while running:
         _report_progress(job, phase, done_records)
-        ended, _ = job.ray.wait(list(running), num_returns=1, timeout=_LONGEST_WAIT_S)
+        ended, _ = job.cluster.ray.wait(list(running), num_returns=1, timeout=_LONGEST_WAIT_S)
         for reference in ended:
-            node, report = running.pop(reference), job.nodes.outcome(reference)
+            node, report = running.pop(reference), job.cluster.nodes.outcome(reference)
             if report is LOST or _note(job, report):
                 return False
             done_records += sum(partition.records for _, partition, _ in report.finished)
             seconds[node] = min(_REPORT_EVERY_S, 2 * seconds[node])
             if not report.is_over:
                 running[coordinators[node].advance.remote(seconds[node])] = node
-        if job.notice_losses() or job.nodes.lost != before:
+        if job.notice_losses() or job.cluster.nodes.lost != before:
             return False
     _report_progress(job, phase, done_records)
     return True
 
 
 def _report_progress(job: Job, phase: str, done_records: int) -> None:
-    job.report_progress(phase, records=job.ledger.stored_records if phase == phase_one.PHASE else done_records)
+    job.report_progress(phase, records=job.work.ledger.stored_records if phase == phase_one.PHASE else done_records)
 
 
 def _end(job: Job, coordinators: dict[str, Any], running: dict[Any, str]) -> None:
     """End coordinators. Those that run cancel their tasks first, which could write after a clean-up."""
-    last = [reference for reference, node in running.items() if node not in job.nodes.lost]
+    last = [reference for reference, node in running.items() if node not in job.cluster.nodes.lost]
     for coordinator in coordinators.values() if last else ():
         coordinator.end.remote()
     if last:
-        job.ray.wait(last, num_returns=len(last), timeout=_LONGEST_END_S)
+        job.cluster.ray.wait(last, num_returns=len(last), timeout=_LONGEST_END_S)
     for coordinator in coordinators.values():
-        job.ray.kill(coordinator)
+        job.cluster.ray.kill(coordinator)
 
 
 def _begun(job: Job, phase: str) -> dict[str, Any]:
     """Begin a coordinator on the first node of each group, and return them by node."""
-    parts = groups(job.nodes.names, most=job.request.nodes_per_coordinator)
+    parts = groups(job.cluster.nodes.names, most=job.request.nodes_per_coordinator)
     facts = JobFacts(
         phase=phase,
-        request=job.request,
-        nodes=job.nodes,
-        files=job.files,
-        sizes=job.sizes,
-        splitting=[job.splitting_reference],
-        owner=job.ledger.owner,
-        done=job.ledger.done,
+        request=replace(job.request, source=job.work.source),
+        nodes=job.cluster.nodes,
+        files=job.cluster.files,
+        sizes=job.work.sizes,
+        splitting=[job.work.splitting_reference],
+        owner=job.work.ledger.owner,
+        done=job.work.ledger.done,
         coordinators=len(parts),
     )
-    told = job.ray.put(facts)
+    told = job.cluster.ray.put(facts)
     slices = _slices_of(job, parts) if phase == phase_one.PHASE else [[] for _ in parts]
     coordinators = dict[str, Any]()
     for members, numbers in zip(parts, slices, strict=True):
         own = np.array(numbers, np.int64)
-        group = GroupFacts(members=members, slices=own, stored=job.ledger.rows_of(own))
-        coordinators[members[0]] = job.nodes.begin_actor(members[0], Coordinator, told, group)
+        group = GroupFacts(members=members, slices=own, stored=job.work.ledger.rows_of(own))
+        coordinators[members[0]] = job.cluster.nodes.begin_actor(members[0], Coordinator, told, group)
     return coordinators
 
 
@@ -193,28 +198,28 @@ def _slices_of(job: Job, parts: list[tuple[str, ...]]) -> list[list[int]]:
 
     @cache
     def holders(partition: int) -> list[int]:
-        nodes = nodes_with(job.request.source.partitions[partition].reached_from(job.nodes.names))
+        nodes = nodes_with(job.work.source.partitions[partition].reached_from(job.cluster.nodes.names))
         return sorted({group_of[name] for name in nodes if name}) or list(range(len(parts)))
 
     slices: list[list[int]] = [[] for _ in parts]
-    for number in job.ledger.slices_missing():
-        slices[min(holders(job.slices[number].partition), key=lambda at: len(slices[at]))].append(number)
+    for number in job.work.ledger.slices_missing():
+        slices[min(holders(job.work.slices[number].partition), key=lambda at: len(slices[at]))].append(number)
     return slices
 
 
 def _note(job: Job, report: Report) -> bool:
     """Take over what a coordinator did, and say whether all must begin anew."""
-    job.ledger.merge(report.changes)
+    job.work.ledger.merge(report.changes)
     for number, partition, summary in report.finished:
-        job.ledger.done[number] = (partition, summary)
-        job.journal.finished(number, partition, summary)
-    job.input_checksums |= report.input_checksums
-    for moved in fields(job.moved):
-        setattr(job.moved, moved.name, getattr(job.moved, moved.name) + getattr(report.moved, moved.name))
-    job.retries += report.retries
-    job.damaged |= report.damaged
-    job.coordinated.update(report.effort)
+        job.work.ledger.done[number] = (partition, summary)
+        job.work.journal.finished(number, partition, summary)
+    job.work.input_checksums |= report.input_checksums
+    for moved in fields(job.work.moved):
+        setattr(job.work.moved, moved.name, getattr(job.work.moved, moved.name) + getattr(report.moved, moved.name))
+    job.trouble.retries += report.retries
+    job.trouble.damaged |= report.damaged
+    job.clock.coordinated.update(report.effort)
     if report.unreadable is not None:
         job.suspect(report.unreadable)
-    is_avoided = [job.report_slow_node(drop) for drop in report.slow if drop.node not in job.slow_nodes]
+    is_avoided = [job.report_slow_node(drop) for drop in report.slow if drop.node not in job.trouble.slow_nodes]
     return report.is_stopped or any(is_avoided)

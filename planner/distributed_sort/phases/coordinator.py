@@ -13,7 +13,7 @@ from planner.arrays import Ints
 from planner.distributed_sort.dataset.dataset import Partition
 from planner.distributed_sort.dataset.slicing import slices
 from planner.distributed_sort.dataset.unreadable_input import UnreadableCopy
-from planner.distributed_sort.job.job import BytesMoved, Job, SortRequest
+from planner.distributed_sort.job.job import BytesMoved, Cluster, Job, SortRequest, Work
 from planner.distributed_sort.job.ledger import Journal, Ledger, LedgerRows
 from planner.distributed_sort.job.nodes import Nodes
 from planner.distributed_sort.node_files.node_environment import JobFiles
@@ -90,13 +90,13 @@ class _Unwritten(Journal):
 class GroupJob(Job):
     """A coordinator's part of a job: it ends when a node is lost, and leaves slow nodes to the driver."""
 
-    journal: _Unwritten
+    unwritten: _Unwritten
     slow: list[Drop] = field(default_factory=list)
     unreadable: UnreadableCopy | None = None
 
     def notice_losses(self, *, at_once: bool = False) -> frozenset[str]:
         """Raise NodesLostError when a node is lost. Only the driver looks all the time: the head answers it alone."""
-        if at_once and self.nodes.newly_lost(at_once=True):
+        if at_once and self.cluster.nodes.newly_lost(at_once=True):
             raise NodesLostError
         return frozenset()
 
@@ -104,7 +104,7 @@ class GroupJob(Job):
         """Raise NodesLostError when input is to be had otherwise, or perhaps no longer: only the driver can see to
         that.
         """
-        if fault.is_damaged or fault.avoided_in(self.request.source.partitions[fault.partition]) is not None:
+        if fault.is_damaged or fault.avoided_in(self.work.source.partitions[fault.partition]) is not None:
             self.unreadable = fault
             raise NodesLostError
 
@@ -142,22 +142,22 @@ class Coordinator:
     def _report(self, *, is_over: bool, is_stopped: bool) -> Report:
         job = self._job
         cpu_s = time.process_time() - self._cpu_s
-        effort = {"reports": 1, "tasks": job.nodes.tasks, "cpu_s": cpu_s}
+        effort = {"reports": 1, "tasks": job.cluster.nodes.tasks, "cpu_s": cpu_s}
         report = Report(
             is_over=is_over,
             is_stopped=is_stopped,
-            changes=job.ledger.take_changes(),
-            finished=tuple(job.journal.lines),
-            input_checksums=job.input_checksums,
-            moved=job.moved,
+            changes=job.work.ledger.take_changes(),
+            finished=tuple(job.unwritten.lines),
+            input_checksums=job.work.input_checksums,
+            moved=job.work.moved,
             slow=tuple(job.slow),
-            damaged=dict(job.damaged),
+            damaged=dict(job.trouble.damaged),
             unreadable=job.unreadable,
-            retries=job.retries,
+            retries=job.trouble.retries,
             effort=Counter(effort),
         )
-        job.nodes.tasks = job.retries = 0
-        job.moved, job.input_checksums, job.journal.lines, job.slow = BytesMoved(), {}, [], []
+        job.cluster.nodes.tasks = job.trouble.retries = 0
+        job.work.moved, job.work.input_checksums, job.unwritten.lines, job.slow = BytesMoved(), {}, [], []
         self._cpu_s = time.process_time()
         return report
 
@@ -167,17 +167,26 @@ def _job_of(facts: JobFacts, group: GroupFacts) -> GroupJob:
     ledger = Ledger(slices=len(cut), owner=facts.owner, own=group.slices.tolist())
     ledger.done = facts.done
     ledger.merge(group.stored)
+    unwritten = _Unwritten()
     return GroupJob(
         request=facts.request,
-        ray=facts.nodes.ray,
-        nodes=facts.nodes,
-        files=facts.files,
-        sizes=coordinator_sizes(facts.sizes, store_bytes=min(facts.nodes.store_bytes.values()) // facts.coordinators),
-        slices=cut,
-        splitting_reference=facts.splitting[0],
-        ledger=ledger,
-        journal=_Unwritten(),
         emit=lambda _: None,
-        members=group.members,
-        coordinators=facts.coordinators,
+        cluster=Cluster(
+            ray=facts.nodes.ray,
+            nodes=facts.nodes,
+            files=facts.files,
+            members=group.members,
+            coordinators=facts.coordinators,
+        ),
+        work=Work(
+            source=facts.request.source,
+            sizes=coordinator_sizes(
+                facts.sizes, store_bytes=min(facts.nodes.store_bytes.values()) // facts.coordinators
+            ),
+            slices=cut,
+            splitting_reference=facts.splitting[0],
+            ledger=ledger,
+            journal=unwritten,
+        ),
+        unwritten=unwritten,
     )

@@ -83,9 +83,9 @@ class Shuffle:
     """Keeps a few slices of every node under way until nothing is missing. `tasks` may be shared with phase two."""
 
     def __init__(self, job: Job, tasks: PendingTasks | None = None) -> None:
-        self._job = job
-        self._tasks = PendingTasks(job.ray, job.nodes) if tasks is None else tasks
-        self._lost = job.nodes.lost
+        self._job, self._cluster, self._work, self._trouble = job, job.cluster, job.work, job.trouble
+        self._tasks = PendingTasks(job.cluster.ray, job.cluster.nodes) if tasks is None else tasks
+        self._lost = job.cluster.nodes.lost
         self._queues: dict[str, deque[int]] = defaultdict(deque)
         self._paused = PausedSlices()
         self._under_way: dict[int, SliceUnderWay] = {}  # by slice
@@ -93,13 +93,15 @@ class Shuffle:
         self._segments = SegmentNames()
         self._failed_on: dict[int, list[str]] = defaultdict(list)  # nodes by slice that they could not group
         self._reported_at_s = self._next_check_at_s = 0.0
-        store_bytes = min(job.nodes.store_bytes.values()) // job.coordinators
+        store_bytes = min(job.cluster.nodes.store_bytes.values()) // job.cluster.coordinators
         self._send_queue = SendQueue[Block](
-            store_bytes=store_bytes, parcel_bytes=job.sizes.parcel_bytes, least_bytes=job.sizes.least_parcel_bytes
+            store_bytes=store_bytes,
+            parcel_bytes=job.work.sizes.parcel_bytes,
+            least_bytes=job.work.sizes.least_parcel_bytes,
         )
         self._is_begun = self.is_over = False
         self._grouped: Counter[str] = Counter()  # slices by node
-        self._transfer_rates = TransferRates(most_partners=len(job.members or job.nodes.names))
+        self._transfer_rates = TransferRates(most_partners=len(job.cluster.members or job.cluster.nodes.names))
         self._judged: set[str] = set()
 
     def run(self, *, until: Callable[[], bool] = lambda: False, beside: Callable[[], None] = lambda: None) -> bool:
@@ -109,7 +111,7 @@ class Shuffle:
         self._report()
         try:
             if not self._is_begun:
-                self._enqueue(self._job.ledger.slices_missing())
+                self._enqueue(self._work.ledger.slices_missing())
                 self._is_begun = True
             while self._submit() or self._under_way or self._paused:
                 self._send()
@@ -140,9 +142,9 @@ class Shuffle:
         queue. Others may have noticed the loss.
         """
         self._job.notice_losses(at_once=at_once)
-        if self._job.nodes.lost == self._lost:
+        if self._cluster.nodes.lost == self._lost:
             return False
-        self._lost = self._job.nodes.lost
+        self._lost = self._cluster.nodes.lost
         self._enqueue_all()
         return True
 
@@ -155,8 +157,8 @@ class Shuffle:
     def _handle_slow_nodes(self) -> None:
         """Report nodes that are much slower than the others, and leave them out if much is still to come to them."""
         job, at_s = self._job, time.monotonic()
-        self._transfer_rates.excuse(job.nodes.have_come, at_s=at_s)
-        unjudged = [name for name in job.nodes.names if name not in self._judged]
+        self._transfer_rates.excuse(job.cluster.nodes.have_come, at_s=at_s)
+        unjudged = [name for name in job.cluster.nodes.names if name not in self._judged]
         for drop in self._transfer_rates.slow(unjudged, at_s=at_s):
             self._judged.add(drop.node)
             if job.report_slow_node(drop):
@@ -165,13 +167,13 @@ class Shuffle:
     def _enqueue_all(self) -> None:
         self._queues.clear()
         self._paused.clear()
-        self._enqueue([number for number in self._job.ledger.slices_missing() if number not in self._under_way])
+        self._enqueue([number for number in self._work.ledger.slices_missing() if number not in self._under_way])
 
     def _enqueue(self, numbers: list[int]) -> None:
         """Queue slices at a node that holds their input; '' is the queue of slices that any node can read."""
-        members = self._job.members
+        members = self._cluster.members
         for number in numbers:
-            holders = nodes_with(self._job.input_of(self._job.slices[number]))
+            holders = nodes_with(self._job.input_of(self._work.slices[number]))
             if members:
                 holders = [name for name in holders if name in members or not name]
             failed = self._failed_on.get(number, [])
@@ -188,9 +190,12 @@ class Shuffle:
 
     def _room(self) -> dict[str, int]:
         """Return how many slices each node may begin."""
-        sizes, concurrency = self._job.sizes, self._job.nodes.concurrency
-        slice_bytes = sizes.slice_records * self._job.record_size
-        nodes = {name: MapsUnderWay(grouped=self._grouped[name]) for name in self._job.members or self._job.nodes.names}
+        sizes, concurrency = self._work.sizes, self._cluster.nodes.concurrency
+        slice_bytes = sizes.slice_records * self._work.record_size
+        nodes = {
+            name: MapsUnderWay(grouped=self._grouped[name])
+            for name in self._cluster.members or self._cluster.nodes.names
+        }
         for slice_ in self._under_way.values():
             if (node := nodes.get(slice_.source)) is not None:
                 node.held_bytes += slice_.left_bytes
@@ -202,32 +207,32 @@ class Shuffle:
 
     def _begin(self, number: int, node: str) -> bool:
         """Start the map task of a slice, whose blocks are then queued; say whether anything was missing."""
-        job, slice_ = self._job, self._job.slices[number]
-        missing = job.ledger.missing_ranges(number)
+        job, slice_ = self._job, self._work.slices[number]
+        missing = job.work.ledger.missing_ranges(number)
         if not missing:
             return False
         self._attempts[number] += 1
         if self._attempts[number] > _MOST_ATTEMPTS:
             raise IoFailureError(f"slice {number} of the input failed {_MOST_ATTEMPTS} times on {node}")
-        job.retries += self._attempts[number] > 1
+        job.trouble.retries += self._attempts[number] > 1
         source = job.input_of(slice_)
         order = MapOrder(
             slice=slice_,
             partition=source,
-            layout=job.request.source.layout,
-            files=job.files,
+            layout=job.work.source.layout,
+            files=job.cluster.files,
             ranges=tuple(missing),
             segment=self._segments.take(node),
             dropped=self._segments.retired(node),
-            reserve_bytes=job.nodes.store_bytes[node],
-            threads=job.nodes.threads(node),
+            reserve_bytes=job.cluster.nodes.store_bytes[node],
+            threads=job.cluster.nodes.threads(node),
             sums=job.request.sums_input,
-            memory_bytes=job.sizes.sort_bytes,
+            memory_bytes=job.work.sizes.sort_bytes,
         )
         is_firm = nodes_with(source) != [""] and source.recipe is None
-        mapped = job.nodes.run(node, map_slice, order, job.splitting_reference, firmly=is_firm)
+        mapped = job.cluster.nodes.run(node, map_slice, order, job.work.splitting_reference, firmly=is_firm)
         self._under_way[number] = SliceUnderWay(
-            source=node, segment=order.segment, left=len(missing), left_bytes=slice_.records * job.record_size
+            source=node, segment=order.segment, left=len(missing), left_bytes=slice_.records * job.work.record_size
         )
         on_failure = partial(self._not_mapped, number, node, order)
         self._tasks.add(mapped, partial(self._mapped, slice_, missing), node=node, on_failure=on_failure)
@@ -249,13 +254,13 @@ class Shuffle:
             under_way.is_disturbed = True
             self._ended(number, blocks=under_way.left, size_bytes=under_way.left_bytes)
             return
-        self._job.input_versions.note(mapped.versions)
+        self._work.input_versions.note(mapped.versions)
         under_way.left_bytes = sum(mapped.sizes.values())
         under_way.is_disturbed = mapped.node != under_way.source  # the segment is on another node
         self._grouped[under_way.source] += 1
-        self._job.moved.input_read += mapped.read_bytes
-        self._job.moved.input_remade += mapped.remade_bytes
-        self._job.input_checksums[number] = mapped.checksum
+        self._work.moved.input_read += mapped.read_bytes
+        self._work.moved.input_remade += mapped.remade_bytes
+        self._work.input_checksums[number] = mapped.checksum
         source, segment, sizes, offsets = mapped.node, under_way.segment, mapped.sizes, mapped.offsets
         stored, add = mapped.stored, self._send_queue.add
         for owner, first, end in ranges:
@@ -267,14 +272,14 @@ class Shuffle:
 
     def _send(self) -> None:
         """Have owners pull and store the parcels that may go now; blocks from and to lost nodes are dropped."""
-        for block in self._send_queue.remove_lost(self._job.nodes.lost):
+        for block in self._send_queue.remove_lost(self._cluster.nodes.lost):
             self._drop_block(block)
         more_to_come = any(slice_.is_grouping for slice_ in self._under_way.values())
         for parcel in self._send_queue.next(more_to_come=more_to_come):
             self._transfer_rates.began(parcel, at_s=time.monotonic())
             owner, first = parcel[0].owner, parcel[0].first
-            stored = self._job.nodes.call(
-                owner, "store", self._job.files, first, packed(parcel, self._job.nodes.address)
+            stored = self._cluster.nodes.call(
+                owner, "store", self._cluster.files, first, packed(parcel, self._cluster.nodes.address)
             )
             sources = {block.source for block in parcel}
             self._tasks.add(stored, partial(self._stored, parcel), node=owner, sources=sources, is_call=True)
@@ -282,7 +287,7 @@ class Shuffle:
     def _stored(self, parcel: Parcel, stored: Any) -> None:
         """Note what an owner stored; have what did not come sent once more, or made again."""
         self._send_queue.done(parcel)
-        lost = self._job.nodes.lost
+        lost = self._cluster.nodes.lost
         if stored is LOST and lost.isdisjoint(name for block in parcel for name in (block.source, block.owner)):
             self._handle_losses(at_once=True)  # a node whose loss is not known yet, or a process
         numbers = frozenset() if stored is LOST else self._record(parcel, stored)
@@ -290,20 +295,20 @@ class Shuffle:
         came = parcel if len(numbers) == len(parcel) else [block for block in parcel if block.slice.number in numbers]
         for block in came:
             self._ended(block.slice.number, size_bytes=block.size_bytes)
-        self._job.moved.crossed_network += sum(block.size_bytes for block in came)
+        self._work.moved.crossed_network += sum(block.size_bytes for block in came)
         if came is not parcel:
             self._handle_missing_blocks([block for block in parcel if block.slice.number not in numbers])
 
     def _handle_missing_blocks(self, missed: list[Block]) -> None:
         """Have blocks that did not come sent once more, or made again."""
-        for source in {block.source for block in missed if not block.again} - self._job.nodes.lost:
-            self._job.nodes.ask_address(source)
+        for source in {block.source for block in missed if not block.again} - self._cluster.nodes.lost:
+            self._cluster.nodes.ask_address(source)
         for block in missed:
             self._on_block_missing(block)
 
     def _on_block_missing(self, block: Block) -> None:
         """Have a block sent once more; one that was, or whose node is lost, is made again."""
-        if block.again or self._job.nodes.lost & {block.source, block.owner}:
+        if block.again or self._cluster.nodes.lost & {block.source, block.owner}:
             self._drop_block(block)
             return
         self._under_way[block.slice.number].is_disturbed = True
@@ -318,12 +323,12 @@ class Shuffle:
 
         Nothing counts if the owner was lost since, because its partitions have new owners.
         """
-        if parcel[0].owner in self._job.nodes.lost:
+        if parcel[0].owner in self._cluster.nodes.lost:
             return frozenset()
-        self._job.moved.intermediate_written += stored.written_bytes
-        came, size = frozenset(stored.slices), self._job.record_size
+        self._work.moved.intermediate_written += stored.written_bytes
+        came, size = frozenset(stored.slices), self._work.record_size
         records = {number: block.size_bytes // size for block in parcel if (number := block.slice.number) in came}
-        self._job.ledger.record(records, first=parcel[0].first, end=parcel[0].end)
+        self._work.ledger.record(records, first=parcel[0].first, end=parcel[0].end)
         return came
 
     def _ended(self, number: int, *, size_bytes: int, blocks: int = 1) -> None:
@@ -335,9 +340,9 @@ class Shuffle:
             return
         del self._under_way[number]
         self._segments.give_back(under_way.source, under_way.segment, is_stored=not under_way.is_disturbed)
-        if self._job.ledger.is_missing(number) and not self._handle_losses(at_once=True):
+        if self._work.ledger.is_missing(number) and not self._handle_losses(at_once=True):
             self._paused.add(number, attempts=self._attempts[number])
 
     def _report(self) -> None:
         self._reported_at_s = time.monotonic()
-        self._job.report_progress(PHASE, records=self._job.ledger.stored_records)
+        self._job.report_progress(PHASE, records=self._work.ledger.stored_records)

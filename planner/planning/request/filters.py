@@ -55,8 +55,8 @@ def wanted(request: Request, catalog: Catalog) -> tuple[Flags, list[Rejection]]:
     types, chosen = _types(catalog), list(filters(request).values())
     passed = ~_past_their_time(request, catalog)
     unasked = [_past(types[row][0]) for row in np.flatnonzero(~passed).tolist()]
-    for row, (name, *facts) in enumerate(types if chosen else ()):
-        reason = next(filter(None, (reason_of(name, *facts) for reason_of in chosen)), "")
+    for row, facts in enumerate(types if chosen else ()):
+        name, reason = facts[0], next(filter(None, (reason_of(*facts) for reason_of in chosen)), "")
         if reason and passed[row]:
             passed[row] = False
             unasked.append(Rejection(instance_type=name, reason=reason))

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from planner.distributed_sort.dataset.dataset import Copy, Dataset, Partition, Recipe
 from planner.distributed_sort.dataset.partition_reader import InputUnreadableError
 from planner.distributed_sort.dataset.slicing import slices
-from planner.distributed_sort.job.job import Job, SortRequest
+from planner.distributed_sort.job.job import Cluster, Job, SortRequest, Work
 from planner.distributed_sort.job.ledger import Journal, Ledger
 from planner.distributed_sort.job.nodes import LOST, Nodes
 from planner.distributed_sort.node_files.node_environment import JobFiles
@@ -228,15 +228,16 @@ def job_of(nodes: InstantNodes, folder: Path, *, copies: int = 1, nodes_per_coor
     sizes = Sizes(slice_records=SLICE_RECORDS, slices=8, parcel_bytes=500_000, partitions=len(owner), sort_bytes=10**9)
     return Job(
         request=SortRequest(source=source, output="out", copies=copies, nodes_per_coordinator=nodes_per_coordinator),
-        ray=nodes.ray,
-        nodes=cast("Nodes", nodes),
-        files=JobFiles(job="j", output="out"),
-        sizes=sizes,
-        slices=cut,
-        splitting_reference=None,
-        ledger=Ledger(slices=len(cut), owner=owner),
-        journal=Journal(folder / "journal"),
         emit=lambda _: None,
+        cluster=Cluster(ray=nodes.ray, nodes=cast("Nodes", nodes), files=JobFiles(job="j", output="out")),
+        work=Work(
+            source=source,
+            sizes=sizes,
+            slices=cut,
+            splitting_reference=None,
+            ledger=Ledger(slices=len(cut), owner=owner),
+            journal=Journal(folder / "journal"),
+        ),
     )
 
 
@@ -261,17 +262,19 @@ def test_everything_is_done_in_the_end(
     job = job_of(nodes, tmp_path, copies=copies)
     while not run_round(job):
         pass
-    assert job.ledger.slices_missing() == []
+    assert job.work.ledger.slices_missing() == []
     assert unfinished(job) == []
-    assert sorted(job.input_checksums) == list(range(len(job.slices)))
-    assert nodes.lost.isdisjoint(copy.node for partition, _ in job.ledger.done.values() for copy in partition.copies)
-    assert set(job.suspected.values()) <= bad
+    assert sorted(job.work.input_checksums) == list(range(len(job.work.slices)))
+    assert nodes.lost.isdisjoint(
+        copy.node for partition, _ in job.work.ledger.done.values() for copy in partition.copies
+    )
+    assert set(job.trouble.suspected.values()) <= bad
     if not nodes.lost and not ended:
-        assert job.suspicions.total() == len(bad), "each copy is given up once"
-        assert job.ledger.stored_records == SLICE_RECORDS // 25 * len(job.slices) * len(job.ledger.owner)
-        assert bad or job.moved.input_read == RECORDS * node_count * 100, "each slice is mapped once"
-        assert job.moved.output_written == len(job.ledger.owner)
-        assert job.coordinated["tasks"] >= len(job.slices) + copies * len(job.ledger.owner)
+        assert job.trouble.suspicions.total() == len(bad), "each copy is given up once"
+        assert job.work.ledger.stored_records == SLICE_RECORDS // 25 * len(job.work.slices) * len(job.work.ledger.owner)
+        assert bad or job.work.moved.input_read == RECORDS * node_count * 100, "each slice is mapped once"
+        assert job.work.moved.output_written == len(job.work.ledger.owner)
+        assert job.clock.coordinated["tasks"] >= len(job.work.slices) + copies * len(job.work.ledger.owner)
 
 
 @given(
@@ -288,11 +291,13 @@ def test_the_driver_alone_does_everything_in_the_end(
     after = {names[number]: count for number, count in doomed.items() if number < node_count}
     nodes = InstantNodes(names, doomed_after=after, ended_after=set(), chance=random.Random(seed))
     job = job_of(nodes, tmp_path, copies=copies, nodes_per_coordinator=16)
-    nodes.is_whole = lambda number: number in job.ledger.whole()
+    nodes.is_whole = lambda number: number in job.work.ledger.whole()
     while not run_round(job):
         pass
     assert unfinished(job) == []
-    assert nodes.lost.isdisjoint(copy.node for partition, _ in job.ledger.done.values() for copy in partition.copies)
+    assert nodes.lost.isdisjoint(
+        copy.node for partition, _ in job.work.ledger.done.values() for copy in partition.copies
+    )
 
 
 def test_what_was_not_lost_goes_on_while_the_rest_is_made_again(tmp_path: Path) -> None:
@@ -303,8 +308,8 @@ def test_what_was_not_lost_goes_on_while_the_rest_is_made_again(tmp_path: Path) 
     nodes = InstantNodes(names, doomed_after={}, ended_after=set(), chance=random.Random(1))
     job = job_of(nodes, tmp_path, copies=2, nodes_per_coordinator=16)
     assert run_round(job)
-    of_a, of_d = job.ledger.owner.index("a"), job.ledger.owner.index("d")
-    del job.ledger.done[of_a], job.ledger.done[of_d]
+    of_a, of_d = job.work.ledger.owner.index("a"), job.work.ledger.owner.index("d")
+    del job.work.ledger.done[of_a], job.work.ledger.done[of_d]
     nodes._doomed_after["d"] = 0
     job.notice_losses(at_once=True)
     nodes.order.clear()
@@ -355,22 +360,22 @@ def test_a_slow_node_is_left_out_where_others_have_room(tmp_path: Path, free_byt
     nodes = InstantNodes(["a", "b", "c"], doomed_after={}, ended_after=set(), slow="b", free_bytes=free_bytes)
     job = job_of(nodes, tmp_path)
     shuffle(job)
-    assert job.ledger.slices_missing() == []
-    assert set(job.ledger.owner) == ({"a", "c"} if free_bytes else {"a", "b", "c"})
-    assert job.slow_nodes == {"b": f"slow, {'left out' if free_bytes else 'kept'}"}
+    assert job.work.ledger.slices_missing() == []
+    assert set(job.work.ledger.owner) == ({"a", "c"} if free_bytes else {"a", "b", "c"})
+    assert job.trouble.slow_nodes == {"b": f"slow, {'left out' if free_bytes else 'kept'}"}
 
 
 def test_a_few_nodes_need_no_coordinators(tmp_path: Path) -> None:
     nodes = InstantNodes(["a", "b"], doomed_after={}, ended_after=set())
     job = job_of(nodes, tmp_path)
     assert run_round(job)
-    assert (nodes.reports, job.coordinated) == (0, {})
+    assert (nodes.reports, job.clock.coordinated) == (0, {})
 
 
 def test_slices_that_any_node_reads_are_shared_out(tmp_path: Path) -> None:
     nodes = InstantNodes(["a", "b", "c", "d"], doomed_after={}, ended_after=set())
     job = job_of(nodes, tmp_path)
     anywhere = tuple(Partition(records=RECORDS, copies=(Copy(uri="s3://b/in"),)) for _ in range(4))
-    job.request = SortRequest(source=Dataset(partitions=anywhere), output="out")
+    job.work.source = Dataset(partitions=anywhere)
     counts = [len(numbers) for numbers in coordination._slices_of(job, [("a", "b"), ("c", "d")])]
-    assert counts == [len(job.slices) // 2] * 2
+    assert counts == [len(job.work.slices) // 2] * 2

@@ -61,7 +61,8 @@ DIFFERENT = {
 SAID = {
     "data": "10,000GB", "model": "indy", "cloud": "aws,gcp", "catalog": "aws-2014", "region": "us-east-1, us-west-2",
     "instance": "i4i.*,i3.*", "exclude": "i3.large", "arch": "arm64", "min_memory": "64GiB",
-    "max_vcpus": "1e4", "nodes": "1,000", "max_nodes": "2e3", "capacity": "i4i.*=1e3", "head_room": "10%", "deadline": "1h 30m", "sort_deadline": "90s",
+    "max_vcpus": "1e4", "nodes": "1,000", "max_nodes": "2e3", "capacity": "i4i.*=1e3", "head_room": "10%",
+    "deadline": "1h 30m", "sort_deadline": "90s",
     "confidence": "95%", "budget": "10,000", "objective": "cost", "evidence": "spec", "pricing": "spot",
     "interruptions": "0.05", "assume": "network=800MB/s,price=1.65", "what_if": "network=1.5,cpu=200%",
     "network_distribution": "A", "network": "ideal", "input": "s3://a/b", "output": "s3://a/c", "zones": "2",

@@ -191,7 +191,7 @@ def write_own_wheel(directory: Path) -> Path:
 
 def _own_files() -> Iterator[tuple[str, Path]]:
     """Yield each file of the package with its name in a wheel."""
-    package = Path(__file__).resolve().parent.parent
+    package = Path(__file__).resolve().parents[2]
     yield f"planner/{_extension().name}", _extension()
     roots = {"planner": package, "planner/models": paths.models_directory()}
     roots["planner/catalogs"] = paths.catalogs_directory()

@@ -20,6 +20,7 @@ CHARTS = {
     "04_predicted_vs_measured": 1,
     "05_run_report": 2,
     "06_spark_log": 1,
+    "07_rented_run": 1,
 }
 FIRST = ("05_run_report",)
 """Those that `make test` runs: with controls, and of a run. Each takes a kernel and five seconds of a processor."""
@@ -50,7 +51,7 @@ notebook = nbformat.read(sys.argv[1], as_version=4)
 still = nbformat.v4.new_code_cell("import altair; altair.renderers.enable('svg');")
 notebook.cells.insert(0, still)
 place = {"metadata": {"path": sys.argv[2]}}
-client = NotebookClient(notebook, timeout=120, resources=place, extra_arguments=["--log-level=40"])
+client = NotebookClient(notebook, timeout=int(sys.argv[4]), resources=place, extra_arguments=["--log-level=40"])
 client.widget_registry.clear()
 client.execute()
 nbformat.write(notebook, sys.argv[3])
@@ -62,13 +63,17 @@ reply, and if the reply came first, wait for it until the timeout. So what a con
 """
 
 
-@pytest.mark.parametrize("name", [name if name in FIRST else pytest.param(name, marks=QUICK_SOAK) for name in CHARTS])
-def test_notebook_runs_and_draws(name: str, tmp_path: Path) -> None:
-    executed = tmp_path / "executed.ipynb"
-    command = [sys.executable, "-c", EXECUTE, str(FOLDER / f"{name}.ipynb"), str(FOLDER), str(executed)]
+def execute(notebook: Path, executed: Path, *, cell_timeout_s: int = 120) -> Any:
+    """Run a notebook as its folder's, and return it with its outputs."""
+    command = [sys.executable, "-c", EXECUTE, str(notebook), str(FOLDER), str(executed), str(cell_timeout_s)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    outputs = outputs_of(nbformat.read(executed, as_version=4))
+    return nbformat.read(executed, as_version=4)
+
+
+@pytest.mark.parametrize("name", [name if name in FIRST else pytest.param(name, marks=QUICK_SOAK) for name in CHARTS])
+def test_notebook_runs_and_draws(name: str, tmp_path: Path) -> None:
+    outputs = outputs_of(execute(FOLDER / f"{name}.ipynb", tmp_path / "executed.ipynb"))
     charts = [output.data["image/svg+xml"] for output in outputs if "image/svg+xml" in output.get("data", {})]
     assert len(charts) == CHARTS[name]
     assert all("aria-roledescription" in chart and "NaN" not in chart for chart in charts)

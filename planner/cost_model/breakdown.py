@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from planner.cost_model.bill import Hourly, bill, cost
 from planner.cost_model.capacity import capacity_per_node, fewest_nodes
 from planner.cost_model.caveats import caveats, deciding, evidence_of, goes_in_one_group, simulation_advice
 from planner.cost_model.disk_layout import LOCAL, MEMORY, OBJECTS, VOLUMES
-from planner.cost_model.duration import disturbed, planned_spares, undisturbed
+from planner.cost_model.duration import Undisturbed, disturbed, planned_spares, slowest_resource
 from planner.cost_model.estimate import energy_j
 from planner.cost_model.model import Phase
 from planner.cost_model.prices import Offer
@@ -53,11 +53,12 @@ class Breakdown:
 def breakdown(context: JobContext, offer: Offer, *, nodes: int) -> Breakdown:
     """Return the breakdown of a cluster of `nodes` on the only layout of `context`, computed exactly."""
     type_row = int(context.layouts.type_row[0])
-    phases = tuple(_phase_estimate(context, phase, nodes) for phase in context.model.phases)
-    spares = planned_spares(context, phases, nodes)
-    spared = undisturbed(context, phases, nodes, spares=spares)
-    whole = disturbed(context, spared, nodes)
-    time_s = _range(sum(phase.time_s for phase in phases), whole)
+    by_equation = _phases_by_equation(context, nodes)
+    spares = planned_spares(context, by_equation, nodes)
+    spared = Undisturbed.of(context, by_equation, nodes, spares=spares)
+    phases = by_equation if context.paper else _expected_phases(by_equation, spared)
+    whole = disturbed(context, spared.whole, nodes)
+    time_s = _range(sum(phase.equation_s for phase in phases), whole)
     overheads_s = _overheads_s(context, nodes)
     price = float(offer.price_usd_per_hour[type_row])
     hourly = Hourly.of(context, nodes=nodes, spares=spares, price_usd_per_hour=price, reservations=offer.reservations)
@@ -82,7 +83,7 @@ def breakdown(context: JobContext, offer: Offer, *, nodes: int) -> Breakdown:
         overheads_s=overheads_s,
         bill=bill(context, hourly, job_s=time_s.expected, overheads_s=overheads_s, notes=staging_notes(context, nodes)),
         evidence=deciding(evidence, phases),
-        interruptions=_interruptions(context, time_s.expected, spared_s=spared.mean_s, nodes=nodes),
+        interruptions=_interruptions(context, time_s.expected, spared_s=spared.whole.mean_s, nodes=nodes),
         energy_j=_finite(_energy_j(context, time_s.expected, nodes=nodes)),
         warnings=(
             *caveats(context, phases, evidence, nodes=nodes, spares=spares.count, pricing=offer.pricing),
@@ -90,6 +91,32 @@ def breakdown(context: JobContext, offer: Offer, *, nodes: int) -> Breakdown:
             *([offer.notes[type_row]] if type_row in offer.notes else []),
         ),
     )
+
+
+def whole_run_s(context: JobContext, *, nodes: int) -> float:
+    """Return the expected seconds of a whole run, from boot to teardown, on the only layout of `context`."""
+    phases = _phases_by_equation(context, nodes)
+    spared = Undisturbed.of(context, phases, nodes, spares=planned_spares(context, phases, nodes))
+    job_s = spared.mean_s if context.risk is None else disturbed(context, spared.whole, nodes).mean_s
+    return job_s + sum(_overheads_s(context, nodes).values())
+
+
+def _expected_phases(phases: tuple[PhaseEstimate, ...], times: Undisturbed) -> tuple[PhaseEstimate, ...]:
+    """Return phases of which the equations are known with what is expected of them, when no node is taken back. They
+    add up to the mean of the distribution, in which a finite number of values stands for each phase.
+    """
+    scale = times.whole.mean_s / times.mean_s if times.mean_s else 1.0
+    expected = []
+    for number, phase in enumerate(phases):
+        alone = times.resources_s(number)
+        uses = {name: replace(use, time_s=alone[name] * scale) for name, use in phase.resources.items()}
+        bottleneck = times.bottleneck(number)
+        expected.append(replace(phase, time_s=times.phase_s(number) * scale, bottleneck=bottleneck, resources=uses))
+    return tuple(expected)
+
+
+def _phases_by_equation(context: JobContext, nodes: int) -> tuple[PhaseEstimate, ...]:
+    return tuple(_phase_estimate(context, phase, nodes) for phase in context.model.phases)
 
 
 def _phase_estimate(context: JobContext, phase: Phase, nodes: int) -> PhaseEstimate:
@@ -108,16 +135,15 @@ def _phase_estimate(context: JobContext, phase: Phase, nodes: int) -> PhaseEstim
     if (driver_s := driver_seconds(context, phase, first, count)) is not None:
         uses["driver"] = _resource_use(0.0, float(driver_s[0, 0]))
     uses |= {name: _resource_use(moved, float(s[0])) for name, (moved, s) in context.undivided(phase, count).items()}
-    uses = {name: use for name, use in uses.items() if use.time_s > 0}
-    bottleneck = max(uses, key=lambda name: uses[name].time_s, default="nothing")
-    return PhaseEstimate(
-        name=phase.name, time_s=uses[bottleneck].time_s if uses else 0.0, bottleneck=bottleneck, resources=uses
-    )
+    uses = {name: use for name, use in uses.items() if use.equation_s > 0}
+    bottleneck = slowest_resource(uses)
+    seconds = uses[bottleneck].equation_s if uses else 0.0
+    return PhaseEstimate(name=phase.name, time_s=seconds, equation_s=seconds, bottleneck=bottleneck, resources=uses)
 
 
 def _resource_use(bytes_per_node: float, seconds: float) -> ResourceUse:
     rate = bytes_per_node / seconds if seconds > 0 else 0.0
-    return ResourceUse(bytes_per_node=bytes_per_node, bytes_per_s=rate, time_s=seconds)
+    return ResourceUse(bytes_per_node=bytes_per_node, bytes_per_s=rate, time_s=seconds, equation_s=seconds)
 
 
 def _range(equation_s: float, whole: Duration) -> Range:

@@ -165,7 +165,7 @@ def _object_store(context: JobContext, phases: Phases, *, nodes: int) -> Iterato
         limits = f"{store.reads_per_s:,.0f} reads and {store.writes_per_s:,.0f} writes a second"
         yield f"object store: one place takes {limits}; data over several prefixes or buckets lifts that"
     rates = (
-        use.bytes_per_node * nodes / phase.time_s
+        use.bytes_per_node * nodes / phase.equation_s
         for phase in phases
         for name, use in phase.resources.items()
         if name == "object_store"

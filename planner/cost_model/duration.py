@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from statistics import NormalDist
 from typing import Final
 
@@ -49,13 +50,15 @@ def planned_spares(context: JobContext, phases: tuple[PhaseEstimate, ...], nodes
     phase, _ = _longest(context, phases)
     spread = context.spread(name, context.works(phase).get(name))
     screen_s = float(life.booting_s(sizes)[0]) + life.screen_s
-    count = spares_for(spread, nodes=nodes, work_s=sum(estimate.time_s for estimate in phases), screen_s=screen_s)
+    work_s = sum(estimate.equation_s for estimate in phases)
+    count = spares_for(spread, nodes=nodes, work_s=work_s, screen_s=screen_s)
     return PlannedSpares(count=count, paid_s=paid_s, screened=True)
 
 
 def duration(context: JobContext, phases: tuple[PhaseEstimate, ...], nodes: int) -> Duration:
     """Return the distribution of the job's time, with its spares and the interruptions of spot nodes."""
-    return disturbed(context, undisturbed(context, phases, nodes, spares=planned_spares(context, phases, nodes)), nodes)
+    spares = planned_spares(context, phases, nodes)
+    return disturbed(context, Undisturbed.of(context, phases, nodes, spares=spares).whole, nodes)
 
 
 def disturbed(context: JobContext, whole: Duration, nodes: int) -> Duration:
@@ -70,23 +73,88 @@ def loading_s(context: JobContext, nodes: int) -> float:
     return sum(float(seconds[0, 0]) for seconds in loading_seconds(context, np.array([float(nodes)])).values())
 
 
-def undisturbed(
-    context: JobContext, phases: tuple[PhaseEstimate, ...], nodes: int, *, spares: PlannedSpares
-) -> Duration:
-    """Return the distribution of the job's time when no node is taken back. A run's nodes share how far the equations
-    are off, and the rate of the network where it is extrapolated.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Undisturbed:
+    """The job's time when no node is taken back: `loads` of each phase by resource, equally likely `slowdowns` of the
+    rates in doubt, and the standard deviation of ln(time) that a run's nodes share.
     """
-    compared = screened_by(context, phases) if spares.screened else None
-    loads = [
-        _loads(context, phase, seen.resources, nodes, spares=spares, screened=compared)
-        for phase, seen in zip(context.model.phases, phases, strict=True)
-    ]
-    slowdowns = slowdowns_of(context, nodes)
-    barriers = [_barriers(of_phase, slowdowns) for of_phase in loads]
-    shared_sigma = context.overheads.shared_sigma
-    return order_statistics.mixture_of(
-        [order_statistics.sum_of(in_turn, shared_sigma=shared_sigma) for in_turn in zip(*barriers, strict=True)]
-    )
+
+    loads: Sequence[Mapping[str, Load]]
+    slowdowns: Sequence[Mapping[str, float]]
+    shared_sigma: float
+
+    @classmethod
+    def of(
+        cls, context: JobContext, phases: tuple[PhaseEstimate, ...], nodes: int, *, spares: PlannedSpares
+    ) -> Undisturbed:
+        """Return the time of a cluster of `nodes`, of whose phases the equations' seconds are known."""
+        compared = screened_by(context, phases) if spares.screened else None
+        loads = [
+            _loads(context, phase, seen.resources, nodes, spares=spares, screened=compared)
+            for phase, seen in zip(context.model.phases, phases, strict=True)
+        ]
+        return cls(loads=loads, slowdowns=slowdowns_of(context, nodes), shared_sigma=context.overheads.shared_sigma)
+
+    @cached_property
+    def barriers(self) -> list[list[Duration]]:
+        """The distribution of each phase under each of the slowdowns."""
+        return [
+            [order_statistics.barrier(list(_slowed(of_phase, slowed).values())) for slowed in self.slowdowns]
+            for of_phase in self.loads
+        ]
+
+    @cached_property
+    def whole(self) -> Duration:
+        """The distribution of the job's time."""
+        return order_statistics.mixture_of(
+            [
+                order_statistics.sum_of(in_turn, shared_sigma=self.shared_sigma)
+                for in_turn in zip(*self.barriers, strict=True)
+            ]
+        )
+
+    @property
+    def mean_s(self) -> float:
+        """The expected seconds of the job."""
+        return sum(self.phase_s(phase) for phase in range(len(self.loads)))
+
+    def phase_s(self, phase: int) -> float:
+        """Return the expected seconds of a phase, by its number."""
+        return self._shared * float(np.mean([barrier.mean_s for barrier in self.barriers[phase]]))
+
+    def resources_s(self, phase: int) -> dict[str, float]:
+        """Return the expected seconds of each resource alone until the slowest node's is done."""
+        mean = self._mean_slowdown
+        return {
+            name: self._shared * load.mean_s * mean.get(DOUBTED.get(name, ""), 1.0)
+            for name, load in self.loads[phase].items()
+        }
+
+    def bottleneck(self, phase: int) -> str:
+        """Return the resource whose doubling would shorten a phase most, at the mean of what is in doubt."""
+        alone = self.resources_s(phase)
+        longest = max(alone.values(), default=0.0)
+        contenders = [name for name, seconds in alone.items() if seconds > longest / 2]
+        if len(contenders) < 2:
+            return contenders[0] if contenders else "nothing"
+        loads = _slowed(self.loads[phase], self._mean_slowdown)
+        left_s = {
+            name: order_statistics.barrier(
+                list((loads | {name: replace(loads[name], median_s=loads[name].median_s / 2)}).values())
+            ).mean_s
+            for name in contenders
+        }
+        return min(contenders, key=lambda name: (left_s[name], -alone[name]))
+
+    @cached_property
+    def _mean_slowdown(self) -> dict[str, float]:
+        names = {name for slowed in self.slowdowns for name in slowed}
+        return {name: float(np.mean([slowed.get(name, 1.0) for slowed in self.slowdowns])) for name in names}
+
+    @property
+    def _shared(self) -> float:
+        """The mean of the factor that all phases share."""
+        return math.exp(self.shared_sigma**2 / 2)
 
 
 def slowdowns_of(context: JobContext, nodes: int) -> list[dict[str, float]]:
@@ -130,36 +198,37 @@ def _loads(
         certain = name in UNDIVIDED or (name == "network" and slowest)
         spread = order_statistics.lognormal(0.0) if certain else context.spread(name, works.get(name))
         spare_count = spares.count if name == screened and not certain else 0
-        loads[name] = Load(median_s=use.time_s, spread=spread, count=nodes, spares=spare_count)
+        loads[name] = Load(median_s=use.equation_s, spread=spread, count=nodes, spares=spare_count)
     return loads
 
 
-def _barriers(loads: Mapping[str, Load], slowdowns: Sequence[Mapping[str, float]]) -> list[Duration]:
-    """Return a phase's distribution for each of some slowdowns of its resources."""
-    return [
-        order_statistics.barrier(
-            [
-                replace(load, median_s=load.median_s * slowed.get(DOUBTED.get(name, ""), 1.0))
-                for name, load in loads.items()
-            ]
-        )
-        for slowed in slowdowns
-    ]
+def _slowed(loads: Mapping[str, Load], slowdowns: Mapping[str, float]) -> dict[str, Load]:
+    """Return a phase's loads with the rates in doubt as much slower."""
+    return {
+        name: replace(load, median_s=load.median_s * slowdowns.get(DOUBTED.get(name, ""), 1.0))
+        for name, load in loads.items()
+    }
 
 
 def screened_by(context: JobContext, phases: tuple[PhaseEstimate, ...]) -> str | None:
-    """Return the resource by which nodes are kept or sent away: the bottleneck of the longest phase, if it was measured
+    """Return the resource by which nodes are kept or sent away: the slowest of the longest phase, if it was measured
     how nodes of the type differ in it.
     """
     _, seen = _longest(context, phases)
-    compared = 0 < seen.time_s < np.inf and context.spreads.stays(
-        seen.bottleneck, type_row=int(context.layouts.type_row[0])
+    slowest = slowest_resource(seen.resources)
+    compared = 0 < seen.equation_s < np.inf and context.spreads.stays(
+        slowest, type_row=int(context.layouts.type_row[0])
     )
-    return seen.bottleneck if compared else None
+    return slowest if compared else None
+
+
+def slowest_resource(uses: Mapping[str, ResourceUse]) -> str:
+    """Return the resource for which a phase waits by the equation."""
+    return max(uses, key=lambda name: uses[name].equation_s, default="nothing")
 
 
 def _longest(context: JobContext, phases: tuple[PhaseEstimate, ...]) -> tuple[Phase, PhaseEstimate]:
-    return max(zip(context.model.phases, phases, strict=True), key=lambda pair: pair[1].time_s)
+    return max(zip(context.model.phases, phases, strict=True), key=lambda pair: pair[1].equation_s)
 
 
 _EARLY: Final = (0.5, 0.45)

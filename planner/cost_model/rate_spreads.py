@@ -5,7 +5,8 @@ distribution, and the straggler tails that were seen on single rows of a catalog
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -39,7 +40,8 @@ _TAILED: Final = {
 @dataclass(frozen=True, kw_only=True)
 class Spreads:
     """Spreads of a catalog's types: `tails` and `measured_sigma` (by entry of `RunOverheads.node_sigma`) hold, by row
-    of the catalog, what was seen there; `lasting` has the entries of which most stays with a node.
+    of the catalog, what was seen there; `lasting` has the entries of which most stays with a node. All are `narrowing`
+    times as narrow, in the logarithm.
     """
 
     node_sigma: Mapping[str, float]
@@ -49,6 +51,7 @@ class Spreads:
     lasting: Mapping[int, frozenset[str]] = field(default_factory=dict)
     volumes_each: Floats = field(default_factory=lambda: np.ones(1))
     """Volumes of a node, by row of the catalog."""
+    narrowing: float = 1.0
 
     @property
     def own_rows(self) -> list[int]:
@@ -63,6 +66,9 @@ class Spreads:
 
     def default(self, resource: str) -> Spread:
         """Return the spread of a resource on a type of which nothing was seen."""
+        return _narrowed(self._wide(resource), self.narrowing)
+
+    def _wide(self, resource: str) -> Spread:
         if resource == "network" and self.network is not None:
             return self.network
         return lognormal(self.node_sigma.get(SIGMA_OF[resource], 0.0))
@@ -75,16 +81,21 @@ class Spreads:
         """
         sigma = self.measured_sigma.get(type_row, {}).get(SIGMA_OF[resource])
         named = resource == "network" and self.network is not None
-        spread = self.default(resource) if sigma is None or named else lognormal(sigma)
+        spread = self._wide(resource) if sigma is None or named else lognormal(sigma)
         for tail in self.tails.get(type_row, ()):
             if resource in slowed_by(tail) and (factor := slow_factor(tail)) > 1:
                 spread = with_tail(spread, fraction=self.slow_nodes(tail, type_row), factor=factor)
-        return spread
+        return _narrowed(spread, self.narrowing)
 
     def slow_nodes(self, tail: Straggler, type_row: int) -> float:
         """Return the fraction of nodes that a tail slows: a node waits for the slowest of its volumes."""
         volumes = float(np.nan_to_num(self.volumes_each[type_row], nan=1.0)) if tail.per == "volume" else 1.0
         return float(1 - (1 - tail.slow_fraction) ** max(volumes, 1.0))
+
+
+@lru_cache(maxsize=64)
+def _narrowed(spread: Spread, factor: float) -> Spread:
+    return spread if factor == 1 else replace(spread, log_slowness=spread.log_slowness / factor)
 
 
 def slowed_by(tail: Straggler) -> frozenset[str]:

@@ -101,7 +101,13 @@ for `price`, watts per node for `power`, of one type or, as `power:i4i.*`, of th
 UNLIMITED_BYTES_PER_S: Final = 1e15
 """So fast that no cluster waits for its network."""
 
-SCALABLE: Final = ("network", "local", "volumes", "objects", "cpu", "price")
+RESOURCES: Final = ("network", "local", "volumes", "objects", "cpu", "driver", "requests", "startup", "barriers")
+"""What a run can wait for, and a what-if can make faster: besides rates the driver that orders tasks, the requests that
+an object store takes, boot and start-up with what else is done once, and barriers, where all nodes wait for the
+slowest.
+"""
+
+SCALABLE: Final = (*RESOURCES, "price")
 """What a what-if can multiply by a factor."""
 
 
@@ -147,6 +153,9 @@ class Rates:
     one_stream_bytes_per_s: float = float("inf")
     cpu_factor: float = 1.0
     """How much faster than measured an engine's processors are."""
+    driver_factor: float = 1.0
+    startup_factor: float = 1.0
+    """How much faster the driver is, and the software's start-up."""
 
     def times(self, scale: Mapping[str, float]) -> Rates:
         """Return the rates with each resource in `scale` multiplied by its factor."""
@@ -161,6 +170,8 @@ class Rates:
             cpu_bytes_per_s_per_vcpu={work: rate * cpu for work, rate in self.cpu_bytes_per_s_per_vcpu.items()},
             one_stream_bytes_per_s=self.one_stream_bytes_per_s * cpu,
             cpu_factor=self.cpu_factor * cpu,
+            driver_factor=self.driver_factor * scale.get("driver", 1.0),
+            startup_factor=self.startup_factor * scale.get("startup", 1.0),
         )
 
 

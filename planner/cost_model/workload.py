@@ -112,6 +112,20 @@ class JobContext:
         """Return the same job on these layouts alone."""
         return replace(self, layouts=self.layouts.only(rows))
 
+    def times(self, scale: Mapping[str, float]) -> JobContext:
+        """Return the same job with each of `RESOURCES` in `scale` as many times as fast."""
+        startup, requests = scale.get("startup", 1.0), scale.get("requests", 1.0)
+        store = self.objects
+        return replace(
+            self,
+            rates=self.rates.times(scale),
+            objects=replace(
+                store, reads_per_s=store.reads_per_s * requests, writes_per_s=store.writes_per_s * requests
+            ),
+            overheads=self.overheads.times(startup),
+            spreads=replace(self.spreads, narrowing=self.spreads.narrowing * scale.get("barriers", 1.0)),
+        )
+
     @property
     def nodes_min(self) -> int:
         """The fewest nodes that keep the model's copies apart and stand in as many zones as are asked for."""
@@ -175,7 +189,7 @@ class JobContext:
         requested, request_s = self._requests(phase)
         works: dict[str, tuple[float, Floats]] = {
             "object_requests": (requested, np.full(len(nodes), request_s)),
-            "start_up": (0.0, phase.startup_s + phase.per_node_s * nodes),
+            "start_up": (0.0, (phase.startup_s + phase.per_node_s * nodes) / self.rates.startup_factor),
             "one_stream": (streamed, np.full(len(nodes), streamed / self.rates.one_stream_bytes_per_s)),
         }
         return {} if self.paper else {name: work for name, work in works.items() if work[1].any()}
@@ -380,7 +394,7 @@ def driver_task_s(context: JobContext, phase: Phase, nodes: Floats, *, decides: 
     for cost in (engine.tasks[work] for work in phase.cpu):
         seconds += cost.driver_s + cost.driver_parcel_s * parcels + cost.driver_per_node_s * nodes
     ordering = 1.0 if sizes is None else sizes.ordering(nodes, decides=decides)
-    return np.asarray(seconds * ordering / context.rates.cpu_factor)
+    return np.asarray(seconds * ordering / (context.rates.cpu_factor * context.rates.driver_factor))
 
 
 def stated_burst_bytes_per_s(context: JobContext, nodes: int) -> float | None:

@@ -29,7 +29,8 @@ from planner.planning.ranking.frontier import frontier_clusters, frontier_of, po
 from planner.planning.request.filters import NOT_WANTED, filter_conflicts
 from planner.planning.request.region import Region
 from planner.planning.request.request_checks import check_request
-from planner.planning.what_if.break_even import break_even
+from planner.planning.what_if.break_even import break_even, grid_of
+from planner.planning.what_if.reliefs import with_reliefs
 from planner.schemas.plan import Candidate, CatalogStamp, FrontierPoint, Plan, Rejection, Request
 from planner.units import format_rate
 
@@ -64,8 +65,8 @@ def recommend(
     models = [model] if isinstance(model, CostModel) else list(model)
     regional: list[tuple[CandidateGrid, list[Rejection]]] = []
     for cost_model in models:
-        grid_of = partial(build_grid, request, model=cost_model, overheads=overheads, sizes=sizes)
-        built = [grid_of(region=region) for region in regions]
+        build = partial(build_grid, request, model=cost_model, overheads=overheads, sizes=sizes)
+        built = [build(region=region) for region in regions]
         grids.append([grid for grid, _ in built])
         rejected += [rejection for _, unusable in built for rejection in unusable]
         regional += built
@@ -78,7 +79,8 @@ def recommend(
     rejected, conflicts = explanation or (rejected, ())
     if ranked and explained:
         turn = break_even(request, ranked, all_grids, cheapest=cheapest)
-        ranked[0] = replace(ranked[0], overturned_by=turn)
+        grid = grid_of(ranked[0], all_grids)
+        ranked[0] = replace(with_reliefs(ranked[0], grid) if grid else ranked[0], overturned_by=turn)
     return Plan(
         request=request,
         catalog=_stamp(catalogs),

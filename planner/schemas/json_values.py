@@ -1,6 +1,7 @@
 """Dataclasses to plain JSON values and back, every type and name checked on the way.
 
-A field whose metadata say what it is `in_old_files` has that value where a file of an earlier version lacks it.
+Where a file of an earlier version lacks a field, its metadata say what it was then: a value `in_old_files`, or that of
+the field `once_in`.
 """
 
 from __future__ import annotations
@@ -45,6 +46,9 @@ def _dataclass(annotation: Any, value: Any, *, where: str) -> Any:
     _expect(not unknown, sorted(unknown), f"only the fields of {annotation.__name__}", where)
     given = {f.name: f.metadata["in_old_files"] for f in fields(annotation) if "in_old_files" in f.metadata}
     given |= {name: from_jsonable(hints[name], item, where=f"{where}.{name}") for name, item in value.items()}
+    for field in fields(annotation):
+        if field.name not in given and field.metadata.get("once_in") in given:
+            given[field.name] = given[field.metadata["once_in"]]
     try:
         return annotation(**given)
     except TypeError as error:

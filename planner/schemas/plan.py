@@ -6,7 +6,7 @@ Units throughout: seconds, bytes, bytes per second, US dollars. An unknown amoun
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from planner.errors import BadInputError
 from planner.schemas.json_values import from_jsonable, to_jsonable
@@ -64,21 +64,27 @@ class Cost(Range):
 
 @dataclass(frozen=True, kw_only=True)
 class ResourceUse:
-    """What one resource of a node does in a phase."""
+    """What one resource of a node does in a phase: in `time_s` on the slowest node, as expected, and by the equation in
+    `equation_s`, which is `bytes_per_node` at `bytes_per_s`.
+    """
 
     bytes_per_node: float
     bytes_per_s: float
     time_s: float
+    equation_s: float = field(metadata={"once_in": "time_s"})
 
 
 @dataclass(frozen=True, kw_only=True)
 class PhaseEstimate:
-    """A phase lasts as long as its slowest resource, the `bottleneck`."""
+    """A phase: how long it is expected to take, the resource whose doubling would shorten it most (its `bottleneck`),
+    and the equation's time, that of its slowest resource.
+    """
 
     name: str
     time_s: float
     bottleneck: str
     resources: dict[str, ResourceUse]
+    equation_s: float = field(metadata={"once_in": "time_s"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,8 +158,10 @@ class Candidate:
     whole cluster with its volumes. `energy_j` is known where the power of a node is. `durability` is what the model
     buys; `spares` are launched beside `nodes`; `interruptions` are None for nodes that are not taken back, or where it
     is not known how often they are. `deadline_kept` is how likely it is that the deadlines asked for are kept,
-    if what surrounds the sort takes as long as expected. `quoted` is None for a job that takes no time; `overturned_by`
-    is known of the recommended cluster alone.
+    if what surrounds the sort takes as long as expected. `quoted` is None for a job that takes no time. Of the
+    recommended cluster alone is known what would overturn it (`overturned_by`), how many seconds the whole run is
+    shorter with each resource twice as fast (`reliefs_s`, by the names of what-ifs), and which helps most
+    (`bottleneck`).
     """
 
     model: str
@@ -187,6 +195,8 @@ class Candidate:
     overturned_by: Overturn | None = None
     quoted: Quoted | None = None
     deadline_kept: float | None = None
+    bottleneck: str = ""
+    reliefs_s: dict[str, float] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         place = f"{self.nodes} x {self.instance_type}, {self.cloud} {self.region}, {self.model}"

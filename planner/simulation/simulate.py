@@ -85,7 +85,7 @@ def simulate(
         p95_s=scatter(totals, 0.95),
         planned_p50_s=best.time_s.p50,
         planned_p95_s=best.time_s.p95,
-        phases=tuple(_range(best.phases[number].time_s, runs, number) for number in range(len(works))),
+        phases=tuple(_range(best.phases[number].equation_s, runs, number) for number in range(len(works))),
         breaks_first=_breaks_first(runs),
         timelines={phase.name: phase.timeline for phase in middle},
         loss=None if loss is None else loss_cost(loss, works, runs),

@@ -99,6 +99,13 @@ class Load:
     count: float
     spares: int = 0
 
+    @property
+    def mean_s(self) -> float:
+        """The expected seconds until the last node that counts is done."""
+        if self.spares:
+            return barrier([self]).mean_s
+        return self.median_s * float(slowest_mean(self.spread, self.count))
+
     def log_cdf_at(self, log_times: Floats) -> Floats:
         """Return ln P(done by each time): N of N + k nodes are, that is N successes come before k + 1 failures."""
         node_log_cdf = self.spread.log_cdf_at(log_times - math.log(self.median_s))

@@ -172,8 +172,9 @@ def test_prices_of_storage_weigh_where_they_are_paid(make_job: Make) -> None:
 
 
 def phase(bottleneck: str, *others: str) -> PhaseEstimate:
-    use = ResourceUse(bytes_per_node=1, bytes_per_s=1, time_s=1)
-    return PhaseEstimate(name="p", time_s=1, bottleneck=bottleneck, resources=dict.fromkeys([bottleneck, *others], use))
+    use = ResourceUse(bytes_per_node=1, bytes_per_s=1, time_s=1, equation_s=1)
+    uses = dict.fromkeys([bottleneck, *others], use)
+    return PhaseEstimate(name="p", time_s=1, equation_s=1, bottleneck=bottleneck, resources=uses)
 
 
 @pytest.mark.parametrize(
@@ -251,7 +252,7 @@ def test_what_a_store_is_asked_for_and_was_seen_to_give(make_job: Make) -> None:
         "object store: one place takes 5,500 reads and 3,500 writes a second;"
         " data over several prefixes or buckets lifts that"
     ]
-    planned_rate = max(1e13 / phase.time_s for phase in cluster.phases)
+    planned_rate = max(1e13 / phase.equation_s for phase in cluster.phases)
     (seen,) = about("object store: planned", list(cluster.warnings))
     assert seen == f"object store: planned with {format_rate(planned_rate)} in all; the most observed is 50 MB/s"
     assert not about("object store: planned", list(cluster_of().warnings))

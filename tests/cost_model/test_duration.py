@@ -11,12 +11,12 @@ import pytest
 
 from planner.cost_model.duration import (
     PlannedSpares,
+    Undisturbed,
     disturbed,
     duration,
     loading_s,
     planned_spares,
     quantile_over_mean,
-    undisturbed,
 )
 from planner.cost_model.rate_doubts import CERTAIN, RateDoubts
 from planner.cost_model.workload import JobContext
@@ -32,9 +32,14 @@ NONE = PlannedSpares(count=0, paid_s=0, screened=False)
 
 
 def phase(name: str, **seconds: float) -> PhaseEstimate:
-    uses = {resource: ResourceUse(bytes_per_node=1, bytes_per_s=1, time_s=s) for resource, s in seconds.items()}
+    uses = {
+        resource: ResourceUse(bytes_per_node=1, bytes_per_s=1, time_s=s, equation_s=s)
+        for resource, s in seconds.items()
+    }
     bottleneck = max(seconds, key=lambda resource: seconds[resource])
-    return PhaseEstimate(name=name, time_s=seconds[bottleneck], bottleneck=bottleneck, resources=uses)
+    return PhaseEstimate(
+        name=name, time_s=seconds[bottleneck], equation_s=seconds[bottleneck], bottleneck=bottleneck, resources=uses
+    )
 
 
 MAP, REDUCE = "map and shuffle", "sort and reduce"
@@ -56,7 +61,7 @@ def certain(make_context: Make) -> JobContext:
 
 
 def mean_s(context: JobContext, phases: tuple[PhaseEstimate, ...], nodes: int, spares: PlannedSpares = NONE) -> float:
-    return undisturbed(context, phases, nodes, spares=spares).mean_s
+    return Undisturbed.of(context, phases, nodes, spares=spares).whole.mean_s
 
 
 def differing(context: JobContext, sigma: float, *, lasts: bool = True) -> JobContext:
@@ -101,9 +106,11 @@ def test_a_stated_network_is_slower_at_scale_on_average(certain: JobContext) -> 
     )
     slower = float(mean_slowdowns(np.array([100.0]).tobytes())[0])
     assert mean_s(context, SENDING, 100) == pytest.approx(100 * slower + 50, rel=2e-3)
-    assert float(undisturbed(context, SENDING, 1, spares=NONE).quantile_s(0.95)) == pytest.approx(150, rel=2e-3)
+    assert float(Undisturbed.of(context, SENDING, 1, spares=NONE).whole.quantile_s(0.95)) == pytest.approx(
+        150, rel=2e-3
+    )
     slowest_of_8 = float(unmeasured().slowdowns(2, count=8)[-1])
-    late_s = float(undisturbed(context, SENDING, 2, spares=NONE).quantile_s(0.95))
+    late_s = float(Undisturbed.of(context, SENDING, 2, spares=NONE).whole.quantile_s(0.95))
     assert slowest_of_8 > 1.05
     assert late_s == pytest.approx(100 * slowest_of_8 + 50, rel=2e-3)
     twice = replace(context, doubts=RateDoubts(slowdowns={"network": np.full((1, 8), 2.0)}))
@@ -196,7 +203,7 @@ def test_interruptions_come_on_top(certain: JobContext) -> None:
     """
     assert loading_s(certain, 10) == pytest.approx(500)
     risk = Risk(per_node_s=1e-4, replacement_s=100, recovery="reload", evidence="assumed")
-    whole = undisturbed(certain, PHASES, 10, spares=NONE)
+    whole = Undisturbed.of(certain, PHASES, 10, spares=NONE).whole
     assert disturbed(certain, whole, 10) is whole
     risky = replace(certain, risk=risk)
     assert disturbed(risky, whole, 10).mean_s == pytest.approx(1100 * (np.e - 1) - 500, rel=0.02)

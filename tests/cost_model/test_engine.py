@@ -127,12 +127,12 @@ def test_processors_work_for_bytes_and_tasks_and_the_driver_for_tasks(by_hand: s
     """
     first, second = best(by_hand, nodes=4).phases
     driver_s = 0.01 + 0.002 * 1 + 0.0005 * 4
-    assert first.resources["driver"].time_s == pytest.approx(1891 * driver_s)
+    assert first.resources["driver"].equation_s == pytest.approx(1891 * driver_s)
     by_bytes = (1 + 3 * 3 / 4) * 400 / 16
     by_tasks = 1891 * ((0.05 + 0.01 * 3) / 4 + driver_s) / 16
-    assert first.resources["cpu"].time_s == pytest.approx(by_bytes + by_tasks)
-    assert second.resources["driver"].time_s == pytest.approx(833.333 * 0.1, rel=1e-5)
-    assert second.resources["cpu"].time_s == pytest.approx(2 * 400 / 16 + 833.333 * 0.1 / 16, rel=1e-5)
+    assert first.resources["cpu"].equation_s == pytest.approx(by_bytes + by_tasks)
+    assert second.resources["driver"].equation_s == pytest.approx(833.333 * 0.1, rel=1e-5)
+    assert second.resources["cpu"].equation_s == pytest.approx(2 * 400 / 16 + 833.333 * 0.1 / 16, rel=1e-5)
 
 
 def test_on_many_nodes_coordinators_order_the_tasks(by_hand: str) -> None:
@@ -143,7 +143,7 @@ def test_on_many_nodes_coordinators_order_the_tasks(by_hand: str) -> None:
     Path(by_hand).write_text(BY_HAND.replace("[sizes]", "[sizes]\nnodes_per_coordinator = 2\ncoordinated_cost = 3"))
     slices = {2: 1875 + 8, 4: 1875 + 16, 5: 1875 + 20}
     for nodes, share, parcels in ((2, 1, 2 / 3), (4, 3 / 2, 1), (5, 3 / 3, 1)):
-        driver_s = best(by_hand, nodes=nodes).phases[0].resources["driver"].time_s
+        driver_s = best(by_hand, nodes=nodes).phases[0].resources["driver"].equation_s
         assert driver_s == pytest.approx(slices[nodes] * (0.01 + 0.002 * parcels + 0.0005 * nodes) * share)
 
 
@@ -171,14 +171,14 @@ def test_processors_that_are_busy_half_of_the_time_take_twice_as_long(by_hand: s
     assert plan.best is not None
     by_tasks = 1891 * ((0.05 + 0.01 * 3) / 4 + 0.014) / 16
     first, second = plan.best.phases
-    assert first.resources["cpu"].time_s == pytest.approx(2 * ((1 + 3 * 3 / 4) * 400 / 16 + by_tasks))
-    assert second.resources["cpu"].time_s == pytest.approx(2 * 400 / 16 + 833.333 * 0.1 / 16, rel=1e-5)
+    assert first.resources["cpu"].equation_s == pytest.approx(2 * ((1 + 3 * 3 / 4) * 400 / 16 + by_tasks))
+    assert second.resources["cpu"].equation_s == pytest.approx(2 * 400 / 16 + 833.333 * 0.1 / 16, rel=1e-5)
 
 
 def test_a_copy_costs_its_senders_and_receivers_processors(by_hand: str) -> None:
     """Copied partitions are 128 GB x 0.3 x 0.15 / 9 = 640 MB: 2500 of them, each 0.1 s of the head's processors."""
     _, second = best(by_hand, nodes=4, model="daytona").phases
-    assert second.resources["cpu"].time_s == pytest.approx((2 + 4) * 400 / 16 + 2500 * 0.1 / 16)
+    assert second.resources["cpu"].equation_s == pytest.approx((2 + 4) * 400 / 16 + 2500 * 0.1 / 16)
 
 
 def test_nodes_that_share_processors_share_the_drivers_work(by_hand: str) -> None:
@@ -190,7 +190,7 @@ def test_nodes_that_share_processors_share_the_drivers_work(by_hand: str) -> Non
     )
     assert plan.best is not None
     by_tasks = 1891 * (0.08 + 0.01 + 0.002 * 1.2 + 0.002) / 4 / 16
-    assert plan.best.phases[0].resources["cpu"].time_s == pytest.approx(3.25 * 400 / 16 + by_tasks)
+    assert plan.best.phases[0].resources["cpu"].equation_s == pytest.approx(3.25 * 400 / 16 + by_tasks)
 
 
 def test_a_slow_processor_slows_tasks_and_driver_too(by_hand: str) -> None:
@@ -200,8 +200,8 @@ def test_a_slow_processor_slows_tasks_and_driver_too(by_hand: str) -> None:
     halved = planner.api.recommend.answer(replace(plan.request, scale={"cpu": 0.5})).plan
     assert plan.best is not None and halved.best is not None
     for was, now in zip(plan.best.phases, halved.best.phases, strict=True):
-        assert now.resources["cpu"].time_s == pytest.approx(2 * was.resources["cpu"].time_s)
-        assert now.resources["driver"].time_s == pytest.approx(2 * was.resources["driver"].time_s)
+        assert now.resources["cpu"].equation_s == pytest.approx(2 * was.resources["cpu"].equation_s)
+        assert now.resources["driver"].equation_s == pytest.approx(2 * was.resources["driver"].equation_s)
 
 
 def test_estimates_of_a_grid_agree_with_the_exact_candidate(by_hand: str) -> None:
@@ -295,8 +295,8 @@ def test_what_was_measured_of_a_types_processors_counts(by_hand: str, tmp_path: 
         for place in (CLOUD, catalog)
     )
     assert usual is not None and fast is not None
-    assert fast.phases[0].resources["cpu"].time_s == pytest.approx(usual.phases[0].resources["cpu"].time_s / 2)
-    assert fast.phases[0].resources["driver"].time_s == usual.phases[0].resources["driver"].time_s
+    assert fast.phases[0].resources["cpu"].equation_s == pytest.approx(usual.phases[0].resources["cpu"].equation_s / 2)
+    assert fast.phases[0].resources["driver"].equation_s == usual.phases[0].resources["driver"].equation_s
 
 
 def test_slices_by_hand(by_hand: str) -> None:

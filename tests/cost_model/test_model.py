@@ -49,7 +49,7 @@ def test_a_copy_crosses_the_network_whole_and_a_shuffle_but_for_a_nodes_own_shar
     sent = [phase.resources["network"].bytes_per_node for phase in best.phases]
     assert sent == [pytest.approx(shuffled), pytest.approx(copied)]
     if instance == "i3.4xlarge":
-        assert (best.phases[1].bottleneck, best.phases[1].time_s) == ("network", pytest.approx(727.27, abs=0.01))
+        assert (best.phases[1].bottleneck, best.phases[1].equation_s) == ("network", pytest.approx(727.27, abs=0.01))
 
 
 def test_one_node_cannot_keep_copies_apart() -> None:

@@ -100,7 +100,7 @@ def test_a_tail_slows_its_own_medium_and_direction_alone() -> None:
         head_room=0.0,
     ).best
     assert best is not None
-    read_s, write_s = (phase.time_s for phase in best.phases)
+    read_s, write_s = (phase.equation_s for phase in best.phases)
     assert (read_s, write_s) == (pytest.approx(1e14 / 330 / 243e6), pytest.approx(1e14 / 330 / 226e6))
     slowest_of_330 = best.time_s.expected / (3 * read_s + write_s)
     assert (
@@ -178,7 +178,7 @@ def test_a_measured_rate_of_sorting_counts_for_its_type(mine: Path) -> None:
     slow = planned()
     assert slow.phases[-1].bottleneck == "cpu"
     nodes, vcpus = 64, float(load_catalog("aws").instances.vcpu[load_catalog("aws").instances.index(TYPE)])
-    assert slow.phases[-1].time_s == pytest.approx(10e12 / nodes / vcpus / 1e6, rel=0.01)
+    assert slow.phases[-1].equation_s == pytest.approx(10e12 / nodes / vcpus / 1e6, rel=0.01)
     assert np.isnan(load_catalog("aws").sort_bytes_per_s_per_vcpu).sum() == len(load_catalog("aws").instances) - 1
 
 

@@ -63,7 +63,7 @@ def job_context(
         power_w=_power(request, catalog),
         risk=_risk(request, catalog, model, overheads),
         doubts=rate_doubts(rates, _assumed(request)) if overheads.node_sigma else CERTAIN,
-    )
+    ).times(request.scale)
 
 
 def _assumed(request: Request) -> Mapping[str, float]:
@@ -138,7 +138,7 @@ def _rates(
     if request.network_distribution is not None:
         per_node = np.zeros(len(catalog.instances), bool)
         rates = replace(rates, network=replace(rates.network, slowest_of_n=per_node))
-    return rates.times(request.scale)
+    return rates
 
 
 def _at_measured_speed(rates: Rates, catalog: Catalog, *, sort_bytes_per_s: float) -> Rates:

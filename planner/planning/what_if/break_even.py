@@ -17,6 +17,7 @@ from planner.planning.candidates.candidate_grid import CandidateGrid
 from planner.planning.catalog_questions.next_measurement import proposal
 from planner.planning.ranking import selection
 from planner.planning.request.constraints import constraints
+from planner.planning.what_if.reliefs import used_resources
 from planner.schemas.plan import Candidate, Overturn, Request
 
 LEAST_FRACTION: Final = 0.1
@@ -37,7 +38,7 @@ def break_even(
     less than all that are `ranked`.
     """
     best = ranked[0]
-    grid = next((grid for grid in grids if _is_of(grid, best)), None)
+    grid = grid_of(best, grids)
     if grid is None or request.paper:
         return None
     rivals = [rival for rival in ranked[1:] if not _same_machine(rival, best, grid)]
@@ -67,6 +68,11 @@ def _overturn(trial: _Trial, fraction: float) -> Overturn:
         measure_usd=measuring.cost_usd,
         command=measuring.command,
     )
+
+
+def grid_of(candidate: Candidate, grids: Sequence[CandidateGrid]) -> CandidateGrid | None:
+    """Return the grid that a cluster was chosen from, if it is among some."""
+    return next((grid for grid in grids if _is_of(grid, candidate)), None)
 
 
 def _is_of(grid: CandidateGrid, candidate: Candidate) -> bool:
@@ -99,13 +105,12 @@ def _doubtful(best: Candidate, grid: CandidateGrid) -> Iterator[tuple[str, str]]
     they rest on.
     """
     rates, type_row = grid.context.rates, grid.context.catalog.instances.index(best.instance_type)
-    used = {name for phase in best.phases for name in phase.resources}
+    used = used_resources(best)
     devices = {"local": rates.local, "volumes": rates.volumes, "objects": rates.objects}
-    names = {"local": {"local_disks", "data_disks", "intermediate_disks"}, "objects": {"object_store"}}
     words = {name: evidence_name(int(device.evidence[type_row])) for name, device in devices.items()}
     words["network"] = rates.network.evidence_at(type_row, best.nodes)
     for name, word in words.items():
-        if used & names.get(name, {name}) and word not in (*EVIDENCE[:1], "assumed", "unknown"):
+        if name in used and word not in (*EVIDENCE[:1], "assumed", "unknown"):
             yield name, word
 
 

@@ -13,12 +13,9 @@ from planner.cost_model.volume_counts import VolumeCount
 from planner.errors import BadInputError, nearest
 from planner.planning.ranking.selection import narrowed
 from planner.planning.what_if.network_views import NetworkRow, network_as_it_is
+from planner.planning.what_if.reliefs import used_resources
 from planner.schemas.arguments import arguments, request_fields
 from planner.schemas.plan import ALL_MODELS, Candidate, Plan, Request
-
-_RESOURCES_OF: Final = {"local": {"local_disks", "data_disks", "intermediate_disks"}, "objects": {"object_store"}}
-"""The resources of a phase that a what-if's name stands for, where it is not their own."""
-
 
 FACTORS: Final[Mapping[str, Sequence[float]]] = {
     "data": (0.1, 2.0, 10.0),
@@ -86,8 +83,7 @@ class WhatIf:
         if best is None:
             return {}
         fixed = self._narrowed(best, nodes=best.nodes)
-        names = [name for name in ("network", "local", "volumes", "objects", "cpu") if _uses(best, name)]
-        clusters = {name: self.plan_again(scaled(fixed, {name: factor})).best for name in names}
+        clusters = {name: self.plan_again(scaled(fixed, {name: factor})).best for name in used_resources(best)}
         return {name: cluster for name, cluster in clusters.items() if cluster is not None}
 
     def variants(self) -> list[Variant]:
@@ -164,12 +160,6 @@ def _varied(request: Request, best: Candidate, *, lever: str, factor: float) -> 
     if lever == "nodes":
         return replace(request, nodes=min(max(round(factor * best.nodes), 1), request.max_nodes))
     return scaled(request, {lever: factor})
-
-
-def _uses(best: Candidate, name: str) -> bool:
-    """Whether a resource of a what-if does anything in a cluster; all local disks are one."""
-    used = {resource for phase in best.phases for resource in phase.resources}
-    return bool(used & _RESOURCES_OF.get(name, {name}))
 
 
 def changed(request: Request, changes: Mapping[str, Any]) -> Request:

@@ -38,21 +38,21 @@ def _inputs(plan: Plan, model: CostModel, best: Candidate) -> Iterator[str]:
 
 def _phases(model: CostModel, best: Candidate) -> Iterator[str]:
     for number, (phase, seen) in enumerate(zip(model.phases, best.phases, strict=True), start=1):
-        terms = ", ".join(f"{name} {use.time_s:.1f}" for name, use in seen.resources.items())
+        terms = ", ".join(f"{name} {use.equation_s:.1f}" for name, use in seen.resources.items())
         yield f"T{number} ({phase.name}): {_moves(phase)}"
         yield from (f"  {line}" for line in _resources(seen))
-        yield f"  T{number} = max({terms}) = {seen.time_s:.1f} s, bottleneck: {seen.bottleneck.replace('_', ' ')}"
-    sums = " + ".join(f"{phase.time_s:.1f}" for phase in best.phases)
+        yield f"  T{number} = max({terms}) = {seen.equation_s:.1f} s"
+    sums = " + ".join(f"{phase.equation_s:.1f}" for phase in best.phases)
     yield f"T = {sums} = {best.time_s.equation:.1f} s"
 
 
 def _resources(phase: PhaseEstimate) -> Iterator[str]:
     for name, use in phase.resources.items():
         if not use.bytes_per_s:  # it has no rate in bytes, as the driver, which orders tasks
-            yield f"{name.replace('_', ' ')}: {use.time_s:.1f} s"
+            yield f"{name.replace('_', ' ')}: {use.equation_s:.1f} s"
             continue
         quotient = f"{use.bytes_per_node:.6g} B / {use.bytes_per_s:.6g} B/s"
-        yield f"{name.replace('_', ' ')}: {quotient} = {use.time_s:.1f} s ({format_rate(use.bytes_per_s)})"
+        yield f"{name.replace('_', ' ')}: {quotient} = {use.equation_s:.1f} s ({format_rate(use.bytes_per_s)})"
 
 
 def _moves(phase: Phase) -> str:
@@ -80,9 +80,15 @@ def _blur(best: Candidate) -> Iterator[str]:
     if best.time_s.expected == best.time_s.equation:
         return
     yield (
-        f"The slowest of {best.nodes} nodes ends each phase: expected {best.time_s.expected:.1f} s, "
+        f"Expected, with the slowest of {best.nodes} nodes and what rates may be off: {_expected(best)} s, "
         f"median {best.time_s.p50:.1f} s, 95% {best.time_s.p95:.1f} s"
     )
+
+
+def _expected(best: Candidate) -> str:
+    delay_s = best.interruptions.delay_s if best.interruptions else 0.0
+    parts = [f"{phase.time_s:.1f}" for phase in best.phases] + ([f"{delay_s:.1f}"] if delay_s else [])
+    return f"{' + '.join(parts)} = {best.time_s.expected:.1f}"
 
 
 def _total(best: Candidate) -> Iterator[str]:

@@ -57,7 +57,7 @@ def _objective(plan: Plan) -> Iterator[str]:
 
 
 def _bottlenecks(best: Candidate) -> Iterator[str]:
-    whole = best.time_s.equation
+    whole = sum(phase.time_s for phase in best.phases)
     for phase in best.phases:
         share = f"{phase.time_s / whole:.0%} of the time" if whole else ""
         others = sorted((use.time_s, name) for name, use in phase.resources.items() if name != phase.bottleneck)

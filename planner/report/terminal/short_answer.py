@@ -30,6 +30,19 @@ _EVIDENCE: Final = {
     "assumed": "assumed",
 }
 
+_LIMITS: Final = {
+    "network": "the network",
+    "local": "local disks",
+    "volumes": "block volumes",
+    "objects": "the object store",
+    "cpu": "processors",
+    "driver": "the driver, which hands out tasks",
+    "requests": "the requests that the object store takes",
+    "startup": "boot, screening, start-up and teardown",
+    "barriers": "waiting for the slowest node",
+}
+"""Resources of what-ifs in words."""
+
 _BOUND_BY: Final = {"driver": "handing out tasks"}
 """Resources under names that a first reader knows."""
 
@@ -184,15 +197,24 @@ def _per_minute(slower: FrontierPoint, faster: FrontierPoint) -> str:
 
 
 def binds(best: Candidate) -> str:
-    """Say what each phase waits for."""
+    """Return the resource whose doubling shortens the whole run most, and what each phase waits for."""
+    limit, phases = best.bottleneck, _phases_wait(best)
+    if not limit:  # as in plans of earlier versions
+        return f"What binds: {phases}."
+    saved_s, whole_s = best.reliefs_s[limit], best.time_s.expected + sum(best.overheads_s.values())
+    saves = f"twice as fast, {format_duration(saved_s)} less ({saved_s / whole_s:.0%} of the run)" if whole_s else ""
+    return f"What binds: {_LIMITS[limit]}: {saves}. Phases wait for {phases}."
+
+
+def _phases_wait(best: Candidate) -> str:
     phases = [
         (_BOUND_BY.get(phase.bottleneck, phase.bottleneck.replace("_", " ")), phase.name)
         for phase in best.phases
         if phase.resources
     ]
     if len(phases) > 1 and len({bottleneck for bottleneck, _ in phases}) == 1:
-        return f"What binds: {phases[0][0]}, in all phases."
-    return f"What binds: {', then '.join(f'{bottleneck} ({name})' for bottleneck, name in phases)}."
+        return f"{phases[0][0]}"
+    return ", then ".join(f"{bottleneck} ({name})" for bottleneck, name in phases)
 
 
 def evidence_text(best: Candidate) -> str:

@@ -46,13 +46,13 @@ def test_what_each_group_needs_and_has_on_a_node(make_job: Make) -> None:
 def test_phases_wait_for_their_slowest_resource(make_job: Make) -> None:
     """1 TB a node: 250 s of reading and 500 s of writing against 900 s of network; then disks against CPU."""
     first, second = cluster(make_job).phases
-    assert (first.bottleneck, first.time_s) == ("network", pytest.approx(900))
+    assert (first.bottleneck, first.equation_s) == ("network", pytest.approx(900))
     assert first.resources["network"].bytes_per_node == pytest.approx(0.9e12)
     assert first.resources["network"].bytes_per_s == pytest.approx(1e9)
-    assert first.resources["local_disks"].time_s == pytest.approx(750)
+    assert first.resources["local_disks"].equation_s == pytest.approx(750)
     assert first.resources["local_disks"].bytes_per_node == pytest.approx(2e12)
-    assert (second.bottleneck, second.time_s) == ("local_disks", pytest.approx(750))
-    assert second.resources["cpu"].time_s == pytest.approx(1e12 / 1.2e9 / 16)
+    assert (second.bottleneck, second.equation_s) == ("local_disks", pytest.approx(750))
+    assert second.resources["cpu"].equation_s == pytest.approx(1e12 / 1.2e9 / 16)
     assert "network" not in second.resources
 
 
@@ -87,7 +87,7 @@ def test_the_papers_time_is_the_equation(make_job: Make) -> None:
     """All of the shuffle crosses: 1,000 s; disks split 2 : 2, of which each half reads 2 GB/s or writes 1 GB/s."""
     papers = cluster(make_job, row=1, paper=True)
     assert papers.disk_split == DiskSplit(data=2, intermediate=2)
-    assert [phase.time_s for phase in papers.phases] == pytest.approx([1000, 1000])
+    assert [phase.equation_s for phase in papers.phases] == pytest.approx([1000, 1000])
     span = papers.time_s
     assert (span.equation, span.expected, span.p50, span.p95) == pytest.approx((2000,) * 4)
     assert papers.cost_usd.total == pytest.approx(10 * 2000 / 3600)
@@ -116,7 +116,7 @@ def test_intermediate_data_may_be_in_memory(make_job: Make) -> None:
     assert in_memory.storage == "4 local nvme + memory"
     assert in_memory.capacity_bytes["intermediate"] == pytest.approx(0.53 * 64e9)
     assert in_memory.disk_split == DiskSplit(data=4, intermediate=0)
-    assert in_memory.phases[0].resources["data_disks"].time_s == pytest.approx(1e13 / 300 / 4e9)
+    assert in_memory.phases[0].resources["data_disks"].equation_s == pytest.approx(1e13 / 300 / 4e9)
 
 
 VOLUME = {"volume_type": "v", "price_usd_per_gib_month": 0.1, "bytes_per_s_per_gib": 1e5, "size_bytes_min": 2**30,

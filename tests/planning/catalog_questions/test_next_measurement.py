@@ -100,10 +100,10 @@ def test_of_disks_and_network_each_is_measured_where_it_decides(make_catalog: Ca
 def test_what_takes_half_as_long_as_what_decides_is_measured_too(make_catalog: Callable[..., str]) -> None:
     path = make_catalog({"a": {"both": 1e9}})
     (best,) = recommend(data="1TB", model="indy", catalogs=[path], nodes=8).candidates
-    use = ResourceUse(bytes_per_node=1, bytes_per_s=1, time_s=10)
+    use = ResourceUse(bytes_per_node=1, bytes_per_s=1, time_s=10, equation_s=10)
     for network_s, both in ((4.99, False), (5.0, True)):
         resources = {"data_disks": use, "network": replace(use, time_s=network_s)}
-        phase = PhaseEstimate(name="p", time_s=10, bottleneck="data_disks", resources=resources)
+        phase = PhaseEstimate(name="p", time_s=10, equation_s=10, bottleneck="data_disks", resources=resources)
         (wanted,) = what_to_measure([replace(best, phases=(phase,))], load_catalog(path), boot_s=0)
         assert ("planner bench net --doubling" in wanted.benches) == both
 

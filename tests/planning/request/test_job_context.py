@@ -164,7 +164,7 @@ def test_a_rate_of_sorting_that_is_assumed_replaces_what_was_measured(
     asked: dict[str, Any] = {"data": "10TB", "model": "indy", "instances": ["i4i.4xlarge"], "nodes": 64}
     best = recommend(**asked, engine=engine, assume={"sort": 1e8}).best
     assert best is not None
-    sort_s = best.phases[-1].resources["cpu"].time_s
+    sort_s = best.phases[-1].resources["cpu"].equation_s
     assert sort_s == pytest.approx(1e13 / 64 / 16 / 1e8, rel=0.01) if engine == "ideal" else sort_s < 1000
 
 

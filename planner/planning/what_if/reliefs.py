@@ -1,0 +1,63 @@
+"""The resource that limits a whole run: the one whose doubling shortens it most."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from planner.cost_model.breakdown import whole_run_s
+from planner.cost_model.estimate import estimate
+from planner.cost_model.rates import RESOURCES
+from planner.cost_model.workload import JobContext
+from planner.planning.candidates.candidate_grid import CandidateGrid
+from planner.schemas.plan import Candidate
+
+_IN_PHASES: Final[Mapping[str, frozenset[str]]] = {
+    "local": frozenset({"local_disks", "data_disks", "intermediate_disks"}),
+    "objects": frozenset({"object_store"}),
+    "requests": frozenset({"object_requests"}),
+}
+"""A resource's names in phases, where they are not its own."""
+
+_ALWAYS: Final = ("startup", "barriers")
+_STAGING: Final = ("network", "objects", "requests")
+"""What every run waits for, and what bringing data from an object store, or there, may wait for."""
+
+
+def used_resources(cluster: Candidate) -> list[str]:
+    """Return those of `RESOURCES` that do anything in a run on a cluster."""
+    in_phases = {name for phase in cluster.phases for name in phase.resources}
+    is_staged = not {"stage in", "stage out"}.isdisjoint(cluster.overheads_s)
+    return [
+        name
+        for name in RESOURCES
+        if name in _ALWAYS or (is_staged and name in _STAGING) or in_phases & _IN_PHASES.get(name, {name})
+    ]
+
+
+def with_reliefs(best: Candidate, grid: CandidateGrid) -> Candidate:
+    """Return a cluster of a grid with what doubling each of its resources saves of the whole run, and its bottleneck:
+    the resource that saves most. The other disk layouts of its type count, too, as in a what-if.
+    """
+    rows = np.flatnonzero(grid.context.layouts.type_row == grid.context.catalog.instances.index(best.instance_type))
+    of_type = grid.context.only_rows(rows)
+    whole_s = best.time_s.expected + sum(best.overheads_s.values())
+    reliefs_s = {}
+    for name in used_resources(best):
+        relieved = of_type.times({name: 2.0})
+        fastest = relieved.only(_fastest_row(relieved, grid, best.nodes))
+        reliefs_s[name] = max(0.0, whole_s - whole_run_s(fastest, nodes=best.nodes))
+    return replace(best, reliefs_s=reliefs_s, bottleneck=max(reliefs_s, key=lambda name: reliefs_s[name]))
+
+
+def _fastest_row(context: JobContext, grid: CandidateGrid, nodes: int) -> int:
+    """Return the layout on which a cluster takes least time, by the estimates."""
+    if len(context.layouts.type_row) == 1:
+        return 0
+    size = np.array([float(nodes)])
+    price = grid.offer.price_usd_per_hour
+    estimates = estimate(context, price_usd_per_hour=price, nodes=size, budgeted=False)
+    return int(np.argmin(estimates.expected_s[:, 0]))

@@ -242,7 +242,7 @@ recommend.__signature__ = with_all_arguments(recommend)  # type: ignore[attr-def
 
 def answer_with_profile(request: Request, profile: str, options: Mapping[str, str] | None = None) -> Recommendation:
     """Plan `request` with the times and ranges of a stored profile; `options` are further columns of its runs."""
-    from planner.planning.candidates.plan_with_profile import plan_with_profile
+    from planner.planning.plan_with_profile import plan_with_profile
     from planner.stores import profiles
 
     specs = {name: spec for catalog in request.catalogs for name, spec in profiles.specs_of(catalog).items()}

@@ -7,14 +7,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from planner import recommend as recommend_by
 from planner.api.recommend import answer, answer_with_profile
+from planner.calibration import JobRow, Profile
 from planner.errors import BadInputError
-from planner.planning.candidates.plan_with_profile import _cost, _ratio, plan_with_profile
-from planner.schemas.plan import BillLine, Plan, Request
+from planner.planning.plan_with_profile import _cost, _ratio
+from planner.schemas.plan import BillLine, Request
 from planner.stores import profiles
 
 recommend = partial(recommend_by, engine="ideal")
@@ -171,19 +173,45 @@ def test_a_what_if_stretches_the_profile_as_the_equations_and_widens_it(request_
     assert dearer.cost_usd.total == pytest.approx(2 * before.cost_usd.total)
 
 
-def test_sizes_are_the_fewest_nodes_and_24_steps_from_one_to_the_most(request_for: Callable[..., Request]) -> None:
+def test_sizes_are_the_fewest_nodes_and_24_steps_from_one_to_the_most(
+    request_for: Callable[..., Request], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Steps of a constant factor: 100^(k/23) for k = 0 to 23, rounded; 100 GB fit on one node."""
-    tried: list[int | None] = []
-    asked = request_for(instances=("a",), max_nodes=100)
-    learned = profiles.load_profile("mine")
+    tried: list[int] = []
+    mixture = Profile.mixture
 
-    def plan_again(again: Request) -> Plan:
-        tried.append(again.nodes)
-        return answer(again, profile=learned).plan
+    def noted(profile: Profile, jobs: list[JobRow], **given: Any) -> Any:
+        tried.extend(job.nodes for job in jobs)
+        return mixture(profile, jobs, **given)
 
-    plan_with_profile(asked, learned, specs=profiles.specs_of(asked.catalogs[0]), plan_again=plan_again)
-    assert tried[0] is None
-    assert set(tried[1:]) == {round(100 ** (step / 23)) for step in range(24)}
+    monkeypatch.setattr(Profile, "mixture", noted)
+    answer_with_profile(request_for(instances=("a",), max_nodes=100), "mine")
+    assert set(tried) == {round(100 ** (step / 23)) for step in range(24)}
+
+
+@pytest.mark.parametrize("objective", ["balanced", "cost", "time"])
+def test_how_many_are_shown_changes_no_choice(request_for: Callable[..., Request], objective: str) -> None:
+    best, *others = (answer_with_profile(request_for(objective=objective, top=top), "mine") for top in (1, 2, 30))
+    assert len(best.candidates) == 1
+    assert [other.best for other in others] == [best.best] * 2
+
+
+def test_the_limit_is_what_helps_most_by_the_profiles_own_what_ifs(request_for: Callable[..., Request]) -> None:
+    answered = answer_with_profile(request_for(nodes=8, instances=("a",)), "mine")
+    best = answered.best
+    assert best is not None
+    for name, saved_s in best.reliefs_s.items():
+        made = answered.what_if(**{name: 2}).best
+        assert made is not None
+        whole_s = [of.time_s.expected + sum(of.overheads_s.values()) for of in (best, made)]
+        assert saved_s == pytest.approx(max(0.0, whole_s[0] - whole_s[1]), abs=1e-6 * whole_s[0])
+    assert best.bottleneck == max(best.reliefs_s, key=lambda name: best.reliefs_s[name])
+
+
+def test_no_point_of_the_frontier_is_dominated(request_for: Callable[..., Request]) -> None:
+    points = answer_with_profile(request_for(), "mine").frontier
+    costs = [point.cost_usd_total for point in sorted(points, key=lambda point: point.time_s)]
+    assert len(points) > 2 and costs == sorted(costs, reverse=True)
 
 
 @pytest.mark.parametrize(

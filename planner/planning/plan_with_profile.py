@@ -14,17 +14,26 @@ from typing import Any, Final
 
 import numpy as np
 
+from planner.arrays import Floats
 from planner.calibration import JobRow, Profile
 from planner.cost_model.bill import retimed
 from planner.planning.candidates.candidates import with_quoted
-from planner.planning.ranking.selection import order
+from planner.planning.ranking.frontier import frontier_of
+from planner.planning.ranking.selection import SLACK, narrowed, order
 from planner.planning.request.constraints import overrun
+from planner.planning.what_if.reliefs import used_resources
 from planner.schemas.plan import Candidate, Cost, Plan, Range, Rejection, Request
 from planner.schemas.request_forms import is_plain
 from planner.units import format_duration
 
+_TYPES = 40
+"""Types whose time the profile is asked for: the first by the equations, however many are shown."""
+
 _NODE_COUNTS = 24
 """Cluster sizes tried up to the most allowed, evenly spread on a logarithmic scale."""
+
+_SIZES = 3
+"""Sizes of each type that are worked out exactly, the most promising by the profile's times."""
 
 _UNSURE: Final = 0.5
 """How wide a what-if makes the range: the standard deviation of ln(time), for each unit of ln(ratio)."""
@@ -48,7 +57,7 @@ def plan_with_profile(
     `io`), and `plan_again` plans a request by the equations. Each type is tried at several cluster sizes; those whose
     range ends beyond the deadline, or whose total exceeds the budget, are rejected with how near they come.
     """
-    free = replace(request, deadline_s=None, sort_deadline_s=None, budget_usd=None)
+    free = replace(request, deadline_s=None, sort_deadline_s=None, budget_usd=None, top=_TYPES)
     base = plan_again(free)
     jobs = [job for candidate in base.candidates for job in _jobs(candidate, request, options or {})]
     if not jobs:
@@ -56,6 +65,8 @@ def plan_with_profile(
     median, _, high = profile.mixture(
         jobs, instances={job.instance_type: specs[job.instance_type] for job in jobs}
     ).range_s()
+    promising = _promising(base.candidates, jobs, request, median_s=median, high_s=high)
+    jobs, median, high = [jobs[place] for place in promising], median[promising], high[promising]
     estimated = _by_equations(free, jobs, plan_again)
     times = _what_if_times(free, jobs, estimated, plan_again)
     ratios = {
@@ -80,14 +91,81 @@ def plan_with_profile(
         _rejection(tried, name, request) for name in {candidate.instance_type for candidate in tried} - best.keys()
     ]
     ranked = order(list(best.values()), request.objective)
+    if ranked:
+        place = [_cluster(job) for job in jobs].index((ranked[0].instance_type, ranked[0].nodes))
+        ranked[0] = _with_reliefs(ranked[0], free, float(median[place]), times, plan_again)
     return replace(
         base,
         request=request,
         best=ranked[0] if ranked else None,
         candidates=tuple(ranked[: request.top]),
         rejected=(*base.rejected, *missed, *(_without_ratio(name) for name in without)),
-        frontier=(),
+        frontier=tuple(frontier_of(good, ranked)),
     )
+
+
+def _promising(
+    candidates: Sequence[Candidate], jobs: Sequence[JobRow], request: Request, *, median_s: Floats, high_s: Floats
+) -> list[int]:
+    """Return which of the jobs are worth working out exactly: of each type the best sizes by the profile's times and
+    what its candidate costs for each node-hour.
+    """
+    of_type = {candidate.instance_type: candidate for candidate in candidates}
+    seconds, usd, over = [], [], []
+    for job, expected_s, most_s in zip(jobs, median_s.tolist(), high_s.tolist(), strict=True):
+        planned = of_type[job.instance_type]
+        resized = _resized(planned, nodes=job.nodes)
+        hourly, around_s = resized.usd_per_hour, sum(resized.overheads_s.values())
+        seconds.append(expected_s)
+        usd.append(hourly * (expected_s + around_s) / 3600 + planned.cost_usd.charges)
+        dear = hourly * (most_s + around_s) / 3600 + planned.cost_usd.charges
+        late = replace(resized, cost_usd=replace(planned.cost_usd, total_p95=dear))
+        over.append(max(1.0, overrun(late, most_s, request)))
+    least = min((dollars for dollars, excess in zip(usd, over, strict=True) if excess <= 1), default=math.inf)
+    first, second = (seconds, usd) if request.objective == "time" else (usd, seconds)
+
+    def promise(place: int) -> tuple[float, ...]:
+        near = request.objective == "balanced" and usd[place] <= least * SLACK
+        return (over[place], not near, seconds[place] if near else first[place], second[place])
+
+    by_type: dict[str, list[int]] = {}
+    for place, job in enumerate(jobs):
+        by_type.setdefault(job.instance_type, []).append(place)
+    return sorted(place for places in by_type.values() for place in sorted(places, key=promise)[:_SIZES])
+
+
+def _resized(candidate: Candidate, *, nodes: int) -> Candidate:
+    """Return a candidate at another size as far as its bill goes: what nodes share of the steps around the job, and
+    what each costs.
+    """
+    scale = candidate.nodes / nodes
+    shared = ("validate", "generate", "stage in", "stage out")
+    overheads = {name: s * scale if name in shared else s for name, s in candidate.overheads_s.items()}
+    return replace(candidate, nodes=nodes, usd_per_hour=candidate.usd_per_hour / scale, overheads_s=overheads)
+
+
+def _with_reliefs(
+    best: Candidate,
+    free: Request,
+    median_s: float,
+    times: Mapping[tuple[str, int], tuple[float, float]],
+    plan_again: Callable[[Request], Plan],
+) -> Candidate:
+    """Return the chosen cluster with what doubling each of its resources saves, as a what-if of the profile's has it:
+    `median_s` is the profile's time without what-ifs, which change the equations' `times`.
+    """
+    before_s, _ = times[best.instance_type, best.nodes]
+    fixed = narrowed(replace(free, top=1), best, nodes=best.nodes)
+    fixed = replace(fixed, catalogs=free.catalogs, model=best.model)
+    whole_s = best.time_s.expected + sum(best.overheads_s.values())
+    reliefs_s = {}
+    for name in used_resources(best):
+        faster = replace(fixed, scale=fixed.scale | {name: 2 * fixed.scale.get(name, 1.0)})
+        if (made := plan_again(faster).best) is not None:
+            relieved_s = median_s * _ratio(median_s, before_s, made.time_s.expected)
+            reliefs_s[name] = max(0.0, whole_s - relieved_s - sum(made.overheads_s.values()))
+    limit = max(reliefs_s, key=lambda name: reliefs_s[name], default="")
+    return replace(best, reliefs_s=reliefs_s, bottleneck=limit)
 
 
 def _jobs(candidate: Candidate, request: Request, options: Mapping[str, Any]) -> Iterator[JobRow]:
@@ -123,7 +201,7 @@ def _what_if_times(
     scale = {name: factor for name, factor in free.scale.items() if is_plain(name)}
     as_is = replace(free, assume=assume, scale=scale, network_distribution=None)
     if as_is == free:
-        return dict.fromkeys(estimated, (1.0, 1.0))
+        return {cluster: (made.time_s.expected or 1.0,) * 2 for cluster, made in estimated.items()}
     before = _by_equations(as_is, jobs, plan_again)
     return {
         cluster: (before[cluster].time_s.expected, candidate.time_s.expected)

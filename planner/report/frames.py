@@ -10,6 +10,7 @@ import pandas as pd
 
 from planner.cost_model.volume_counts import VolumeCount
 from planner.planning.what_if.network_views import NetworkRow
+from planner.report.words import RESOURCE_WORDS, words
 from planner.schemas.json_values import to_jsonable
 from planner.schemas.plan import Candidate, FrontierPoint, Plan
 from planner.schemas.run_report import RunReport
@@ -106,7 +107,7 @@ def sensitivities_frame(best: Candidate | None, reliefs: Mapping[float, Mapping[
     """
     rows = [
         {
-            "resource": "local disks" if name == "local" else name,
+            "resource": RESOURCE_WORDS.get(name, name),
             "factor": factor,
             "time_s": made.time_s.expected,
             "time_change": made.time_s.expected / best.time_s.expected - 1,
@@ -228,8 +229,3 @@ def _timeline(report: RunReport) -> Iterator[tuple[str, str, float, float]]:
             yield node, name, begun, begun + length
             begun += length
         now += seconds
-
-
-def words(name: str) -> str:
-    """Return a field's name as people write it."""
-    return name.replace("_", " ")

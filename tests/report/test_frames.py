@@ -24,9 +24,10 @@ def test_candidates_and_frontier_have_a_row_each(plan: Plan) -> None:
 def test_phases_follow_each_other_and_wait_for_their_slowest(plan: Plan) -> None:
     best = plan.candidates[0]
     frame = frames.phases_frame([best])
-    slowest = frame.groupby("phase", sort=False).end_s.max()
-    assert slowest.tolist() == pytest.approx([best.phases[0].time_s, sum(p.time_s for p in best.phases)])
-    assert frame[frame.bottleneck].end_s.tolist() == slowest.tolist()
+    ends = frame.groupby("phase", sort=False).phase_end_s.max()
+    assert ends.tolist() == pytest.approx([best.phases[0].time_s, sum(p.time_s for p in best.phases)])
+    assert frame[frame.bottleneck].phase.tolist() == [phase.name for phase in best.phases]
+    assert (frame.end_s <= frame.phase_end_s).all()
     assert frame.start_s.unique().tolist() == [0.0, best.phases[0].time_s]
 
 

@@ -17,6 +17,7 @@ from planner.report.terminal.command import plan_command, rent_commands
 from planner.report.terminal.evidence import bases
 from planner.report.terminal.reasons import reasons
 from planner.report.terminal.short_answer import in_words
+from planner.report.words import words
 from planner.schemas.plan import ALL_MODELS, Candidate, Plan
 from planner.units import format_bytes, format_duration, format_rate, format_usd
 
@@ -91,7 +92,7 @@ def plan_figures(plan: Plan, contrast: Contrast | None) -> list[Figure]:
             name="phases",
             title="Phases",
             text=f"What each resource of {candidates.cluster.iloc[0]} does in each phase: "
-            + "; ".join(f"{p.name} waits for {frames.words(p.bottleneck)}" for p in best.phases)
+            + "; ".join(f"{p.name} waits for {words(p.bottleneck)}" for p in best.phases)
             + ". The menu shows another candidate.",
             chart=plots.phases(frames.phases_frame(plan.candidates)),
         ),
@@ -224,7 +225,7 @@ def _phases(best: Candidate) -> dict[str, Any]:
     rows = [
         [
             phase.name,
-            frames.words(name),
+            words(name),
             format_bytes(use.bytes_per_node) if use.bytes_per_s else "-",
             format_rate(use.bytes_per_s) if use.bytes_per_s else "-",
             format_duration(use.time_s),

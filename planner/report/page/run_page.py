@@ -11,6 +11,7 @@ from planner.report import frames, plots
 from planner.report.page.rendering import Figure, render
 from planner.report.terminal.command import run_command
 from planner.report.terminal.run_table import busy_text
+from planner.report.words import words
 from planner.schemas.run_report import RunReport
 from planner.units import format_bytes, format_duration, format_rate
 
@@ -77,7 +78,7 @@ def _compared(report: RunReport) -> dict[str, Any]:
             format_duration(phase.predicted_s),
             format_duration(phase.measured_s),
             f"{phase.error:+.0%}",
-            frames.words(phase.bottleneck),
+            words(phase.bottleneck),
             busy_text(phase) or "-",
         ]
         for phase in report.phases
@@ -112,7 +113,7 @@ def _checks(report: RunReport) -> dict[str, Any]:
 
 def _machine(report: RunReport) -> dict[str, Any]:
     rows = [
-        [frames.words(name), f"{value:.6g}" if isinstance(value, float) else str(value)]
+        [words(name), f"{value:.6g}" if isinstance(value, float) else str(value)]
         for name, value in report.machine.items()
     ]
     return {"columns": ["what", "value"], "rows": rows}

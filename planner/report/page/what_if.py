@@ -8,6 +8,7 @@ from typing import Any, Final
 from planner.planning.what_if.what_if import Contrast, Variant
 from planner.report import frames
 from planner.report.terminal.bill_items import bill_of
+from planner.report.words import words
 from planner.schemas.plan import ALL_MODELS, Candidate, FrontierPoint, Plan
 from planner.units import format_bytes, format_duration, format_usd
 
@@ -21,6 +22,10 @@ _LEVERS: Final = {
     "volumes": "Volumes, same cluster",
     "objects": "Object store, same cluster",
     "cpu": "Processors, same cluster",
+    "driver": "Driver, same cluster",
+    "requests": "Requests to the object store, same cluster",
+    "startup": "Boot, start-up and teardown, same cluster",
+    "barriers": "Waiting for the slowest node, same cluster",
 }
 """What a reader can change, in the order of the menu."""
 
@@ -58,10 +63,10 @@ def _answers(plan: Plan, best: Candidate, contrast: Contrast) -> Iterator[tuple[
     several = plan.request.model == ALL_MODELS
     for variant in contrast.variants:
         yield variant.lever, _label(variant, best), _answer_of(variant.plan, several=several)
-    for words, clusters in (("half as fast", contrast.burdens), ("twice as fast", contrast.reliefs)):
+    for label, clusters in (("half as fast", contrast.burdens), ("twice as fast", contrast.reliefs)):
         for lever, cluster in clusters.items():
             if lever != "network":
-                yield lever, words, _answer(cluster, several=several)
+                yield lever, label, _answer(cluster, several=several)
 
 
 def _label(variant: Variant, best: Candidate) -> str:
@@ -95,7 +100,7 @@ def _answer(best: Candidate, *, several: bool) -> dict[str, Any]:
         "total_usd": cost.total,
         "total": format_usd(cost.total),
         "total_p95": format_usd(cost.total_p95),
-        "waits": ", ".join(f"{phase.name}: {frames.words(phase.bottleneck)}" for phase in best.phases),
+        "waits": ", ".join(f"{phase.name}: {words(phase.bottleneck)}" for phase in best.phases),
         "bill": [*items, ["in all", format_duration(bill.time_s), _usd(bill.shown(bill.total_usd))]],
         "frontier": [],
     }

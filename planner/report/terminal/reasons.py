@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping
 
 from planner.planning.ranking.refusal import refusal_of
 from planner.planning.what_if.what_if import Contrast
-from planner.report.frames import cluster_name, words
+from planner.report.frames import cluster_name
 from planner.report.terminal.short_answer import break_even_text
+from planner.report.words import RESOURCE_WORDS, words
 from planner.schemas.plan import Candidate, Plan
 from planner.units import format_duration, format_usd
 
@@ -74,13 +75,13 @@ def _staging(best: Candidate) -> Iterator[str]:
 
 def _reliefs(best: Candidate, contrast: Contrast) -> Iterator[str]:
     gains = {name: _change(made, best)[0] for name, made in contrast.reliefs.items()}
-    useless = [_resource(name) for name, change in gains.items() if abs(change) < _NOTHING]
+    useless = [RESOURCE_WORDS[name] for name, change in gains.items() if abs(change) < _NOTHING]
     for name, change in sorted(gains.items(), key=lambda item: item[1]):
         slower = f"; half as fast: {_changes(contrast.burdens[name], best)}" if name in contrast.burdens else ""
         if abs(change) >= _NOTHING:
-            yield f"With the {_resource(name)} twice as fast: {_changes(contrast.reliefs[name], best)}{slower}."
+            yield f"With the {RESOURCE_WORDS[name]} twice as fast: {_changes(contrast.reliefs[name], best)}{slower}."
     if useless:
-        yield f"A faster {' or '.join(useless)} would change nothing."
+        yield f"Twice as fast, {' or '.join(useless)} would change nothing."
 
 
 def _effects_of_doubling(best: Candidate, doubled: Mapping[str, Candidate | None]) -> Iterator[str]:
@@ -143,7 +144,3 @@ def _change(candidate: Candidate, best: Candidate) -> tuple[float, float]:
 def _changes(candidate: Candidate, best: Candidate) -> str:
     time, bill = _change(candidate, best)
     return f"time {time:+.0%}, bill {bill:+.0%}"
-
-
-def _resource(name: str) -> str:
-    return {"local": "local disks", "objects": "object store", "cpu": "processor"}.get(name, name)

@@ -12,6 +12,7 @@ from typing import Final
 
 from planner.planning.ranking.selection import SENSIBLE
 from planner.report.terminal.bill_items import bill_of
+from planner.report.words import RESOURCE_WORDS, words
 from planner.schemas.plan import Candidate, FrontierPoint, Plan
 from planner.units import format_bytes, format_duration, format_usd
 
@@ -29,19 +30,6 @@ _EVIDENCE: Final = {
     "recalled": "recalled, without a source at hand",
     "assumed": "assumed",
 }
-
-_LIMITS: Final = {
-    "network": "the network",
-    "local": "local disks",
-    "volumes": "block volumes",
-    "objects": "the object store",
-    "cpu": "processors",
-    "driver": "the driver, which hands out tasks",
-    "requests": "the requests that the object store takes",
-    "startup": "boot, screening, start-up and teardown",
-    "barriers": "waiting for the slowest node",
-}
-"""Resources of what-ifs in words."""
 
 _BOUND_BY: Final = {"driver": "handing out tasks"}
 """Resources under names that a first reader knows."""
@@ -198,23 +186,19 @@ def _per_minute(slower: FrontierPoint, faster: FrontierPoint) -> str:
 
 def binds(best: Candidate) -> str:
     """Return the resource whose doubling shortens the whole run most, and what each phase waits for."""
-    limit, phases = best.bottleneck, _phases_wait(best)
-    if not limit:  # as in plans of earlier versions
-        return f"What binds: {phases}."
-    saved_s, whole_s = best.reliefs_s[limit], best.time_s.expected + sum(best.overheads_s.values())
-    saves = f"twice as fast, {format_duration(saved_s)} less ({saved_s / whole_s:.0%} of the run)" if whole_s else ""
-    return f"What binds: {_LIMITS[limit]}: {saves}. Phases wait for {phases}."
-
-
-def _phases_wait(best: Candidate) -> str:
-    phases = [
-        (_BOUND_BY.get(phase.bottleneck, phase.bottleneck.replace("_", " ")), phase.name)
+    waits = dict.fromkeys(_BOUND_BY.get(p.bottleneck, words(p.bottleneck)) for p in best.phases if p.resources)
+    by_phase = [
+        f"{_BOUND_BY.get(phase.bottleneck, words(phase.bottleneck))} ({phase.name})"
         for phase in best.phases
         if phase.resources
     ]
-    if len(phases) > 1 and len({bottleneck for bottleneck, _ in phases}) == 1:
-        return f"{phases[0][0]}"
-    return ", then ".join(f"{bottleneck} ({name})" for bottleneck, name in phases)
+    phases = ", then ".join(by_phase if len(waits) > 1 else waits)
+    whole_s = best.time_s.expected + sum(best.overheads_s.values())
+    if not best.bottleneck or not whole_s:  # as in plans of earlier versions
+        return f"What binds: {phases}."
+    limit, saved_s = RESOURCE_WORDS[best.bottleneck], best.reliefs_s[best.bottleneck]
+    more = "" if phases == limit else f" Phases wait for {phases}."
+    return f"What binds: {limit} (twice as fast: {format_duration(saved_s)} less, {saved_s / whole_s:.0%}).{more}"
 
 
 def evidence_text(best: Candidate) -> str:
@@ -252,8 +236,6 @@ def difference(before: Candidate, after: Candidate) -> str:
     return f"What if: was {was} -> {becomes} (cost {cost:+.0%}, time {time:+.0%})"
 
 
-_NAMES: Final = {"local": "local disks", "volumes": "volumes", "objects": "object store", "network": "network"}
-
 _ALL: Final = 0.995
 """A share that is told as 100%."""
 
@@ -267,7 +249,7 @@ def break_even_text(best: Candidate) -> str:
         return ""
     nodes = f"{best.nodes} node{'s' * (best.nodes > 1)}"
     many = turn.rate in ("local", "volumes")
-    holds = f"{best.instance_type} stays the best choice while its {_NAMES[turn.rate]} at {nodes}"
+    holds = f"{best.instance_type} stays the best choice while its {RESOURCE_WORDS[turn.rate]} at {nodes}"
     keeps = f"keep{'s' * (not many)} {turn.at_fraction:.0%} of what is planned; below it {turn.winner} is"
     if turn.at_fraction >= _ALL:
         keeps = f"{'are' if many else 'is'} as fast as planned; any slower, and {turn.winner} is"

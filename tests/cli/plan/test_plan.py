@@ -68,7 +68,8 @@ def test_json_is_one_object_with_the_contracts_fields() -> None:
     )
     assert set(best["cost_usd"]) == ranges | parts
     network = best["phases"][0]["resources"]["network"]
-    assert set(network) == {"bytes_per_node", "bytes_per_s", "time_s"}
+    assert set(network) == {"bytes_per_node", "bytes_per_s", "time_s", "equation_s"}
+    assert best["bottleneck"] == "network" == max(best["reliefs_s"], key=lambda name: best["reliefs_s"][name])
     assert Plan.from_json(outcome.stdout).to_json() + "\n" == outcome.stdout
 
 

@@ -1,0 +1,23 @@
+"""Names of resources and fields as people write them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+RESOURCE_WORDS: Final = {
+    "network": "network",
+    "local": "local disks",
+    "volumes": "volumes",
+    "objects": "object store",
+    "cpu": "processors",
+    "driver": "driver, which hands out tasks",
+    "requests": "requests to the object store",
+    "startup": "boot, start-up and teardown",
+    "barriers": "waiting for the slowest node",
+}
+"""What a run can wait for, by the names of what-ifs."""
+
+
+def words(name: str) -> str:
+    """Return a field's name as people write it."""
+    return name.replace("_", " ")

@@ -19,7 +19,7 @@ from planner.calibration import JobRow, Profile
 from planner.cost_model.bill import retimed
 from planner.planning.candidates.candidates import with_quoted
 from planner.planning.ranking.frontier import frontier_of
-from planner.planning.ranking.selection import SLACK, narrowed, order
+from planner.planning.ranking.selection import SLACK, Limit, narrowed, order
 from planner.planning.request.constraints import overrun
 from planner.planning.what_if.reliefs import used_resources
 from planner.schemas.plan import Candidate, Cost, Plan, Range, Rejection, Request
@@ -121,11 +121,13 @@ def _promising(
         dear = hourly * (most_s + around_s) / 3600 + planned.cost_usd.charges
         late = replace(resized, cost_usd=replace(planned.cost_usd, total_p95=dear))
         over.append(max(1.0, overrun(late, most_s, request)))
-    least = min((dollars for dollars, excess in zip(usd, over, strict=True) if excess <= 1), default=math.inf)
+    cheapest = min(range(len(jobs)), key=lambda place: (over[place], usd[place]))
+    limit = Limit(usd=SLACK * usd[cheapest], least_usd=usd[cheapest], time_s=seconds[cheapest])
+    within = limit.admits(total_usd=np.array(usd), time_s=np.array(seconds)).tolist()
     first, second = (seconds, usd) if request.objective == "time" else (usd, seconds)
 
     def promise(place: int) -> tuple[float, ...]:
-        near = request.objective == "balanced" and usd[place] <= least * SLACK
+        near = request.objective == "balanced" and within[place]
         return (over[place], not near, seconds[place] if near else first[place], second[place])
 
     by_type: dict[str, list[int]] = {}

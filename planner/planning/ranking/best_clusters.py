@@ -12,7 +12,7 @@ import numpy as np
 from planner.arrays import Flags, Floats, Rows
 from planner.planning.candidates.candidate_grid import CandidateGrid
 from planner.planning.ranking import selection
-from planner.planning.ranking.selection import Cell
+from planner.planning.ranking.selection import NO_LIMIT, Cell, Limit
 from planner.planning.request import constraints
 from planner.schemas.plan import Candidate, Objective, Rejection, Request
 
@@ -28,14 +28,14 @@ _ROUNDING: Final = 1e-9
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Pick:
-    """The best cluster of a type in a grid, as estimated, among the layouts `rows` of the type; `limit_usd` is
-    `selection.limit_above` the cheapest of any under the same model.
+    """The best cluster of a type in a grid, as estimated, among the layouts `rows` of the type; `limit` is that above
+    the cheapest of any under the same model.
     """
 
     grid: CandidateGrid
     rows: Rows
     cell: Cell
-    limit_usd: float
+    limit: Limit
 
 
 def select_clusters(
@@ -46,8 +46,8 @@ def select_clusters(
     """
     rejected: list[Rejection] = []
     picks = [_picks(request, grids, rejected) for grids in grids_by_model]
-    limit = _limit_usd(list(chain(*grids_by_model)))
-    ranked = sorted(chain(*picks), key=lambda pick: _promise(pick, request=request, limit_usd=limit))
+    limit = _limit(list(chain(*grids_by_model)))
+    ranked = sorted(chain(*picks), key=lambda pick: _promise(pick, request=request, limit=limit))
     outcomes: dict[int, Candidate | Rejection] = {}
     for mine, wanted in [(ranked, 2 * request.top), *((mine, 1) for mine in picks)]:
         good = 0
@@ -61,27 +61,27 @@ def select_clusters(
     return candidates, rejected + [outcome for outcome in outcomes.values() if isinstance(outcome, Rejection)]
 
 
-def _limit_usd(grids: Sequence[CandidateGrid]) -> float:
-    """Return the limit above the cheapest cluster of all whose whole bill is known, if there is one; inf where there is
-    none at all.
+def _limit(grids: Sequence[CandidateGrid]) -> Limit:
+    """Return the limit above the cheapest cluster of all whose whole bill is known, if there is one; none where there
+    is no cluster at all.
     """
     priced = [(grid, grid.good & ~grid.partly_unknown[:, None]) for grid in grids]
     some = [(grid, good) for grid, good in priced if good.any()] or [(grid, grid.good) for grid in grids]
-    limits = (selection.least_and_limit(grid.estimates, good) for grid, good in some)
-    return min(limits, default=(np.inf, np.inf))[1]
+    limits = filter(None, (selection.limit_of_estimates(grid.estimates, good) for grid, good in some))
+    return min(limits, key=lambda limit: limit.least_usd, default=NO_LIMIT)
 
 
 def _picks(request: Request, grids: Sequence[CandidateGrid], rejected: list[Rejection]) -> list[_Pick]:
     """Return the picks of one model, the most promising first; adds the types that have none to `rejected`."""
-    limit = _limit_usd(grids)
+    limit = _limit(grids)
     shortlist, without_clusters = _shortlist(request, grids)
     rejected += without_clusters
     picks = []
     for grid, rows in shortlist:
-        cell = selection.best_cell(rows, grid.estimates, grid.good, objective=request.objective, limit_usd=limit)
+        cell = selection.best_cell(rows, grid.estimates, grid.good, objective=request.objective, limit=limit)
         if cell:
-            picks.append(_Pick(grid=grid, rows=rows, cell=cell, limit_usd=limit))
-    return sorted(picks, key=lambda pick: _promise(pick, request=request, limit_usd=limit))
+            picks.append(_Pick(grid=grid, rows=rows, cell=cell, limit=limit))
+    return sorted(picks, key=lambda pick: _promise(pick, request=request, limit=limit))
 
 
 def _shortlist(
@@ -131,7 +131,7 @@ def _exact_candidate(request: Request, pick: _Pick) -> Candidate | Rejection:
             return selection.order([cluster, *_like(request, pick, cell)], request.objective)[0]
         good = _safer(pick, cell, good, excess=excess)
         safer_cell = selection.best_cell(
-            pick.rows, pick.grid.estimates, good, objective=request.objective, limit_usd=pick.limit_usd
+            pick.rows, pick.grid.estimates, good, objective=request.objective, limit=pick.limit
         )
         if safer_cell is None:
             break
@@ -146,7 +146,7 @@ def cheapest_near(request: Request, grid: CandidateGrid, cell: Cell) -> Candidat
     """
     rows = next(rows for rows in grid.rows_of_types() if cell.row in rows)
     outcome = _exact_candidate(
-        replace(request, objective="cost"), _Pick(grid=grid, rows=rows, cell=cell, limit_usd=np.inf)
+        replace(request, objective="cost"), _Pick(grid=grid, rows=rows, cell=cell, limit=NO_LIMIT)
     )
     return outcome if isinstance(outcome, Candidate) else None
 
@@ -195,7 +195,7 @@ def _like(request: Request, pick: _Pick, cell: Cell) -> Iterator[Candidate]:
                 yield cluster
 
 
-def _promise(pick: _Pick, *, request: Request, limit_usd: float) -> tuple[float, ...]:
+def _promise(pick: _Pick, *, request: Request, limit: Limit) -> tuple[float, ...]:
     """Order picks as `selection.order` will order the candidates made of them."""
     grid, cell = pick.grid, pick.cell
     time, total = grid.estimates.expected_s[cell.row, cell.column], grid.estimates.total_usd[cell.row, cell.column]
@@ -203,7 +203,8 @@ def _promise(pick: _Pick, *, request: Request, limit_usd: float) -> tuple[float,
     if request.objective == "energy":
         return (float(grid.estimates.energy_j(np.array([cell.row]))[0, cell.column]), time)
     if request.objective == "balanced":
-        return (in_part, 0.0, time, total) if total <= limit_usd else (in_part, 1.0, total, time)
+        is_near = limit.admits(total_usd=total, time_s=time)
+        return (in_part, 0.0, time, total) if is_near else (in_part, 1.0, total, time)
     return (in_part, total, time) if request.objective == "cost" else (time, in_part, total)
 
 

@@ -1,9 +1,10 @@
 """Which cluster size of each type to show, and which cluster comes first.
 
-The default objective is the fastest cluster within 5% of the least total cost: equation 7 of SoCC 2015 does not
-depend on the number of nodes, so cost alone leaves the choice open. Of clusters that are as fast within 1% it is the
-cheapest: $55 of $4,900 for 13 s of five hours are no choice. What requests and traffic cost is not counted into the
-5%: no choice of cluster changes it, and where it is most of a bill, 5% of it would rent ten times the nodes.
+The default objective is the fastest cluster that costs at most 5% more than the cheapest, or less than a dollar for
+each hour that it saves; of those within a minute or 1% of it, the cheapest. Equation 7 of SoCC 2015 does not depend on
+the number of nodes, so cost alone leaves the choice open; a minute is worth no 300 machines, nor some cents an hour.
+What requests and traffic cost is not counted into the 5%: no choice of cluster changes it, and where it is most of a
+bill, 5% of it would rent ten times the nodes.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Final
 
 import numpy as np
 
-from planner.arrays import Flags, Rows
+from planner.arrays import Flags, Floats, Rows
 from planner.catalog.instances import handicap
 from planner.cost_model.estimate import Estimates
 from planner.schemas.plan import Candidate, Objective, Request
@@ -27,8 +28,33 @@ SLACK: Final = 1.05
 """How far above the least total cost, without charges, a faster cluster may lie under the default objective."""
 
 
+USD_PER_HOUR_SAVED: Final = 1.0
+"""A faster cluster may lie above the SLACK where each hour that it saves of the cheapest's costs less."""
+
 SAME_TIME: Final = 1.01
 """Times within this factor of the least are as good: no plan is so sure, and the last second can cost most."""
+
+_SAME_TIME_S: Final = 60.0
+"""Under the default objective, so are those that are longer by so many seconds."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limit:
+    """Up to which total, `usd`, a faster cluster is preferred to the cheapest, which takes `time_s` and costs
+    `least_usd`; beyond, each hour less may cost `USD_PER_HOUR_SAVED`.
+    """
+
+    usd: float
+    least_usd: float = 0.0
+    time_s: float = 0.0
+
+    def admits(self, *, total_usd: Floats, time_s: Floats) -> Flags:
+        """Return for each of some clusters whether it lies within."""
+        saved_h = np.maximum(self.time_s - time_s, 0.0) / 3600
+        return np.asarray((total_usd <= self.usd) | (total_usd - self.least_usd < USD_PER_HOUR_SAVED * saved_h))
+
+
+NO_LIMIT: Final = Limit(usd=math.inf)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,38 +70,53 @@ def limit_above(least_usd: float, *, charges_usd: float) -> float:
     return least_usd + (SLACK - 1) * (least_usd - charges_usd)
 
 
-def least_and_limit(estimates: Estimates, good: Flags) -> tuple[float, float]:
-    """Return the least total of the admissible clusters, and the `limit_above` it; inf where there is none."""
-    least_of_rows = np.min(estimates.total_usd, axis=1, where=good, initial=np.inf)
-    if not np.isfinite(least_of_rows).any():
-        return math.inf, math.inf
-    row = np.argmin(least_of_rows)
-    least = float(least_of_rows[row])
-    return least, limit_above(least, charges_usd=float(estimates.charges_usd[row]))
+def limit_of_estimates(estimates: Estimates, good: Flags) -> Limit | None:
+    """Return the limit above the cheapest of the admissible clusters; None where there is none."""
+    totals = np.where(good, estimates.total_usd, np.inf)
+    if not np.isfinite(totals).any():
+        return None
+    row, column = np.unravel_index(np.argmin(totals), totals.shape)
+    least, charges = float(totals[row, column]), float(estimates.charges_usd[row])
+    time_s = float(estimates.expected_s[row, column])
+    return Limit(usd=limit_above(least, charges_usd=charges), least_usd=least, time_s=time_s)
 
 
-def best_cell(rows: Rows, estimates: Estimates, good: Flags, *, objective: Objective, limit_usd: float) -> Cell | None:
+def best_cell(rows: Rows, estimates: Estimates, good: Flags, *, objective: Objective, limit: Limit) -> Cell | None:
     """Return the best cluster among the layouts `rows` of one type; None when none is admissible.
 
-    `limit_usd` is `limit_above` the cheapest cluster of any type: balanced, a type that comes within it is shown at its
+    `limit` is that above the cheapest cluster of any type: balanced, a type that comes within it is shown at its
     fastest there, another at its fastest within the limit of its own cheapest.
     """
     total = np.where(good[rows], estimates.total_usd[rows], np.inf)
-    own_least = total.min()
-    if not np.isfinite(own_least):
+    if not np.isfinite(total.min()):
         return None
     time = np.where(good[rows], estimates.expected_s[rows], np.inf)
     if objective == "balanced":
-        charges = estimates.charges_usd[rows[np.argmin(total.min(axis=1))]]
-        limit = limit_usd if own_least <= limit_usd else limit_above(own_least, charges_usd=charges)
-        time = np.where(total <= limit, time, np.inf)
+        within = limit.admits(total_usd=total, time_s=time)
+        if not within.any():
+            within = _own_limit(rows, estimates, total).admits(total_usd=total, time_s=time)
+        time = np.where(within, time, np.inf)
     energy = estimates.energy_j(rows) if objective == "energy" else time
     first, second = {"cost": (total, time), "energy": (np.where(good[rows], energy, np.inf), time)}.get(
         objective, (time, total)
     )
-    ties = first <= first.min() * (SAME_TIME if first is time else 1 + 1e-9)
+    ties = first <= (_slowest_alike(first.min(), objective) if first is time else first.min() * (1 + 1e-9))
     row, column = np.unravel_index(np.argmin(np.where(ties, second, np.inf)), total.shape)
     return Cell(row=int(rows[row]), column=int(column))
+
+
+def _own_limit(rows: Rows, estimates: Estimates, total: Floats) -> Limit:
+    """Return the limit above the cheapest cluster of one type."""
+    row, column = np.unravel_index(np.argmin(total), total.shape)
+    charges, least = float(estimates.charges_usd[rows[row]]), float(total[row, column])
+    time_s = float(estimates.expected_s[rows[row], column])
+    return Limit(usd=limit_above(least, charges_usd=charges), least_usd=least, time_s=time_s)
+
+
+def _slowest_alike(fastest_s: float, objective: Objective) -> float:
+    """Return up to which time a cluster counts as being as fast as the fastest."""
+    allowed_s = fastest_s + _SAME_TIME_S if objective == "balanced" else 0.0
+    return max(fastest_s * SAME_TIME, allowed_s)
 
 
 def order(
@@ -89,25 +130,29 @@ def order(
         return []
     limit, fastest = limit_of([*candidates, *cheapest]), min(map(_time_s, candidates))
     first_in_part = min(c.cost_usd.at_least for c in candidates)
-    near = [c for c in candidates if _total_usd(c) <= limit and c.cost_usd.at_least == first_in_part]
+    near = [c for c in candidates if _is_within(c, limit) and c.cost_usd.at_least == first_in_part]
     fastest_near = min(map(_time_s, near), default=math.inf)
     keys: dict[str, Callable[[Candidate], tuple[float, ...]]] = {
         "cost": lambda c: (c.cost_usd.at_least, _total_usd(c), _time_s(c)),
         "energy": lambda c: (math.inf if c.energy_j is None else c.energy_j, _time_s(c)),
-        "time": lambda c: _by_time(c, fastest),
+        "time": lambda c: _by_time(c, _slowest_alike(fastest, "time")),
         "balanced": lambda c: (
-            (c.cost_usd.at_least, 0, *_by_time(c, fastest_near))
-            if _total_usd(c) <= limit
+            (c.cost_usd.at_least, 0, *_by_time(c, _slowest_alike(fastest_near, "balanced")))
+            if _is_within(c, limit)
             else (c.cost_usd.at_least, 1, _total_usd(c), _time_s(c))
         ),
     }
     return sorted(candidates, key=keys[objective])
 
 
-def _by_time(cluster: Candidate, fastest_s: float) -> tuple[float, ...]:
+def _by_time(cluster: Candidate, slowest_alike_s: float) -> tuple[float, ...]:
     """Order by time, and by the bill where clusters are as fast as the fastest."""
     time, total = _time_s(cluster), _total_usd(cluster)
-    return (0, cluster.cost_usd.at_least, total, time) if time <= fastest_s * SAME_TIME else (1, time, total)
+    return (0, cluster.cost_usd.at_least, total, time) if time <= slowest_alike_s else (1, time, total)
+
+
+def _is_within(cluster: Candidate, limit: Limit) -> bool:
+    return bool(limit.admits(total_usd=np.array(_total_usd(cluster)), time_s=np.array(_time_s(cluster))))
 
 
 def _time_s(cluster: Candidate) -> float:
@@ -126,10 +171,12 @@ def best_of_types(ranked: Sequence[Candidate]) -> list[Candidate]:
     return list(firsts.values())
 
 
-def limit_of(candidates: Sequence[Candidate]) -> float:
-    """Return the `limit_above` the cheapest candidate of which the whole bill is known, if there is one."""
+def limit_of(candidates: Sequence[Candidate]) -> Limit:
+    """Return the limit above the cheapest candidate of which the whole bill is known, if there is one."""
     cheapest = min(candidates, key=lambda c: (c.cost_usd.at_least, c.cost_usd.total))
-    return limit_above(cheapest.cost_usd.total, charges_usd=cheapest.cost_usd.charges)
+    least = cheapest.cost_usd.total
+    limit_usd = limit_above(least, charges_usd=cheapest.cost_usd.charges)
+    return Limit(usd=limit_usd, least_usd=least, time_s=cheapest.time_s.expected)
 
 
 def frontier(estimates: Estimates, good: Flags) -> list[Cell]:

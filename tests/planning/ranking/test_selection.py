@@ -13,13 +13,22 @@ import planner
 from planner.api.recommend import answer
 from planner.cost_model.estimate import Estimates
 from planner.planning.candidates.candidates import candidate
-from planner.planning.ranking.selection import Cell, best_cell, frontier, least_and_limit, limit_above, narrowed, order
+from planner.planning.ranking.selection import (
+    Cell,
+    Limit,
+    best_cell,
+    frontier,
+    limit_above,
+    limit_of_estimates,
+    narrowed,
+    order,
+)
 from planner.schemas.plan import Candidate, Objective
 
 ESTIMATES = Estimates(
     nodes=np.array([1.0, 2.0, 3.0]),
     fewest=np.ones(2),
-    expected_s=np.array([[100.0, 60.0, 50.0], [90.0, 55.0, 40.0]]),
+    expected_s=np.array([[1000.0, 600.0, 500.0], [900.0, 550.0, 400.0]]),
     total_usd=np.array([[10.0, 10.2, 12.0], [11.0, 13.0, 20.0]]),
     total_p95_usd=None,
     charges_usd=np.zeros(2),
@@ -32,57 +41,57 @@ GOOD = np.ones((2, 3), bool)
     ("objective", "row", "column"), [("balanced", 0, 1), ("cost", 0, 0), ("time", 1, 2), ("energy", 0, 0)]
 )
 def test_each_objective_has_its_best_cluster(objective: Objective, row: int, column: int) -> None:
-    """Balanced takes the fastest within 5% of $10; 3 nodes of 100 W and a switch of 1300 W take 80 kJ in 50 s."""
-    best = best_cell(np.arange(2), ESTIMATES, GOOD, objective=objective, limit_usd=10.5)
+    """Balanced takes the fastest within 5% of $10; 3 nodes of 100 W and a switch of 1300 W take 800 kJ in 500 s."""
+    best = best_cell(np.arange(2), ESTIMATES, GOOD, objective=objective, limit=Limit(usd=10.5))
     assert best == Cell(row=row, column=column)
 
 
 def test_balanced_does_not_pay_for_the_last_percent_of_time() -> None:
-    """Of 100, 60 and 59.5 s, all within 5% of $10, the second costs less than the third and takes 0.8% longer."""
-    for second_s, column in ((60.0, 1), (60.2, 2)):  # 60.2 s are 1.2% more than 59.5 s
-        expected_s, total_usd = np.array([[100.0, second_s, 59.5]]), np.array([[10.0, 10.2, 10.4]])
+    """Of 1,000, 650 and 595 s, all within 5% of $10, the second costs less than the third and takes 55 s longer."""
+    for second_s, column in ((650.0, 1), (656.0, 2)):
+        expected_s, total_usd = np.array([[1000.0, second_s, 595.0]]), np.array([[10.0, 10.2, 10.4]])
         near = replace(ESTIMATES, expected_s=expected_s, total_usd=total_usd)
-        best = best_cell(np.arange(1), near, np.ones((1, 3), bool), objective="balanced", limit_usd=10.5)
+        best = best_cell(np.arange(1), near, np.ones((1, 3), bool), objective="balanced", limit=Limit(usd=10.5))
         assert best == Cell(row=0, column=column)
 
 
 def test_a_type_above_the_least_shows_its_own_fastest_within_the_slack() -> None:
-    best = best_cell(np.array([1]), ESTIMATES, GOOD, objective="balanced", limit_usd=1.05)
+    best = best_cell(np.array([1]), ESTIMATES, GOOD, objective="balanced", limit=Limit(usd=1.05))
     assert best == Cell(row=1, column=0)
 
 
 def test_what_is_not_admissible_is_never_chosen() -> None:
     nothing = np.zeros((2, 3), bool)
-    assert best_cell(np.arange(2), ESTIMATES, nothing, objective="time", limit_usd=10.5) is None
+    assert best_cell(np.arange(2), ESTIMATES, nothing, objective="time", limit=Limit(usd=10.5)) is None
     assert frontier(ESTIMATES, nothing) == []
 
 
 def test_the_frontier_is_what_nothing_beats_in_time_and_cost() -> None:
     on_frontier = [(ESTIMATES.expected_s[cell.row, cell.column], cell) for cell in frontier(ESTIMATES, GOOD)]
-    assert [time for time, _ in on_frontier] == [40, 50, 60, 100]
+    assert [time for time, _ in on_frontier] == [400, 500, 600, 1000]
 
 
 def test_charges_do_not_widen_the_slack() -> None:
     """Of $10, $8 are traffic: 5% of the other $2 are $0.10, so that $10.20 for the faster cluster is too much."""
     charged = replace(ESTIMATES, charges_usd=np.array([8.0, 8.0]))
-    least, limit = least_and_limit(charged, GOOD)
-    assert (least, limit) == (10.0, pytest.approx(10.1))
-    assert best_cell(np.arange(2), charged, GOOD, objective="balanced", limit_usd=limit) == Cell(row=0, column=0)
-    assert best_cell(np.array([1]), charged, GOOD, objective="balanced", limit_usd=limit) == Cell(row=1, column=0)
-    assert least_and_limit(charged, np.zeros((2, 3), bool)) == (np.inf, np.inf)
+    limit = limit_of_estimates(charged, GOOD)
+    assert limit == Limit(usd=pytest.approx(10.1), least_usd=10.0, time_s=1000)
+    assert best_cell(np.arange(2), charged, GOOD, objective="balanced", limit=limit) == Cell(row=0, column=0)
+    assert best_cell(np.array([1]), charged, GOOD, objective="balanced", limit=limit) == Cell(row=1, column=0)
+    assert limit_of_estimates(charged, np.zeros((2, 3), bool)) is None
 
 
 def test_energy_decides_between_a_fast_cluster_and_a_frugal_one() -> None:
-    """One node has no switch. Row 0: 100 W x 100 s = 10 kJ, (200 + 1300) x 60 = 90 kJ; row 1: 1000 W x 90 s = 90 kJ.
+    """One node has no switch. Row 0: 100 W x 1,000 s = 100 kJ, (200 + 1300) x 600 = 900 kJ; row 1: 1000 W x 900 s.
 
-    Without the first: three nodes of row 0, (300 + 1300) W x 50 s = 80 kJ, before all others.
+    Without the first: three nodes of row 0, (300 + 1300) W x 500 s = 800 kJ, before all others.
     """
     energies = ESTIMATES.energy_j(np.arange(2))
-    assert energies[0].tolist() == [10e3, 90e3, 80e3]
-    assert energies[1].tolist() == [90e3, 3300 * 55, 4300 * 40]
+    assert energies[0].tolist() == [1e5, 9e5, 8e5]
+    assert energies[1].tolist() == [9e5, 3300 * 550, 4300 * 400]
     without = GOOD.copy()
     without[0, 0] = False
-    best = best_cell(np.arange(2), ESTIMATES, without, objective="energy", limit_usd=10.5)
+    best = best_cell(np.arange(2), ESTIMATES, without, objective="energy", limit=Limit(usd=10.5))
     assert best == Cell(row=0, column=2)
 
 
@@ -93,8 +102,8 @@ def test_of_equal_costs_the_faster_comes_first_and_of_equal_times_the_cheaper() 
         total_usd=np.array([[10.0, 9.0, 8.0], [8.0, 8.0, 8.0]]),
         power_w=np.array([np.nan, np.nan]),
     )
-    assert best_cell(np.arange(2), alike, GOOD, objective="time", limit_usd=9) == Cell(row=0, column=1)
-    assert best_cell(np.arange(2), alike, GOOD, objective="cost", limit_usd=9) == Cell(row=0, column=2)
+    assert best_cell(np.arange(2), alike, GOOD, objective="time", limit=Limit(usd=9)) == Cell(row=0, column=1)
+    assert best_cell(np.arange(2), alike, GOOD, objective="cost", limit=Limit(usd=9)) == Cell(row=0, column=2)
 
 
 def test_the_slack_leaves_out_what_no_cluster_changes() -> None:
@@ -102,24 +111,28 @@ def test_the_slack_leaves_out_what_no_cluster_changes() -> None:
     assert limit_above(10, charges_usd=6) == pytest.approx(10.2)
     assert limit_above(10, charges_usd=0) == pytest.approx(10.5)
     charged = replace(ESTIMATES, charges_usd=np.array([6.0, 8.0]))
-    assert least_and_limit(charged, GOOD) == (10, pytest.approx(10.2))
+    assert limit_of_estimates(charged, GOOD) == Limit(usd=pytest.approx(10.2), least_usd=10, time_s=1000)
     only_second = GOOD & np.array([[False], [True]])
-    assert least_and_limit(charged, only_second) == (11, pytest.approx(11.15))
+    assert limit_of_estimates(charged, only_second) == Limit(usd=pytest.approx(11.15), least_usd=11, time_s=900)
     # its own cheapest, $11, is above what is asked: 11 + 5% of 3, which no larger cluster keeps to
-    assert best_cell(np.arange(2), charged, only_second, objective="balanced", limit_usd=10.2) == Cell(row=1, column=0)
+    assert best_cell(np.arange(2), charged, only_second, objective="balanced", limit=Limit(usd=10.2)) == Cell(
+        row=1, column=0
+    )
     dearer = replace(charged, total_usd=np.array([[10.0, 10.2, 12.0], [11.0, 11.15, 11.16]]))
-    assert best_cell(np.arange(2), dearer, only_second, objective="balanced", limit_usd=10.2) == Cell(row=1, column=1)
+    assert best_cell(np.arange(2), dearer, only_second, objective="balanced", limit=Limit(usd=10.2)) == Cell(
+        row=1, column=1
+    )
 
 
 def test_the_slack_is_that_of_the_layout_that_costs_least() -> None:
     """Of the first layout's $10 are $6 charges: up to 10 + 5% of 4 = $10.2, which three nodes for $10.4 exceed."""
     two = replace(
         ESTIMATES,
-        expected_s=np.array([[100.0, 60.0, 50.0], [200.0, 200.0, 200.0]]),
+        expected_s=np.array([[1000.0, 600.0, 500.0], [2000.0, 2000.0, 2000.0]]),
         total_usd=np.array([[10.0, 10.2, 10.4], [10.1, 10.1, 10.1]]),
         charges_usd=np.array([6.0, 0.0]),
     )
-    assert best_cell(np.arange(2), two, GOOD, objective="balanced", limit_usd=1) == Cell(row=0, column=1)
+    assert best_cell(np.arange(2), two, GOOD, objective="balanced", limit=Limit(usd=1)) == Cell(row=0, column=1)
 
 
 @pytest.fixture
@@ -150,19 +163,19 @@ def candidate_of(make_job: Callable[..., Any]) -> Callable[..., Candidate]:
 )
 def test_candidates_in_order(candidate_of: Callable[..., Candidate], objective: Objective, names: list[str]) -> None:
     all_of_them = [
-        candidate_of("cheap", seconds=100, usd=10, joules=2e3),
-        candidate_of("quick", seconds=90, usd=10.5),
-        candidate_of("dear", seconds=50, usd=30, joules=1e3),
-        candidate_of("fast", seconds=50, usd=20),
+        candidate_of("cheap", seconds=1000, usd=10, joules=2e3),
+        candidate_of("quick", seconds=900, usd=10.5),
+        candidate_of("dear", seconds=500, usd=30, joules=1e3),
+        candidate_of("fast", seconds=500, usd=20),
     ]
     assert [entry.instance_type for entry in order(all_of_them, objective)] == names
     assert order([], objective) == []
 
 
 def test_of_candidates_as_fast_within_a_percent_the_cheaper_comes_first(candidate_of: Callable[..., Candidate]) -> None:
-    """The fastest of all, at $12, is beyond 5% of $10, so 60.5 s count as 60 s, and 60.7 s (1.2%) do not."""
-    beyond, fastest = candidate_of("beyond", seconds=50, usd=12), candidate_of("fastest", seconds=60, usd=10.4)
-    alike, slower = candidate_of("alike", seconds=60.5, usd=10.1), candidate_of("slower", seconds=60.7, usd=10)
+    """The fastest of all, at $12, is beyond 5% of $10, so 6,050 s count as 6,000 s, and 6,070 s (1.2%) do not."""
+    beyond, fastest = candidate_of("beyond", seconds=5000, usd=12), candidate_of("fastest", seconds=6000, usd=10.4)
+    alike, slower = candidate_of("alike", seconds=6050, usd=10.1), candidate_of("slower", seconds=6070, usd=10)
     in_order = order([beyond, slower, fastest, alike], "balanced")
     assert [entry.instance_type for entry in in_order] == ["alike", "fastest", "slower", "beyond"]
 
@@ -208,10 +221,10 @@ def test_a_bill_that_is_known_in_part_does_not_come_first_for_costing_less(
     candidate_of: Callable[..., Candidate],
 ) -> None:
     """Within the slack of the whole bill only clusters with as whole a bill count as near, whose fastest sets the
-    pace: 60 s, so that 60.5 s for less come first.
+    pace: 6,000 s, so that 6,050 s for less come first.
     """
-    fast, cheap = candidate_of("fast", seconds=60, usd=10.4), candidate_of("cheap", seconds=60.5, usd=10.1)
-    in_part = candidate_of("part", seconds=20, usd=9)
+    fast, cheap = candidate_of("fast", seconds=6000, usd=10.4), candidate_of("cheap", seconds=6050, usd=10.1)
+    in_part = candidate_of("part", seconds=2000, usd=9)
     in_part = replace(in_part, cost_usd=replace(in_part.cost_usd, at_least=True))
     assert [entry.instance_type for entry in order([in_part, fast, cheap], "balanced")] == ["cheap", "fast", "part"]
     assert [entry.instance_type for entry in order([in_part, fast, cheap], "cost")] == ["cheap", "fast", "part"]
@@ -219,12 +232,25 @@ def test_a_bill_that_is_known_in_part_does_not_come_first_for_costing_less(
 
 def test_beyond_the_slack_the_cheaper_comes_first_then_the_faster(candidate_of: Callable[..., Candidate]) -> None:
     """And a type whose cheapest costs just what is asked is shown at its fastest up to there."""
-    least = candidate_of("least", seconds=100, usd=10)
-    beyond = [candidate_of(name, seconds=s, usd=usd) for name, s, usd in (("a", 90, 12), ("b", 10, 13), ("c", 80, 12))]
+    least = candidate_of("least", seconds=1000, usd=10)
+    dearer = (("a", 900, 12), ("b", 100, 13), ("c", 800, 12))
+    beyond = [candidate_of(name, seconds=seconds, usd=usd) for name, seconds, usd in dearer]
     assert [entry.instance_type for entry in order([*beyond, least], "balanced")] == ["least", "c", "a", "b"]
     only_second = GOOD & np.array([[False], [True]])
     dearer = replace(ESTIMATES, total_usd=np.array([[10.0, 10.2, 12.0], [10.5, 10.5, 10.6]]))
-    assert best_cell(np.arange(2), dearer, only_second, objective="balanced", limit_usd=10.5) == Cell(row=1, column=1)
+    assert best_cell(np.arange(2), dearer, only_second, objective="balanced", limit=Limit(usd=10.5)) == Cell(
+        row=1, column=1
+    )
+
+
+def test_an_hour_is_worth_a_dollar_and_a_minute_no_money(candidate_of: Callable[..., Candidate]) -> None:
+    """$0.30 above $1 for 0.4 hours less are paid, $0.40 for as much are not; nor is a cent for the last minute."""
+    slow = candidate_of("slow", seconds=1800, usd=1.0)
+    last_minute = candidate_of("slower by a minute", seconds=419, usd=1.29)
+    for usd, first in ((1.3, "quick"), (1.41, "slow")):
+        quick = candidate_of("quick", seconds=360, usd=usd)
+        assert order([slow, quick], "balanced")[0].instance_type == first
+    assert order([slow, candidate_of("quick", seconds=360, usd=1.3), last_minute], "balanced")[0] == last_minute
 
 
 def test_the_cluster_is_planned_again_as_it_was() -> None:

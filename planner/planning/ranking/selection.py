@@ -21,9 +21,6 @@ from planner.catalog.instances import handicap
 from planner.cost_model.estimate import Estimates
 from planner.schemas.plan import Candidate, Objective, Request
 
-SENSIBLE: Final = 1.5
-"""The fastest cluster that costs at most so many times the least is the fastest sensible one."""
-
 SLACK: Final = 1.05
 """How far above the least total cost, without charges, a faster cluster may lie under the default objective."""
 

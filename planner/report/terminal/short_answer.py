@@ -1,4 +1,4 @@
-"""A plan on one screen: what to rent, the bill, three choices, what binds, how sure it is, what to type next.
+"""A plan on one screen: what to rent, the bill, its neighbours, what binds, how sure it is, what to type next.
 
 At most 24 lines of 80 columns, as plain text, so that it reads alike in a terminal, a pipe and a log.
 """
@@ -10,7 +10,6 @@ import textwrap
 from collections.abc import Iterator
 from typing import Final
 
-from planner.planning.ranking.selection import SENSIBLE
 from planner.report.terminal.bill_items import bill_of
 from planner.report.words import RESOURCE_WORDS, words
 from planner.schemas.plan import Candidate, FrontierPoint, Plan
@@ -58,10 +57,13 @@ def short_answer(plan: Plan, *, width: int, before: Candidate | None = None) -> 
 
 
 def _drop_least(lines: list[str], *, over: int) -> list[str]:
-    """Return the lines without so many that carry least: the last empty one, the choices' heading, the others."""
+    """Return the lines without so many that carry least: the last empty one, the choices' heading, the neighbours of
+    the recommended cluster, the other empty ones.
+    """
     heading = [number for number, line in enumerate(lines) if line.startswith(_CHOICE)]
     empty = [number for number, line in enumerate(lines) if line == ""]
-    dropped = [*empty[-1:], *heading, *reversed(empty[:-1])][: max(over, 0)]
+    neighbours = [number for number, line in enumerate(lines) if line.startswith("  next ")]
+    dropped = [*empty[-1:], *heading, *reversed(neighbours), *reversed(empty[:-1])][: max(over, 0)]
     return [line for number, line in enumerate(lines) if number not in dropped]
 
 
@@ -134,26 +136,16 @@ def _row(name: str, time: str, cost: str, *, width: int) -> str:
 
 
 def _choices(plan: Plan, best: Candidate, width: int) -> Iterator[str]:
-    """Yield the cheapest, the recommended and the fastest sensible cluster, with the price of each minute saved against
-    the one above. Of the fastest nothing is said where it hardly is faster.
+    """Yield the cheapest cluster, the recommended one and its neighbours on the frontier, with the price of each minute
+    saved against the one above.
     """
-    points = sorted(plan.frontier, key=lambda point: point.time_s)
-    if len(points) < 2:
-        return
-    cheapest = min(points, key=lambda point: point.cost_usd_total)
-    sensible = next(point for point in points if point.cost_usd_total <= SENSIBLE * cheapest.cost_usd_total)
-    recommended = next((point for point in points if is_point_of(point, best)), cheapest)
-    named = {"cheapest": cheapest, "recommended": recommended}
-    if sensible.time_s * WORTH_IT <= recommended.time_s:
-        named["fastest sensible"] = sensible
-    if len(set(map(id, named.values()))) < 2:
+    named = _named_points(plan, best)
+    if len(named) < 2:
         return
     yield ""
     yield from _choices_heading(width)
     before = None
     for name, point in named.items():
-        if point is before or (name == "cheapest" and point is recommended):
-            continue
         saved = f"{'' if before is None else _per_minute(before, point):>{_SAVED_WIDTH}}"
         cluster = f"{point.nodes} x {point.instance_type}"
         cluster = f"{cluster:<{min(25, max(11, width - 42))}}"
@@ -164,6 +156,26 @@ def _choices(plan: Plan, best: Candidate, width: int) -> Iterator[str]:
             line = f"{costs:>{width}}"
         yield f"{line}{saved}".rstrip() if len(line) + len(saved) <= width else line
         before = point
+
+
+def _named_points(plan: Plan, best: Candidate) -> dict[str, FrontierPoint]:
+    """Return the points of the frontier to choose from, slowest first, four at most. Of faster ones nothing is said
+    where they hardly are faster.
+    """
+    points = sorted(plan.frontier, key=lambda point: -point.time_s)
+    if not points:
+        return {}
+    cheapest = min(points, key=lambda point: point.cost_usd_total)
+    recommended = next((point for point in points if is_point_of(point, best)), cheapest)
+    slower = [point for point in points if point.time_s > recommended.time_s * WORTH_IT]
+    faster = [point for point in points if point.time_s * WORTH_IT <= recommended.time_s]
+    named = {} if cheapest is recommended else {"cheapest": cheapest}
+    if slower and slower[-1].time_s * WORTH_IT <= cheapest.time_s:
+        named["next cheaper"] = slower[-1]
+    named["recommended"] = recommended
+    if faster:
+        named["next faster"] = faster[0]
+    return named
 
 
 def _choices_heading(width: int) -> Iterator[str]:

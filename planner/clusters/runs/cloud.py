@@ -92,7 +92,7 @@ def run_on_cloud(
     """
     save_task(run.task, directory)
     stopwatch = Stopwatch()
-    cluster = stopwatch.timed("launch", lambda: up(order, places, directory, session))
+    cluster = stopwatch.measure("launch", lambda: up(order, places, directory, session))
     rented = RentedRun(order=order, cluster=cluster, directory=directory, session=session, stopwatch=stopwatch)
     preparation = preparation_of(run, rented)
     return rented.carried_out(preparation.job, keep=run.task.keep, listening=listening, is_detached=is_detached)

@@ -72,15 +72,15 @@ def run_local(run: LocalRun, *, say: Say, watch: Watch) -> RunReport:
 def _run(run: LocalRun, model: CostModel, folder: Path, *, say: Say, watch: Watch) -> RunReport:
     stopwatch = Stopwatch()
     say(f"measuring this machine's disk in {run.directory}")
-    machine = stopwatch.timed("measure", lambda: _measure(run, model, folder))
+    machine = stopwatch.measure("measure", lambda: _measure(run, model, folder))
     plan = plan_for(machine, run, model, folder)
     best = require_best(plan)
     say(f"planned for the sort of {format_bytes(run.data_bytes)}: {best.time_s.both_times}")
     files = _Files.of(folder, replicated=model.output_copies > 1)
-    before = stopwatch.timed("generate", lambda: _generate(run, files.source, watch))
-    stopwatch.timed("warm memory", lambda: _warm_memory(run))
-    sort = stopwatch.timed("sort", lambda: _sort(run, files, watch))
-    checks = stopwatch.timed(
+    before = stopwatch.measure("generate", lambda: _generate(run, files.source, watch))
+    stopwatch.measure("warm memory", lambda: _warm_memory(run))
+    sort = stopwatch.measure("sort", lambda: _sort(run, files, watch))
+    checks = stopwatch.measure(
         "validate", lambda: tuple(_check_output(path, before, run, watch) for path in files.outputs)
     )
     return RunReport(

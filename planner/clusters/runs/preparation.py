@@ -70,9 +70,9 @@ class Preparation:
         return self._job(ssh)
 
     def _job(self, ssh: Ssh) -> Prepared:
-        machines = self.stopwatch.timed("equip", lambda: self._equip(ssh))
-        rates = self.stopwatch.timed("measure", lambda: self._measure(ssh, machines))
-        ray, selection = self.stopwatch.timed("start Ray", lambda: self._start_ray(ssh, machines, rates))
+        machines = self.stopwatch.measure("equip", lambda: self._equip(ssh))
+        rates = self.stopwatch.measure("measure", lambda: self._measure(ssh, machines))
+        ray, selection = self.stopwatch.measure("start Ray", lambda: self._start_ray(ssh, machines, rates))
         self._end([machine.name for machine in machines if machine not in ray.machines])
         request = self._sort_request(selection, rates, ray)
         job = SortJob(

@@ -198,7 +198,7 @@ class RentedRun:
         if job.keep:
             self.session.say(_kept_text(self.order))
         else:
-            self.stopwatch.timed("take down", lambda: down(self.directory, self.session))
+            self.stopwatch.measure("take down", lambda: down(self.directory, self.session))
         return self._account(report, job)
 
     def _account(self, report: RunReport, job: SortJob) -> RunReport:

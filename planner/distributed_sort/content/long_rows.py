@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from planner.arrays import Bytes
-from planner.distributed_sort.content.table_file import opened_copy
+from planner.distributed_sort.content.table_file import open_copy
 from planner.distributed_sort.content.text_content import Text
 from planner.distributed_sort.dataset.dataset import Layout, Partition
 from planner.distributed_sort.dataset.partition_reader import Slice, copies_at, copy_here
@@ -63,7 +63,7 @@ def _may_have_long_line(lines: Bytes, text: Text, least_bytes: int) -> bool:
 
 def _first_row(partition: Partition, slice_: Slice) -> int:
     """Return the number of the first row that was read, which begins a row group, from 1 on."""
-    with opened_copy(copy_here(partition)) as (_, footer):
+    with open_copy(copy_here(partition)) as (_, footer):
         begins = accumulate(footer.group_rows, initial=0)
         return 1 + next(begin for begin in begins if begin >= slice_.first)
 

@@ -57,13 +57,13 @@ def with_plain_copies(
     numbers = [
         number
         for number, partition in enumerate(source.partitions)
-        if (needed is None or number in needed) and not has_plain_copy(partition.reached_from(nodes.names))
+        if (needed is None or number in needed) and not has_plain_copy(partition.readable_from(nodes.names))
     ]
     numbers.sort(key=lambda number: -source.partitions[number].records)
     tasks = [
         InputTask(
             partition=number,
-            task=suspected_or_error if number in suspected else decompressed_or_error,
+            task=check_or_error if number in suspected else decompress_or_error,
             arguments=(files, number),
             avoided=suspected.get(number, ""),
         )
@@ -90,15 +90,15 @@ def has_plain_copy(partition: Partition) -> bool:
     return not partition.copies or any(not copy.compression for copy in partition.copies)
 
 
-def decompressed_or_error(partition: Partition, files: JobFiles, number: int) -> Decompressed | BadInputError:
-    """Do as `decompressed` does, and return the error of a damaged file: so all of them can be named."""
+def decompress_or_error(partition: Partition, files: JobFiles, number: int) -> Decompressed | BadInputError:
+    """Do as `decompress` does, and return the error of a damaged file: so all of them can be named."""
     try:
         return decompress(partition, files, number)
     except BadInputError as error:
         return error
 
 
-def suspected_or_error(partition: Partition, files: JobFiles, number: int) -> Decompressed | BadInputError:
+def check_or_error(partition: Partition, files: JobFiles, number: int) -> Decompressed | BadInputError:
     """Do the same for a suspected text."""
     try:
         return decompress(partition, files, number, is_suspected=True)

@@ -17,7 +17,7 @@ _TRIED_BYTES: Final = 1 << 20
 """Of compressed data, from the beginning of each."""
 
 
-def estimated(partitions: Sequence[Partition]) -> list[Partition]:
+def estimate_sizes(partitions: Sequence[Partition]) -> list[Partition]:
     """Return the partitions of files of text, of which those of compressed files say so, and have estimated sizes.
     Other partitions, as of manifests, are returned as they are. Raises BadInputError where a beginning is damaged.
     """
@@ -26,7 +26,7 @@ def estimated(partitions: Sequence[Partition]) -> list[Partition]:
     ratios = {number: plain_per_byte(partitions[number].uri, forms[number]) for number in tried}
     mean = sum(ratios.values()) / max(1, len(ratios))
     return [
-        _compressed(partition, forms[number], ratios.get(number, mean)) if number in forms else partition
+        _with_estimate(partition, forms[number], ratios.get(number, mean)) if number in forms else partition
         for number, partition in enumerate(partitions)
     ]
 
@@ -41,7 +41,7 @@ def plain_per_byte(name: str, form: str) -> float:
             taken += len(piece)
             yield piece
 
-    for chunk in _named(name, decompress_text(pieces(), form)):
+    for chunk in _name_file_in_errors(name, decompress_text(pieces(), form)):
         plain += len(chunk)
         if taken >= _TRIED_BYTES:
             break
@@ -54,7 +54,7 @@ def text_of(name: str, size: int) -> Iterator[bytes]:
     """
     pieces = beginning_of(name, size)
     form = _form(name, size)
-    return _named(name, decompress_text(pieces, form)) if form else pieces
+    return _name_file_in_errors(name, decompress_text(pieces, form)) if form else pieces
 
 
 def _compression(partition: Partition) -> str:
@@ -68,13 +68,13 @@ def _form(name: str, size: int) -> str:
     return compression_of(next(beginning_of(name, min(size, MAGIC_BYTES)), b""))
 
 
-def _compressed(partition: Partition, form: str, ratio: float) -> Partition:
+def _with_estimate(partition: Partition, form: str, ratio: float) -> Partition:
     (copy,) = partition.copies
     records = max(1, round(ratio * (partition.records + copy.offset)) - copy.offset)
     return replace(partition, records=records, copies=(replace(copy, compression=form),), is_estimated=True)
 
 
-def _named(name: str, chunks: Iterator[bytes]) -> Iterator[bytes]:
+def _name_file_in_errors(name: str, chunks: Iterator[bytes]) -> Iterator[bytes]:
     try:
         yield from chunks
     except BadInputError as error:

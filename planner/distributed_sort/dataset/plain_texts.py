@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from planner.arrays import Bytes
-from planner.distributed_sort.node_files.run_files import failing, read_exactly, write_whole
+from planner.distributed_sort.node_files.run_files import file_errors, read_exactly, write_whole
 from planner.errors import IoFailureError
 
 _STEP_BYTES: Final = 4 << 20
@@ -42,7 +42,7 @@ class PlainTexts:
         folder, token = self._folders[turn % len(self._folders)], secrets.token_hex(4)
         unnamed = folder / f"new-{self._number:06d}-{token}"
         size = write_whole(unnamed, chunks, durable=False)
-        with failing("write", unnamed):
+        with file_errors("write", unnamed):
             return unnamed.rename(folder / f"input-{self._number:06d}-{size}-{token}")
 
     def _paths(self) -> Iterator[Path]:

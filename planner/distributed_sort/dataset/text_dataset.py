@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from planner.distributed_sort.dataset.compressed_sizes import estimated, text_of
+from planner.distributed_sort.dataset.compressed_sizes import estimate_sizes, text_of
 from planner.distributed_sort.dataset.dataset import (
     Copy,
     CsvFormat,
@@ -32,7 +32,7 @@ def lines_of(sources: Sequence[str], text: TextFormat) -> Dataset:
             partitions += _of_manifest(read_manifest(Path(source)))
         else:
             partitions += [Partition(records=size, copies=(Copy(uri=name),)) for name, size in files_of(source).items()]
-    return Dataset(partitions=tuple(estimated(partitions)), layout=Layout.of_text(text))
+    return Dataset(partitions=tuple(estimate_sizes(partitions)), layout=Layout.of_text(text))
 
 
 def rows_of(sources: Sequence[str], columns: CsvColumns, *, unique: bool) -> Dataset:
@@ -52,7 +52,7 @@ def rows_of(sources: Sequence[str], columns: CsvColumns, *, unique: bool) -> Dat
             begin = columns.skipped_bytes(row)
             partitions.append(Partition(records=size - begin, copies=(Copy(uri=name, offset=begin),)))
     text = _format_of(common_rows(columns, rows), unique=unique)
-    return Dataset(partitions=tuple(estimated(partitions)), layout=Layout.of_text(text))
+    return Dataset(partitions=tuple(estimate_sizes(partitions)), layout=Layout.of_text(text))
 
 
 def _format_of(common: CommonRows, *, unique: bool) -> TextFormat:

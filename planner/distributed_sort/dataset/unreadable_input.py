@@ -28,7 +28,7 @@ class UnreadableCopy:
     reason: str
     is_damaged: bool = False
 
-    def avoided_in(self, partition: Partition) -> Partition | None:
+    def remove_from(self, partition: Partition) -> Partition | None:
         """Return the partition without the copy. None: the task read another copy than there is now, or nothing but
         such copies is there to read instead; whoever reads it again takes these by turns.
         """

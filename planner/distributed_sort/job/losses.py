@@ -35,30 +35,30 @@ class Losses:
             try:
                 return nodes, action(nodes)
             except PlannerError as error:
-                if not lost_of(nodes):
+                if not find_lost(nodes):
                     raise
-                nodes = self.begun_again(nodes, error, rollback=rollback)
+                nodes = self.recover(nodes, error, rollback=rollback)
 
-    def begun_again(self, nodes: Nodes, error: PlannerError, *, rollback: Callable[[Nodes], None]) -> Nodes:
+    def recover(self, nodes: Nodes, error: PlannerError, *, rollback: Callable[[Nodes], None]) -> Nodes:
         """Say why something is done again, free what it has written, and return the nodes to do it on."""
         self.emit({"event": "again", "lost": sorted(nodes.lost), "reason": str(error)})
-        left = self.those_left()
+        left = self.wait_for_nodes()
         rollback(left)
         return left
 
-    def those_left(self) -> Nodes:
+    def wait_for_nodes(self) -> Nodes:
         """Return the nodes that are there, as soon as they are as many as at first, or nobody else has time to join."""
         end_s = time.monotonic() + self.replaced_within_s
-        while time.monotonic() < end_s and self._alive() < self.wanted:
+        while time.monotonic() < end_s and self._count_alive() < self.wanted:
             time.sleep(_LOOK_EVERY_S)
         return Nodes(self.ray)
 
-    def _alive(self) -> int:
+    def _count_alive(self) -> int:
         return sum(node["Alive"] and node["Resources"].get("CPU", 0) > 0 for node in self.ray.nodes())
 
 
-def lost_of(nodes: Nodes) -> frozenset[str]:
+def find_lost(nodes: Nodes) -> frozenset[str]:
     """Return the nodes that are lost by now, be it all of them."""
     with suppress(IoFailureError):
-        nodes.newly_lost(at_once=True)
+        nodes.detect_losses(at_once=True)
     return nodes.lost - nodes.avoided

@@ -21,11 +21,11 @@ def link_bytes_per_s(nodes: Nodes, files: JobFiles) -> float | None:
     if len(names) < 2:
         return None
     begun = [nodes.call(name, "begin_probe", files, PROBE_BYTES) for name in names]
-    if any(nodes.awaited(reference, nodes=names) is LOST for reference in begun):
+    if any(nodes.wait_for(reference, nodes=names) is LOST for reference in begun):
         return None
     fetched = [
         nodes.call(name, "probe_seconds", files, nodes.address(other), PROBE_BYTES)
         for name, other in zip(names, [*names[1:], names[0]], strict=True)
     ]
-    seconds = [nodes.awaited(reference, nodes=names) for reference in fetched]
+    seconds = [nodes.wait_for(reference, nodes=names) for reference in fetched]
     return None if any(took is LOST or took is None for took in seconds) else PROBE_BYTES / median(seconds)

@@ -72,7 +72,7 @@ def prepare(request: SortRequest, files: JobFiles, nodes: Nodes, emit: Emit, *, 
         sample_bytes = 0
     else:
         emit(progress(SAMPLE_PHASE, readable.source, records=0, nodes=len(nodes.names)))
-        splitting, sample_bytes = sampling.splitting_of(readable, sizes=sizes, is_uniform=request.uniform)
+        splitting, sample_bytes = sampling.choose_splitting(readable, sizes=sizes, is_uniform=request.uniform)
         owner, done = share_out(splitting.weights, _rates(request.rates, nodes.names)), None
     return Start(
         source=readable.source,

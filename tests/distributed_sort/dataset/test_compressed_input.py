@@ -9,7 +9,7 @@ import pytest
 import zstandard
 
 from planner.distributed_sort import staging
-from planner.distributed_sort.dataset.compressed_input import decompress, decompressed_or_error, has_plain_copy
+from planner.distributed_sort.dataset.compressed_input import decompress, decompress_or_error, has_plain_copy
 from planner.distributed_sort.dataset.dataset import Copy, Layout, Partition, TextFormat
 from planner.distributed_sort.dataset.partition_reader import copy_here, naming_file, nodes_with, read_records
 from planner.distributed_sort.node_files.node_environment import JobFiles
@@ -78,7 +78,7 @@ def test_what_is_wrong_with_the_text_is_told_of_the_compressed_file(this_node: P
 
 def test_damage_is_told_by_node_and_file_and_leaves_nothing(this_node: Path) -> None:
     source = compressed(this_node / "in", gzip.compress(TEXT) + gzip.compress(TEXT)[:50])
-    error = decompressed_or_error(source, FILES, 0)
+    error = decompress_or_error(source, FILES, 0)
     assert isinstance(error, BadInputError)
     assert error.message == f"node-1: {this_node}/in: the gzip data end early"
     assert not [path for path in this_node.rglob("*input-*") if path.is_file()]

@@ -32,7 +32,7 @@ class FakeNodes:
         self.fetched[node] = arguments[0][0]
         return self._seconds[node]
 
-    def awaited(self, reference: Any, **_: Any) -> Any:
+    def wait_for(self, reference: Any, **_: Any) -> Any:
         return reference
 
 

@@ -75,7 +75,7 @@ def up(
     order, places = confirm_order(order, session.provider, rental.limits, confirm=confirm, say=say)
     with guard or nullcontext():
         order, directory = cluster_lifecycle.begin(order)
-        with directory.held():
+        with directory.lock():
             cluster = cluster_lifecycle.up(order, places, directory, session)
     return RaisedCluster(order=order, cluster=cluster, directory=directory)
 
@@ -91,7 +91,7 @@ def down(run: str, *, say: Say = silent) -> int:
     from planner.clusters.provisioning.run_directory import RunDirectory
 
     directory = RunDirectory.open(run)
-    with directory.held():
+    with directory.lock():
         return cluster_lifecycle.down(directory, session_on(directory.order().cloud, say=say))
 
 

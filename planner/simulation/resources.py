@@ -90,7 +90,7 @@ class _Names:
             return self.groups * len(self.of_group) + self.of_all.index(name)
         return group * len(self.of_group) + self.of_group.index(name)
 
-    def shown(self) -> tuple[str, ...]:
+    def labels(self) -> tuple[str, ...]:
         """Return what each resource is called in a plan."""
         words = {"link out": "network", "link in": "network", "processors": "cpu"}
         plain = [words.get(name, name.removesuffix(f" {READS}").removesuffix(f" {WRITES}")) for name in self.of_group]
@@ -125,7 +125,7 @@ def layout(work: PhaseWork, groups: Sequence[NodeGroup], machines: Machines, *, 
         np.repeat(np.arange(count), len(STAGES)), np.repeat(np.arange(count), count)[:pairs], np.full(len(fixed), -1)
     ]
     return Layout(
-        names=at.shown(),
+        names=at.labels(),
         usage=usage,
         most=most,
         steady=steady,
@@ -140,7 +140,7 @@ def _rates_alone(work: PhaseWork, threads: float, group: NodeGroup) -> list[floa
     seconds = dict.fromkeys(range(len(STAGES)), 0.0)
     seconds[COMPUTE] = work.compute_s * group.slow("cpu") / threads
     if work.is_sent_apart:
-        seconds[STORE] = _stored_s(work) * group.slow("cpu")
+        seconds[STORE] = _store_seconds(work) * group.slow("cpu")
     return [1 / seconds[stage] if seconds[stage] else math.inf for stage in range(len(STAGES))]
 
 
@@ -201,7 +201,7 @@ def _fill_sent_apart(usage: Floats, at: _Names, work: PhaseWork, groups: Sequenc
     """Fill in what it takes that each node of a group gets and stores as much as a node exchanges."""
     group = groups[number]
     store = len(STAGES) * number + STORE
-    stored_s = _stored_s(work)
+    stored_s = _store_seconds(work)
     usage[store, at("cpu", number)] = stored_s * group.slow("cpu")
     usage[store, at("processors")] = stored_s * group.slow("cpu") * group.nodes
     for name, seconds in work.write_s.items():
@@ -216,6 +216,6 @@ def _fill_sent_apart(usage: Floats, at: _Names, work: PhaseWork, groups: Sequenc
         usage[send, at("processors")] += work.move_s * _SENT_PART * group.nodes * group.slow("cpu")
 
 
-def _stored_s(work: PhaseWork) -> float:
+def _store_seconds(work: PhaseWork) -> float:
     """Return the processor seconds of tasks that store all that a node gets."""
     return work.move_s * (1 - _SENT_PART) + work.block_s

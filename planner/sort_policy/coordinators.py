@@ -1,4 +1,4 @@
-"""Who orders tasks: the driver on a few nodes, a coordinator for each group of nodes on many."""
+"""Groups of nodes whose tasks one coordinator orders. On few nodes the driver orders all tasks."""
 
 from __future__ import annotations
 

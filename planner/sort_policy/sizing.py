@@ -1,4 +1,4 @@
-"""How large slices, parcels and partitions are, so that what is under way on a node fits in its memory."""
+"""Sizes of slices, parcels and partitions, such that the work under way on a node fits in its memory."""
 
 from __future__ import annotations
 

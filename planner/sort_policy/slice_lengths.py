@@ -1,4 +1,4 @@
-"""How long the slices of an input are.
+"""Lengths of the slices of an input.
 
 The first slices are short, so that links soon have something to carry; the last are short, so that all nodes end
 together.

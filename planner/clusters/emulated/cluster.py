@@ -176,7 +176,7 @@ def sweep(*, by_name: bool = False) -> list[str]:
     recorded = list(registry.entries())
     removed: list[str] = []
     left: list[str] = []
-    for entry in [*recorded, *(_unrecorded_clusters(recorded, left) if by_name else ())]:
+    for entry in [*recorded, *(_find_unrecorded(recorded, left) if by_name else ())]:
         if entry.is_owned:
             continue
         try:
@@ -189,7 +189,7 @@ def sweep(*, by_name: bool = False) -> list[str]:
     return removed
 
 
-def _unrecorded_clusters(recorded: Sequence[Entry], left: list[str]) -> list[Entry]:
+def _find_unrecorded(recorded: Sequence[Entry], left: list[str]) -> list[Entry]:
     """Return the clusters that only their namespaces tell of; those that do not say whose they are go to `left`."""
     entries = []
     marks = namespaces.marks() if namespaces.usable() else {}

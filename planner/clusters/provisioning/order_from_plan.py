@@ -108,7 +108,7 @@ def order_of(
         cloud=cloud,
         expires_at=now + timedelta(hours=hours_allowed(choices, limits)),
         choices=tuple(choices),
-        ssh_from=checked_network(ssh_from),
+        ssh_from=parse_network(ssh_from),
         ssh_public_key="",
         image=image,
         staging=staging,
@@ -210,7 +210,7 @@ def user_name() -> str:
         return f"uid-{os.getuid()}"
 
 
-def checked_network(text: str) -> str:
+def parse_network(text: str) -> str:
     """Return an IPv4 network in CIDR notation. Raises BadInputError for what is none, and for half the world."""
     try:
         network = ipaddress.ip_network(text, strict=False)

@@ -81,7 +81,7 @@ class NodeRates:
     rates: dict[str, dict[str, float]]
     failed: dict[str, PlannerError]
 
-    def screened(self) -> Screening:
+    def screen(self) -> Screening:
         """Return which machines to keep, by the planner's rule; one that could not be measured is not kept."""
         measured = {metric: dict(figures) for metric, figures in self.rates.items() if figures}
         for figures in measured.values():
@@ -159,13 +159,13 @@ def _on_each(
 ) -> dict[str, dict[str, Any] | PlannerError]:
     size = [] if file_bytes is None else ["--size", f"{file_bytes}B"]
 
-    def measured(node: Node) -> dict[str, Any]:
+    def measure_disks(node: Node) -> dict[str, Any]:
         machine = next(machine for machine in machines if machine.name == node.id)
         whole = [PLANNER, "bench", "disk", "--json", "--type", node.instance_type, *words, *size]
         whole += [word for disk in machine.disks for word in ("--dir", disk)]
         return _document(ssh.run(node.id, shlex.join(whole), within_s=within_s), node.id)
 
-    outcomes = ssh.each([machine.node for machine in machines], measured)
+    outcomes = ssh.each([machine.node for machine in machines], measure_disks)
     _require_head(outcomes, machines)
     return outcomes
 

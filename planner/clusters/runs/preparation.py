@@ -121,7 +121,7 @@ class Preparation:
             given_up |= set(new)
             selection = self._select(rates.without(given_up))
             wanted = set(selection.working) - ray.working
-            ray = ray.joined_by([machine for machine in machines if machine.name in wanted])
+            ray = ray.add_nodes([machine for machine in machines if machine.name in wanted])
         return ray, selection
 
     def _ray(self, ssh: Ssh, machines: Sequence[Equipped], selection: NodeSelection) -> RayOnNodes:

@@ -1,4 +1,4 @@
-"""What a cluster's run did, beside what its plan said."""
+"""The report of a cluster's run: measured beside planned."""
 
 from __future__ import annotations
 

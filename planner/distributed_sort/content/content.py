@@ -1,4 +1,4 @@
-"""What a dataset holds, records, lines of text or tables, as the tasks of a sort need to know it."""
+"""The content of a dataset (records, lines of text or tables): sampling, grouping, sorting and checking it."""
 
 from __future__ import annotations
 

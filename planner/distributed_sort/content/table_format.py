@@ -1,4 +1,4 @@
-"""What the Parquet files of a dataset have in common: schema, keys, and how they are written."""
+"""The format of a dataset's Parquet files: schema, keys, and style of writing."""
 
 from __future__ import annotations
 

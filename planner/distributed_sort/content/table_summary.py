@@ -1,4 +1,4 @@
-"""What consecutive rows of tables hold."""
+"""Summaries of consecutive rows of tables: count, checksum and order."""
 
 from __future__ import annotations
 

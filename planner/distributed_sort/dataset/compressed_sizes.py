@@ -1,4 +1,4 @@
-"""What compressed text is estimated to hold, before it is decompressed: a little of some files is."""
+"""Estimates of the plain size of compressed text, from the beginning of some files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether input files stay what they are while they are sorted: slices of two versions would lose rows or double them.
+"""Versions of input files, to detect a change during a sort: slices of two versions would lose rows or double them.
 
 Objects of a store are left out: to ask for their version takes a request for each slice.
 """

@@ -1,4 +1,4 @@
-"""Where output goes that outlives the nodes: an object store, or a folder that all nodes reach."""
+"""Places for output that outlives the nodes: an object store, or a folder that all nodes reach."""
 
 from __future__ import annotations
 

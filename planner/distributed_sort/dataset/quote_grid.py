@@ -1,4 +1,4 @@
-"""Which bytes of a partition of CSV lie within quotes, where a newline ends no row: known at the points of a grid."""
+"""A grid over a partition of CSV that says at each point whether it lies within quotes, where a newline ends no row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of a copy of the input that a node could not read, while that node lives."""
+"""Copies of the input that a living node could not read, and the error when no sound copy is left."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the shuffle moves: blocks of slices, and parcels of blocks that one task stores."""
+"""Units of the shuffle: blocks of slices, and parcels of blocks that one task stores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What map tasks grouped for other nodes, in the memory of their own node until it is fetched: a file for each slice.
+"""Segments: files in a node's memory, one for each slice, with the blocks that other nodes are to fetch.
 
 Such a segment is written again and again, because the first touch of fresh memory costs more than the copy. Who orders
 the tasks names it, and names it again only when nobody can be reading it (`SegmentNames`).

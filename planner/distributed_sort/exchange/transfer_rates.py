@@ -1,4 +1,4 @@
-"""How fast each node takes part in the shuffle, and which nodes are much slower than the others.
+"""Transfer rates of the nodes in the shuffle, and the nodes that are much slower than the others.
 
 A transfer lasts as long as its slower end needs. So a slow node is slow with all others, and each other node only with
 that one. A node's rate is therefore the median over its partners, and each partner counts with its median transfer.

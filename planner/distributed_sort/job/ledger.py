@@ -1,4 +1,4 @@
-"""What has been done of a job, so that after a loss or a crash only what is missing is done again."""
+"""The record of a job's finished work, so that after a loss or a crash only the missing part is done again."""
 
 from __future__ import annotations
 

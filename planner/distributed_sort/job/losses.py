@@ -1,4 +1,4 @@
-"""What is done about nodes that are lost while a run works: what failed for it is done again."""
+"""Retries of a run's steps that fail because nodes are lost."""
 
 from __future__ import annotations
 

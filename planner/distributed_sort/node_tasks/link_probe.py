@@ -1,4 +1,4 @@
-"""What a link between two nodes carries: every node fetches a probe from the next at the same time, as blocks later."""
+"""A measurement of the links between nodes: every node fetches a probe from the next at the same time."""
 
 from __future__ import annotations
 

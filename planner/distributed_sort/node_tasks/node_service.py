@@ -1,5 +1,5 @@
-"""What runs on a node for a whole Ray job, as one actor: it samples what the node uses, serves the blocks that were
-grouped there, and fetches and stores those that the node owns.
+"""The actor of a node for a whole Ray job: it samples the node's use, serves the blocks that were grouped there, and
+fetches and stores those that the node owns.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What runs on the nodes: plain functions over files and arrays, which know nothing of Ray.
+"""Tasks on the nodes: plain functions over files and arrays, which know nothing of Ray.
 
-All of them may be run again at any time: what they write appears whole under a name of its own, or not at all.
+Each may run again at any time: its output appears whole under a name of its own, or not at all.
 """
 
 from __future__ import annotations

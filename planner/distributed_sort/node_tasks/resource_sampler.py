@@ -1,4 +1,4 @@
-"""What a node uses each second: CPU time, bytes from and to disks, bytes over the network (SoCC 2015, figure 11).
+"""Samples of a node's use, each second: CPU time, bytes of disks, bytes over the network (SoCC 2015, figure 11).
 
 A node's processes are those in its network namespace: all processes on a real machine, and only its own on an emulated
 node. Its network traffic is that of its interfaces except the loopback.

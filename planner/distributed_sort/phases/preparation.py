@@ -1,4 +1,4 @@
-"""What is decided before the first phase of a sort: where its input can be read, sizes, splitters and owners."""
+"""The preparation of a sort: readable input, sizes, splitters and owners."""
 
 from __future__ import annotations
 

@@ -19,8 +19,8 @@ from planner.distributed_sort.job.pending_tasks import PendingTasks
 from planner.distributed_sort.node_tasks.map_task import MapOrder, map_slice
 from planner.distributed_sort.node_tasks.node_tasks import Stored
 from planner.errors import IoFailureError
+from planner.sort_policy.admission import MapsUnderWay
 from planner.sort_policy.send_queue import SendQueue
-from planner.sort_policy.turns import MapsUnderWay
 
 _AT_ONCE: Final = 2
 """So many attempts follow each other at once; then the pause doubles each time."""
@@ -286,7 +286,7 @@ class Shuffle:
 
     def _on_stored(self, parcel: Parcel, stored: Any) -> None:
         """Note what an owner stored; have what did not come sent once more, or made again."""
-        self._send_queue.done(parcel)
+        self._send_queue.release(parcel)
         lost = self._cluster.nodes.lost
         if stored is LOST and lost.isdisjoint(name for block in parcel for name in (block.source, block.owner)):
             self._handle_losses(at_once=True)  # a node whose loss is not known yet, or a process

@@ -1,5 +1,5 @@
-"""What `planner bench ... --json` writes: rates of one node's disks and of small operations on them, a network curve,
-the rate of sorting.
+"""Reader of the files of `planner bench ... --json`: rates of one node's disks and of small operations on them, a
+network curve, the rate of sorting.
 
 The runs of one file follow each other within minutes: how they differ says nothing of other days, and averages out
 over a job as what moves within a run does. Variation over time is what several files, of several days, tell.

@@ -39,7 +39,7 @@ class TableRows:
         """Return a table of these rows, numbers of 32 bits in a numpy array."""
         return self._table([column.take(rows) for column in self._columns], len(rows))
 
-    def all_at(self, rows: Any) -> Any:
+    def take_all(self, rows: Any) -> Any:
         """Return the same, and forget each column when its copy is made: these rows can be asked for once."""
         return self._table([self._columns.pop(0).take(rows) for _ in range(len(self._columns))], len(rows))
 
@@ -172,7 +172,7 @@ def _takeable(column: Any) -> Any:
     """Return a column of which pyarrow takes values: in one piece, with one dictionary, no views."""
     library, types = arrow(), arrow("pyarrow.types")
     if types.is_dictionary(column.type):
-        column = _unified(dictionary_without_views(column))
+        column = _unify_dictionaries(dictionary_without_views(column))
     elif types.is_run_end_encoded(column.type):
         column = arrow("pyarrow.compute").run_end_decode(column)
     elif (plain := without_views(column.type)) != column.type:
@@ -180,7 +180,7 @@ def _takeable(column: Any) -> Any:
     return column if column.num_chunks == 1 else library.chunked_array([column.combine_chunks()], type=column.type)
 
 
-def _unified(column: Any) -> Any:
+def _unify_dictionaries(column: Any) -> Any:
     """Return a column whose chunks have one dictionary."""
     if any(chunk.dictionary.null_count for chunk in column.chunks):  # which pyarrow cannot unify
         return column.cast(column.type.value_type).dictionary_encode().cast(column.type)

@@ -14,10 +14,10 @@ from planner.clouds.protocol import Place, Preflight
 from planner.clusters.provisioning.order_from_plan import (
     Limits,
     affordable,
-    checked_network,
     choices_of,
     hours_allowed,
     owner,
+    parse_network,
     with_todays_end,
     within,
 )
@@ -116,14 +116,14 @@ def test_the_spares_ordered_are_those_that_the_plan_pays_for() -> None:
 
 @pytest.mark.parametrize(("text", "network"), [("203.0.113.7/32", "203.0.113.7/32"), ("10.1.2.3/8", "10.0.0.0/8")])
 def test_a_network_is_written_by_its_first_address(text: str, network: str) -> None:
-    assert checked_network(text) == network
+    assert parse_network(text) == network
 
 
 @pytest.mark.parametrize("text", ["0.0.0.0/0", "128.0.0.0/1", "home", "2001:db8::7/128"])
 def test_half_the_world_may_not_reach_the_head(text: str) -> None:
     """Nor may IPv6, which the machines do not have: it was accepted, and the cloud refused the rule."""
     with pytest.raises(BadInputError, match=f"--ssh-from {text}"):
-        checked_network(text)
+        parse_network(text)
 
 
 def test_what_the_limits_do_not_allow_is_refused_at_the_plans_price() -> None:

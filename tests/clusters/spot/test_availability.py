@@ -9,8 +9,8 @@ from planner.clusters.spot.availability import Seen, SpotRates
 
 def test_what_was_seen_adds_up() -> None:
     """Up for 60 s, lost, down for 120 s, back, up for 60 s."""
-    seen = Seen().and_then(was_up=True, for_s=60, is_up=False)
-    seen = seen.and_then(was_up=False, for_s=120, is_up=True).and_then(was_up=True, for_s=60, is_up=True)
+    seen = Seen().extend(was_up=True, for_s=60, is_up=False)
+    seen = seen.extend(was_up=False, for_s=120, is_up=True).extend(was_up=True, for_s=60, is_up=True)
     assert seen == Seen(up_s=120, down_s=120, losses=1, returns=1)
 
 

@@ -35,7 +35,7 @@ _ZSTD_PURPOSE: Final = "text compressed with zstd"
 class Source:
     """An input under its `name`: a file that the core reads itself, or `chunks` that go through a pipe.
 
-    Chunks of a file begin anew with each call of `from_start`, and no descriptor is open before the first is taken.
+    Chunks of a file restart with each call of `from_start`, and no descriptor is open before the first is taken.
     """
 
     def __init__(

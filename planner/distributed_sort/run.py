@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -12,17 +14,15 @@ from planner.distributed_sort import staging
 from planner.distributed_sort.dataset.copies import run_on_any
 from planner.distributed_sort.dataset.dataset import Dataset, Partition, dataset_of
 from planner.distributed_sort.dataset.object_store import is_object
-from planner.distributed_sort.dataset.places import place_of
 from planner.distributed_sort.generate import INPUT, generate
 from planner.distributed_sort.job.events import Emit
 from planner.distributed_sort.job.job import SortRequest
-from planner.distributed_sort.job.losses import Losses, find_lost
 from planner.distributed_sort.job.nodes import Nodes
 from planner.distributed_sort.job.stopwatch import Stopwatch
 from planner.distributed_sort.node_files.node_environment import JobFiles
 from planner.distributed_sort.node_tasks import node_tasks
 from planner.distributed_sort.sort import sort_dataset
-from planner.distributed_sort.staging import StagingResult
+from planner.distributed_sort.staging import StagingResult, place_of
 from planner.distributed_sort.validate import (
     Validation,
     copy_summaries,
@@ -34,7 +34,56 @@ from planner.distributed_sort.validate import (
 from planner.errors import IoFailureError, PlannerError
 
 OUTPUT: Final = "output"
+_LOOK_EVERY_S: Final = 2.0
 Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _NodeLosses:
+    """Retries of steps that fail because some of `wanted` nodes are lost; others get `replaced_within_s` to join."""
+
+    ray: Any
+    emit: Emit
+    wanted: int
+    replaced_within_s: float
+
+    def retry_on_node_loss(
+        self, nodes: Nodes, action: Callable[[Nodes], Result], *, rollback: Callable[[Nodes], None]
+    ) -> tuple[Nodes, Result]:
+        """Do something, as often as it fails with nodes lost meanwhile; `rollback` frees what the last attempt has
+        written. Return the nodes that did it, and its result.
+        """
+        while True:
+            try:
+                return nodes, action(nodes)
+            except PlannerError as error:
+                if not _find_lost(nodes):
+                    raise
+                nodes = self.recover(nodes, error, rollback=rollback)
+
+    def recover(self, nodes: Nodes, error: PlannerError, *, rollback: Callable[[Nodes], None]) -> Nodes:
+        """Say why something is done again, free what it has written, and return the nodes to do it on."""
+        self.emit({"event": "again", "lost": sorted(nodes.lost), "reason": str(error)})
+        left = self.wait_for_nodes()
+        rollback(left)
+        return left
+
+    def wait_for_nodes(self) -> Nodes:
+        """Return the nodes that are there, as soon as they are as many as at first, or nobody else has time to join."""
+        end_s = time.monotonic() + self.replaced_within_s
+        while time.monotonic() < end_s and self._count_alive() < self.wanted:
+            time.sleep(_LOOK_EVERY_S)
+        return Nodes(self.ray)
+
+    def _count_alive(self) -> int:
+        return sum(node["Alive"] and node["Resources"].get("CPU", 0) > 0 for node in self.ray.nodes())
+
+
+def _find_lost(nodes: Nodes) -> frozenset[str]:
+    """Return the nodes that are lost by now, be it all of them."""
+    with suppress(IoFailureError):
+        nodes.detect_losses(at_once=True)
+    return nodes.lost - nodes.avoided
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,11 +159,11 @@ def run(request: RunRequest, *, ray: Any, journal: Path, emit: Emit) -> RunResul
     for folder in (INPUT, OUTPUT):
         nodes.run_on_all(node_tasks.undo, JobFiles(job=folder, output=folder, on_volume=request.on_volume))
     staged: dict[str, StagingResult] = {}
-    losses = Losses(ray=ray, emit=emit, wanted=len(nodes.names), replaced_within_s=request.replaced_within_s)
+    losses = _NodeLosses(ray=ray, emit=emit, wanted=len(nodes.names), replaced_within_s=request.replaced_within_s)
     nodes, (source, checksum) = losses.retry_on_node_loss(
         nodes, lambda alive: _prepare_input(request, alive, steps, staged), rollback=_make_rollback(request, INPUT)
     )
-    if gone := find_lost(nodes):  # what they had of the input is read where it came from
+    if gone := _find_lost(nodes):  # what they had of the input is read where it came from
         emit({"event": "lost", "nodes": sorted(gone), "left": nodes.names})
         nodes = losses.wait_for_nodes()
     rollback = _make_rollback(request, OUTPUT)
@@ -133,7 +182,7 @@ def run(request: RunRequest, *, ray: Any, journal: Path, emit: Emit) -> RunResul
         try:
             return _validate_and_store(request, nodes, steps, staged, output)
         except PlannerError as error:
-            find_lost(nodes)
+            _find_lost(nodes)
             if not _is_lost(request, output.dataset, nodes):
                 raise
             nodes = losses.recover(nodes, error, rollback=rollback)

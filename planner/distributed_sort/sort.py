@@ -26,7 +26,7 @@ from planner.errors import BadInputError, IoFailureError, PlannerError
 from planner.sort_policy.placement import fits_in_cache
 
 _MOST_DAMAGES: Final = 3
-"""So often are intermediate files of one node made again."""
+"""How many times the intermediate files of one node may be made again."""
 
 
 @dataclass(frozen=True, kw_only=True)

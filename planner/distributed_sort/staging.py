@@ -11,24 +11,40 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from planner.arrays import Bytes
 from planner.distributed_sort.content.content import content_of
-from planner.distributed_sort.dataset import object_store
+from planner.distributed_sort.dataset import object_store, shared_folder
 from planner.distributed_sort.dataset.compressed_input import COMPRESSED_PIECE_BYTES, plain_text, with_plain_copy
 from planner.distributed_sort.dataset.copies import retry_on_nodes, run_on_each_copy
 from planner.distributed_sort.dataset.dataset import Copy, Dataset, Layout, Partition
 from planner.distributed_sort.dataset.input_files import MANIFEST_NAME, files_of
 from planner.distributed_sort.dataset.object_store import is_object
-from planner.distributed_sort.dataset.places import place_of
 from planner.distributed_sort.job.nodes import Nodes
 from planner.distributed_sort.node_files.node_environment import JobFiles, node_name
 from planner.distributed_sort.node_files.run_files import file_errors, write_whole
 from planner.errors import BadInputError, IoFailureError
 from planner.native import core, core_errors
+
+
+class Place(Protocol):
+    """What is done in both; each call raises IoFailureError."""
+
+    def list_files(self, prefix: str, /) -> dict[str, int]: ...
+    def require_writable(self, prefix: str, /) -> None: ...
+    def write_object(self, uri: str, content: NDArray[Any], /) -> int: ...
+    def write_file(self, uri: str, path: Path, /) -> int: ...
+    def delete_partitions(self, prefix: str, /) -> None: ...
+
+
+def place_of(uri: str) -> Place:
+    """Return the place that a URI, or a path, is in."""
+    return object_store if object_store.is_object(uri) else shared_folder
+
 
 _PIECES_PER_DISK: Final = 4
 _LEAST_PIECE_BYTES: Final = 1_000_000

@@ -19,8 +19,8 @@ from planner.errors import BadInputError
 from planner.simulation.machines import Machines, NodeGroup
 from planner.simulation.phase_work import PhaseWork
 from planner.simulation.sort_job import SimulatedPhase, simulate_job
-from planner.sort_policy.coordinators import NODES_PER_COORDINATOR
 from planner.sort_policy.health_checks import noticed_after_s
+from planner.sort_policy.sizing import NODES_PER_COORDINATOR
 from planner.units import parse_count, parse_share
 
 COORDINATORS_BEGIN_S: Final = 0.6

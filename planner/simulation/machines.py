@@ -15,7 +15,7 @@ import numpy as np
 from planner.arrays import Floats
 from planner.cost_model.workload import JobContext, likely_bucket_s, stated_burst_bytes_per_s
 from planner.errors import BadInputError
-from planner.sort_policy.coordinators import NODES_PER_COORDINATOR
+from planner.sort_policy.sizing import NODES_PER_COORDINATOR
 from planner.units import parse_count, parse_number, parse_share
 
 

@@ -10,9 +10,7 @@ from planner.cost_model.engine import TaskSizes
 from planner.cost_model.model import Phase
 from planner.cost_model.workload import JobContext
 from planner.sort_policy.concurrency import Concurrency
-from planner.sort_policy.coordinators import NODES_PER_COORDINATOR
-from planner.sort_policy.sizing import Sizes, choose_sizes
-from planner.sort_policy.slice_lengths import slice_lengths
+from planner.sort_policy.sizing import NODES_PER_COORDINATOR, Sizes, choose_sizes, slice_lengths
 
 _RECORD_BYTES: Final = 100
 _GROWTH: Final = 1.5

@@ -114,7 +114,7 @@ class ScalingCurve:
         return np.asarray(np.exp(np.interp(wanted, x, y)))
 
     def each(self, nodes: Floats) -> Floats:
-        """Return what `at` gives for each of `nodes` (N,) by itself, shape (N,): several at once share its steps."""
+        """Return what `at` gives for each of `nodes` (N,) alone, shape (N,): several at once share its steps."""
         alone = self.at(np.minimum(nodes, self.nodes[-1]))
         beyond = nodes > self.nodes[-1]
         if len(self.nodes) > 1 and beyond.any():

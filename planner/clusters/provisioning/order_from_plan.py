@@ -37,7 +37,7 @@ _OWN_ADDRESS_URL: Final = "https://checkip.amazonaws.com"
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """What the user allows: the whole run's US dollars, and the hours until every machine ends by itself."""
+    """What the user allows: the whole run's US dollars, and the hours until every machine shuts itself down."""
 
     cost_usd: float | None = None
     hours: float | None = None

@@ -1,4 +1,4 @@
-"""A whole run on rented machines, as in SoCC 2015, section 5: launch, measure, drop the slow, plan anew, sort,
+"""A whole run on rented machines, as in SoCC 2015, section 5: launch, measure, drop the slow, plan again, sort,
 validate, account, and take everything down. A run that its caller has lost is found again here.
 """
 

@@ -1,4 +1,4 @@
-"""From a cluster that has come up to a job that can begin: equip, measure, drop the slow, plan anew, start Ray."""
+"""From a cluster that has come up to a job that can begin: equip, measure, drop the slow, plan again, start Ray."""
 
 from __future__ import annotations
 

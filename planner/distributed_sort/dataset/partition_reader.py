@@ -41,7 +41,7 @@ class Slice:
 
 
 def read_records(partition: Partition, layout: Layout, *, first: int, records: int, into: Bytes | None = None) -> Bytes:
-    """Return some records of a partition, read from a copy that this node reaches, else made anew from the recipe.
+    """Return some records of a partition, read from a copy that this node reaches, else remade from the recipe.
 
     They are put `into` an array of their size, if one is given. Raises IoFailureError naming node and file when a copy
     cannot be read, or when there is none.

@@ -31,7 +31,7 @@ from planner.distributed_sort.node_files.node_environment import JobFiles
 COUNT_BYTES: Final = 8
 """Of the number of records for each partition, before them."""
 _AGAIN_FOR_S: Final = 10.0
-"""A server that does not answer is asked again for so long: its process may be starting anew. A node that is gone is
+"""A server that does not answer is asked again for so long: its process may be restarting. A node that is gone is
 noticed earlier, and given up.
 """
 _AGAIN_EVERY_S: Final = 0.2

@@ -51,7 +51,7 @@ def request_of(files: JobFiles, parts: list[tuple[str, int, int]]) -> bytes:
 
 
 class BlockServer:
-    """Serves until the process ends. `seed` chooses the port, so that a process started anew has the same again."""
+    """Serves until the process ends. `seed` chooses the port, so that a restarted process gets the same one."""
 
     def __init__(self, host: str, *, token: bytes, seed: int) -> None:
         self._server = _bound(host, seed)

@@ -19,12 +19,11 @@ from planner.distributed_sort.job.ledger import Journal, Ledger
 from planner.distributed_sort.job.nodes import LOST, Nodes
 from planner.distributed_sort.node_files.node_environment import JobFiles
 from planner.errors import IoFailureError
-from planner.sort_policy.coordinators import NODES_PER_COORDINATOR
-from planner.sort_policy.sizing import Sizes
+from planner.sort_policy.sizing import NODES_PER_COORDINATOR, Sizes
 from planner.statistics.slow_node_screening import DroppedNode
 
 _MOST_SUSPICIONS: Final = 3
-"""So often is a partition of the input had otherwise because a node could not read it."""
+"""How many times an input partition may be re-read from another source because a node could not read it."""
 _WORTH_AVOIDING: Final = 1 / 3
 """Of what a slow node shall store: if more is still to come, it takes longer than doing all of it again elsewhere."""
 
@@ -130,7 +129,7 @@ class Trouble:
     damaged: dict[str, str] = field(default_factory=dict)
     """By node whose intermediate files are not all readable: what is wrong."""
     damages: Counter[str] = field(default_factory=Counter)
-    """How often that was seen to, by node."""
+    """How often damaged files were repaired, by node."""
     failed_starts: int = 0
     """How often coordinators ended too early although no node was lost."""
     slow_nodes: dict[str, str] = field(default_factory=dict)

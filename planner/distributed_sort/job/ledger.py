@@ -127,7 +127,7 @@ class Ledger:
         return LedgerRows(begins=self._begins, records=records, rows=rows, is_stored=self._is_stored[rows])
 
     def take_changes(self) -> LedgerRows:
-        """Return what was stored since the last call; records count anew from here on."""
+        """Return what was stored since the last call; the count of records restarts here."""
         rows = np.array(sorted(self._changed_rows), np.int64)
         changes = LedgerRows(begins=self._begins, records=self._records, rows=rows, is_stored=self._is_stored[rows])
         self._changed_rows, self._records = set(), np.zeros_like(self._records)
@@ -158,8 +158,8 @@ class Ledger:
             if (remaining := partition.without_nodes(lost)).copies
         }
         orphans = [number for number, owner in enumerate(self.owner) if owner in lost]
-        for number, heir in zip(orphans, reassign_partitions(len(orphans), left), strict=True):
-            self.owner[number] = heir
+        for number, new_owner in zip(orphans, reassign_partitions(len(orphans), left), strict=True):
+            self.owner[number] = new_owner
         self._whole = []
         self._divide_groups(_changes(self.owner))
         self._clear_groups(np.isin(self._begins, orphans))

@@ -122,7 +122,7 @@ class Nodes:
         self._addresses = {name: address for name, address in addresses.items() if address is not LOST}
 
     def _address_of(self, name: str, asked: Any) -> Any:
-        """Return what a service answers, or LOST. One whose process died meanwhile begins anew and is asked again."""
+        """Return what a service answers, or LOST. A service whose process died restarts and is asked again."""
         for _ in range(WORKER_RETRIES):
             if (address := self.wait_for(asked, nodes=(name,))) is not LOST or self._ids[name] not in self._alive():
                 return address
@@ -134,7 +134,7 @@ class Nodes:
         return self._addresses.get(node, NOWHERE)
 
     def ask_address(self, node: str) -> None:
-        """Ask a node again where its blocks are to be had: its service may have begun anew."""
+        """Ask a node again where its blocks are to be had: its service may have restarted."""
         address = self.answer(self.services[node].address.remote())
         if address is not None:
             self._addresses[node] = address

@@ -47,8 +47,8 @@ def outcomes(
     """Return the outcomes of tasks in their order. What is lost with a node, or cannot be read, is done elsewhere, from
     partitions that `restore` makes readable.
 
-    Raises what a task raised in vain, BadInputError when all copies of a partition are damaged, and IoFailureError,
-    which begins with `failed`, when a partition cannot be had.
+    Raises the error of a task's last attempt, BadInputError when all copies of a partition are damaged, and
+    IoFailureError, which begins with `failed`, when a partition cannot be had.
     """
     whole, damages = source, list[UnreadableCopy]()
     missing, done, pauses_s = dict(enumerate(tasks)), dict[int, Any](), iter(_READS_AGAIN_S)

@@ -1,4 +1,4 @@
-"""The two phases as the driver runs them: by itself on a few nodes, by coordinators for groups of nodes on many.
+"""The two phases as the driver runs them: alone on a few nodes, by coordinators for groups of nodes on many.
 
 A task costs its owner milliseconds of a processor, and each block of it some more. So on many nodes the driver owns no
 tasks. A coordinator for each group runs the same code for the slices that its nodes group, or the partitions that they
@@ -25,11 +25,11 @@ from planner.distributed_sort.phases import shuffle as phase_one
 from planner.distributed_sort.phases.coordinator import Coordinator, GroupFacts, JobFacts, Report
 from planner.distributed_sort.phases.reduce import unfinished_partitions
 from planner.errors import IoFailureError
-from planner.sort_policy.coordinators import groups
+from planner.sort_policy.sizing import groups
 
 _MAX_IDLE_ROUNDS: Final = 20
 _LONGEST_PAUSE_S: Final = 5.0
-"""Between rounds in which nothing was done, each pause a second longer: a process of a node may be beginning anew."""
+"""Between rounds in which nothing was done, each pause a second longer: a process of a node may be restarting."""
 
 
 def run_rounds(
@@ -39,18 +39,19 @@ def run_rounds(
 
     Raises IoFailureError when round after round does nothing although no node is lost, and what a round raises.
     """
-    vain, before = 0, _progress_marker(job)
+    idle_rounds, before = 0, _progress_marker(job)
     while not run_round(job):
         between(job)
-        vain, before = vain + 1 if _progress_marker(job) == before else 0, _progress_marker(job)
-        if vain == _MAX_IDLE_ROUNDS:
+        marker = _progress_marker(job)
+        idle_rounds, before = idle_rounds + 1 if marker == before else 0, marker
+        if idle_rounds == _MAX_IDLE_ROUNDS:
             numbers = ", ".join(map(str, unfinished_partitions(job)[:10]))
             raise IoFailureError(
-                f"the sort got no further in {vain} tries although no node was lost",
+                f"the sort got no further in {idle_rounds} tries although no node was lost",
                 [f"partitions that are not finished: {numbers}", "see Ray's logs of the nodes; then run it again"],
             )
-        if vain:
-            pause(min(float(vain), _LONGEST_PAUSE_S))
+        if idle_rounds:
+            pause(min(float(idle_rounds), _LONGEST_PAUSE_S))
 
 
 def _progress_marker(job: Job) -> tuple[int, int, frozenset[str]]:
@@ -182,13 +183,13 @@ def _start_coordinators(job: Job, phase: str) -> dict[str, Any]:
         done=job.work.ledger.done,
         coordinators=len(parts),
     )
-    told = job.cluster.ray.put(facts)
+    facts_reference = job.cluster.ray.put(facts)
     slices = _divide_slices(job, parts) if phase == phase_one.PHASE else [[] for _ in parts]
     coordinators = dict[str, Any]()
     for members, numbers in zip(parts, slices, strict=True):
         own = np.array(numbers, np.int64)
         group = GroupFacts(members=members, slices=own, stored=job.work.ledger.rows_of(own))
-        coordinators[members[0]] = job.cluster.nodes.begin_actor(members[0], Coordinator, told, group)
+        coordinators[members[0]] = job.cluster.nodes.begin_actor(members[0], Coordinator, facts_reference, group)
     return coordinators
 
 
@@ -208,7 +209,7 @@ def _divide_slices(job: Job, parts: list[tuple[str, ...]]) -> list[list[int]]:
 
 
 def _note(job: Job, report: Report) -> bool:
-    """Take over what a coordinator did, and say whether all must begin anew."""
+    """Take over what a coordinator did, and say whether all must restart."""
     job.work.ledger.merge(report.changes)
     for number, partition, summary in report.finished:
         job.work.ledger.done[number] = (partition, summary)

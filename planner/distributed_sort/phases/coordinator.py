@@ -18,8 +18,7 @@ from planner.distributed_sort.job.ledger import Journal, Ledger, LedgerRows
 from planner.distributed_sort.job.nodes import Nodes
 from planner.distributed_sort.node_files.node_environment import JobFiles
 from planner.distributed_sort.phases import reduce, shuffle
-from planner.sort_policy.coordinators import coordinator_sizes
-from planner.sort_policy.sizing import Sizes
+from planner.sort_policy.sizing import Sizes, coordinator_sizes
 from planner.statistics.slow_node_screening import DroppedNode
 
 _OBJECTS_PER_COLLECTION: Final = 200_000

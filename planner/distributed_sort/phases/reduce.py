@@ -189,7 +189,7 @@ class Reduce:
     def _on_copied(self, number: int, node: str, sent_bytes: int, copied: Any) -> None:
         self._copies_in_flight[node] -= 1
         if copied is LOST and self._under_way[number] not in self._cluster.nodes.lost:
-            self._copy(number, sent_bytes)  # elsewhere: that node is lost, or its service begins anew
+            self._copy(number, sent_bytes)  # elsewhere: that node is lost, or its service restarts
             return
         if copied is LOST or copied is None:
             self._give_up(number)

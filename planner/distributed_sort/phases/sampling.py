@@ -17,7 +17,7 @@ from planner.errors import BadInputError
 from planner.sort_policy.sizing import Sizes
 
 _PLANNED_SHARE: Final = 3 / 4
-"""Of a sort task's memory, for what the sample foresees."""
+"""Share of a sort task's memory for the size that the sample predicts."""
 _MOST_TIMES: Final = 4.0
 """So many times the partitions are tried at once."""
 _LEAST_GAIN: Final = 0.9

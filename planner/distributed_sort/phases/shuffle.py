@@ -37,7 +37,7 @@ class PausedSlices:
         return len(self._until_s)
 
     def add(self, number: int, *, attempts: int) -> None:
-        """Have a slice rest that was tried so often."""
+        """Let a slice rest after `attempts` attempts."""
         pause_s = min(2.0 ** (attempts - _AT_ONCE - 1), _LONGEST_PAUSE_S) if attempts > _AT_ONCE else 0.0
         self._until_s[number] = time.monotonic() + pause_s
 

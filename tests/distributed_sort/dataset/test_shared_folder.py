@@ -12,7 +12,7 @@ import pytest
 from planner.distributed_sort import staging
 from planner.distributed_sort.dataset import shared_folder
 from planner.distributed_sort.dataset.dataset import Copy, Partition
-from planner.distributed_sort.dataset.places import place_of
+from planner.distributed_sort.staging import place_of
 from planner.errors import BadInputError, IoFailureError
 
 

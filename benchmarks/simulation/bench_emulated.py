@@ -140,7 +140,7 @@ def with_links(groups: list[NodeGroup], links_bytes_per_s: tuple[float, ...]) ->
     """Return nodes, each alone, with the link of each."""
     fastest = max(links_bytes_per_s)
     return [
-        replace(group, slowness={**group.slowness, "network": group.slow("network") * fastest / rate})
+        replace(group, slowness={**group.slowness, "network": group.slowness_of("network") * fastest / rate})
         for group, rate in zip(groups, links_bytes_per_s, strict=True)
     ]
 

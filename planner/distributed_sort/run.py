@@ -83,7 +83,7 @@ def _find_lost(nodes: Nodes) -> frozenset[str]:
     """Return the nodes that are lost by now, be it all of them."""
     with suppress(IoFailureError):
         nodes.detect_losses(at_once=True)
-    return nodes.lost - nodes.avoided
+    return nodes.lost - nodes.excluded
 
 
 @dataclass(frozen=True, kw_only=True)

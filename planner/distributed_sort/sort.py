@@ -206,7 +206,7 @@ def _result(job: Job, *, resumed: bool) -> tuple[Dataset, ClusterSortReport]:
         records=whole.records,
         data_bytes=dataset.bytes,
         nodes=tuple(sorted({*job.cluster.nodes.names, *job.cluster.nodes.lost})),
-        lost_nodes=tuple(sorted(job.cluster.nodes.lost - job.cluster.nodes.avoided)),
+        lost_nodes=tuple(sorted(job.cluster.nodes.lost - job.cluster.nodes.excluded)),
         slow_nodes=dict(job.trouble.slow_nodes),
         slices=len(job.work.slices),
         partitions=len(dataset.partitions),

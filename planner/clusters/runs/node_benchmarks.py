@@ -119,7 +119,7 @@ def measure(
     rates = {
         "disk_read": {name: _rate(document, "read", "read_bytes_per_s") for name, document in documents.items()},
         "disk_write": {name: _rate(document, "write", "write_bytes_per_s") for name, document in documents.items()},
-        "disk_both": {name: _both(document) for name, document in documents.items()},
+        "disk_both": {name: _mixed_rate(document) for name, document in documents.items()},
     }
     failed = failures(disks)
     working = [machine for machine in machines if machine.name not in failed]
@@ -251,6 +251,6 @@ def _rate(document: dict[str, Any], mode: str, direction: str) -> float:
     return next(float(rate[direction]) for rate in document["rates"] if rate["mode"] == mode)
 
 
-def _both(document: dict[str, Any]) -> float:
+def _mixed_rate(document: dict[str, Any]) -> float:
     """The slower direction of reading and writing at once: what a shuffle would see."""
     return min(_rate(document, "mixed", direction) for direction in ("read_bytes_per_s", "write_bytes_per_s"))

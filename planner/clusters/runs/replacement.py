@@ -132,7 +132,7 @@ class Replacement:
         moment = Moment(
             on="wait", spot_available=machines.has_spot, work_left_s=machines.work_left_s, time_left_s=left_s
         )
-        return decide(job, moment, self.rates.after(machines.seen))
+        return decide(job, moment, self.rates.update(machines.seen))
 
     def _replace(self, ssh: Ssh, machines: _Machines, over: threading.Event, *, pricing: str) -> bool:
         """Launch as many machines as are missing and let them join; say whether there was room."""

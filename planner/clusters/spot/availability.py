@@ -42,7 +42,7 @@ class SpotRates:
     losses_per_s: float = USUAL_LOSSES_PER_S
     returns_per_s: float = USUAL_RETURNS_PER_S
 
-    def after(self, seen: Seen) -> SpotRates:
+    def update(self, seen: Seen) -> SpotRates:
         """Return the rates expected after what was seen, with these as the prior."""
         return SpotRates(
             losses_per_s=(1 + seen.losses) / (1 / self.losses_per_s + seen.up_s),

@@ -279,7 +279,7 @@ class Text:
         """Whether a byte of a partition lies within quotes."""
         if partition.quotes is None:
             return False
-        point, is_within = partition.quotes.before(at)
+        point, is_within = partition.quotes.point_before(at)
         if point == at:
             return is_within
         return core.is_within_quotes_behind(self._read(partition, point, at - point).data, self._order, is_within)

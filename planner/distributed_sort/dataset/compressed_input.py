@@ -71,14 +71,16 @@ def with_plain_copies(
         )
         for number in numbers
     ]
-    done: list[Decompressed] = _sound(outcomes(tasks, source, nodes, emit, failed="input could not be decompressed"))
+    done: list[Decompressed] = _require_sound(
+        outcomes(tasks, source, nodes, emit, failed="input could not be decompressed")
+    )
     partitions = list(source.partitions)
     for number, outcome in zip(numbers, done, strict=True):
         partitions[number] = outcome.partition
     return replace(source, partitions=tuple(partitions)), sum(outcome.read_bytes for outcome in done)
 
 
-def _sound(ended: Sequence[Decompressed | BadInputError]) -> list[Decompressed]:
+def _require_sound(ended: Sequence[Decompressed | BadInputError]) -> list[Decompressed]:
     """Return outcomes without errors. Raises the first error, with what the others say beside it."""
     errors = [outcome for outcome in ended if isinstance(outcome, BadInputError)]
     if errors:
@@ -114,7 +116,7 @@ def decompress(partition: Partition, files: JobFiles, number: int, *, is_suspect
     """
     copy = next(copy for copy in partition.copies if copy.compression and copy.node in ("", node_name()))
     texts, read_bytes = PlainTexts(files.plain_folders(), number), 0
-    if (path := texts.whole(is_read_through=is_suspected)) is None:
+    if (path := texts.find_whole(is_read_through=is_suspected)) is None:
         read_bytes = size_of(copy.uri)
         path = texts.write(plain_text(copy))
     plain_bytes = size_in_name(path)
@@ -155,7 +157,7 @@ class PlainTexts:
         self._folders = folders
         self._number = number
 
-    def whole(self, *, is_read_through: bool = False) -> Path | None:
+    def find_whole(self, *, is_read_through: bool = False) -> Path | None:
         """Return a text that is as long as it was, and readable, if that is asked; others are deleted."""
         for path in self._paths():
             if _is_whole(path, is_read_through=is_read_through):

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.distributed_sort.node_files.node_environment import node_name
-from planner.distributed_sort.node_files.run_files import raw
+from planner.distributed_sort.node_files.run_files import raw_bytes
 from planner.errors import IoFailureError
 from planner.extras import optional
 
@@ -50,7 +50,7 @@ def read_range(uri: str, into: NDArray[np.uint8], *, offset: int) -> None:
     store, path = _store_and_path(uri)
     with _store_errors("read", uri):
         content = np.frombuffer(_obstore().get_range(store, path, start=offset, length=len(into)), np.uint8)
-    into[:] = _whole(uri, content, len(into))
+    into[:] = _require_length(uri, content, len(into))
 
 
 def read_ranges(uri: str, *, starts: Sequence[int], length: int) -> list[NDArray[np.uint8]]:
@@ -61,10 +61,10 @@ def read_ranges(uri: str, *, starts: Sequence[int], length: int) -> list[NDArray
     with _store_errors("read", uri):
         lengths = [length] * len(starts)
         ranges = _obstore().get_ranges(store, path, starts=starts, lengths=lengths, coalesce=_WORTH_READING_BYTES)
-    return [_whole(uri, np.frombuffer(content, np.uint8), length) for content in ranges]
+    return [_require_length(uri, np.frombuffer(content, np.uint8), length) for content in ranges]
 
 
-def _whole(uri: str, content: NDArray[np.uint8], length: int) -> NDArray[np.uint8]:
+def _require_length(uri: str, content: NDArray[np.uint8], length: int) -> NDArray[np.uint8]:
     if len(content) != length:
         missing = length - len(content)
         raise IoFailureError(f"{node_name()}: {uri} ends {missing} bytes too early: it is truncated, or was changed")
@@ -75,7 +75,7 @@ def write_object(uri: str, content: NDArray[Any]) -> int:
     """Write an object and return its bytes; it is seen when all of them have been taken. Raises IoFailureError."""
     store, path = _store_and_path(uri)
     with _store_errors("write", uri):
-        _obstore().put(store, path, raw(content))
+        _obstore().put(store, path, raw_bytes(content))
     return content.nbytes
 
 

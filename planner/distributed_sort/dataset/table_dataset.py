@@ -51,7 +51,7 @@ def tables_of(sources: Sequence[str], keys: Sequence[str], *, unique: bool = Fal
         if not source.schema.equals(first.schema):
             raise BadInputError(
                 f"{source.name}: its columns are not those of {first.name}; schemas must be equal",
-                _unlike(source.schema, first.schema),
+                _differences(source.schema, first.schema),
             )
     parse_table_keys(keys, first.schema)
     table = TableFormat(schema=serialize_schema(first.schema), keys=tuple(keys), unique=unique, **first.style)
@@ -82,7 +82,7 @@ def _of_file(name: str, *, is_decoded: bool) -> _Source:
     return _Source(name=name, partitions=(partition,), schema=footer.schema, style=style, row_bytes=row_bytes)
 
 
-def _unlike(schema: Any, first: Any) -> list[str]:
+def _differences(schema: Any, first: Any) -> list[str]:
     """Return the first columns that differ, in words."""
     pairs = enumerate(zip_longest(map(_field, schema), map(_field, first), fillvalue="no more columns"), 1)
     return [f"column {number}: {own} instead of {other}" for number, (own, other) in pairs if own != other][

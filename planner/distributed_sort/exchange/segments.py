@@ -22,7 +22,7 @@ from typing import Any, Final
 from numpy.typing import NDArray
 
 from planner.distributed_sort.node_files.node_environment import JobFiles
-from planner.distributed_sort.node_files.run_files import file_errors, raw
+from planner.distributed_sort.node_files.run_files import file_errors, raw_bytes
 
 
 class SegmentNames:
@@ -98,7 +98,7 @@ def _write(path: Path, arrays: Sequence[NDArray[Any]]) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
     try:
         for array in arrays:
-            content = raw(array)
+            content = raw_bytes(array)
             while content:
                 content = content[os.write(descriptor, content) :]
     finally:

@@ -113,7 +113,7 @@ class Ledger:
         is_stored = np.unpackbits(stored, count=self._slices, bitorder="little")
         return [int(number) for number in np.flatnonzero(is_stored == 0)]
 
-    def whole(self) -> list[int]:
+    def complete_partitions(self) -> list[int]:
         """Return the partitions of which every slice is stored."""
         stored = np.bitwise_or(self._is_stored, self._others[:, None])
         counts = np.unpackbits(stored, axis=0, count=self._slices, bitorder="little").sum(axis=0)

@@ -46,7 +46,7 @@ class Nodes:
         self._placed: dict[tuple[Callable[..., Any], str, bool], Any] = {}
         self._checked_at_s = time.monotonic()
         self.lost: frozenset[str] = frozenset()
-        self.avoided: frozenset[str] = frozenset()
+        self.excluded: frozenset[str] = frozenset()
         self._ids: dict[str, str] = {}
         self.facts: dict[str, NodeFacts] = {}
         self.cpus: dict[str, float] = {}
@@ -163,7 +163,7 @@ class Nodes:
 
     def exclude_node(self, node: str) -> None:
         """Treat a node as lost although it answers."""
-        self.avoided |= {node}
+        self.excluded |= {node}
         self.lost |= {node}
         self.give_up([node])
 
@@ -173,7 +173,7 @@ class Nodes:
 
     def run_on_excluded(self, task: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
         """Run a task on the nodes that were left out because they are slow."""
-        return self._run_on(sorted(self.avoided), task, *arguments)
+        return self._run_on(sorted(self.excluded), task, *arguments)
 
     def _run_on(self, names: Sequence[str], task: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
         began = {name: self.run(name, task, *arguments) for name in names}

@@ -215,7 +215,7 @@ def sync(path: Path) -> None:
 
 def read_exactly(file: FileIO, into: Bytes, path: Path | str) -> None:
     """Fill `into` from a file object. Raises IoFailureError when the file ends first."""
-    view, done = raw(into), 0
+    view, done = raw_bytes(into), 0
     while done < len(view):
         count = file.readinto(view[done:])
         if not count:
@@ -232,7 +232,7 @@ def file_errors(doing: str, path: Path | str) -> Iterator[None]:
         raise IoFailureError(f"{node_name()}: cannot {doing} {path}: {error.strerror or error}") from error
 
 
-def raw(array: NDArray[Any]) -> memoryview:
+def raw_bytes(array: NDArray[Any]) -> memoryview:
     """Return the bytes of a contiguous array."""
     return array.reshape(-1).view(np.uint8).data
 

@@ -59,7 +59,7 @@ class Reduce:
         was, or whose copy alone was.
         """
         if not self._is_begun:
-            self._enqueue(self._work.ledger.done.keys() | set(self._work.ledger.whole()))
+            self._enqueue(self._work.ledger.done.keys() | set(self._work.ledger.complete_partitions()))
             self._is_begun = True
         if not self._has_lost_nodes:
             self._submit()

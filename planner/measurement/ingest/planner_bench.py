@@ -36,13 +36,13 @@ def read_own(path: Path, document: dict[str, Any]) -> list[Reading]:
     if instrument not in readers:
         raise BadInputError(f"{path}: {instrument} is no instrument known here; known: {', '.join(readers)}")
     try:
-        common = _common(path, document)
+        common = _common_fields(path, document)
         return [{**common, **reading} for reading in readers[instrument](path, document)]
     except (KeyError, TypeError, ValueError) as error:
         raise BadInputError(f"{path}: not as {instrument} writes it ({error!r}); measure again") from error
 
 
-def _common(path: Path, document: dict[str, Any]) -> Reading:
+def _common_fields(path: Path, document: dict[str, Any]) -> Reading:
     return {
         "instance_type": document.get("machine_type"),
         "as_of": date.fromisoformat(str(document["measured_at"])[:10]),

@@ -154,7 +154,7 @@ class OtherColumn:
     def __init__(self, value_type: Any, chunks: Sequence[Any]) -> None:
         self._type = value_type
         some = [chunk for chunk in chunks if len(chunk)] or [arrow().nulls(0, value_type)]
-        self._whole = _takeable(arrow().chunked_array(some, type=value_type))
+        self._whole = _make_takeable(arrow().chunked_array(some, type=value_type))
 
     def take(self, rows: Any) -> Any:
         taken = self._whole.take(arrow().array(rows))
@@ -168,7 +168,7 @@ def _slice(buffer: Any, first: int, count: int, size: int) -> Any:
     return arrow().py_buffer(b"") if not buffer or not buffer.size else buffer.slice(first * size, count * size)
 
 
-def _takeable(column: Any) -> Any:
+def _make_takeable(column: Any) -> Any:
     """Return a column of which pyarrow takes values: in one piece, with one dictionary, no views."""
     library, types = arrow(), arrow("pyarrow.types")
     if types.is_dictionary(column.type):

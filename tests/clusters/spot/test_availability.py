@@ -17,7 +17,7 @@ def test_what_was_seen_adds_up() -> None:
 def test_rates_begin_with_the_prior_and_follow_what_was_seen() -> None:
     """The prior of one loss in 3,600 s, then three in 1,800 s: (1 + 3) / (3,600 + 1,800)."""
     prior = SpotRates(losses_per_s=1 / 3600, returns_per_s=1 / 600)
-    assert prior.after(Seen()) == prior
-    later = prior.after(Seen(up_s=1800, losses=3, down_s=600, returns=1))
+    assert prior.update(Seen()) == prior
+    later = prior.update(Seen(up_s=1800, losses=3, down_s=600, returns=1))
     assert later.losses_per_s == pytest.approx(4 / 5400)
     assert later.returns_per_s == pytest.approx(2 / 1200)

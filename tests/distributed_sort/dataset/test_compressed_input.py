@@ -112,12 +112,12 @@ def written(texts: PlainTexts) -> Path:
 
 def test_a_text_is_found_again_by_its_number_and_length(tmp_path: Path) -> None:
     texts = texts_in(tmp_path)
-    assert texts.whole() is None
+    assert texts.find_whole() is None
     path = written(texts)
     assert path.parent.name == "disk0" and path.read_bytes() == b"A" * 3000 + b"BB"
     assert size_in_name(path) == 3002
-    assert texts.whole() == texts.whole(is_read_through=True) == path
-    assert PlainTexts([path.parent], 3).whole() is None
+    assert texts.find_whole() == texts.find_whole(is_read_through=True) == path
+    assert PlainTexts([path.parent], 3).find_whole() is None
 
 
 def cut(path: Path) -> None:
@@ -134,10 +134,10 @@ def test_what_is_not_whole_is_not_used_again(tmp_path: Path, fault: Callable[[Pa
     texts = texts_in(tmp_path)
     bad = written(texts)
     fault(bad)
-    assert texts.whole() is None
+    assert texts.find_whole() is None
     again = written(texts)
     assert again.name != bad.name, "tasks may still read the old one"
-    assert texts.whole(is_read_through=True) == again
+    assert texts.find_whole(is_read_through=True) == again
     assert (again.parent.name == "disk1") == bad.is_dir(), "what cannot be deleted makes its disk suspect"
 
 
@@ -152,6 +152,6 @@ def test_an_unreadable_text_of_the_right_length_is_found_by_reading_it(
 
     with monkeypatch.context() as patch:
         patch.setattr("planner.distributed_sort.dataset.compressed_input.read_exactly", fail)
-        assert texts.whole() == path
-        assert texts.whole(is_read_through=True) is None
+        assert texts.find_whole() == path
+        assert texts.find_whole(is_read_through=True) is None
     assert not path.exists()

@@ -196,4 +196,4 @@ def test_whole_partitions_miss_no_slice(owner: list[str], count: int, seed: st.D
     missing = {
         at for number in range(count) for _, first, end in ledger.missing_ranges(number) for at in range(first, end)
     }
-    assert ledger.whole() == sorted(set(range(len(owner))) - missing)
+    assert ledger.complete_partitions() == sorted(set(range(len(owner))) - missing)

@@ -114,7 +114,7 @@ class InstantNodes:
         self.cpus = dict.fromkeys(names, 1.0)
         self.store_bytes = dict.fromkeys(names, 40_000_000)
         self.concurrency = Concurrency.of([1.0])
-        self.lost = self.avoided = frozenset[str]()
+        self.lost = self.excluded = frozenset[str]()
         self.tasks = self.reports = 0
         self.copies_fail_until = 0.0
         """So many tasks are ordered before copies arrive."""
@@ -131,7 +131,7 @@ class InstantNodes:
         return {name for name, after in self._doomed_after.items() if done > after}
 
     def exclude_node(self, node: str) -> None:
-        self.avoided |= {node}
+        self.excluded |= {node}
         self.lost |= {node}
 
     def loses_coordinator(self) -> bool:
@@ -291,7 +291,7 @@ def test_the_driver_alone_does_everything_in_the_end(
     after = {names[number]: count for number, count in doomed.items() if number < node_count}
     nodes = InstantNodes(names, doomed_after=after, ended_after=set(), chance=random.Random(seed))
     job = job_of(nodes, tmp_path, copies=copies, nodes_per_coordinator=16)
-    nodes.is_whole = lambda number: number in job.work.ledger.whole()
+    nodes.is_whole = lambda number: number in job.work.ledger.complete_partitions()
     while not run_round(job):
         pass
     assert unfinished_partitions(job) == []

@@ -65,7 +65,7 @@ def made_up_map(node: str, order: MapOrder, _: Any) -> Mapped:
 
 
 def made_up_store(_files: Any, _first: int, parts: PackedParts) -> Stored:
-    return Stored(slices=tuple(part.slice for part in parts.unpacked()), written_bytes=0)
+    return Stored(slices=tuple(part.slice for part in parts.unpack()), written_bytes=0)
 
 
 def made_up_sort(node: str, order: SortOrder) -> Sorted:
@@ -104,7 +104,7 @@ class MadeUpNodes(Nodes):
             services = [self._ray.remote(MadeUpService).options(num_cpus=0).remote() for _ in range(SERVICES)]
             self.services = {name: services[at % SERVICES] for at, name in enumerate(self._ids)}
 
-    def have_come(self, blocks: Any) -> list[bool]:
+    def have_arrived(self, blocks: Any) -> list[bool]:
         return [True for _ in blocks]
 
     def address(self, node: str) -> tuple[str, int]:
@@ -136,7 +136,7 @@ class NodesWithoutRay(MadeUpNodes):
         self.tasks += 1
         return Reference(made_up_store(*arguments))
 
-    def newly_lost(self, **_: Any) -> frozenset[str]:
+    def detect_losses(self, **_: Any) -> frozenset[str]:
         return frozenset()
 
     def outcome(self, reference: Reference) -> Any:

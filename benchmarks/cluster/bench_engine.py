@@ -24,7 +24,7 @@ from engine_trials import PhaseCost, Shape, cluster_of, generated, sorted_once
 from planner.clusters.emulated.network_trial import payload_bytes_per_s
 from planner.clusters.emulated.ray import NODE_STORE_BYTES
 from planner.clusters.emulated.shaping import parse_shaping
-from planner.measurement.instruments.machine import Machine, measure_machine
+from planner.measurement.instruments.machine import LocalMachine, measure_machine
 from planner.units import parse_size
 
 PARTITION_S_PER_BYTE: Final = 3.47e-10
@@ -142,7 +142,7 @@ def _capped_s_per_byte(rate: str, capped: list[dict[str, Any]], *, free: list[di
 
 def _disk_share(cost: dict[str, Any]) -> float:
     """Return what one sort would need of the disk for a phase, over what the phase took."""
-    machine, data = Machine(**cost["machine"]), cost["shape"]["data_bytes"]
+    machine, data = LocalMachine(**cost["machine"]), cost["shape"]["data_bytes"]
     return data * (1 / machine.read_bytes_per_s + 1 / machine.write_bytes_per_s) / cost["seconds"]
 
 

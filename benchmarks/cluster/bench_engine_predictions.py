@@ -34,7 +34,7 @@ from planner.clusters.emulated.ray import EmulatedRay
 from planner.clusters.emulated.run import EmulatedRun, question_for
 from planner.clusters.ray.driver_session import Session
 from planner.cost_model.model_reader import load_engine
-from planner.measurement.instruments.machine import Machine, measure_machine
+from planner.measurement.instruments.machine import LocalMachine, measure_machine
 from planner.planning.recommendation import require_best
 
 RATES: Final = ("", "200Mbit", "300Mbit", "500Mbit", "800Mbit")
@@ -75,7 +75,7 @@ def disturbed(nodes: int, random_of: random.Random) -> Iterator[Shape]:
             yield replace(shape, rate=",".join([*[shape.rate] * (nodes - 1), slow]))
 
 
-def predicted(shape: Shape, machine: Machine, *, network_bytes_per_s: float, engine: str) -> dict[str, Any]:
+def predicted(shape: Shape, machine: LocalMachine, *, network_bytes_per_s: float, engine: str) -> dict[str, Any]:
     """Return the expected seconds of a run, its 95% and its phases, as planned with an engine."""
     run = EmulatedRun(
         data_bytes=shape.data_bytes,
@@ -105,7 +105,7 @@ def trials(shapes: list[Shape], *, folder: Path | None, sorts: int, others: floa
             yield seen | foreseen | measured(sort, shape, generated(session, shape.data_bytes), sorts=sorts)
 
 
-def short_enough(shape: Shape, machine: Machine, *, network_bytes_per_s: float) -> tuple[Shape, dict[str, Any]]:
+def short_enough(shape: Shape, machine: LocalMachine, *, network_bytes_per_s: float) -> tuple[Shape, dict[str, Any]]:
     """Return a shape, with less data if it would take long, and what each engine says of it."""
     while True:
         foreseen = {

@@ -17,7 +17,7 @@ from planner.clusters.emulated.ray import NODE_STORE_BYTES, EmulatedRay, emulate
 from planner.clusters.emulated.shaping import Cap, Shaping, parse_shaping
 from planner.clusters.emulated.sort_trial import CpuMeter
 from planner.clusters.ray.driver_session import Session
-from planner.measurement.instruments.machine import Machine
+from planner.measurement.instruments.machine import LocalMachine
 
 RECORD_BYTES: Final = 100
 PHASES: Final = ("sample", "map and shuffle", "sort and reduce")
@@ -64,7 +64,7 @@ class PhaseCost:
     partitions: int
     tasks: int
     others_cpu_s: float
-    machine: Machine | None = None
+    machine: LocalMachine | None = None
 
 
 @contextmanager
@@ -94,7 +94,7 @@ def sorted_once(
     *,
     shape: Shape,
     journal: Path,
-    machine: Machine | None = None,
+    machine: LocalMachine | None = None,
 ) -> list[PhaseCost]:
     """Sort and return what each phase cost; end with an error unless the output is the input in order."""
     request = {"source": source["dataset"], "output": "output", "copies": shape.copies}

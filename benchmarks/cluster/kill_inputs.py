@@ -58,7 +58,7 @@ def records(cluster: EmulatedRay, count: int) -> Input:
         read = content.empty_summary()
         for partition in output.partitions:
             alone = replace(partition, copies=(replace(partition.copies[copy], node=""),))
-            read.append(content.validated(alone, 2)[0])
+            read.append(content.validate(alone, 2)[0])
         return bool((read.records, read.unordered, read.checksum) == (whole, 0, checksum))
 
     return Input(source=Dataset(partitions=tuple(partitions)), is_right=is_right)

@@ -49,5 +49,5 @@ def _bytes_per_s(do: Callable[[Path], None], paths: Sequence[Path]) -> float:
 
 
 def _read(path: Path) -> None:
-    with direct_io.opened(path, os.O_RDONLY) as descriptor:
+    with direct_io.open_direct(path, os.O_RDONLY) as descriptor:
         direct_io.read_into(descriptor, np.empty(FILE_BYTES, np.uint8), offset=0)

@@ -32,7 +32,7 @@ from planner.planning.candidates.candidate_grid import CandidateGrid, build_grid
 from planner.planning.catalog_questions.next_measurement import MANY_INSTANCES, REPEATS, RUN_S
 from planner.planning.request.region import Region
 from planner.schemas.plan import Request
-from planner.statistics.scaling_curve import ENOUGH_POINTS, ScalingCurve, unmeasured
+from planner.statistics.scaling_curve import ENOUGH_POINTS, ScalingCurve, prior_curve
 from planner.units import parse_size
 
 SIZES = np.geomspace(2, 1024, 10)
@@ -208,7 +208,7 @@ def _world(context: JobContext, rng: np.random.Generator) -> JobContext:
 
 def _laws(rng: np.random.Generator, *, count: int) -> Floats:
     """Return which fraction of its two-node rate each family's network keeps at `SIZES`, (count, S)."""
-    slowdowns = unmeasured().slowdowns_at(SIZES, count=64)
+    slowdowns = prior_curve().slowdowns_at(SIZES, count=64)
     return 1 / slowdowns[rng.integers(0, len(slowdowns), count)]
 
 

@@ -29,7 +29,7 @@ from planner.clusters.emulated.run import EmulatedRun, Question, question_for  #
 from planner.clusters.emulated.sort_trial import SAMPLE  # noqa: E402
 from planner.cost_model.model import CostModel  # noqa: E402
 from planner.cost_model.model_reader import load_engine  # noqa: E402
-from planner.measurement.instruments.machine import Machine  # noqa: E402
+from planner.measurement.instruments.machine import LocalMachine  # noqa: E402
 from planner.planning.recommendation import recommend, require_best  # noqa: E402
 from planner.simulation.disturbances import draw_runs  # noqa: E402
 from planner.simulation.machines import Machines, NodeGroup, machines_of  # noqa: E402
@@ -45,7 +45,7 @@ class OwnRun:
     """A shape that was sorted, on which disk, and what each node's link carries when its bucket is empty."""
 
     shape: Shape
-    machine: Machine
+    machine: LocalMachine
     links_bytes_per_s: tuple[float, ...]
 
 
@@ -71,12 +71,12 @@ def run_of(row: dict[str, Any]) -> OwnRun:
     memory_bytes = row["available_bytes"] + shape.nodes * ray.memory_node_bytes
     return OwnRun(
         shape=shape,
-        machine=replace(Machine(**row["machine"]), **row["disk"], memory_bytes=round(memory_bytes)),
+        machine=replace(LocalMachine(**row["machine"]), **row["disk"], memory_bytes=round(memory_bytes)),
         links_bytes_per_s=tuple(row["network_bytes_per_s"]),
     )
 
 
-def usual_machine() -> Machine:
+def usual_machine() -> LocalMachine:
     """Return the machine as it was before the run in the middle, by what its disk wrote."""
     machines = sorted((run_of(row).machine for row in own_rows()), key=lambda seen: seen.write_bytes_per_s)
     return machines[len(machines) // 2]
@@ -140,7 +140,7 @@ def with_links(groups: list[NodeGroup], links_bytes_per_s: tuple[float, ...]) ->
     """Return nodes, each alone, with the link of each."""
     fastest = max(links_bytes_per_s)
     return [
-        replace(group, slowness={**group.slowness, "network": group.slow("network") * fastest / rate})
+        replace(group, slowness={**group.slowness, "network": group.slowness_of("network") * fastest / rate})
         for group, rate in zip(groups, links_bytes_per_s, strict=True)
     ]
 

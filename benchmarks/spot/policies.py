@@ -79,9 +79,9 @@ class Planner:
     def __call__(self, moment: Moment) -> Action:
         is_up = moment.spot_available
         if self.was_up is not None:
-            self.seen = self.seen.and_then(was_up=self.was_up, for_s=self.job.look_s, is_up=is_up)
+            self.seen = self.seen.extend(was_up=self.was_up, for_s=self.job.look_s, is_up=is_up)
         self.was_up = is_up
-        return decide(self.job, moment, self.prior.after(self.seen))
+        return decide(self.job, moment, self.prior.update(self.seen))
 
 
 def least_cost(job: SpotJob, available: NDArray[np.bool_]) -> float:

@@ -1,4 +1,4 @@
-// Where in 64 bytes some byte is, as the bits of an integer.
+// The positions of a byte among 64 bytes, as the bits of an integer.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// What the processor can do beyond what every one of its kind can.
+// Instruction sets of the processor beyond the baseline of its family.
 #pragma once
 
 #if defined(__x86_64__)

@@ -75,7 +75,7 @@ def up(
     order, places = confirm_order(order, session.provider, rental.limits, confirm=confirm, say=say)
     with guard or nullcontext():
         order, directory = cluster_lifecycle.begin(order)
-        with directory.held():
+        with directory.lock():
             cluster = cluster_lifecycle.up(order, places, directory, session)
     return RaisedCluster(order=order, cluster=cluster, directory=directory)
 
@@ -91,7 +91,7 @@ def down(run: str, *, say: Say = silent) -> int:
     from planner.clusters.provisioning.run_directory import RunDirectory
 
     directory = RunDirectory.open(run)
-    with directory.held():
+    with directory.lock():
         return cluster_lifecycle.down(directory, session_on(directory.order().cloud, say=say))
 
 
@@ -119,12 +119,12 @@ def ordered(plan: Plan, rental: RentalOptions, *, is_dry_run: bool, screened: bo
 
 def ordered_choices(choices: Sequence[ClusterOffer], rental: RentalOptions, *, is_dry_run: bool) -> Order:
     """Return the order of the first of `choices` that can be had; see `ordered`."""
-    from planner.clusters.provisioning.order_from_plan import order_of, own_network, within
+    from planner.clusters.provisioning.order_from_plan import offers_within, order_of, own_network
     from planner.clusters.provisioning.run_directory import new_run_id
 
     now = datetime.now(UTC)
     return order_of(
-        within(choices, rental.limits) if is_dry_run else choices,
+        offers_within(choices, rental.limits) if is_dry_run else choices,
         run=new_run_id(now),
         cloud=rental.cloud,
         ssh_from=rental.ssh_from or (_PLACEHOLDER if is_dry_run else own_network()),
@@ -147,12 +147,12 @@ def confirm_order(
 
     Raises ProviderRefusedError with every reason when there are none, BadInputError without a confirmation.
     """
-    from planner.clusters.provisioning.order_from_plan import affordable, with_todays_end
+    from planner.clusters.provisioning.order_from_plan import affordable_places, with_todays_end
     from planner.report.terminal.cluster_table import findings_text, offer_text
 
     preflight: Preflight = provider.preflight(order)
     say(findings_text(preflight))
-    places, reasons = affordable(preflight, limits)
+    places, reasons = affordable_places(preflight, limits)
     if not places:
         against = [f"{finding.subject}: {finding.text}" for finding in preflight.findings if finding.ok is False]
         raise ProviderRefusedError("nothing can be launched; nothing was created", [*against, *reasons])

@@ -189,7 +189,7 @@ def _described(source: Dataset, name: str) -> str:
     if is_object(name):
         files += ", none of which is divided while it is staged"
     if source.layout.table is None:
-        return f"{planned} of {source.layout.counted} in {files}"
+        return f"{planned} of {source.layout.counted_unit} in {files}"
     rows = f"{source.records} rows in {files}: {planned} as they are sorted, for which all is planned"
     if is_manifest(name):
         return rows

@@ -209,7 +209,7 @@ def run_rented(
         )
         with listeners.guard():
             keyed, directory = begin(order)
-            with directory.held():
+            with directory.lock():
                 report = run_on_cloud(
                     run, keyed, places, directory, session, listening=listeners.events, is_detached=work.is_detached
                 )
@@ -249,7 +249,7 @@ def run_on_machines(
     access = store_access(work, cloud=order.cloud, identity=identity)
     _check_runnable(work)
     source = dataset_to_sort(work, say=say)
-    with wheels(work.wheelhouse, is_table=work.form.is_table, say=say) as wheelhouse, directory.held():
+    with wheels(work.wheelhouse, is_table=work.form.is_table, say=say) as wheelhouse, directory.lock():
 
         def made(choice: ClusterOffer, region: str) -> CloudRun:
             plan = _plan_for_machines(_sized(work, source), choice, cloud=order.cloud, region=region)

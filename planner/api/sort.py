@@ -462,7 +462,7 @@ def _sort_on_ray(
         done = session.do(order, on_event or (lambda _: None))
     write_manifest(dataset_of(done["dataset"]), output)
     report = done["report"]
-    return SortResult(counted=source.layout.counted, count=report["records"], seconds=None, report=report)
+    return SortResult(counted=source.layout.counted_unit, count=report["records"], seconds=None, report=report)
 
 
 def _require_sortable_on_ray(job: _Job, outputs: Sequence[Path]) -> None:

@@ -124,7 +124,7 @@ def validate_on_ray(manifest: StrPath, *, address: str, checksum: str | None = N
     with ray_session(address=address, command=lambda *words: list(words), environment=os.environ) as session:
         read = session.do(order, lambda _: None)["copies"]
     copies = ({name: copy["validation"][name] for name in _OF_A_COPY} | {"problems": copy["problems"]} for copy in read)
-    return DatasetValidation(counted=dataset.layout.counted, copies=tuple(copies), expected=expected)
+    return DatasetValidation(counted=dataset.layout.counted_unit, copies=tuple(copies), expected=expected)
 
 
 def checksum_number(checksum: str) -> int:

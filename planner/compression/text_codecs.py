@@ -35,7 +35,7 @@ _ZSTD_PURPOSE: Final = "text compressed with zstd"
 class Source:
     """An input under its `name`: a file that the core reads itself, or `chunks` that go through a pipe.
 
-    Chunks of a file begin anew with each call of `from_start`, and no descriptor is open before the first is taken.
+    Chunks of a file restart with each call of `from_start`, and no descriptor is open before the first is taken.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ def is_compressed(path: str | os.PathLike[str]) -> bool:
     if not os.path.isfile(path):  # noqa: PTH113  # a name of any bytes
         return True
     with open(path, "rb") as file:  # noqa: PTH123
-        return begins_compressed(file.read(MAGIC_BYTES))
+        return has_magic_bytes(file.read(MAGIC_BYTES))
 
 
 def compression_of(beginning: bytes) -> str:
@@ -132,7 +132,7 @@ def _cut_small(chunks: Iterable[bytes]) -> Iterator[bytes]:
             yield chunk[first : first + _COMPRESSED_BYTES]
 
 
-def begins_compressed(beginning: bytes) -> bool:
+def has_magic_bytes(beginning: bytes) -> bool:
     """Whether compressed data begin so, of which these are the first bytes: `MAGIC_BYTES` are enough."""
     return beginning.startswith(tuple(_MAGIC))
 

@@ -14,7 +14,7 @@ import numpy as np
 from planner.arrays import Codes, Flags, Floats, Rows, Texts
 from planner.catalog import EVIDENCE, Catalog, NetworkPoint
 from planner.errors import BadInputError, nearest
-from planner.statistics.scaling_curve import BAND_VALUES, ScalingCurve, stated_slowdowns, unmeasured
+from planner.statistics.scaling_curve import BAND_VALUES, ScalingCurve, prior_curve, stated_slowdowns
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -77,7 +77,7 @@ class Network:
         """Return the curve whose band says how far the rate of a type may be off at scale; None for a rate of unstated
         cluster size, or one that the user assumes.
         """
-        return unmeasured() if self.stated[row] else self.curves.get(row)
+        return prior_curve() if self.stated[row] else self.curves.get(row)
 
     def evidence_at(self, row: int, nodes: int) -> str:
         """Return what the rate of one type at one cluster size rests on: beyond its measured points it is

@@ -19,13 +19,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from planner.distributed_sort.dataset.dataset import dataset_of
-from planner.distributed_sort.generate import generated
+from planner.distributed_sort.generate import generate_with_checksum
 from planner.distributed_sort.job.job import SortRequest
 from planner.distributed_sort.job.nodes import Nodes, import_ray
 from planner.distributed_sort.node_files.node_environment import end_machine, node_name
 from planner.distributed_sort.run import RunRequest, finish, run
 from planner.distributed_sort.sort import sort_dataset
-from planner.distributed_sort.validate import checked
+from planner.distributed_sort.validate import check_copies
 from planner.errors import PlannerError
 
 _LONGEST_END_S: Final = 60.0
@@ -77,12 +77,12 @@ def _sort(ray: Any, order: dict[str, Any], emit: Any) -> dict[str, Any]:
 
 
 def _generate(ray: Any, order: dict[str, Any], _: Any) -> dict[str, Any]:
-    dataset, checksum = generated(Nodes(ray), records=order["records"])
+    dataset, checksum = generate_with_checksum(Nodes(ray), records=order["records"])
     return {"dataset": json.loads(dataset.to_json()), "checksum": checksum}
 
 
 def _validate(ray: Any, order: dict[str, Any], _: Any) -> dict[str, Any]:
-    return {"copies": [dataclasses.asdict(copy) for copy in checked(Nodes(ray), dataset_of(order["dataset"]))]}
+    return {"copies": [dataclasses.asdict(copy) for copy in check_copies(Nodes(ray), dataset_of(order["dataset"]))]}
 
 
 def _end(ray: Any, _: dict[str, Any], emit: Any) -> dict[str, Any]:

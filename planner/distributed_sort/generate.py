@@ -6,20 +6,20 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any, Final
 
-from planner.distributed_sort.dataset.copies import tried_on_each_copy
+from planner.distributed_sort.dataset.copies import run_on_each_copy
 from planner.distributed_sort.dataset.dataset import Copy, Dataset, Partition, Recipe
 from planner.distributed_sort.job.nodes import Nodes
 from planner.distributed_sort.node_files.node_environment import JobFiles
 from planner.distributed_sort.node_tasks import node_tasks
-from planner.distributed_sort.validate import validated
+from planner.distributed_sort.validate import validate_first_copies
 
 INPUT: Final = "input"
 
 
-def generated(nodes: Nodes, *, records: int) -> tuple[Dataset, str]:
+def generate_with_checksum(nodes: Nodes, *, records: int) -> tuple[Dataset, str]:
     """Have all nodes write test records; return the dataset and its checksum. Raises IoFailureError."""
     dataset = generate(nodes, records=records)
-    return dataset, validated(nodes, dataset).checksum
+    return dataset, validate_first_copies(nodes, dataset).checksum
 
 
 def generate(nodes: Nodes, *, records: int, skew: bool = False, on_volume: bool = False) -> Dataset:
@@ -43,7 +43,7 @@ def generate(nodes: Nodes, *, records: int, skew: bool = False, on_volume: bool 
         return nodes.run(node, node_tasks.generate, share.recipe, share.records, files, number, nodes.threads(node))
 
     copies = {number: share.copies for number, share in enumerate(wanted.partitions)}
-    made = tried_on_each_copy(nodes, copies, wanted, begin)
+    made = run_on_each_copy(nodes, copies, wanted, begin)
     return Dataset(partitions=tuple(made.complete(doing="data was generated")))
 
 

@@ -3,38 +3,87 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from planner.distributed_sort import staging
-from planner.distributed_sort.dataset.copies import done_by_any
+from planner.distributed_sort.dataset.copies import run_on_any
 from planner.distributed_sort.dataset.dataset import Dataset, Partition, dataset_of
 from planner.distributed_sort.dataset.object_store import is_object
-from planner.distributed_sort.dataset.places import place_of
 from planner.distributed_sort.generate import INPUT, generate
 from planner.distributed_sort.job.events import Emit
 from planner.distributed_sort.job.job import SortRequest
-from planner.distributed_sort.job.losses import Losses, lost_of
 from planner.distributed_sort.job.nodes import Nodes
 from planner.distributed_sort.job.stopwatch import Stopwatch
 from planner.distributed_sort.node_files.node_environment import JobFiles
 from planner.distributed_sort.node_tasks import node_tasks
 from planner.distributed_sort.sort import sort_dataset
-from planner.distributed_sort.staging import StagingResult
+from planner.distributed_sort.staging import StagingResult, place_of
 from planner.distributed_sort.validate import (
     Validation,
     copy_summaries,
-    validated,
+    drop_changed_copies,
+    keep_sound_copies,
+    validate_first_copies,
     validation_of,
-    with_sound_copies,
-    without_changed,
 )
 from planner.errors import IoFailureError, PlannerError
 
 OUTPUT: Final = "output"
+_LOOK_EVERY_S: Final = 2.0
 Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _NodeLosses:
+    """Retries of steps that fail because some of `wanted` nodes are lost; others get `replaced_within_s` to join."""
+
+    ray: Any
+    emit: Emit
+    wanted: int
+    replaced_within_s: float
+
+    def retry_on_node_loss(
+        self, nodes: Nodes, action: Callable[[Nodes], Result], *, rollback: Callable[[Nodes], None]
+    ) -> tuple[Nodes, Result]:
+        """Do something, as often as it fails with nodes lost meanwhile; `rollback` frees what the last attempt has
+        written. Return the nodes that did it, and its result.
+        """
+        while True:
+            try:
+                return nodes, action(nodes)
+            except PlannerError as error:
+                if not _find_lost(nodes):
+                    raise
+                nodes = self.recover(nodes, error, rollback=rollback)
+
+    def recover(self, nodes: Nodes, error: PlannerError, *, rollback: Callable[[Nodes], None]) -> Nodes:
+        """Say why something is done again, free what it has written, and return the nodes to do it on."""
+        self.emit({"event": "again", "lost": sorted(nodes.lost), "reason": str(error)})
+        left = self.wait_for_nodes()
+        rollback(left)
+        return left
+
+    def wait_for_nodes(self) -> Nodes:
+        """Return the nodes that are there, as soon as they are as many as at first, or nobody else has time to join."""
+        end_s = time.monotonic() + self.replaced_within_s
+        while time.monotonic() < end_s and self._count_alive() < self.wanted:
+            time.sleep(_LOOK_EVERY_S)
+        return Nodes(self.ray)
+
+    def _count_alive(self) -> int:
+        return sum(node["Alive"] and node["Resources"].get("CPU", 0) > 0 for node in self.ray.nodes())
+
+
+def _find_lost(nodes: Nodes) -> frozenset[str]:
+    """Return the nodes that are lost by now, be it all of them."""
+    with suppress(IoFailureError):
+        nodes.detect_losses(at_once=True)
+    return nodes.lost - nodes.excluded
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,9 +138,9 @@ class _Steps(Stopwatch):
 
     emit: Emit
 
-    def timed(self, name: str, call: Callable[[], Result]) -> Result:
+    def measure(self, name: str, call: Callable[[], Result]) -> Result:
         self.emit({"event": "step", "name": name})
-        return super().timed(name, call)
+        return super().measure(name, call)
 
 
 def run(request: RunRequest, *, ray: Any, journal: Path, emit: Emit) -> RunResult:
@@ -103,38 +152,40 @@ def run(request: RunRequest, *, ray: Any, journal: Path, emit: Emit) -> RunResul
     before that. Raises what `sort_dataset` raises, and IoFailureError.
     """
     steps = _Steps(emit=emit)
-    nodes = steps.timed("connect", lambda: Nodes(ray))
+    nodes = steps.measure("connect", lambda: Nodes(ray))
     if request.output:
         require_writable = place_of(request.output).require_writable
-        done_by_any(nodes, require_writable, request.output, doing="the place of the output was tried")
+        run_on_any(nodes, require_writable, request.output, doing="the place of the output was tried")
     for folder in (INPUT, OUTPUT):
-        nodes.on_all(node_tasks.undo, JobFiles(job=folder, output=folder, on_volume=request.on_volume))
+        nodes.run_on_all(node_tasks.undo, JobFiles(job=folder, output=folder, on_volume=request.on_volume))
     staged: dict[str, StagingResult] = {}
-    losses = Losses(ray=ray, emit=emit, wanted=len(nodes.names), replaced_within_s=request.replaced_within_s)
+    losses = _NodeLosses(ray=ray, emit=emit, wanted=len(nodes.names), replaced_within_s=request.replaced_within_s)
     nodes, (source, checksum) = losses.retry_on_node_loss(
-        nodes, lambda alive: _input(request, alive, steps, staged), rollback=_undone(request, INPUT)
+        nodes, lambda alive: _prepare_input(request, alive, steps, staged), rollback=_make_rollback(request, INPUT)
     )
-    if gone := lost_of(nodes):  # what they had of the input is read where it came from
+    if gone := _find_lost(nodes):  # what they had of the input is read where it came from
         emit({"event": "lost", "nodes": sorted(gone), "left": nodes.names})
-        nodes = losses.those_left()
-    undone = _undone(request, OUTPUT)
+        nodes = losses.wait_for_nodes()
+    rollback = _make_rollback(request, OUTPUT)
     while True:
         nodes, output = losses.retry_on_node_loss(
             nodes,
-            lambda alive: _sorted(request, alive, steps, source=source, checksum=checksum, ray=ray, journal=journal),
-            rollback=undone,
+            lambda alive: _sort_source(
+                request, alive, steps, source=source, checksum=checksum, ray=ray, journal=journal
+            ),
+            rollback=rollback,
         )
         emit({"event": "sorted", "staged": {name: asdict(moved) for name, moved in staged.items()}} | output.document())
         nodes = Nodes(ray)
         if len(nodes.names) < request.copies:
-            nodes = losses.those_left()
+            nodes = losses.wait_for_nodes()
         try:
-            return _finished(request, nodes, steps, staged, output)
+            return _validate_and_store(request, nodes, steps, staged, output)
         except PlannerError as error:
-            lost_of(nodes)
+            _find_lost(nodes)
             if not _is_lost(request, output.dataset, nodes):
                 raise
-            nodes = losses.begun_again(nodes, error, rollback=undone)
+            nodes = losses.recover(nodes, error, rollback=rollback)
 
 
 def finish(request: RunRequest, event: dict[str, Any], *, ray: Any, emit: Emit) -> RunResult:
@@ -144,7 +195,7 @@ def finish(request: RunRequest, event: dict[str, Any], *, ray: Any, emit: Emit) 
     request = replace(request, replaced_within_s=0.0)
     steps = _Steps(emit=emit, seconds=dict(event["steps_s"]))
     staged = {name: StagingResult(**moved) for name, moved in event["staged"].items()}
-    return _finished(request, Nodes(ray), steps, staged, _Output.of(event))
+    return _validate_and_store(request, Nodes(ray), steps, staged, _Output.of(event))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,29 +230,31 @@ def _is_lost(request: RunRequest, dataset: Dataset, nodes: Nodes) -> bool:
     """
     stays = request.replaced_within_s and not request.output
     return any(
-        len(partition.reached_from(nodes.names).copies) < (min(request.copies, len(nodes.names)) if stays else 1)
+        len(partition.readable_from(nodes.names).copies) < (min(request.copies, len(nodes.names)) if stays else 1)
         for partition in dataset.partitions
     )
 
 
-def _undone(request: RunRequest, output: str) -> Callable[[Nodes], None]:
+def _make_rollback(request: RunRequest, output: str) -> Callable[[Nodes], None]:
     """Return what frees the space of an attempt: on the nodes' disks, and in the store that output was sent to."""
 
-    def undone(nodes: Nodes) -> None:
-        nodes.on_all(node_tasks.undo, JobFiles(job=output, output=output, on_volume=request.on_volume))
+    def roll_back(nodes: Nodes) -> None:
+        nodes.run_on_all(node_tasks.undo, JobFiles(job=output, output=output, on_volume=request.on_volume))
         if output == OUTPUT and request.output:
             delete_partitions = place_of(request.output).delete_partitions
-            done_by_any(nodes, delete_partitions, request.output, doing="what had been sent was deleted")
+            run_on_any(nodes, delete_partitions, request.output, doing="what had been sent was deleted")
 
-    return undone
+    return roll_back
 
 
-def _sorted(
+def _sort_source(
     request: RunRequest, nodes: Nodes, steps: _Steps, *, source: Dataset, checksum: str, ray: Any, journal: Path
 ) -> _Output:
     is_unique, is_text = source.layout.is_unique, source.layout.text is not None
     sort_request = _sort_request(request, source, nodes, sums_input=not checksum and not is_unique)
-    dataset, report = steps.timed("sort", lambda: sort_dataset(sort_request, ray=ray, journal=journal, emit=steps.emit))
+    dataset, report = steps.measure(
+        "sort", lambda: sort_dataset(sort_request, ray=ray, journal=journal, emit=steps.emit)
+    )
     return _Output(
         dataset=dataset,
         records=report.records if is_unique or is_text else source.records,
@@ -211,20 +264,20 @@ def _sorted(
     )
 
 
-def _finished(
+def _validate_and_store(
     request: RunRequest, nodes: Nodes, steps: _Steps, staged: dict[str, StagingResult], output: _Output
 ) -> RunResult:
     """Read the output back, and take it to the store."""
     copies = range(request.copies)
-    read = steps.timed("validate", lambda: [copy_summaries(nodes, output.dataset, copy=copy) for copy in copies])
-    read = without_changed(read, output.dataset)
+    read = steps.measure("validate", lambda: [copy_summaries(nodes, output.dataset, copy=copy) for copy in copies])
+    read = drop_changed_copies(read, output.dataset)
     validations = tuple(validation_of(summaries, output.dataset) for summaries in read)
-    dataset, first = with_sound_copies(output.dataset, read)
+    dataset, first = keep_sound_copies(output.dataset, read)
     if request.replaced_within_s and _is_lost(request, output.dataset, nodes):
         raise IoFailureError(f"copies of the output were lost with {', '.join(sorted(nodes.lost)) or 'their nodes'}")
     manifest = ""
     if request.output and output.is_met_by(first):
-        dataset, manifest = _output(request, nodes, steps, dataset, staged)
+        dataset, manifest = _store_output(request, nodes, steps, dataset, staged)
     return RunResult(
         steps_s=steps.seconds,
         records=output.records,
@@ -251,31 +304,35 @@ def _sort_request(request: RunRequest, source: Dataset, nodes: Nodes, *, sums_in
     )
 
 
-def _input(request: RunRequest, nodes: Nodes, steps: _Steps, staged: dict[str, StagingResult]) -> tuple[Dataset, str]:
+def _prepare_input(
+    request: RunRequest, nodes: Nodes, steps: _Steps, staged: dict[str, StagingResult]
+) -> tuple[Dataset, str]:
     """Return the dataset to sort and its checksum, '' if the sort is to find it; `staged` gets what staging moved."""
     source = request.source
     if source is not None and (request.in_place or not _is_in_store(source)):
         return source, ""
     if source is not None:
-        local, staged["stage in"] = steps.timed("stage in", lambda: staging.stage_in(nodes, source))
+        local, staged["stage in"] = steps.measure("stage in", lambda: staging.stage_in(nodes, source))
         return local, _total(local.partitions)
-    made = steps.timed(
+    made = steps.measure(
         "generate", lambda: generate(nodes, records=request.records, skew=request.skew, on_volume=request.on_volume)
     )
-    return made, steps.timed("checksum of the input", lambda: validated(nodes, made)).checksum
+    return made, steps.measure("checksum of the input", lambda: validate_first_copies(nodes, made)).checksum
 
 
 def _is_in_store(source: Dataset) -> bool:
     return any(is_object(copy.uri) for partition in source.partitions for copy in partition.copies)
 
 
-def _output(
+def _store_output(
     request: RunRequest, nodes: Nodes, steps: _Steps, dataset: Dataset, staged: dict[str, StagingResult]
 ) -> tuple[Dataset, str]:
     """Take the output to the store, unless it was sorted in place; return it there, and the URI of its manifest."""
     if not request.in_place:
         local = dataset
-        dataset, staged["stage out"] = steps.timed("stage out", lambda: staging.stage_out(nodes, local, request.output))
+        dataset, staged["stage out"] = steps.measure(
+            "stage out", lambda: staging.stage_out(nodes, local, request.output)
+        )
     return dataset, staging.publish(nodes, dataset, request.output)
 
 

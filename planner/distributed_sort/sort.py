@@ -20,13 +20,13 @@ from planner.distributed_sort.job.nodes import LOST, Nodes
 from planner.distributed_sort.node_files.node_environment import JobFiles, available_bytes
 from planner.distributed_sort.node_tasks import node_tasks
 from planner.distributed_sort.node_tasks.node_tasks import Inventory
-from planner.distributed_sort.phases.coordination import until_finished
+from planner.distributed_sort.phases.coordination import run_rounds
 from planner.distributed_sort.phases.preparation import DECOMPRESS_PHASE, SAMPLE_PHASE, prepare
 from planner.errors import BadInputError, IoFailureError, PlannerError
 from planner.sort_policy.placement import fits_in_cache
 
 _MOST_DAMAGES: Final = 3
-"""So often are intermediate files of one node made again."""
+"""How many times the intermediate files of one node may be made again."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,9 +75,9 @@ def sort_dataset(
     after an error, which also frees all space on the nodes. Raises BadInputError for an impossible dataset or sizes,
     and IoFailureError naming node and file when something is lost, full or unreadable for good.
     """
-    job, resumed = _prepared(request, ray=ray, journal=Journal(journal), emit=emit)
+    job, resumed = _prepare_job(request, ray=ray, journal=Journal(journal), emit=emit)
     try:
-        until_finished(job, between=_repair_damaged_files)
+        run_rounds(job, between=_repair_damaged_files)
         dataset, report = _result(job, resumed=resumed)
     except PlannerError:
         _end(job, node_tasks.undo)
@@ -88,8 +88,8 @@ def sort_dataset(
 
 def _end(job: Job, task: Callable[[JobFiles], None]) -> None:
     """Free the nodes by a task, those that were left out of intermediate files, and delete the journal."""
-    job.cluster.nodes.on_all(task, job.cluster.files)
-    job.cluster.nodes.on_avoided(node_tasks.clean, job.cluster.files)
+    job.cluster.nodes.run_on_all(task, job.cluster.files)
+    job.cluster.nodes.run_on_excluded(node_tasks.clean, job.cluster.files)
     job.work.journal.end()
 
 
@@ -98,7 +98,7 @@ def job_name(request: SortRequest) -> str:
     return hashlib.sha256(f"{request.source.digest()} {request.output} {request.copies}".encode()).hexdigest()[:12]
 
 
-def _prepared(request: SortRequest, *, ray: Any, journal: Journal, emit: Emit) -> tuple[Job, bool]:
+def _prepare_job(request: SortRequest, *, ray: Any, journal: Journal, emit: Emit) -> tuple[Job, bool]:
     """Return the job, with what an earlier call did of it already noted, and whether there was such a call."""
     if is_object(request.output) and request.copies > 1:
         raise BadInputError(f"{request.output} keeps copies of its own: ask for one, not {request.copies}")
@@ -107,12 +107,12 @@ def _prepared(request: SortRequest, *, ray: Any, journal: Journal, emit: Emit) -
     began, began_at_s, began_cpu_s = time.monotonic(), time.time(), time.process_time()
     files = _files(request)
     if (earlier := journal.read(files.job)) is None:
-        nodes.on_all(node_tasks.clean, files)
+        nodes.run_on_all(node_tasks.clean, files)
     try:
         start = prepare(request, files, nodes, emit, earlier=earlier)
     except PlannerError:
         if earlier is None:
-            nodes.on_all(node_tasks.clean, files)
+            nodes.run_on_all(node_tasks.clean, files)
         raise
     if earlier is None:
         slice_records = start.sizes.slice_records
@@ -164,7 +164,7 @@ def _reload_inventory(job: Job) -> None:
     absent = {copy.node for partition, _ in job.work.ledger.done.values() for copy in partition.copies}
     gone = frozenset((set(job.work.ledger.owner) | absent) - set(job.cluster.nodes.names) - {""})
     job.work.ledger.forget_nodes(gone, job.cluster.nodes.names)
-    for node, inventory in job.cluster.nodes.on_all(node_tasks.inventory, job.cluster.files).items():
+    for node, inventory in job.cluster.nodes.run_on_all(node_tasks.inventory, job.cluster.files).items():
         _note_stored(job, node, inventory)
 
 
@@ -186,11 +186,11 @@ def _repair_damaged_files(job: Job) -> None:
                 f"{job.trouble.damaged[node]}; made again {_MOST_DAMAGES} times", ["is its disk broken?"]
             )
         job.emit({"event": "damaged", "node": node, "reason": job.trouble.damaged[node]})
-        inventory = job.cluster.nodes.awaited(
+        inventory = job.cluster.nodes.wait_for(
             job.cluster.nodes.run(node, node_tasks.inventory, job.cluster.files), nodes=(node,)
         )
         if inventory is not LOST:
-            job.work.ledger.forget_stored(node)
+            job.work.ledger.forget_records(node)
             _note_stored(job, node, inventory)
             job.trouble.damages[node] += 1
     job.trouble.damaged.clear()
@@ -201,12 +201,12 @@ def _result(job: Job, *, resumed: bool) -> tuple[Dataset, ClusterSortReport]:
     ordered = [job.work.ledger.done[number] for number in range(len(job.work.ledger.owner))]
     dataset = Dataset(partitions=tuple(partition for partition, _ in ordered), layout=job.work.source.layout)
     _require_all(dataset, job)
-    whole = joined((summary for _, summary in ordered), job.work.source.layout)
+    whole = merge_summaries((summary for _, summary in ordered), job.work.source.layout)
     return dataset, ClusterSortReport(
         records=whole.records,
         data_bytes=dataset.bytes,
         nodes=tuple(sorted({*job.cluster.nodes.names, *job.cluster.nodes.lost})),
-        lost_nodes=tuple(sorted(job.cluster.nodes.lost - job.cluster.nodes.avoided)),
+        lost_nodes=tuple(sorted(job.cluster.nodes.lost - job.cluster.nodes.excluded)),
         slow_nodes=dict(job.trouble.slow_nodes),
         slices=len(job.work.slices),
         partitions=len(dataset.partitions),
@@ -254,7 +254,7 @@ def _input_checksum(job: Job) -> str:
     return f"{sum(job.work.input_checksums.values()):x}" if is_known else ""
 
 
-def joined(summaries: Iterator[bytes], layout: Layout) -> Summary:
+def merge_summaries(summaries: Iterator[bytes], layout: Layout) -> Summary:
     """Return the summary of consecutive partitions; order is also checked where they meet."""
     content = content_of(layout)
     whole = content.parse_summary(next(summaries))

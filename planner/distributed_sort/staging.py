@@ -11,24 +11,40 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from planner.arrays import Bytes
 from planner.distributed_sort.content.content import content_of
-from planner.distributed_sort.dataset import object_store
+from planner.distributed_sort.dataset import object_store, shared_folder
 from planner.distributed_sort.dataset.compressed_input import COMPRESSED_PIECE_BYTES, plain_text, with_plain_copy
-from planner.distributed_sort.dataset.copies import tried_by_each_node, tried_on_each_copy
+from planner.distributed_sort.dataset.copies import retry_on_nodes, run_on_each_copy
 from planner.distributed_sort.dataset.dataset import Copy, Dataset, Layout, Partition
 from planner.distributed_sort.dataset.input_files import MANIFEST_NAME, files_of
 from planner.distributed_sort.dataset.object_store import is_object
-from planner.distributed_sort.dataset.places import place_of
 from planner.distributed_sort.job.nodes import Nodes
 from planner.distributed_sort.node_files.node_environment import JobFiles, node_name
-from planner.distributed_sort.node_files.run_files import failing, write_whole
+from planner.distributed_sort.node_files.run_files import file_errors, write_whole
 from planner.errors import BadInputError, IoFailureError
 from planner.native import core, core_errors
+
+
+class Place(Protocol):
+    """What is done in both; each call raises IoFailureError."""
+
+    def list_files(self, prefix: str, /) -> dict[str, int]: ...
+    def require_writable(self, prefix: str, /) -> None: ...
+    def write_object(self, uri: str, content: NDArray[Any], /) -> int: ...
+    def write_file(self, uri: str, path: Path, /) -> int: ...
+    def delete_partitions(self, prefix: str, /) -> None: ...
+
+
+def place_of(uri: str) -> Place:
+    """Return the place that a URI, or a path, is in."""
+    return object_store if object_store.is_object(uri) else shared_folder
+
 
 _PIECES_PER_DISK: Final = 4
 _LEAST_PIECE_BYTES: Final = 1_000_000
@@ -69,7 +85,7 @@ def require_empty(place: str) -> None:
     """
     if not is_object(place) and Path(place).exists() and not Path(place).is_dir():
         raise BadInputError(f"{place} is a file: name a directory for the output")
-    if files := list(place_of(place).listed(place)):
+    if files := list(place_of(place).list_files(place)):
         raise BadInputError(f"{place}: not empty; name another place, or remove what is there", files[:10])
 
 
@@ -90,20 +106,20 @@ def stage_in(nodes: Nodes, source: Dataset) -> tuple[Dataset, StagingResult]:
             return nodes.run(node, fetch_unless_damaged, piece, source.layout, files, numbers[node])
         return nodes.run(node, fetch, piece, source.layout, files, numbers[node], nodes.threads(node))
 
-    dataset, turns = replace(source, partitions=whole), _even_turns(whole, len(nodes.names))
+    dataset, turns = replace(source, partitions=whole), _balance_load(whole, len(nodes.names))
     copies = {number: piece.copies for number, piece in enumerate(whole)}
-    outcomes = tried_on_each_copy(nodes, copies, dataset, begin, turn=turns.__getitem__)
+    outcomes = run_on_each_copy(nodes, copies, dataset, begin, turn=turns.__getitem__)
     staged: list[Staged | BadInputError] = outcomes.complete(doing="the input was brought in")
-    return _all_of([_sound(outcome) for outcome in staged], source.layout)
+    return _collect([_require_staged(outcome) for outcome in staged], source.layout)
 
 
-def _sound(outcome: Staged | BadInputError) -> Staged:
+def _require_staged(outcome: Staged | BadInputError) -> Staged:
     if isinstance(outcome, BadInputError):
         raise outcome
     return outcome
 
 
-def _even_turns(whole: Sequence[Partition], nodes: int) -> list[int]:
+def _balance_load(whole: Sequence[Partition], nodes: int) -> list[int]:
     """Return for each partition the node that has least to fetch so far."""
     loads, turns = [0] * nodes, list[int]()
     for partition in whole:
@@ -120,17 +136,17 @@ def stage_out(nodes: Nodes, dataset: Dataset, prefix: str) -> tuple[Dataset, Sta
     """
     copies = {number: partition.copies for number, partition in enumerate(dataset.partitions)}
     suffix = content_of(dataset.layout).suffix
-    staged: list[Staged] = tried_on_each_copy(
+    staged: list[Staged] = run_on_each_copy(
         nodes,
         copies,
         dataset,
         lambda node, alone, number: nodes.run(node, send, alone, object_uri(prefix, number) + suffix),
     ).complete(doing="the output was sent")
-    require_sizes(staged, tried_by_each_node(nodes, place_of(prefix).listed, prefix, doing="the output was listed"))
-    return _all_of(staged, dataset.layout)
+    require_sizes(staged, retry_on_nodes(nodes, place_of(prefix).list_files, prefix, doing="the output was listed"))
+    return _collect(staged, dataset.layout)
 
 
-def _all_of(staged: list[Staged], layout: Layout) -> tuple[Dataset, StagingResult]:
+def _collect(staged: list[Staged], layout: Layout) -> tuple[Dataset, StagingResult]:
     there = Dataset(partitions=tuple(piece.partition for piece in staged), layout=layout)
     moved = StagingResult(bytes=sum(piece.bytes for piece in staged), requests=sum(piece.requests for piece in staged))
     return there, moved
@@ -150,7 +166,7 @@ def publish(nodes: Nodes, dataset: Dataset, prefix: str) -> str:
     """
     uri = f"{prefix.rstrip('/')}/{MANIFEST_NAME}"
     content = np.frombuffer(dataset.to_json().encode(), np.uint8)
-    tried_by_each_node(nodes, place_of(uri).write_object, uri, content, doing="the manifest was written")
+    retry_on_nodes(nodes, place_of(uri).write_object, uri, content, doing="the manifest was written")
     return uri
 
 
@@ -232,7 +248,7 @@ def fetch_whole(partition: Partition, layout: Layout, files: JobFiles, number: i
 def send(partition: Partition, uri: str) -> Staged:
     """Copy a partition from this node's disk to where it goes."""
     path = Path(partition.uri)
-    with failing("read", path):
+    with file_errors("read", path):
         size = path.stat().st_size
     requests = place_of(uri).write_file(uri, path)
     there = replace(partition.copies[0], uri=uri, node="")

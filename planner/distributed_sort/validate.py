@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from planner.distributed_sort.content.content import content_of
-from planner.distributed_sort.dataset.copies import DISK_PAUSES_S, PAUSES_S, Outcomes, tried_on_each_copy
+from planner.distributed_sort.dataset.copies import DISK_PAUSES_S, PAUSES_S, Outcomes, run_on_each_copy
 from planner.distributed_sort.dataset.dataset import Dataset
 from planner.distributed_sort.job.nodes import Nodes
 from planner.distributed_sort.node_tasks import node_tasks
-from planner.distributed_sort.sort import joined
+from planner.distributed_sort.sort import merge_summaries
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,7 +24,7 @@ class Validation:
     lost: int
 
 
-def validated(nodes: Nodes, dataset: Dataset) -> Validation:
+def validate_first_copies(nodes: Nodes, dataset: Dataset) -> Validation:
     """Read the first copy of every partition where it lies. Raises IoFailureError when one cannot be read."""
     summaries = copy_summaries(nodes, dataset, copy=0)
     summaries.complete(doing="a dataset was validated")
@@ -39,7 +39,7 @@ def copy_summaries(nodes: Nodes, dataset: Dataset, *, copy: int) -> Outcomes:
         if copy < len(partition.copies)
     }
     is_on_disks = all(place.node for copies in have.values() for place in copies)
-    return tried_on_each_copy(
+    return run_on_each_copy(
         nodes,
         have,
         dataset,
@@ -52,7 +52,7 @@ def validation_of(summaries: Outcomes, dataset: Dataset) -> Validation:
     """Return what the copies hold together that were read; the other partitions are counted as lost."""
     read = [summaries.done[number] for number in sorted(summaries.done)]
     content = content_of(dataset.layout)
-    whole = joined(iter(read), dataset.layout) if read else content.empty_summary()
+    whole = merge_summaries(iter(read), dataset.layout) if read else content.empty_summary()
     return Validation(
         records=whole.records,
         checksum=f"{whole.checksum:x}",
@@ -72,19 +72,19 @@ class CopyCheck:
     problems: tuple[str, ...]
 
 
-def checked(nodes: Nodes, dataset: Dataset) -> list[CopyCheck]:
+def check_copies(nodes: Nodes, dataset: Dataset) -> list[CopyCheck]:
     """Read every copy of a dataset back where it lies, and compare it with what the manifest says of it."""
     copies = max((len(partition.copies) for partition in dataset.partitions), default=0)
     return [_check(copy_summaries(nodes, dataset, copy=copy), dataset, copy=copy) for copy in range(copies)]
 
 
 def _check(summaries: Outcomes, dataset: Dataset, *, copy: int) -> CopyCheck:
-    problems = summaries.failed | _changed(summaries, dataset, copy=copy)
+    problems = summaries.failed | _changed_partitions(summaries, dataset, copy=copy)
     named = (f"copy {copy + 1} of partition {number}: {why}" for number, why in sorted(problems.items()))
     return CopyCheck(validation=validation_of(summaries, dataset), problems=tuple(named))
 
 
-def _changed(summaries: Outcomes, dataset: Dataset, *, copy: int) -> dict[int, str]:
+def _changed_partitions(summaries: Outcomes, dataset: Dataset, *, copy: int) -> dict[int, str]:
     """Return which partitions that were read of a copy are not what the manifest says, and why."""
     content, problems = content_of(dataset.layout), dict[int, str]()
     for number, summary in summaries.done.items():
@@ -97,9 +97,9 @@ def _changed(summaries: Outcomes, dataset: Dataset, *, copy: int) -> dict[int, s
     return problems
 
 
-def without_changed(by_copy: Sequence[Outcomes], dataset: Dataset) -> list[Outcomes]:
+def drop_changed_copies(by_copy: Sequence[Outcomes], dataset: Dataset) -> list[Outcomes]:
     """Return what was read of the copies; one that is not what was written is as lost where another copy is."""
-    changed = [_changed(outcomes, dataset, copy=copy) for copy, outcomes in enumerate(by_copy)]
+    changed = [_changed_partitions(outcomes, dataset, copy=copy) for copy, outcomes in enumerate(by_copy)]
     sound = {number for own, why in zip(by_copy, changed, strict=True) for number in own.done.keys() - why.keys()}
     lost = [{number: reason for number, reason in why.items() if number in sound} for why in changed]
     return [
@@ -111,7 +111,7 @@ def without_changed(by_copy: Sequence[Outcomes], dataset: Dataset) -> list[Outco
     ]
 
 
-def with_sound_copies(dataset: Dataset, by_copy: Sequence[Outcomes]) -> tuple[Dataset, Validation]:
+def keep_sound_copies(dataset: Dataset, by_copy: Sequence[Outcomes]) -> tuple[Dataset, Validation]:
     """Return the dataset with those copies alone that could be read, and what the first of each partition hold.
 
     Raises IoFailureError when a partition has none.

@@ -1,12 +1,12 @@
-"""What it costs that nodes are lost for good while the sort on a cluster runs.
+"""The cost of losing nodes for good during the sort on a cluster.
 
-As `planner.distributed_sort` does it: their partitions go to the others. What these had of every slice that was mapped
-is gone. So all slices are read and grouped again, and a small part of each is sent. Input on lost nodes is read from
-another copy, or made again, at the same rate. Until the loss is noticed the others go on with what they have. Finished
-partitions count when there is a second copy, which is then copied again. To order a slice again costs the driver as
-much as the first time, but its few records go along in other parcels. The driver alone has slices grouped and
-partitions copied at the same time. Where coordinators order tasks, all of them give up what is under way everywhere,
-and new ones begin, one phase after the other.
+The simulation follows `planner.distributed_sort`: the partitions of lost nodes go to the others. What the lost nodes
+had of every mapped slice is gone. So all slices are read and grouped again, and a small part of each is sent. Input on
+lost nodes is read from another copy, or made again, at the same rate. Until the loss is noticed the others go on with
+what they have. Finished partitions count when there is a second copy, which is then copied again. To order a slice
+again costs the driver as much as the first time, but its few records go along in other parcels. The driver alone has
+slices grouped and partitions copied at the same time. Where coordinators order tasks, all of them give up what is under
+way everywhere, and new ones begin, one phase after the other.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from planner.errors import BadInputError
 from planner.simulation.machines import Machines, NodeGroup
 from planner.simulation.phase_work import PhaseWork
 from planner.simulation.sort_job import SimulatedPhase, simulate_job
-from planner.sort_policy.coordinators import NODES_PER_COORDINATOR
 from planner.sort_policy.health_checks import noticed_after_s
+from planner.sort_policy.sizing import NODES_PER_COORDINATOR
 from planner.units import parse_count, parse_share
 
 COORDINATORS_BEGIN_S: Final = 0.6

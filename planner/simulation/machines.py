@@ -15,7 +15,7 @@ import numpy as np
 from planner.arrays import Floats
 from planner.cost_model.workload import JobContext, likely_bucket_s, stated_burst_bytes_per_s
 from planner.errors import BadInputError
-from planner.sort_policy.coordinators import NODES_PER_COORDINATOR
+from planner.sort_policy.sizing import NODES_PER_COORDINATOR
 from planner.units import parse_count, parse_number, parse_share
 
 
@@ -91,7 +91,7 @@ class NodeGroup:
     nodes: int
     slowness: Mapping[str, float] = field(default_factory=dict)
 
-    def slow(self, resource: str) -> float:
+    def slowness_of(self, resource: str) -> float:
         """Return the factor of a resource."""
         return self.slowness.get(resource, 1.0)
 
@@ -152,7 +152,7 @@ class Slow:
         for group in sorted(groups, key=lambda group: -group.nodes):
             slow = min(left, group.nodes)
             left -= slow
-            slowness = {**group.slowness} | {name: group.slow(name) * self.factor for name in names}
+            slowness = {**group.slowness} | {name: group.slowness_of(name) * self.factor for name in names}
             made += [NodeGroup(nodes=slow, slowness=slowness)] if slow else []
             made += [replace(group, nodes=group.nodes - slow)] if group.nodes > slow else []
         return made

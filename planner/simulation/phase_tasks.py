@@ -10,9 +10,7 @@ from planner.cost_model.engine import TaskSizes
 from planner.cost_model.model import Phase
 from planner.cost_model.workload import JobContext
 from planner.sort_policy.concurrency import Concurrency
-from planner.sort_policy.coordinators import NODES_PER_COORDINATOR
-from planner.sort_policy.sizing import Sizes, choose_sizes
-from planner.sort_policy.slice_lengths import slice_lengths
+from planner.sort_policy.sizing import NODES_PER_COORDINATOR, Sizes, choose_sizes, slice_lengths
 
 _RECORD_BYTES: Final = 100
 _GROWTH: Final = 1.5
@@ -114,7 +112,7 @@ def phase_tasks(context: JobContext, phase: Phase, nodes: int, *, link_bytes_per
     threads = float(concurrency.threads(vcpu))
     if "partition" not in phase.cpu:
         count = sizes.partitions / nodes
-        lengths = _even(count)
+        lengths = _even_shares(count)
         return Tasks(
             lengths=lengths,
             longest=lengths[0],
@@ -147,7 +145,7 @@ def _is_sent_apart(lengths: Sequence[float], nodes: int) -> bool:
     return nodes <= NODES_PER_COORDINATOR and nodes * nodes * len(join_tasks(lengths)) <= _MOST_BLOCKS
 
 
-def _even(count: float) -> tuple[float, ...]:
+def _even_shares(count: float) -> tuple[float, ...]:
     """Return the shares of partitions of equal size; where nodes have not equally many, the last is a part of one."""
     whole = int(count)
     lengths = [1 / count] * whole

@@ -1,4 +1,4 @@
-"""What a node has to do in a phase, from the same rates and coefficients as the closed form.
+"""The work of a node in a phase, from the same rates and coefficients as the closed form.
 
 Where the closed form needs a share of time for which links, processors or disks are busy, the simulation lets tasks
 wait for each other, and takes these resources whole.
@@ -99,7 +99,7 @@ def phase_work(context: JobContext, phase: Phase, nodes: int, machines: Machines
         exchanged_bytes=exchanged,
         in_bytes=streamed_in,
         out_bytes=streamed_out,
-        spread=_spread(context, phase),
+        spread=_remote_write_share(context, phase),
         driver_s=driver_s,
         order_s=_order_s(context, phase, nodes, tasks=whole),
         driver_core_s=driver_core_s,
@@ -127,15 +127,15 @@ def _past_the_cache(context: JobContext, phase: Phase, nodes: int) -> Phase:
     return replace(phase, read=read, write=write)
 
 
-def _spread(context: JobContext, phase: Phase) -> float:
+def _remote_write_share(context: JobContext, phase: Phase) -> float:
     """Return the share of what a phase writes that other nodes write: what is shuffled goes to all, a copy to one."""
     if phase.network:
         return 1.0
-    written = _moved(context, phase.write)
+    written = _disk_bytes(context, phase.write)
     return min(1.0, context.job.total(phase.replicate) / written) if written else 0.0
 
 
-def _moved(context: JobContext, groups: Mapping[str, Coefficients]) -> float:
+def _disk_bytes(context: JobContext, groups: Mapping[str, Coefficients]) -> float:
     """Return the bytes that all groups of disks read or write together."""
     return sum(context.job.total(coefficients) for coefficients in groups.values())
 

@@ -90,7 +90,7 @@ class _Names:
             return self.groups * len(self.of_group) + self.of_all.index(name)
         return group * len(self.of_group) + self.of_group.index(name)
 
-    def shown(self) -> tuple[str, ...]:
+    def labels(self) -> tuple[str, ...]:
         """Return what each resource is called in a plan."""
         words = {"link out": "network", "link in": "network", "processors": "cpu"}
         plain = [words.get(name, name.removesuffix(f" {READS}").removesuffix(f" {WRITES}")) for name in self.of_group]
@@ -125,7 +125,7 @@ def layout(work: PhaseWork, groups: Sequence[NodeGroup], machines: Machines, *, 
         np.repeat(np.arange(count), len(STAGES)), np.repeat(np.arange(count), count)[:pairs], np.full(len(fixed), -1)
     ]
     return Layout(
-        names=at.shown(),
+        names=at.labels(),
         usage=usage,
         most=most,
         steady=steady,
@@ -138,9 +138,9 @@ def layout(work: PhaseWork, groups: Sequence[NodeGroup], machines: Machines, *, 
 def _rates_alone(work: PhaseWork, threads: float, group: NodeGroup) -> list[float]:
     """Return how fast each stage is at most, however few tasks there are: a task has so many threads."""
     seconds = dict.fromkeys(range(len(STAGES)), 0.0)
-    seconds[COMPUTE] = work.compute_s * group.slow("cpu") / threads
+    seconds[COMPUTE] = work.compute_s * group.slowness_of("cpu") / threads
     if work.is_sent_apart:
-        seconds[STORE] = _stored_s(work) * group.slow("cpu")
+        seconds[STORE] = _store_seconds(work) * group.slowness_of("cpu")
     return [1 / seconds[stage] if seconds[stage] else math.inf for stage in range(len(STAGES))]
 
 
@@ -163,18 +163,18 @@ def _fill_own_stages(usage: Floats, at: _Names, work: PhaseWork, groups: Sequenc
     usage[order, at("driver")] = work.driver_s * group.nodes / nodes
     usage[order, at("processors")] = work.driver_core_s * group.nodes / nodes
     for name, seconds in work.read_s.items():
-        usage[read, at(f"{name} {READS}", number)] += seconds * group.slow(name)
-    usage[read, at("link in", number)] += work.in_bytes * group.slow("network")
+        usage[read, at(f"{name} {READS}", number)] += seconds * group.slowness_of(name)
+    usage[read, at("link in", number)] += work.in_bytes * group.slowness_of("network")
     streamed = work.in_bytes + work.out_bytes
     requests_s = work.requests_s * group.nodes / nodes / streamed if streamed else 0.0
     usage[read, at("object_requests")] = requests_s * work.in_bytes
-    usage[compute, at("cpu", number)] = work.compute_s * group.slow("cpu")
-    usage[compute, at("processors")] = work.compute_s * group.slow("cpu") * group.nodes
-    usage[write, at("link out", number)] += work.out_bytes * group.slow("network")
+    usage[compute, at("cpu", number)] = work.compute_s * group.slowness_of("cpu")
+    usage[compute, at("processors")] = work.compute_s * group.slowness_of("cpu") * group.nodes
+    usage[write, at("link out", number)] += work.out_bytes * group.slowness_of("network")
     usage[write, at("object_requests")] = requests_s * work.out_bytes
     own = work.own_share if work.is_sent_apart else 1 - work.spread
     for name, seconds in work.write_s.items():
-        usage[write, at(_writes(work, name), number)] += seconds * own * group.slow(name)
+        usage[write, at(_writes(work, name), number)] += seconds * own * group.slowness_of(name)
 
 
 def _writes(work: PhaseWork, name: str) -> str:
@@ -185,37 +185,37 @@ def _fill_sent_to_all(usage: Floats, at: _Names, work: PhaseWork, groups: Sequen
     """Fill in what it takes that a group's nodes send all of theirs, to all nodes alike, which write it."""
     group, nodes = groups[number], sum(other.nodes for other in groups)
     send = len(STAGES) * number + SEND
-    usage[send, at("link out", number)] += work.exchanged_bytes * group.slow("network")
+    usage[send, at("link out", number)] += work.exchanged_bytes * group.slowness_of("network")
     moved_s = work.move_s + work.block_s
-    usage[send, at("cpu", number)] += moved_s / 2 * group.slow("cpu")
+    usage[send, at("cpu", number)] += moved_s / 2 * group.slowness_of("cpu")
     for receiver, other in enumerate(groups):
         part = group.nodes / nodes
-        usage[send, at("link in", receiver)] += work.exchanged_bytes * part * other.slow("network")
-        usage[send, at("cpu", receiver)] += moved_s / 2 * part * other.slow("cpu")
-        usage[send, at("processors")] += moved_s * part * other.nodes * other.slow("cpu")
+        usage[send, at("link in", receiver)] += work.exchanged_bytes * part * other.slowness_of("network")
+        usage[send, at("cpu", receiver)] += moved_s / 2 * part * other.slowness_of("cpu")
+        usage[send, at("processors")] += moved_s * part * other.nodes * other.slowness_of("cpu")
         for name, seconds in work.write_s.items():
-            usage[send, at(_writes(work, name), receiver)] += seconds * work.spread * part * other.slow(name)
+            usage[send, at(_writes(work, name), receiver)] += seconds * work.spread * part * other.slowness_of(name)
 
 
 def _fill_sent_apart(usage: Floats, at: _Names, work: PhaseWork, groups: Sequence[NodeGroup], number: int) -> None:
     """Fill in what it takes that each node of a group gets and stores as much as a node exchanges."""
     group = groups[number]
     store = len(STAGES) * number + STORE
-    stored_s = _stored_s(work)
-    usage[store, at("cpu", number)] = stored_s * group.slow("cpu")
-    usage[store, at("processors")] = stored_s * group.slow("cpu") * group.nodes
+    stored_s = _store_seconds(work)
+    usage[store, at("cpu", number)] = stored_s * group.slowness_of("cpu")
+    usage[store, at("processors")] = stored_s * group.slowness_of("cpu") * group.nodes
     for name, seconds in work.write_s.items():
-        usage[store, at(_writes(work, name), number)] = seconds * (1 - work.own_share) * group.slow(name)
+        usage[store, at(_writes(work, name), number)] = seconds * (1 - work.own_share) * group.slowness_of(name)
     for source, other in enumerate(groups):
         send = send_flow(len(groups), source=source, owner=number)
         receivers = group.nodes / other.nodes
-        usage[send, at("link in", number)] += work.exchanged_bytes * group.slow("network")
-        usage[send, at("link out", source)] += work.exchanged_bytes * receivers * other.slow("network")
-        usage[send, at("cpu", source)] += work.move_s * _SENT_PART / 2 * receivers * other.slow("cpu")
-        usage[send, at("cpu", number)] += work.move_s * _SENT_PART / 2 * group.slow("cpu")
-        usage[send, at("processors")] += work.move_s * _SENT_PART * group.nodes * group.slow("cpu")
+        usage[send, at("link in", number)] += work.exchanged_bytes * group.slowness_of("network")
+        usage[send, at("link out", source)] += work.exchanged_bytes * receivers * other.slowness_of("network")
+        usage[send, at("cpu", source)] += work.move_s * _SENT_PART / 2 * receivers * other.slowness_of("cpu")
+        usage[send, at("cpu", number)] += work.move_s * _SENT_PART / 2 * group.slowness_of("cpu")
+        usage[send, at("processors")] += work.move_s * _SENT_PART * group.nodes * group.slowness_of("cpu")
 
 
-def _stored_s(work: PhaseWork) -> float:
+def _store_seconds(work: PhaseWork) -> float:
     """Return the processor seconds of tasks that store all that a node gets."""
     return work.move_s * (1 - _SENT_PART) + work.block_s

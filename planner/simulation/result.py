@@ -1,4 +1,4 @@
-"""What a simulation answers: each phase's range, what its tasks wait for, and one run in full."""
+"""The result of a simulation: each phase's range, what its tasks wait for, and one run in full."""
 
 from __future__ import annotations
 

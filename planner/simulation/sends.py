@@ -1,4 +1,4 @@
-"""How what tasks make for other nodes gets there: all at once, in parcels, or as copies of partitions.
+"""Sends from a task to other nodes: all at once, in parcels, or as copies of partitions.
 
 Parcels leave by the scheduler's own queue, and copies go where it would send them.
 """
@@ -98,16 +98,16 @@ class InParcels:
             amounts[int(block.source)] += block.amount
         left = [len(amounts)]
 
-        def arrived() -> None:
+        def on_arrival() -> None:
             left[0] -= 1
             if not left[0]:
                 self.waves[owner].store(sum(amounts.values()), lambda: self._on_stored(parcel))
 
         for source, amount in amounts.items():
-            self.clock.start(send_flow(len(self.groups), source=source, owner=owner), amount, arrived)
+            self.clock.start(send_flow(len(self.groups), source=source, owner=owner), amount, on_arrival)
 
     def _on_stored(self, parcel: tuple[_Block, ...]) -> None:
-        self._queue.done(parcel)
+        self._queue.release(parcel)
         for block in parcel:
             block.sent(block.part)
         self._send()
@@ -133,9 +133,9 @@ class AsCopies:
         self._in_flight[owner] += amount
         self._sent[owner] += amount
 
-        def stored() -> None:
+        def on_stored() -> None:
             self._in_flight[owner] -= amount
             sent(share)
 
         flow = send_flow(len(self.groups), source=group, owner=owner)
-        self.clock.start(flow, amount, lambda: self.waves[owner].store(amount, stored))
+        self.clock.start(flow, amount, lambda: self.waves[owner].store(amount, on_stored))

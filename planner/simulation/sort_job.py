@@ -16,7 +16,7 @@ from planner.simulation.resources import SEND, STAGES, Layout, layout
 from planner.simulation.sends import AsCopies, InParcels, ToAll
 from planner.simulation.task_waves import Send, TaskWaves
 from planner.simulation.timeline import Timeline, timeline_of
-from planner.simulation.turns import CommonWork, Turns, own_turns
+from planner.simulation.work_queue import CommonWork, WorkQueue, own_work
 
 _AT_ONCE: Final = (1.0,)
 _IN_PARTS: Final = (1 / 256,) * 256
@@ -51,27 +51,27 @@ def simulate_job(works: Sequence[PhaseWork], groups: Sequence[NodeGroup], machin
 def run_phase(work: PhaseWork, placed: Layout, clock: Clock, groups: Sequence[NodeGroup]) -> Iterator[Stretch]:
     """Yield the stretches of a phase until all of it is done."""
     for row in np.flatnonzero(placed.group_of < 0).tolist():
-        clock.start(row, 1.0, _nothing)
+        clock.start(row, 1.0, _no_op)
     if work.tasks is not None:
         _begin_tasks(work, work.tasks, clock, groups)
     else:
-        for group, turns in enumerate(_turns(work, groups, shares=_AT_ONCE if not work.is_anyones else _IN_PARTS)):
-            _start_next(clock, len(STAGES) * group + SEND, turns)
+        for group, queue in enumerate(_queues(work, groups, shares=_AT_ONCE if not work.is_anyones else _IN_PARTS)):
+            _start_next(clock, len(STAGES) * group + SEND, queue)
     yield from clock.run()
 
 
-def _start_next(clock: Clock, flow: int, turns: Turns) -> None:
+def _start_next(clock: Clock, flow: int, queue: WorkQueue) -> None:
     """Do one part after the other until none is left."""
-    if share := turns.next():
-        clock.start(flow, share, lambda: _start_next(clock, flow, turns))
+    if share := queue.next():
+        clock.start(flow, share, lambda: _start_next(clock, flow, queue))
 
 
-def _turns(work: PhaseWork, groups: Sequence[NodeGroup], *, shares: Sequence[float]) -> list[Turns]:
-    """Return the turns of each group: what all nodes reach is done by who is free."""
+def _queues(work: PhaseWork, groups: Sequence[NodeGroup], *, shares: Sequence[float]) -> list[WorkQueue]:
+    """Return the queue of each group: what all nodes reach is done by who is free."""
     if not work.is_anyones:
-        return [own_turns(shares) for _ in groups]
+        return [own_work(shares) for _ in groups]
     common = CommonWork(shares=shares, nodes=sum(group.nodes for group in groups))
-    return [common.turns(group.nodes) for group in groups]
+    return [common.queue(group.nodes) for group in groups]
 
 
 def _begin_tasks(work: PhaseWork, tasks: Tasks, clock: Clock, groups: Sequence[NodeGroup]) -> None:
@@ -82,12 +82,12 @@ def _begin_tasks(work: PhaseWork, tasks: Tasks, clock: Clock, groups: Sequence[N
     elif work.is_sent_apart:
         send = AsCopies(clock=clock, groups=groups, waves=waves)
     waves += [
-        TaskWaves(clock=clock, group=number, tasks=tasks, send=send, turns=turns)
-        for number, turns in enumerate(_turns(work, groups, shares=tasks.shares))
+        TaskWaves(clock=clock, group=number, tasks=tasks, send=send, queue=queue)
+        for number, queue in enumerate(_queues(work, groups, shares=tasks.shares))
     ]
     for wave in waves:
         wave.begin()
 
 
-def _nothing() -> None:
+def _no_op() -> None:
     pass

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from planner.simulation.events import Clock
 from planner.simulation.phase_tasks import Tasks
 from planner.simulation.resources import COMPUTE, ORDER, READ, STAGES, STORE, WRITE
-from planner.simulation.turns import Turns
-from planner.sort_policy.turns import MapsUnderWay, sorts_to_begin
+from planner.simulation.work_queue import WorkQueue
+from planner.sort_policy.admission import MapsUnderWay, sorts_to_begin
 
 
 @dataclass(kw_only=True, eq=False)
@@ -58,7 +58,7 @@ class TaskWaves:
     group: int
     tasks: Tasks
     send: Send
-    turns: Turns
+    queue: WorkQueue
     places: Places = field(init=False)
     _readers: Places = field(default_factory=lambda: Places(free=1))
     _writers: Places = field(default_factory=lambda: Places(free=1))
@@ -80,19 +80,19 @@ class TaskWaves:
     def store(self, amount: float, then: Callable[[], None]) -> None:
         """Have a task write so much of what a node exchanges, and call `then`."""
 
-        def stored() -> None:
+        def on_stored() -> None:
             self.places.leave()
             then()
 
-        self.places.take(lambda: self.clock.start(len(STAGES) * self.group + STORE, amount, stored))
+        self.places.take(lambda: self.clock.start(len(STAGES) * self.group + STORE, amount, on_stored))
 
     def _submit(self) -> None:
         for _ in range(self._room()):
-            if not (share := self.turns.next()):
+            if not (share := self.queue.next()):
                 break
             self._maps.slices += 1
             self._maps.grouping += 1
-            self._maps.held_bytes += self._held(share)
+            self._maps.held_bytes += self._held_share(share)
             self._start(ORDER, share, self._on_ordered)
 
     def _room(self) -> int:
@@ -103,7 +103,7 @@ class TaskWaves:
             tasks.concurrency, under_way=self._maps.slices, sorting=self._maps.grouping, copied=tasks.copied
         )
 
-    def _held(self, share: float) -> float:
+    def _held_share(self, share: float) -> float:
         return min(1.0, share / self.tasks.longest)
 
     def _on_ordered(self, share: float) -> None:
@@ -121,9 +121,9 @@ class TaskWaves:
         self.places.leave()
         self._maps.grouping -= 1
         self._maps.grouped += 1
-        left, held = [share], self._held(share) / share
+        left, held = [share], self._held_share(share) / share
 
-        def sent(part: float) -> None:
+        def on_sent(part: float) -> None:
             left[0] -= part
             self._maps.held_bytes -= part * held
             if left[0] <= share * 1e-9:
@@ -131,7 +131,7 @@ class TaskWaves:
                 self._maps.held_bytes = max(0.0, self._maps.held_bytes - left[0] * held)
             self._submit()
 
-        self.send(self.group, share, sent)
+        self.send(self.group, share, on_sent)
         self._submit()
 
     def _start(self, stage: int, share: float, then: Callable[[float], None]) -> None:

@@ -1,4 +1,4 @@
-"""Who waits for what, and when: from the stretches of a phase to spans of time for each group of nodes."""
+"""The timeline of waits in a phase: spans of time for each group of nodes, from the phase's stretches."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What the sort on a cluster decides, as pure functions and classes: the scheduler and the simulation call the same."""
+"""The decisions of the sort on a cluster, as pure functions and classes that the scheduler and the simulation share."""

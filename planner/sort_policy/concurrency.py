@@ -1,4 +1,4 @@
-"""How many tasks run on a node at a time, and with how many threads each: as many as its processors have work for.
+"""The number of tasks on a node at a time, and of threads in each: as many as its processors have work for.
 
 While one task sorts or groups, others read, send and write, so even a node of one processor runs three. A large node
 runs more of them rather than giving all threads to three, because what a task reads or writes is one stream. Beyond

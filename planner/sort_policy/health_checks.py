@@ -1,4 +1,4 @@
-"""How patient the head is with its nodes: the more there are, the rarer it asks each, and the longer it waits."""
+"""The head's health checks of its nodes: with more nodes they are rarer and wait longer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which node gets what: partitions of the output, their second copies, and what lost nodes owned."""
+"""The placement of output partitions, of their second copies, and of the partitions of lost nodes."""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ class SendQueue(Generic[AnyBlock]):
             if line.blocks:  # behind its owner's other lines
                 self._lines[key] = line
 
-    def done(self, parcel: tuple[AnyBlock, ...]) -> None:
+    def release(self, parcel: tuple[AnyBlock, ...]) -> None:
         """Note that a parcel which `next` yielded has arrived or was lost."""
         self._count(parcel, -1)
 

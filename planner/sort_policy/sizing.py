@@ -1,8 +1,13 @@
-"""How large slices, parcels and partitions are, so that what is under way on a node fits in its memory."""
+"""Sizes of slices, parcels and partitions, such that the work under way on a node fits in its memory.
+
+The first slices of an input are short, so that links soon have something to carry; the last are short, so that all
+nodes end together. On many nodes each coordinator has a group of them, and its part of their stores.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -146,3 +151,37 @@ def _slices(
 
 def _too_small(*, memory_bytes: int, store_bytes: int) -> BadInputError:
     return BadInputError(f"{memory_bytes} bytes of memory and {store_bytes} of object store hold no record")
+
+
+_SHORTEST_SHARE: Final = 4
+"""The shortest slices are this part of the longest."""
+_LEAST_BYTES: Final = 1_000_000
+"""Shorter slices cost more to order than to group."""
+
+
+def slice_lengths(records: int, *, longest: int, record_size: int) -> Iterator[int]:
+    """Yield the records of each slice of a partition of the input in turn: each is as long as all before it, or half of
+    what is left, within bounds. `longest` is in records.
+    """
+    shortest = max(longest // _SHORTEST_SHARE, min(longest, max(1, _LEAST_BYTES // record_size)))
+    first = 0
+    while (left := records - first) > 0:
+        length = min(left, longest, max(shortest, first), max(shortest, -(-left // 2)))
+        yield length
+        first += length
+
+
+NODES_PER_COORDINATOR: Final = 16
+"""At most; on so many nodes the driver orders all tasks itself."""
+
+
+def groups(names: Sequence[str], *, most: int) -> list[tuple[str, ...]]:
+    """Divide nodes into groups of about equal size, of at most so many."""
+    count = -(-len(names) // most)
+    return [tuple(names[len(names) * at // count : len(names) * (at + 1) // count]) for at in range(count)]
+
+
+def coordinator_sizes(sizes: Sizes, *, store_bytes: float) -> Sizes:
+    """Return the sizes of a coordinator that fills `store_bytes` of each node's store: all have an equal part of it."""
+    parcel_bytes = min(sizes.parcel_bytes, int(store_bytes * STORE_SHARE / FEWEST_PARCELS))
+    return replace(sizes, parcel_bytes=parcel_bytes, least_parcel_bytes=min(sizes.least_parcel_bytes, parcel_bytes))

@@ -1,4 +1,4 @@
-"""What it costs that spot nodes are taken back: work done again, and waiting for replacements.
+"""The cost of interrupted spot nodes: repeated work, and waiting for replacements.
 
 Interruptions come independently, at a constant rate for each node. What one of them costs depends on the model's
 `recovery`. A job that must begin again (`reload`, `restart`) takes, for U seconds of uninterrupted work on N nodes

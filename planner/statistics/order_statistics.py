@@ -1,4 +1,4 @@
-"""How much slower than its median a node is, and how slow the slowest of N is: a barrier waits for it.
+"""Order statistics of node slowness: a barrier waits for the slowest of N nodes.
 
 For independent nodes P(phase <= t) = F(t)^N exactly, whatever the distribution F. A `Spread` holds F of one node's
 slowness (time over median time) on a grid; a `Duration` holds the distribution of a time.

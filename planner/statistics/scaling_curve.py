@@ -29,7 +29,7 @@ _STEPS: Final = 33
 
 
 @lru_cache(maxsize=1)
-def unmeasured() -> ScalingCurve:
+def prior_curve() -> ScalingCurve:
     """Return what is expected of a network that nobody measured, as fractions of its two-node rate: the prior alone."""
     return ScalingCurve.through([2.0], [1.0])
 
@@ -46,7 +46,7 @@ def stated_slowdowns(nodes: Floats) -> Floats:
     """Return equally likely slowdowns of a network of which a rate is only stated, at each of `nodes` (N,), shape
     (8, N) and rising. That it is faster than stated is not counted on: what is stated is what the link can do.
     """
-    slowdowns = np.maximum(unmeasured().slowdowns_at(nodes, count=BAND_VALUES), 1.0)
+    slowdowns = np.maximum(prior_curve().slowdowns_at(nodes, count=BAND_VALUES), 1.0)
     return np.where(nodes < 2, 1.0, slowdowns)
 
 
@@ -114,7 +114,7 @@ class ScalingCurve:
         return np.asarray(np.exp(np.interp(wanted, x, y)))
 
     def each(self, nodes: Floats) -> Floats:
-        """Return what `at` gives for each of `nodes` (N,) by itself, shape (N,): several at once share its steps."""
+        """Return what `at` gives for each of `nodes` (N,) alone, shape (N,): several at once share its steps."""
         alone = self.at(np.minimum(nodes, self.nodes[-1]))
         beyond = nodes > self.nodes[-1]
         if len(self.nodes) > 1 and beyond.any():

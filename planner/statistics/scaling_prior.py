@@ -1,4 +1,4 @@
-"""What is believed of network scaling before and after measuring: laws with priors, conditioned on points.
+"""Bayesian model of network scaling: laws with priors, conditioned on measured points.
 
 A law says which fraction of its two-node rate a node keeps in a cluster of n, as a loss -ln(fraction). None of the
 published laws fits every network, so four families share the prior evenly: Gunther's Universal Scalability Law (2007)
@@ -47,7 +47,7 @@ class Draws:
         losses = [_FAMILIES[name](p[:, :1], p[:, 1:], count) for name, p in self.parameters.items()]
         return np.concatenate(losses)
 
-    def chosen(self, index: Rows) -> Draws:
+    def select(self, index: Rows) -> Draws:
         """Return the laws at `index`, which must be sorted."""
         starts = np.cumsum([0, *(len(p) for p in self.parameters.values())])
         split = np.split(index, np.searchsorted(index, starts[1:-1]))
@@ -114,7 +114,7 @@ def condition(nodes: Floats, log_rates: Floats) -> Posterior:
     freedom = 2 * _NOISE_WEIGHT + len(nodes) - 1
     resampled = _resample(-freedom / 2 * np.log(squares), rng)
     return Posterior(
-        laws=laws.chosen(resampled),
+        laws=laws.select(resampled),
         log_nodes=log_nodes,
         residuals=residuals[resampled],
         level=level[resampled],

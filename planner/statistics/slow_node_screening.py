@@ -66,7 +66,7 @@ class Limit:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Drop:
+class DroppedNode:
     """A node that should go, and why; `rate_per_s` is NaN for one that gave no figure."""
 
     node: str
@@ -88,7 +88,7 @@ class Screening:
     """Nodes to keep, fastest first by their worst metric relative to its median, and those to drop with reasons."""
 
     kept: tuple[str, ...]
-    dropped: tuple[Drop, ...]
+    dropped: tuple[DroppedNode, ...]
     limits: tuple[Limit, ...]
 
 
@@ -105,7 +105,7 @@ def screen(rates: Mapping[str, Mapping[str, float]], *, lower_is_better: Collect
         metric: limit_of(metric, list(figures.values()), lower_is_better=metric in lower_is_better)
         for metric, figures in rates.items()
     }
-    drops: dict[str, Drop] = {}
+    drops: dict[str, DroppedNode] = {}
     counts = {metric: _measured_of(figures) for metric, figures in rates.items()}
     judging = {node: [m for m, of in counts.items() if node in of or 2 * len(of) >= len(nodes)] for node in nodes}
     for node in nodes:
@@ -176,7 +176,7 @@ def _few(count: int) -> float:
     return 1.0 + 6.0 / count
 
 
-def _drop_if_bad(node: str, rate: float, limit: Limit) -> Drop | None:
+def _drop_if_bad(node: str, rate: float, limit: Limit) -> DroppedNode | None:
     too_slow = rate > limit.limit_per_s if limit.lower_is_better else rate < limit.limit_per_s
     if math.isnan(rate):
         reason = "gave no figure"
@@ -186,7 +186,7 @@ def _drop_if_bad(node: str, rate: float, limit: Limit) -> Drop | None:
         reason = f"at {rate / limit.median_per_s:.0%} of the median"
     else:
         return None
-    return Drop(
+    return DroppedNode(
         node=node,
         metric=limit.metric,
         rate_per_s=rate,

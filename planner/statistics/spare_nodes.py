@@ -1,4 +1,4 @@
-"""How many spares to launch: N + k machines are rented and screened, the fastest N are kept.
+"""The best number of spares: N + k machines are rented and screened, and the fastest N are kept.
 
 A spare costs its boot and screening; it saves time when a barrier would otherwise wait for a bad node. The slowest
 kept node is faster than x exactly when at least N of the N + k are, that is when N successes come before k + 1

@@ -1,1 +1,1 @@
-"""What users keep between runs: their profiles and their measurements."""
+"""The user's own data between runs: profiles and measurements."""

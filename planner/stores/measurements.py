@@ -37,7 +37,7 @@ def store(measurements: Sequence[Measurement], *, catalog: str) -> Stored:
     with change_store(path, what="measurements in"):
         new = [_cells(measurement) for measurement in measurements]
         _check_twice(new)
-        old, keys = _stored_rows(path), {_key(row) for row in new}
+        old, keys = _read_rows(path), {_key(row) for row in new}
         remaining = [row for row in old if _key(row) not in keys]
         _replace(path, [*remaining, *new])
     return Stored(path=path, replaced=len(old) - len(remaining))
@@ -62,7 +62,7 @@ def _cell(value: Any) -> str:
     return "" if value is None else repr(value) if isinstance(value, float) else str(value)
 
 
-def _stored_rows(path: Path) -> list[dict[str, str]]:
+def _read_rows(path: Path) -> list[dict[str, str]]:
     """Return the rows of the file as text, after checking that they are sound."""
     if not path.exists():
         return []
@@ -89,9 +89,9 @@ def _replace(path: Path, rows: list[dict[str, str]]) -> None:
     replace_file(path, text.getvalue())
 
 
-def stored(catalog: str) -> list[dict[str, str]]:
+def user_rows(catalog: str) -> list[dict[str, str]]:
     """Return the user's measurements on the types of a catalog as text. Raises BadInputError for a damaged file."""
-    return _stored_rows(measurements_file(catalog))
+    return _read_rows(measurements_file(catalog))
 
 
 def forget_type(pattern: str, *, catalog: str) -> int:
@@ -100,13 +100,13 @@ def forget_type(pattern: str, *, catalog: str) -> int:
     Raises BadInputError, naming the types measured, where none fits; IoFailureError when the disk refuses.
     """
     path = measurements_file(catalog)
-    rows = _stored_rows(path)
+    rows = _read_rows(path)
     types = list(dict.fromkeys(row["instance_type"] for row in rows))
     if not any(fnmatchcase(name, pattern) for name in types):
         there = f" There are those of {', '.join(types)}." if types else " There are none."
         raise BadInputError(f"no measurements of {pattern!r} in {path}.{there}")
     with change_store(path, what="measurements in"):
-        rows = _stored_rows(path)
+        rows = _read_rows(path)
         remaining = [row for row in rows if not fnmatchcase(row["instance_type"], pattern)]
         _replace(path, remaining)
     return len(rows) - len(remaining)

@@ -122,7 +122,7 @@ def require_verified_login(start: Started) -> None:
     tell("host keys on the console", seconds_since(begun))
     provider: Provider = machine  # type: ignore[assignment]  # it only tells host keys
     bootstrap.wait_for_head(start.ssh, machine.node, provider, policy=PATIENT, say=told.append)
-    assert told == ["waiting for the head to answer"] and start.ssh.verified == {machine.node.id}
+    assert told == ["waiting for the head to answer"] and start.ssh.verified_nodes == {machine.node.id}
     start.ssh.run(HEAD, bootstrap._BEGIN_SETUP, within_s=1200)
     tell("ready", seconds_since(begun))
     console = machine.console()

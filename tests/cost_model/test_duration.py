@@ -23,7 +23,7 @@ from planner.cost_model.workload import JobContext
 from planner.schemas.plan import PhaseEstimate, ResourceUse
 from planner.statistics.interruptions import Risk
 from planner.statistics.order_statistics import slowest_mean
-from planner.statistics.scaling_curve import ScalingCurve, mean_slowdowns, unmeasured
+from planner.statistics.scaling_curve import ScalingCurve, mean_slowdowns, prior_curve
 from planner.statistics.spare_nodes import spares_for
 
 Make = Callable[..., JobContext]
@@ -109,7 +109,7 @@ def test_a_stated_network_is_slower_at_scale_on_average(certain: JobContext) -> 
     assert float(Undisturbed.of(context, SENDING, 1, spares=NONE).whole.quantile_s(0.95)) == pytest.approx(
         150, rel=2e-3
     )
-    slowest_of_8 = float(unmeasured().slowdowns(2, count=8)[-1])
+    slowest_of_8 = float(prior_curve().slowdowns(2, count=8)[-1])
     late_s = float(Undisturbed.of(context, SENDING, 2, spares=NONE).whole.quantile_s(0.95))
     assert slowest_of_8 > 1.05
     assert late_s == pytest.approx(100 * slowest_of_8 + 50, rel=2e-3)

@@ -37,7 +37,7 @@ STORE_ENVIRONMENT = {
 
 def store_address() -> tuple[str, int]:
     """Where the object store of tests listens: on the head."""
-    return "10.0.0.1" if namespaces.usable() else "127.0.0.1", 5570
+    return "10.0.0.1" if namespaces.are_usable() else "127.0.0.1", 5570
 
 
 class SortCluster:

@@ -34,10 +34,10 @@ class InlineNodes:
 
         return done
 
-    def awaited(self, reference: Callable[[], Any], *, nodes: Sequence[str]) -> Any:
+    def wait_for(self, reference: Callable[[], Any], *, nodes: Sequence[str]) -> Any:
         del nodes
         return reference()
 
-    def newly_lost(self, *, at_once: bool) -> frozenset[str]:
+    def detect_losses(self, *, at_once: bool) -> frozenset[str]:
         del at_once
         return frozenset()

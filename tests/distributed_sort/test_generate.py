@@ -48,5 +48,5 @@ def test_a_partition_that_could_not_be_written_is_written_elsewhere(
     summary = content_of(made.layout).empty_summary()
     for partition in made.partitions:
         monkeypatch.setenv("PLANNER_NODE_NAME", partition.copies[0].node)
-        summary.append(content_of(made.layout).validated(partition, 1)[0])
+        summary.append(content_of(made.layout).validate(partition, 1)[0])
     assert summary.records == made.records == 1001

@@ -23,7 +23,7 @@ def damaged_job(events: list[dict[str, Any]]) -> Job:
     nodes = SimpleNamespace(
         names=["a", "b"],
         run=lambda node, _task, _files: Inventory(runs=((1, 1, 2, 5),)) if node == "b" else None,
-        awaited=lambda inventory, nodes: inventory,
+        wait_for=lambda inventory, nodes: inventory,
     )
     job = SimpleNamespace(
         cluster=SimpleNamespace(nodes=nodes, files=None),
@@ -39,7 +39,7 @@ def test_what_a_node_lacks_is_missing_again() -> None:
     job = damaged_job(events)
     job.trouble.damaged["b"] = "node-b: a bad sector"
     sort._repair_damaged_files(job)
-    assert job.work.ledger.slices_missing() == [0]
+    assert job.work.ledger.missing_slices() == [0]
     assert job.work.ledger.missing_ranges(0) == [("b", 1, 2)]
     assert (job.trouble.damaged, job.trouble.damages) == ({}, {"b": 1})
     assert events == [{"event": "damaged", "node": "b", "reason": "node-b: a bad sector"}]

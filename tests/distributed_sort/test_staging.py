@@ -58,7 +58,7 @@ def test_staged_records_are_read_from_the_disk_and_without_it_from_the_store(
 
 
 def listing(monkeypatch: pytest.MonkeyPatch, sizes: dict[str, int]) -> None:
-    monkeypatch.setattr(object_store, "listed", lambda prefix: sizes)
+    monkeypatch.setattr(object_store, "list_files", lambda prefix: sizes)
     monkeypatch.setattr(object_store, "size_if_there", lambda uri: None)
 
 

@@ -90,8 +90,8 @@ def test_the_slowest_disk_is_as_slow_as_order_statistics_have_it() -> None:
     context, works, machines, best = job()
     draws = list(draw_runs(context, works, machines, best=best, draws=200, seed=1))
     assert all(sum(group.nodes for group in draw.groups) == 40 for draw in draws)
-    slowest = [max(group.slow("local_disks") for group in draw.groups) for draw in draws]
-    fastest = min(min(group.slow("local_disks") for group in draw.groups) for draw in draws)
+    slowest = [max(group.slowness_of("local_disks") for group in draw.groups) for draw in draws]
+    fastest = min(min(group.slowness_of("local_disks") for group in draw.groups) for draw in draws)
     assert np.median(slowest) / fastest > 1.1
     assert np.median([draw.factor for draw in draws]) == pytest.approx(1.0, rel=0.01)
 

@@ -54,12 +54,12 @@ def test_the_slowest_stay_alone_and_nobody_is_lost() -> None:
     slowness = np.linspace(1.0, 3.9, 30)
     groups = groups_of({"disk": slowness}, lateness=slowness)
     assert [group.nodes for group in groups] == [1, 1, 1, 1, 4, 16, 6]
-    assert [round(group.slow("disk"), 6) for group in groups[:2]] == [3.9, 3.8]
-    assert sum(group.nodes * group.slow("disk") for group in groups) == pytest.approx(slowness.sum())
+    assert [round(group.slowness_of("disk"), 6) for group in groups[:2]] == [3.9, 3.8]
+    assert sum(group.nodes * group.slowness_of("disk") for group in groups) == pytest.approx(slowness.sum())
 
 
 def test_a_resource_of_which_nothing_is_stated_is_as_fast_as_the_medians() -> None:
-    assert groups_of({}, lateness=np.zeros(1))[0].slow("network") == 1.0
+    assert groups_of({}, lateness=np.zeros(1))[0].slowness_of("network") == 1.0
 
 
 def test_what_is_slow_is_read_as_people_write_it() -> None:
@@ -98,14 +98,14 @@ def test_slow_nodes_come_out_of_the_largest_groups_and_keep_what_else_is_slow() 
     groups = [NodeGroup(nodes=1, slowness={"network": 1.2}), NodeGroup(nodes=9, slowness={"network": 1.1})]
     slow, fast, alone = Slow.parse("3@2").of(groups, ["local_disks"])
     assert (slow.nodes, fast.nodes, alone.nodes) == (3, 6, 1)
-    assert slow.slow("network") == pytest.approx(2.2)
-    assert slow.slow("local_disks") == slow.slow("cpu") == 2.0
-    assert fast.slow("network") == 1.1
+    assert slow.slowness_of("network") == pytest.approx(2.2)
+    assert slow.slowness_of("local_disks") == slow.slowness_of("cpu") == 2.0
+    assert fast.slowness_of("network") == 1.1
 
 
 def test_only_what_is_named_is_slow() -> None:
     slow, _ = Slow.parse("disks:1@2").of([NodeGroup(nodes=2)], ["local_disks"])
-    assert (slow.slow("local_disks"), slow.slow("network"), slow.slow("cpu")) == (2.0, 1.0, 1.0)
+    assert (slow.slowness_of("local_disks"), slow.slowness_of("network"), slow.slowness_of("cpu")) == (2.0, 1.0, 1.0)
 
 
 def test_a_slow_tenth_holds_up_nearly_all_of_a_sort() -> None:

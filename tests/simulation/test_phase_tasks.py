@@ -14,8 +14,7 @@ from planner.cost_model.workload import JobContext
 from planner.simulation.phase_tasks import join_tasks, phase_tasks
 from planner.simulation.simulate import simulation_context
 from planner.sort_policy.concurrency import Concurrency
-from planner.sort_policy.sizing import choose_sizes
-from planner.sort_policy.slice_lengths import slice_lengths
+from planner.sort_policy.sizing import choose_sizes, slice_lengths
 
 GIB = 2**30
 

@@ -10,7 +10,7 @@ from planner.simulation.phase_tasks import Tasks
 from planner.simulation.resources import STAGES
 from planner.simulation.sends import ToAll
 from planner.simulation.task_waves import Places, TaskWaves
-from planner.simulation.turns import own_turns
+from planner.simulation.work_queue import own_work
 from planner.sort_policy.concurrency import Concurrency
 
 
@@ -20,7 +20,7 @@ def took_s(*, tasks: Tasks, seconds: tuple[float, ...]) -> float:
     capacities = Capacities.of(np.ones(count), burst=np.ones(count), size=np.zeros(count))
     usage = np.diag((*seconds, *(0.0,) * (count - len(seconds))))
     clock = Clock(usage=usage, most=np.full(count, np.inf), capacities=capacities)
-    TaskWaves(clock=clock, group=0, tasks=tasks, send=ToAll(clock=clock), turns=own_turns(tasks.shares)).begin()
+    TaskWaves(clock=clock, group=0, tasks=tasks, send=ToAll(clock=clock), queue=own_work(tasks.shares)).begin()
     list(clock.run())
     return clock.now_s
 

@@ -42,7 +42,7 @@ def test_sources_take_turns() -> None:
 def test_a_source_that_lags_behind_comes_first() -> None:
     queue = queue_of(*(block(number, source, "c") for number, source in enumerate("aab")))
     for parcel in list(queue.next()):
-        queue.done(parcel)
+        queue.release(parcel)
     for number, source in enumerate("ab"):
         queue.add(block(number, source, "c"))
     assert next(queue.next())[0].source == "b"
@@ -101,7 +101,7 @@ def test_all_arrive_and_no_link_carries_too_many(sent: list[tuple[str, str, int]
             assert {block_.owner for block_ in parcel} == {parcel[0].owner}
             assert sum(block_.size_bytes for block_ in parcel) <= FULL
         done = began.pop(random.randrange(len(began)))  # type: ignore[attr-defined]
-        queue.done(done)
+        queue.release(done)
         arrived += [block_.slice.number for block_ in done]
         under_way = began
     assert sorted(arrived) == list(range(len(sent)))

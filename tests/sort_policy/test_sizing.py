@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from planner.errors import BadInputError
 from planner.sort_policy.concurrency import Concurrency
 from planner.sort_policy.send_queue import FEWEST_PARCELS, STORE_SHARE
-from planner.sort_policy.sizing import choose_sizes
+from planner.sort_policy.sizing import Sizes, choose_sizes, coordinator_sizes, groups, slice_lengths
 
 
 @pytest.mark.parametrize(
@@ -71,3 +73,43 @@ def test_small_data_makes_few_files(data_bytes: int, partitions: int) -> None:
         replicated=False, concurrency=Concurrency.of([3]),
     )  # fmt: skip
     assert sizes.partitions == partitions
+
+
+def lengths(records: int, longest: int) -> list[int]:
+    return list(slice_lengths(records, longest=longest, record_size=100))
+
+
+def test_slices_grow_and_shrink() -> None:
+    cut = lengths(1_000_000, 160_000)
+    assert cut[:4] == [40_000, 40_000, 80_000, 160_000]
+    assert cut[-4:] == [100_000, 50_000, 40_000, 10_000]
+
+
+def test_small_slices_stay_whole() -> None:
+    assert lengths(25_000, 10_000) == [10_000, 10_000, 5_000]
+
+
+@given(st.integers(0, 10**6), st.integers(1000, 10**6))
+def test_all_records_are_in_slices(records: int, longest: int) -> None:
+    cut = lengths(records, longest)
+    assert sum(cut) == records
+    assert all(0 < length <= longest for length in cut)
+
+
+@given(count=st.integers(1, 2000), most=st.integers(1, 40))
+def test_groups_are_of_about_equal_size(count: int, most: int) -> None:
+    names = [f"node-{number}" for number in range(count)]
+    divided = groups(names, most=most)
+    assert [name for group in divided for name in group] == names
+    sizes = {len(group) for group in divided}
+    assert max(sizes) <= most
+    assert max(sizes) - min(sizes) <= 1
+
+
+def test_parcels_get_smaller_where_a_coordinator_has_a_part_of_the_store() -> None:
+    """Of 600 bytes 2/5 are for what is in flight, 80 for each of three parcels; with two coordinators 40."""
+    sizes = Sizes(slice_records=1, slices=8, parcel_bytes=70, least_parcel_bytes=60, partitions=8, sort_bytes=1)
+    assert coordinator_sizes(sizes, store_bytes=600) == sizes
+    half = coordinator_sizes(sizes, store_bytes=300)
+    assert (half.parcel_bytes, half.least_parcel_bytes) == (40, 40)
+    assert half.parcel_bytes * FEWEST_PARCELS <= 300 * STORE_SHARE

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planner.errors import BadInputError
-from planner.statistics.scaling_curve import ScalingCurve, mean_slowdowns, stated_slowdowns, unmeasured
+from planner.statistics.scaling_curve import ScalingCurve, mean_slowdowns, prior_curve, stated_slowdowns
 
 I2_8XLARGE = ScalingCurve.through([2, 178], [1089e6, 879e6])
 POINTS = st.lists(st.tuples(st.integers(1, 1000), st.floats(1e6, 1e10)), min_size=1, max_size=8)
@@ -149,13 +149,13 @@ def test_what_a_stated_network_loses_on_average() -> None:
     alone, two, many = mean_slowdowns(np.array([1.0, 2.0, 100.0]).tobytes()).tolist()
     assert alone == 1
     assert two == pytest.approx(1, abs=0.02)
-    assert many == pytest.approx(float(unmeasured().slowdowns(100, count=8).clip(1).mean()))
+    assert many == pytest.approx(float(prior_curve().slowdowns(100, count=8).clip(1).mean()))
     assert 1.1 < many < 2
 
 
 def test_no_link_is_faster_than_what_is_stated_of_it() -> None:
     """At 8 nodes some of the prior's eight values are above the rate at two nodes: they count as that rate."""
-    assert unmeasured().slowdowns(8, count=8).min() < 1
+    assert prior_curve().slowdowns(8, count=8).min() < 1
     assert stated_slowdowns(np.array([1.0, 8.0])).min(axis=0).tolist() == [1, 1]
 
 
@@ -205,8 +205,8 @@ def test_beyond_the_last_point_it_is_a_power_law_in_32_steps() -> None:
 
 
 def test_a_network_that_nobody_measured_is_known_between_two_nodes_alone() -> None:
-    assert unmeasured().measured_to_nodes == 2
-    assert unmeasured().at([1, 2, 1000]).tolist() == [1, 1, 1]
+    assert prior_curve().measured_to_nodes == 2
+    assert prior_curve().at([1, 2, 1000]).tolist() == [1, 1, 1]
 
 
 def test_each_of_several_sizes_has_the_rate_that_it_has_alone() -> None:

@@ -89,7 +89,7 @@ def test_the_prior_lies_where_it_is_said_to() -> None:
 
 def test_chosen_laws_keep_their_families() -> None:
     draws = Draws(parameters={"power": np.array([[0.1, 0], [0.2, 0]]), "knee": np.array([[0.3, 1], [0.4, 2]])})
-    chosen = draws.chosen(np.array([1, 1, 2]))
+    chosen = draws.select(np.array([1, 1, 2]))
     assert chosen.parameters["power"].tolist() == [[0.2, 0], [0.2, 0]]
     assert chosen.parameters["knee"].tolist() == [[0.3, 1]]
 

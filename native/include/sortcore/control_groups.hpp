@@ -1,4 +1,4 @@
-// What the control groups of this process leave it, as containers are limited. Both versions of Linux's
+// Limits of the control groups of this process, as containers have them. Both versions of Linux's
 // control groups; the limits of a group hold for those below it.
 #pragma once
 

@@ -33,7 +33,7 @@ void flush(File& file) {
 #endif
 }
 
-// What one thread does over and over.
+// The loop of one thread.
 class Loop {
  public:
   Loop(File& file, std::uint64_t file_bytes, const SmallIoOperation& operation, std::uint64_t seed)

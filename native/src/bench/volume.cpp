@@ -12,7 +12,7 @@ std::uint64_t whole_blocks(std::uint64_t bytes, std::size_t block_bytes) {
   return std::max<std::uint64_t>(bytes / block_bytes, 1) * block_bytes;
 }
 
-// What the last stripes need of each member, rounded up to whole stripes.
+// Bytes that the last stripes need of each member, rounded up to whole stripes.
 std::uint64_t member_bytes(std::uint64_t bytes, std::uint64_t stripe_bytes, std::size_t members) {
   const std::uint64_t stripes = (bytes + stripe_bytes - 1) / stripe_bytes;
   return members == 1 ? bytes : (stripes + members - 1) / members * stripe_bytes;

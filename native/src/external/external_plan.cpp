@@ -20,7 +20,7 @@ constexpr std::size_t largest_grain = 1'048'576;
 constexpr std::uint64_t fewest_grains = 200;  // of all memory, or blocks and chunks become too few
 // The least size of blocks and chunks that are padded: the grain of 100-byte records. Larger ones waste less.
 constexpr std::size_t least_padded = 102'400;
-// How large transfers are, and the share of the memory that blocks take at most.
+// Sizes of transfers, and the greatest share of the memory for blocks.
 struct Transfers {
   std::size_t largest_block;
   std::size_t largest_chunk;

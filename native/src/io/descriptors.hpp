@@ -1,4 +1,4 @@
-// How many more files this process may open.
+// The number of files that this process may still open.
 #pragma once
 
 #include <cstddef>

@@ -16,7 +16,7 @@ inline constexpr std::size_t cut_bytes = std::size_t{1} << 20;
 // CSV without an end.
 std::vector<TextRun> cut_text(std::span<const std::byte> text, const KeyOrder& order, unsigned threads);
 
-// How many bytes the whole lines have with which the text begins.
+// The bytes of the whole lines at the beginning of the text.
 std::size_t whole_lines_end(std::span<const std::byte> text, const KeyOrder& order);
 
 }  // namespace sortcore

@@ -30,7 +30,7 @@ std::byte* encode_decimal(std::span<const std::byte> key, std::byte* to) noexcep
 // The same behind its suffix: -2M, -1K, numbers without, 1K, 1M.
 std::byte* encode_human(std::span<const std::byte> key, std::byte* to) noexcept;
 
-// What strtold reads: no number, NaNs by their bits, then all others; -0 is 0.
+// Values as strtold reads them: no number, NaNs by their bits, then all others; -0 is 0.
 std::byte* encode_general(std::span<const std::byte> key, std::byte* to);
 
 // An integer, a decimal number of any length, a double of IEEE 754: -0 is 0, NaN is the greatest. Throw

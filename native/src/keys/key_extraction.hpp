@@ -1,4 +1,4 @@
-// Where a key lies in its line.
+// Extraction of a key from its line.
 #pragma once
 
 #include <cstddef>

@@ -17,7 +17,7 @@
 
 namespace sortcore {
 
-// What all runs of a sort share: whether to pack, and what came of it. Threads may use it at once.
+// State that all runs of a sort share: whether to pack, and what came of it. Threads may use it at once.
 class RunPacking {
  public:
   RunPacking(const PackingChoice& choice, unsigned threads);

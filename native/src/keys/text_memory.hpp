@@ -1,4 +1,4 @@
-// How the memory of a sort of text is shared out, and which lines are too long for it.
+// Division of the memory of a text sort, and the lines that are too long for it.
 #pragma once
 
 #include <cstddef>

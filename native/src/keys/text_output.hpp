@@ -1,4 +1,5 @@
-// Where sorted text goes: a new file, which appears whole or not at all, or what is open or no regular file.
+// The output of a text sort: a new file, which appears whole or not at all, or what is open or no regular
+// file.
 #pragma once
 
 #include <cstddef>

@@ -12,7 +12,7 @@ namespace sortcore {
 
 using Entry = std::uint64_t;
 
-// How an entry divides into key and index.
+// The division of an entry into key and index.
 struct EntryLayout {
   unsigned index_bits = 1;
 

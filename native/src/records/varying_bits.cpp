@@ -15,7 +15,7 @@ constexpr std::size_t rarely = 64;  // one key in so many may be an exception to
 
 constexpr std::uint64_t bit_at(unsigned from_top) { return std::uint64_t{1} << (word_bits - 1 - from_top); }
 
-// How many keys have each bit of a word set.
+// Counts of the keys that have each bit of a word set.
 std::array<std::size_t, word_bits> count_set(std::span<const VaryingBits::Words> sample, std::size_t word) {
   std::array<std::size_t, word_bits> counts{};
   for (const VaryingBits::Words& key : sample) {

@@ -51,7 +51,7 @@ class RentedMachines:
             out.mkdir(parents=True, exist_ok=True)
             with orderly_end():
                 keyed, directory = begin(order)
-                with directory.held():
+                with directory.lock():
                     paths, place = measure_fleet(
                         self._task, keyed, places, directory, session, wheelhouse=packed, results=out
                     )

@@ -22,13 +22,13 @@ def catalog_measurements(
     Example: planner catalog measurements --forget i4i.4xlarge
     """
     from planner.catalog.measurements import measurements_file
-    from planner.stores.measurements import forget_type, stored
+    from planner.stores.measurements import forget_type, user_rows
 
     path = measurements_file(catalog)
     if forget is not None:
         removed = forget_type(forget, catalog=catalog)
         talk(f"{removed} measurements of {forget} removed from {path}; shipped figures count in their place")
-    rows = stored(catalog)
+    rows = user_rows(catalog)
     if json:
         show_json(rows)
     elif rows:

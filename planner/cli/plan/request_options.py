@@ -74,7 +74,7 @@ class RequestOptions(dict[str, Any]):
         """
         from datetime import date
 
-        from planner.clusters.provisioning.observed_capacity import capacity_seen
+        from planner.clusters.provisioning.observed_capacity import observed_limits
         from planner.config.settings import load_settings
 
         given = {name: value for name, value in self.items() if value is not None and name not in _OF_PROFILE}
@@ -82,7 +82,7 @@ class RequestOptions(dict[str, Any]):
         settings = load_settings(today=date.today())
         fields["catalogs"] = fields.get("catalogs") or settings.plan_clouds or Request.catalogs
         fields["own_prices"] = (*fields.get("own_prices", ()), *settings.own_prices)
-        fields["node_limits"] = () if self.get("paper") else (*fields.get("node_limits", ()), *capacity_seen())
+        fields["node_limits"] = () if self.get("paper") else (*fields.get("node_limits", ()), *observed_limits())
         return Request(**fields)
 
 

@@ -43,7 +43,7 @@ def cluster_attach(
     directory = RunDirectory.open(run)
     session = renting.session_on(directory.order().cloud)
     with ExitStack() as stack:
-        stack.enter_context(directory.held())
+        stack.enter_context(directory.lock())
         report = attach(directory, session, run=_again(directory, wheelhouse, stack), listening=shown_events)
     remember_run(directory, say=talk)
     show_checked_report(report, run=run, json=json)

@@ -22,7 +22,7 @@ from planner.sorting.records.keys import (
     check_compatible,
     parse_key,
     parse_old_key,
-    quoted,
+    quote,
     with_defaults,
 )
 
@@ -107,7 +107,7 @@ class Options:
             return self.operands or ["-"]
         if self.operands:
             both = "file operands cannot be combined with --files0-from"
-            raise GnuSortError(f"extra operand {quoted(self.operands[0])}\n{both}{TRY_HELP}")
+            raise GnuSortError(f"extra operand {quote(self.operands[0])}\n{both}{TRY_HELP}")
         names = _read_all(self.files_from).split(b"\0")
         if names[-1] == b"":
             names.pop()
@@ -117,7 +117,7 @@ class Options:
             if not name:
                 raise GnuSortError(f"{self.files_from}:{number}: invalid zero-length file name")
         if not names:
-            raise GnuSortError(f"no input from {quoted(self.files_from)}")
+            raise GnuSortError(f"no input from {quote(self.files_from)}")
         return [os.fsdecode(name) for name in names]
 
     def _seed(self) -> bytes:
@@ -206,7 +206,7 @@ def _set_separator(options: Options, argument: str, name: str) -> None:
     if not separator:
         raise GnuSortError("empty tab")
     if len(separator) > 1:
-        raise GnuSortError(f"multi-character tab {quoted(argument)}")
+        raise GnuSortError(f"multi-character tab {quote(argument)}")
     if options.separator not in (None, separator):
         raise GnuSortError("incompatible tabs")
     options.separator = separator
@@ -233,12 +233,12 @@ def _set_batch_size(options: Options, argument: str, name: str) -> None:
     options.batch_size = min(whole_number(argument, name), 2**32 - 1)
     if options.batch_size < 2:
         raise GnuSortError(
-            f"invalid --batch-size argument {quoted(argument)}\nsort: minimum --batch-size argument is '2'"
+            f"invalid --batch-size argument {quote(argument)}\nsort: minimum --batch-size argument is '2'"
         )
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[0] - _STANDARD_STREAMS
     if options.batch_size > most:
         raise GnuSortError(
-            f"--batch-size argument {quoted(argument)} too large\n"
+            f"--batch-size argument {quote(argument)} too large\n"
             f"sort: maximum --batch-size argument with current rlimit is {most}"
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 
-from planner.sorting.records.keys import quoted
+from planner.sorting.records.keys import quote
 
 TRY_HELP = "\nTry 'sort --help' for more information."
 _UNITS = {unit: 1024**power for power, units in enumerate(["b", "kK", "mM", "gG", "tT", "P", "E", "Z", "Y"])
@@ -70,7 +70,7 @@ def match_word(word: str, words: Mapping[str, str], name: str) -> str:
         for candidate, meaning in words.items():
             groups.setdefault(meaning, []).append(f"'{candidate}'")
         valid = "".join(f"\n  - {', '.join(group)}" for group in groups.values())
-        message = f"{problem} argument {quoted(word)} for '{name}'\nValid arguments are:{valid}{TRY_HELP}"
+        message = f"{problem} argument {quote(word)} for '{name}'\nValid arguments are:{valid}{TRY_HELP}"
         raise GnuSortError(message, exit_code=1)
     return matches[0]
 
@@ -80,7 +80,7 @@ def whole_number(text: str, name: str) -> int:
     digits = text.lstrip(_SPACE).removeprefix("+")
     if not (digits.isascii() and digits.isdigit()):
         problem = "invalid suffix in" if digits[:1].isdigit() else "invalid"
-        raise GnuSortError(f"{problem} {name} argument {quoted(text)}")
+        raise GnuSortError(f"{problem} {name} argument {quote(text)}")
     return _number(digits)
 
 
@@ -94,13 +94,13 @@ def memory_size(argument: str, name: str) -> int:
     unit = digits.lstrip("0123456789")
     number = digits[: len(digits) - len(unit)]
     if not number:
-        raise GnuSortError(f"invalid {name} argument {quoted(argument)}")
+        raise GnuSortError(f"invalid {name} argument {quote(argument)}")
     if unit not in ("", "%", *_UNITS):
-        raise GnuSortError(f"invalid suffix in {name} argument {quoted(argument)}")
+        raise GnuSortError(f"invalid suffix in {name} argument {quote(argument)}")
     if unit == "%":
         size = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") * _number(number) // 100
     else:
         size = _number(number) * (_UNITS[unit] if unit else 1024)
     if size >= 2**64:
-        raise GnuSortError(f"{name} argument {quoted(argument)} too large")
+        raise GnuSortError(f"{name} argument {quote(argument)} too large")
     return size

@@ -154,7 +154,7 @@ def emulated_cluster(
     for swept in sweep():
         say(f"removed what was left of emulated cluster {swept}")
     draws = shaping.draws(workers)
-    shaped = namespaces.usable()
+    shaped = namespaces.are_usable()
     if not shaped and shaping.shapes:
         say("no root, ip or tc: nodes are plain processes, and their links are NOT capped")
     cluster = EmulatedCluster(registry.register(nodes=workers, directory=directory.resolve(), shaped=shaped))
@@ -176,7 +176,7 @@ def sweep(*, by_name: bool = False) -> list[str]:
     recorded = list(registry.entries())
     removed: list[str] = []
     left: list[str] = []
-    for entry in [*recorded, *(_unrecorded_clusters(recorded, left) if by_name else ())]:
+    for entry in [*recorded, *(_find_unrecorded(recorded, left) if by_name else ())]:
         if entry.is_owned:
             continue
         try:
@@ -189,10 +189,10 @@ def sweep(*, by_name: bool = False) -> list[str]:
     return removed
 
 
-def _unrecorded_clusters(recorded: Sequence[Entry], left: list[str]) -> list[Entry]:
+def _find_unrecorded(recorded: Sequence[Entry], left: list[str]) -> list[Entry]:
     """Return the clusters that only their namespaces tell of; those that do not say whose they are go to `left`."""
     entries = []
-    marks = namespaces.marks() if namespaces.usable() else {}
+    marks = namespaces.marks() if namespaces.are_usable() else {}
     for cluster_id in marks.keys() - {entry.cluster_id for entry in recorded}:
         try:
             entries.append(Entry.of_mark(cluster_id, marks[cluster_id]))

@@ -35,7 +35,7 @@ _LONGEST_MAKING_S: Final = 60.0
 _NAMESPACES: Final = Path("/run/netns")
 
 
-def usable() -> bool:
+def are_usable() -> bool:
     """Say whether this process may make namespaces: root, with ip and tc."""
     path = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
     return os.geteuid() == 0 and all(shutil.which(tool, path=path) for tool in ("ip", "tc"))

@@ -1,4 +1,4 @@
-"""What the links of emulated nodes carry: the payload of a cap, or, where nothing caps them, what NetBench finds."""
+"""Rates of the links of emulated nodes: the payload of a cap or, without a cap, NetBench's measurement."""
 
 from __future__ import annotations
 

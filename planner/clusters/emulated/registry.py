@@ -1,4 +1,4 @@
-"""Which emulated clusters exist: one small file each, written before the first namespace is made.
+"""The registry of emulated clusters: one small file each, written before the first namespace is made.
 
 The next caller removes what a killed process left: the file says what may exist and which process owns it.
 """

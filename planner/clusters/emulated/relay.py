@@ -82,7 +82,7 @@ def _passing_on(listening: socket.socket, *, host: str, port: int) -> Iterator[N
 async def _serve(listening: socket.socket, over: asyncio.Event, *, host: str, port: int) -> None:
     under_way: set[asyncio.Task[None]] = set()
 
-    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def on_connection(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
         under_way.add(task)
@@ -91,9 +91,9 @@ async def _serve(listening: socket.socket, over: asyncio.Event, *, host: str, po
                 await _pass_on(reader, writer, host=host, port=port)
         finally:
             under_way.discard(task)
-            await _closed(writer)
+            await _close(writer)
 
-    server = await asyncio.start_server(connected, sock=listening)
+    server = await asyncio.start_server(on_connection, sock=listening)
     await over.wait()
     server.close()
     tasks = list(under_way)
@@ -107,7 +107,7 @@ async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *
     try:
         await asyncio.gather(_pour(reader, there_writer), _pour(there_reader, writer))
     finally:
-        await _closed(there_writer)
+        await _close(there_writer)
 
 
 async def _pour(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
@@ -118,7 +118,7 @@ async def _pour(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> N
         target.write_eof()
 
 
-async def _closed(writer: asyncio.StreamWriter) -> None:
+async def _close(writer: asyncio.StreamWriter) -> None:
     writer.close()
     with suppress(OSError):
         await writer.wait_closed()

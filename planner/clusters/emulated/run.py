@@ -33,7 +33,7 @@ from planner.distributed_sort.dataset.dataset import Dataset
 from planner.distributed_sort.dataset.object_store import is_object
 from planner.errors import BadInputError
 from planner.measurement.instruments.local_catalog import write_catalog
-from planner.measurement.instruments.machine import Machine, measure_machine, sample_size
+from planner.measurement.instruments.machine import LocalMachine, measure_machine, sample_size
 from planner.planning.recommendation import recommend, require_best
 from planner.schemas.plan import Plan, Request
 from planner.schemas.run_report import RunReport
@@ -132,7 +132,7 @@ class Question:
 
 
 def question_for(
-    machine: Machine,
+    machine: LocalMachine,
     run: EmulatedRun,
     folder: Path,
     *,
@@ -173,7 +173,7 @@ def question_for(
         sample = Phase(name=SAMPLE, read={}, write={}, network={}, cpu={}, startup_s=engine.emulated.sample_s)
         model = run_by(replace(model, phases=(sample, *model.phases)), emulated)
     if trial is not None:
-        model, overheads = trial.applied_to(model), replace(overheads, cpu_bytes_per_s_per_vcpu=trial.cpu_bytes_per_s)
+        model, overheads = trial.apply_to(model), replace(overheads, cpu_bytes_per_s_per_vcpu=trial.cpu_bytes_per_s)
     return Question(request=request, model=model, catalog=load_catalog(catalog), overheads=overheads)
 
 
@@ -184,7 +184,7 @@ def _cap_bytes_per_s(run: EmulatedRun) -> float | None:
     return median_high(rates) if rates else None
 
 
-def _on_emulated_nodes(engine: Engine, machine: Machine, *, cap_bytes_per_s: float | None) -> Engine:
+def _on_emulated_nodes(engine: Engine, machine: LocalMachine, *, cap_bytes_per_s: float | None) -> Engine:
     """Return an engine as it is on emulated nodes: their memory is fixed, and all work on this machine's processors."""
     seen = engine.emulated
     disks = {"partition": seen.partition_disk_share, "sort": seen.sort_disk_share}

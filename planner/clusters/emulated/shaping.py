@@ -1,4 +1,4 @@
-"""How fast the links of emulated nodes are: given rates, rates drawn from a cloud's distribution, or a token bucket.
+"""Shaping of the links of emulated nodes: given rates, rates drawn from a cloud's distribution, or a token bucket.
 
 The hose model of Uta and Obaseki (ICPE 2018, section 2.2): each node has one cap on what it sends and one on what it is
 sent, both at the rate drawn for it.

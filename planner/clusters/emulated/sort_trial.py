@@ -86,7 +86,7 @@ class Trial:
         """Return the rates as JSON-able values."""
         return {"cpu_bytes_per_s_per_vcpu": self.cpu_bytes_per_s, "disk_bytes_per_s_per_node": self.disk_bytes_per_s}
 
-    def applied_to(self, model: CostModel) -> CostModel:
+    def apply_to(self, model: CostModel) -> CostModel:
         """Return a model that begins with the sample, a phase that moves almost nothing."""
         sample = Phase(name=SAMPLE, read={}, write={}, network={}, cpu={}, startup_s=self.sample_s)
         return replace(model, phases=(sample, *model.phases))

@@ -21,7 +21,7 @@ from planner.clusters.emulated.shaping import Cap, Draws, Shaping
 from planner.clusters.emulated.sort_trial import Trial, try_sort
 from planner.clusters.ray.driver_session import OnEvent, Session
 from planner.errors import BadInputError, ValidationFailedError
-from planner.measurement.instruments.machine import Machine, measure_machine, sample_size
+from planner.measurement.instruments.machine import LocalMachine, measure_machine, sample_size
 from planner.planning.recommendation import require_best
 
 HOMOGENEOUS: Final = "homogeneous"
@@ -155,7 +155,7 @@ def _sort_seconds(session: Session, source: dict[str, Any], folder: Path, on_eve
     return float(sum(done["phases_s"].values()))
 
 
-def _predicted_s(study: Study, machine: Machine, trial: Trial | None, slowest_bytes_per_s: float) -> float:
+def _predicted_s(study: Study, machine: LocalMachine, trial: Trial | None, slowest_bytes_per_s: float) -> float:
     run = EmulatedRun(
         data_bytes=study.data_bytes, model=_MODEL, nodes=study.nodes, shaping=Shaping(), directory=study.directory
     )

@@ -1,4 +1,4 @@
-"""What a run has cost so far, from its journal alone: machines from launch to end, at the price it was launched at."""
+"""The cost of a run so far, from its journal alone: machines from launch to end, at the price of the launch."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 SEEN_DAYS: Final = 7
 
 
-def capacity_seen(*, now: datetime | None = None) -> list[NodeLimit]:
+def observed_limits(*, now: datetime | None = None) -> list[NodeLimit]:
     """Return a limit for each type and region that lacked capacity of late: fewer than the least that was refused, but
     as many as were given since.
     """

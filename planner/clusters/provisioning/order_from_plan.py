@@ -37,7 +37,7 @@ _OWN_ADDRESS_URL: Final = "https://checkip.amazonaws.com"
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """What the user allows: the whole run's US dollars, and the hours until every machine ends by itself."""
+    """What the user allows: the whole run's US dollars, and the hours until every machine shuts itself down."""
 
     cost_usd: float | None = None
     hours: float | None = None
@@ -108,7 +108,7 @@ def order_of(
         cloud=cloud,
         expires_at=now + timedelta(hours=hours_allowed(choices, limits)),
         choices=tuple(choices),
-        ssh_from=checked_network(ssh_from),
+        ssh_from=parse_network(ssh_from),
         ssh_public_key="",
         image=image,
         staging=staging,
@@ -132,19 +132,19 @@ def hours_allowed(choices: Sequence[ClusterOffer], limits: Limits) -> float:
     return min(hours, limits.cost_usd / dearest) if dearest else hours
 
 
-def within(choices: Sequence[ClusterOffer], limits: Limits) -> list[ClusterOffer]:
+def offers_within(choices: Sequence[ClusterOffer], limits: Limits) -> list[ClusterOffer]:
     """Return the choices whose run is expected to keep to the limits at the plan's price.
 
     Raises InfeasibleError with each one's reason when there is none.
     """
-    reasons = {f"{choice.machines} x {choice.instance_type}: {_over(choice, limits)}" for choice in choices}
-    keeping = [choice for choice in choices if not _over(choice, limits)]
+    reasons = {f"{choice.machines} x {choice.instance_type}: {_exceeded_limit(choice, limits)}" for choice in choices}
+    keeping = [choice for choice in choices if not _exceeded_limit(choice, limits)]
     if not keeping:
         raise InfeasibleError("no planned cluster keeps to the limits", sorted(reasons))
     return keeping
 
 
-def affordable(seen: Preflight, limits: Limits) -> tuple[tuple[Place, ...], list[str]]:
+def affordable_places(seen: Preflight, limits: Limits) -> tuple[tuple[Place, ...], list[str]]:
     """Return the places where the whole run is expected to keep to the limits at today's price, and why others do not.
 
     Each place's choice is returned with today's price in it, where that is known.
@@ -152,14 +152,14 @@ def affordable(seen: Preflight, limits: Limits) -> tuple[tuple[Place, ...], list
     places, reasons = [], []
     for place in seen.places:
         priced = replace(place, choice=at_todays_price(place, seen))
-        if reason := _over(priced.choice, limits):
+        if reason := _exceeded_limit(priced.choice, limits):
             reasons.append(f"{place.text}: {reason}")
         else:
             places.append(priced)
     return tuple(places), list(dict.fromkeys(reasons))
 
 
-def _over(choice: ClusterOffer, limits: Limits) -> str:
+def _exceeded_limit(choice: ClusterOffer, limits: Limits) -> str:
     """Return why a run would not keep to the limits, '' where it is expected to."""
     if limits.cost_usd is not None and choice.total_usd > limits.cost_usd:
         return f"${choice.total_usd:.2f} expected, over --max-cost"
@@ -210,7 +210,7 @@ def user_name() -> str:
         return f"uid-{os.getuid()}"
 
 
-def checked_network(text: str) -> str:
+def parse_network(text: str) -> str:
     """Return an IPv4 network in CIDR notation. Raises BadInputError for what is none, and for half the world."""
     try:
         network = ipaddress.ip_network(text, strict=False)

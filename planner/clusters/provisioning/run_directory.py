@@ -1,4 +1,4 @@
-"""What this machine knows of a run: one directory, with a journal that outlives the process that writes it.
+"""The directory of a run on this machine, with a journal that outlives the process that writes it.
 
 Every line of the journal is on the disk before the call it announces is made. The journal only helps: what counts is
 the cloud's own list of what carries the run's tag.
@@ -140,7 +140,7 @@ class RunDirectory:
         return any(step == following == "intent" for step, following in pairwise([*steps, "intent"]))
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def lock(self) -> Iterator[None]:
         """Keep other processes of this machine off the run. Raises BadInputError when one is at work on it."""
         with ExitStack() as stack:
             try:

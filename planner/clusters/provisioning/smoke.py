@@ -104,7 +104,7 @@ class Smoke:
     def run(self, order: Order, places: Sequence[Place]) -> None:
         """Launch, look at the machines, end one, ask for a spot one, and take all down. Raises LeftBehindError."""
         keyed, directory = begin(order)
-        with directory.held():
+        with directory.lock():
             cluster = self._try_step("launch", lambda: up(keyed, places, directory, self.session), _launched_text)
             if cluster is None:
                 return

@@ -122,12 +122,12 @@ def head_command(
     """
     words = ["start", "--head", f"--port={port}", "--include-dashboard=false"]
     words += [] if temp_directory is None else [f"--temp-dir={temp_directory}"]
-    return [program or ray_program(), *words, *_common(node)]
+    return [program or ray_program(), *words, *_common_options(node)]
 
 
 def worker_command(node: RayNode, cluster: RayCluster, *, program: str | None = None) -> list[str]:
     """Return the command that starts a worker and joins it to the head; `program` as for the head."""
-    return [program or ray_program(), "start", f"--address={cluster.address}", *_common(node)]
+    return [program or ray_program(), "start", f"--address={cluster.address}", *_common_options(node)]
 
 
 def ray_program() -> str:
@@ -142,7 +142,7 @@ def _path_list(disks: tuple[Path, ...]) -> str:
     return os.pathsep.join(map(str, disks))
 
 
-def _common(node: RayNode) -> list[str]:
+def _common_options(node: RayNode) -> list[str]:
     return [
         f"--node-ip-address={node.address}",
         f"--num-cpus={node.cpus:g}",

@@ -133,7 +133,7 @@ def wait_for_head(ssh: Ssh, head: Node, provider: Provider, *, policy: RetryPoli
     if verify_host_keys(ssh, [head], provider, policy=policy):
         say("the head's host key is not on its console: it is pinned at the first contact")
     wait_for_answer(ssh, HEAD, policy=policy)
-    ssh.hold()
+    ssh.keep_connection()
 
 
 def wait_for_answer(ssh: Ssh, node: str, *, policy: RetryPolicy) -> None:
@@ -152,7 +152,7 @@ def verify_host_keys(
     ssh: Ssh, nodes: Sequence[Node], provider: Provider, *, policy: RetryPolicy
 ) -> dict[str, PlannerError]:
     """Learn machines' host keys from their consoles, and return those of which no console shows any in time."""
-    missing = {node.id: node for node in nodes if node.id not in ssh.verified}
+    missing = {node.id: node for node in nodes if node.id not in ssh.verified_nodes}
     if isinstance(provider, TellsHostKeys):
         for _ in policy.polls(min(policy.join_s, _LONGEST_CONSOLE_S)):
             keys = of_success(ssh.each(list(missing.values()), provider.host_keys))

@@ -106,7 +106,7 @@ class Ssh:
         self.write(self._nodes)
 
     @property
-    def verified(self) -> frozenset[str]:
+    def verified_nodes(self) -> frozenset[str]:
         """The machines, by id, whose keys were read on their consoles: they must show one of them."""
         return frozenset(self._verified)
 
@@ -122,7 +122,7 @@ class Ssh:
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    def hold(self) -> None:
+    def keep_connection(self) -> None:
         """Keep one connection to the head open, which all others then go through."""
         master = self.command(HEAD, options=["-N", "-o", "ControlMaster=yes"])
         holding = subprocess.Popen(master, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
@@ -181,7 +181,7 @@ class Ssh:
     def each(self, nodes: Sequence[Node], work: Callable[[Node], Answer]) -> dict[str, Answer | PlannerError]:
         """Do something with several machines at a time, and return for each what came of it, or the PlannerError."""
 
-        def tried(node: Node) -> Answer | PlannerError:
+        def try_work(node: Node) -> Answer | PlannerError:
             try:
                 return work(node)
             except PlannerError as error:
@@ -189,7 +189,7 @@ class Ssh:
 
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             try:
-                return dict(zip([node.id for node in nodes], pool.map(tried, nodes), strict=True))
+                return dict(zip([node.id for node in nodes], pool.map(try_work, nodes), strict=True))
             except BaseException:
                 self._end_all()
                 raise

@@ -60,7 +60,7 @@ def make_wheels(directory: Path, *, python: str = STOCK_PYTHON, architecture: st
     architecture = _LINUX_NAMES.get(architecture, architecture)
     fits = _fits(python=python, architecture=architecture)
     if not (fits or came_from_index()):
-        raise _misfit(python=python, architecture=architecture)
+        raise _misfit_error(python=python, architecture=architecture)
     if fits and (newer := newer_than_stock(_extension())):
         raise BadInputError(
             f"the sort core that was built here needs {', '.join(newer)}, newer than the stock image's; make "
@@ -85,7 +85,7 @@ def fetch_own_wheel(directory: Path, *, python: str, architecture: str) -> None:
     """Have pip fetch the planner's wheel of this version for the machines. Raises BadInputError where there is none."""
     wanted = ["--no-deps", f"{DISTRIBUTION}=={distribution(DISTRIBUTION).version}"]
     if complaint := _download_wheels(directory, wanted, python=python, architecture=architecture):
-        raise _misfit(python=python, architecture=architecture, details=complaint)
+        raise _misfit_error(python=python, architecture=architecture, details=complaint)
 
 
 def came_from_index() -> bool:
@@ -95,7 +95,7 @@ def came_from_index() -> bool:
     return distribution(DISTRIBUTION).read_text("direct_url.json") is None
 
 
-def _misfit(*, python: str, architecture: str, details: Sequence[str] = ()) -> BadInputError:
+def _misfit_error(*, python: str, architecture: str, details: Sequence[str] = ()) -> BadInputError:
     running = f"{sys.version_info.major}.{sys.version_info.minor}"
     return BadInputError(
         f"the machines run Python {python} on Linux {architecture}, this is Python {running} on {sys.platform} "

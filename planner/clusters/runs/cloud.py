@@ -1,4 +1,4 @@
-"""A whole run on rented machines, as in SoCC 2015, section 5: launch, measure, drop the slow, plan anew, sort,
+"""A whole run on rented machines, as in SoCC 2015, section 5: launch, measure, drop the slow, plan again, sort,
 validate, account, and take everything down. A run that its caller has lost is found again here.
 """
 
@@ -92,10 +92,10 @@ def run_on_cloud(
     """
     save_task(run.task, directory)
     stopwatch = Stopwatch()
-    cluster = stopwatch.timed("launch", lambda: up(order, places, directory, session))
+    cluster = stopwatch.measure("launch", lambda: up(order, places, directory, session))
     rented = RentedRun(order=order, cluster=cluster, directory=directory, session=session, stopwatch=stopwatch)
     preparation = preparation_of(run, rented)
-    return rented.carried_out(preparation.job, keep=run.task.keep, listening=listening, is_detached=is_detached)
+    return rented.carry_out(preparation.job, keep=run.task.keep, listening=listening, is_detached=is_detached)
 
 
 def attach(
@@ -109,10 +109,10 @@ def attach(
     job = load_job(directory)
     rented = reopen_run(directory, session, stopwatch=Stopwatch({} if job is None else dict(job.steps_s)))
     if job is not None:
-        report = rented.carried_out(lambda _: Prepared(job=job), keep=job.keep, listening=listening)
+        report = rented.carry_out(lambda _: Prepared(job=job), keep=job.keep, listening=listening)
     else:
         wanted = run()
-        report = rented.carried_out(preparation_of(wanted, rented).job, keep=wanted.task.keep, listening=listening)
+        report = rented.carry_out(preparation_of(wanted, rented).job, keep=wanted.task.keep, listening=listening)
     assert report is not None
     return report
 

@@ -1,4 +1,4 @@
-"""What rented machines are to do, kept in the run's directory before they begin, so that another process can go on."""
+"""The task of rented machines, saved in the run's directory before they begin, so that another process can go on."""
 
 from __future__ import annotations
 

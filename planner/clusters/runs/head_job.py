@@ -116,7 +116,7 @@ class HeadJob:
         """
         line = 1
 
-        def followed() -> dict[str, Any]:
+        def follow() -> dict[str, Any]:
             nonlocal line
             for text in self.ssh.lines(HEAD, _FOLLOW.format(line=line, directory=DIRECTORY)):
                 line += 1
@@ -124,7 +124,7 @@ class HeadJob:
                     return result
             raise IoFailureError("the process that drives the sort has ended without a result", self._last_words())
 
-        return self._call_until_answered(followed)
+        return self._call_until_answered(follow)
 
     def claim(self) -> None:
         """Tell the head that its result has been received: it ends no machine any more."""

@@ -19,7 +19,13 @@ from planner.cost_model.model_reader import load_model
 from planner.distributed_sort.job.stopwatch import Stopwatch
 from planner.errors import IoFailureError
 from planner.measurement.instruments.local_catalog import write_catalog
-from planner.measurement.instruments.machine import Machine, free_bytes, measure_machine, phase_seconds, sample_size
+from planner.measurement.instruments.machine import (
+    LocalMachine,
+    free_bytes,
+    measure_machine,
+    phase_seconds,
+    sample_size,
+)
 from planner.planning.recommendation import recommend, require_best
 from planner.schemas.plan import Candidate, Plan, Request
 from planner.schemas.run_report import Check, PhaseComparison, RunReport
@@ -72,15 +78,15 @@ def run_local(run: LocalRun, *, say: Say, watch: Watch) -> RunReport:
 def _run(run: LocalRun, model: CostModel, folder: Path, *, say: Say, watch: Watch) -> RunReport:
     stopwatch = Stopwatch()
     say(f"measuring this machine's disk in {run.directory}")
-    machine = stopwatch.timed("measure", lambda: _measure(run, model, folder))
+    machine = stopwatch.measure("measure", lambda: _measure(run, model, folder))
     plan = plan_for(machine, run, model, folder)
     best = require_best(plan)
     say(f"planned for the sort of {format_bytes(run.data_bytes)}: {best.time_s.both_times}")
     files = _Files.of(folder, replicated=model.output_copies > 1)
-    before = stopwatch.timed("generate", lambda: _generate(run, files.source, watch))
-    stopwatch.timed("warm memory", lambda: _warm_memory(run))
-    sort = stopwatch.timed("sort", lambda: _sort(run, files, watch))
-    checks = stopwatch.timed(
+    before = stopwatch.measure("generate", lambda: _generate(run, files.source, watch))
+    stopwatch.measure("warm memory", lambda: _warm_memory(run))
+    sort = stopwatch.measure("sort", lambda: _sort(run, files, watch))
+    checks = stopwatch.measure(
         "validate", lambda: tuple(_check_output(path, before, run, watch) for path in files.outputs)
     )
     return RunReport(
@@ -93,13 +99,13 @@ def _run(run: LocalRun, model: CostModel, folder: Path, *, say: Say, watch: Watc
     )
 
 
-def _measure(run: LocalRun, model: CostModel, folder: Path) -> Machine:
+def _measure(run: LocalRun, model: CostModel, folder: Path) -> LocalMachine:
     return measure_machine(
         folder, sample_bytes=sample_size(run.data_bytes), copies=model.output_copies, threads=run.threads
     )
 
 
-def plan_for(machine: Machine, run: LocalRun, model: CostModel, folder: Path) -> Plan:
+def plan_for(machine: LocalMachine, run: LocalRun, model: CostModel, folder: Path) -> Plan:
     """Plan the run for this machine as for any other: a catalog of one type, one node, no network, no rent.
 
     The rates come from the sort's own path, so its CPU work is in them and is not counted again.
@@ -111,7 +117,7 @@ def plan_for(machine: Machine, run: LocalRun, model: CostModel, folder: Path) ->
     return recommend(request, model=on_one_machine(fitting), catalogs=[load_catalog(catalog)], overheads=overheads)
 
 
-def fits_in_memory(run: LocalRun, machine: Machine) -> bool:
+def fits_in_memory(run: LocalRun, machine: LocalMachine) -> bool:
     """Say whether the sort core needs no temporary files: data, keys and buffers within what it may take."""
     allowed_bytes = run.memory_bytes or round(machine.memory_bytes * _MEMORY_SHARE)
     return run.data_bytes * _MEMORY_PER_DATA <= allowed_bytes

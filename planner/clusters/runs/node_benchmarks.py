@@ -81,7 +81,7 @@ class NodeRates:
     rates: dict[str, dict[str, float]]
     failed: dict[str, PlannerError]
 
-    def screened(self) -> Screening:
+    def screen(self) -> Screening:
         """Return which machines to keep, by the planner's rule; one that could not be measured is not kept."""
         measured = {metric: dict(figures) for metric, figures in self.rates.items() if figures}
         for figures in measured.values():
@@ -119,7 +119,7 @@ def measure(
     rates = {
         "disk_read": {name: _rate(document, "read", "read_bytes_per_s") for name, document in documents.items()},
         "disk_write": {name: _rate(document, "write", "write_bytes_per_s") for name, document in documents.items()},
-        "disk_both": {name: _both(document) for name, document in documents.items()},
+        "disk_both": {name: _mixed_rate(document) for name, document in documents.items()},
     }
     failed = failures(disks)
     working = [machine for machine in machines if machine.name not in failed]
@@ -159,13 +159,13 @@ def _on_each(
 ) -> dict[str, dict[str, Any] | PlannerError]:
     size = [] if file_bytes is None else ["--size", f"{file_bytes}B"]
 
-    def measured(node: Node) -> dict[str, Any]:
+    def measure_disks(node: Node) -> dict[str, Any]:
         machine = next(machine for machine in machines if machine.name == node.id)
         whole = [PLANNER, "bench", "disk", "--json", "--type", node.instance_type, *words, *size]
         whole += [word for disk in machine.disks for word in ("--dir", disk)]
         return _document(ssh.run(node.id, shlex.join(whole), within_s=within_s), node.id)
 
-    outcomes = ssh.each([machine.node for machine in machines], measured)
+    outcomes = ssh.each([machine.node for machine in machines], measure_disks)
     _require_head(outcomes, machines)
     return outcomes
 
@@ -251,6 +251,6 @@ def _rate(document: dict[str, Any], mode: str, direction: str) -> float:
     return next(float(rate[direction]) for rate in document["rates"] if rate["mode"] == mode)
 
 
-def _both(document: dict[str, Any]) -> float:
+def _mixed_rate(document: dict[str, Any]) -> float:
     """The slower direction of reading and writing at once: what a shuffle would see."""
     return min(_rate(document, "mixed", direction) for direction in ("read_bytes_per_s", "write_bytes_per_s"))

@@ -1,4 +1,4 @@
-"""Which of the measured nodes work, and the plan made again for them."""
+"""Selection of the nodes that work by their measurements, and the plan made again for them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def select_nodes(rates: NodeRates, candidate: Candidate, request: Request, *, he
 
     Raises InfeasibleError when neither choice can hold the data.
     """
-    screening = rates.screened()
+    screening = rates.screen()
     planned = candidate.nodes
     usable = [drop for drop in screening.dropped if drop.node not in rates.failed and drop.rate_per_s > 0]
     slow = [drop.node for drop in sorted(usable, key=lambda drop: -drop.share)]

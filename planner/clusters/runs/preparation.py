@@ -1,4 +1,4 @@
-"""From a cluster that has come up to a job that can begin: equip, measure, drop the slow, plan anew, start Ray."""
+"""From a cluster that has come up to a job that can begin: equip, measure, drop the slow, plan again, start Ray."""
 
 from __future__ import annotations
 
@@ -70,9 +70,9 @@ class Preparation:
         return self._job(ssh)
 
     def _job(self, ssh: Ssh) -> Prepared:
-        machines = self.stopwatch.timed("equip", lambda: self._equip(ssh))
-        rates = self.stopwatch.timed("measure", lambda: self._measure(ssh, machines))
-        ray, selection = self.stopwatch.timed("start Ray", lambda: self._start_ray(ssh, machines, rates))
+        machines = self.stopwatch.measure("equip", lambda: self._equip(ssh))
+        rates = self.stopwatch.measure("measure", lambda: self._measure(ssh, machines))
+        ray, selection = self.stopwatch.measure("start Ray", lambda: self._start_ray(ssh, machines, rates))
         self._end([machine.name for machine in machines if machine not in ray.machines])
         request = self._sort_request(selection, rates, ray)
         job = SortJob(
@@ -121,7 +121,7 @@ class Preparation:
             given_up |= set(new)
             selection = self._select(rates.without(given_up))
             wanted = set(selection.working) - ray.working
-            ray = ray.joined_by([machine for machine in machines if machine.name in wanted])
+            ray = ray.add_nodes([machine for machine in machines if machine.name in wanted])
         return ray, selection
 
     def _ray(self, ssh: Ssh, machines: Sequence[Equipped], selection: NodeSelection) -> RayOnNodes:

@@ -61,7 +61,7 @@ class RayOnNodes:
         """What the sort may take of each machine's memory."""
         return int(self.start.memory_bytes * _SORT_SHARE)
 
-    def joined_by(self, others: Sequence[Equipped]) -> RayOnNodes:
+    def add_nodes(self, others: Sequence[Equipped]) -> RayOnNodes:
         """Start Ray on further machines, all at once, and return the cluster with those where it does. A head that does
         nothing gets a second Ray node of its own, which works.
         """
@@ -118,9 +118,9 @@ def start_ray(
     )
     own = start.settings(head, is_working=head.name in working)
     keep = _KEEP.format(path=ENVIRONMENT, environment=_environment(start.cluster, own))
-    start.tried(HEAD, keep + start.lent + _script(start.cluster, own, head_command(own, program=_RAY)))
+    start.run_script(HEAD, keep + start.lent + _script(start.cluster, own, head_command(own, program=_RAY)))
     alone = RayOnNodes(start=start, machines=(head,), working=frozenset({head.name} & set(working)))
-    return alone.joined_by([machine for machine in machines if machine is not head])
+    return alone.add_nodes([machine for machine in machines if machine is not head])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,9 +141,9 @@ class _Start:
         ray_node = self.settings(machine, is_working=True)
         script = _script(self.cluster, ray_node, worker_command(ray_node, self.cluster, program=_RAY))
         # The head's own second Ray node must not end the first, which has the cluster.
-        return self.tried(machine.name, self.lent + script, undo="" if machine.node.head else _STOP)
+        return self.run_script(machine.name, self.lent + script, undo="" if machine.node.head else _STOP)
 
-    def tried(self, name: str, script: str, *, undo: str = _STOP) -> str:
+    def run_script(self, name: str, script: str, *, undo: str = _STOP) -> str:
         """Run a script that starts Ray, several times if need be: after `undo`, as Ray may have started though the
         connection was lost before it said so.
         """

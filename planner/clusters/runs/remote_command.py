@@ -55,7 +55,7 @@ def run_on(
         if node.id in failed:
             hear(node, failed[node.id])
     wait_for_answer(ssh, HEAD, policy=policy)
-    ssh.hold()
+    ssh.keep_connection()
 
     def tell(node: Node) -> None:
         try:

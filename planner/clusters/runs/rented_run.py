@@ -54,7 +54,7 @@ class RentedRun:
     is_attached: bool = False
     follows_another: bool = False
 
-    def carried_out(
+    def carry_out(
         self, prepared: Callable[[Ssh], Prepared], *, keep: bool, listening: Listening, is_detached: bool = False
     ) -> RunReport | None:
         """Begin the job that `prepared` returns, follow it to its end, take the cluster down unless `keep`, and return
@@ -68,7 +68,7 @@ class RentedRun:
                 if is_detached:
                     self.session.say(_goes_on_text(self.order))
                     return None
-                with begun.replacement.beside(ssh) if begun.replacement else nullcontext():
+                with begun.replacement.run_in_background(ssh) if begun.replacement else nullcontext():
                     done = self._result(job, head, listening)
                 report = self._report_of(job, head, done)
         except BaseException as error:
@@ -194,14 +194,14 @@ class RentedRun:
 
     def _close(self, report: RunReport, job: SortJob) -> RunReport:
         """Account for the run, take the cluster down unless it is kept, and account again."""
-        self._account(report, job)
+        self._add_cost(report, job)
         if job.keep:
             self.session.say(_kept_text(self.order))
         else:
-            self.stopwatch.timed("take down", lambda: down(self.directory, self.session))
-        return self._account(report, job)
+            self.stopwatch.measure("take down", lambda: down(self.directory, self.session))
+        return self._add_cost(report, job)
 
-    def _account(self, report: RunReport, job: SortJob) -> RunReport:
+    def _add_cost(self, report: RunReport, job: SortJob) -> RunReport:
         """Return the report with all steps so far and what they cost, and write it into the run's directory."""
         bill = bill_of(self.directory.events(), now=datetime.now(UTC))
         cost = RunCost(node_hours=bill.node_hours, usd=bill.usd, predicted_usd=job.predicted_usd)

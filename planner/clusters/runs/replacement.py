@@ -64,7 +64,7 @@ class Replacement:
     rates: SpotRates
 
     @contextmanager
-    def beside(self, ssh: Ssh) -> Iterator[None]:
+    def run_in_background(self, ssh: Ssh) -> Iterator[None]:
         """Replace machines while the body runs; nothing is under way any more when it has ended."""
         over = threading.Event()
         thread = threading.Thread(target=self._keep, args=(ssh, over), daemon=True)
@@ -107,7 +107,7 @@ class Replacement:
         lost = [name for name in machines.members if name not in running]
         was_up, whole = machines.has_spot, len(machines.members) + machines.missing
         machines.has_spot = was_up and not lost
-        machines.seen = machines.seen.and_then(was_up=was_up, for_s=self._look_s, is_up=machines.has_spot)
+        machines.seen = machines.seen.extend(was_up=was_up, for_s=self._look_s, is_up=machines.has_spot)
         if lost:
             self.session.say(f"{'taken back' if self.cluster.place.choice.is_spot else 'lost'}: {', '.join(lost)}")
             self.directory.note("ended", nodes=lost)
@@ -132,7 +132,7 @@ class Replacement:
         moment = Moment(
             on="wait", spot_available=machines.has_spot, work_left_s=machines.work_left_s, time_left_s=left_s
         )
-        return decide(job, moment, self.rates.after(machines.seen))
+        return decide(job, moment, self.rates.update(machines.seen))
 
     def _replace(self, ssh: Ssh, machines: _Machines, over: threading.Event, *, pricing: str) -> bool:
         """Launch as many machines as are missing and let them join; say whether there was room."""
@@ -197,7 +197,7 @@ class Replacement:
         failed = verify_host_keys(ssh, new, provider, policy=policy) if self.run.task.is_lent else {}
         trusted = [node for node in new if node.id not in failed]
         equipment = equip_from(ssh, self.cluster.head, trusted, self.run.wheelhouse, policy=policy)
-        machines.ray = machines.ray.joined_by(equipment.ready)
+        machines.ray = machines.ray.add_nodes(equipment.ready)
         joined = {machine.name: machine.node for machine in equipment.ready if machine.name in machines.ray.working}
         machines.members |= joined
         machines.missing -= len(joined)

@@ -1,4 +1,4 @@
-"""What a cluster's run did, beside what its plan said."""
+"""The report of a cluster's run: measured beside planned."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def _check(number: int, validation: dict[str, Any], done: dict[str, Any]) -> Che
         sorted=validation["sorted"],
         duplicates=validation["duplicates"],
         passed=validation["sorted"] and is_distinct and is_whole,
-        unit=dataset_of(done["dataset"]).layout.counted,
+        unit=dataset_of(done["dataset"]).layout.counted_unit,
     )
 
 

@@ -71,7 +71,7 @@ def run_again(
     _archive_earlier_job(directory)
     note_place(directory, place)
     save_task(run.task, directory)
-    return rented.carried_out(
+    return rented.carry_out(
         preparation_of(run, rented).job, keep=run.task.keep, listening=listening, is_detached=is_detached
     )
 

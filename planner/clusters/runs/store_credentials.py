@@ -1,4 +1,4 @@
-"""How rented machines get at an object store: with an identity of their own, or with what the caller lends them.
+"""Access of rented machines to an object store: by an identity of their own, or by credentials that the caller lends.
 
 An identity (an instance profile, a service account, a managed identity) hands out keys that change by themselves, and
 nothing secret is sent. What is lent is taken from the caller's environment and travels on SSH's standard input into the

@@ -1,1 +1,1 @@
-"""When to work on spot machines, when on demand, and when to wait, so that a deadline holds."""
+"""The choice between spot machines, machines on demand and waiting, so that a deadline holds."""

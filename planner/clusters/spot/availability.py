@@ -1,4 +1,4 @@
-"""How often spot machines are taken back and how soon others can be had, from what was seen so far.
+"""Estimates of how often spot machines are taken back and how soon others can be had, from what was seen so far.
 
 Both rates are taken as constant, so that what was seen adds up to events and seconds. A prior counts as one event seen
 in its own mean time. It keeps the first guesses sensible and loses its weight after a few events.
@@ -24,7 +24,7 @@ class Seen:
     losses: int = 0
     returns: int = 0
 
-    def and_then(self, *, was_up: bool, for_s: float, is_up: bool) -> Self:
+    def extend(self, *, was_up: bool, for_s: float, is_up: bool) -> Self:
         """Return what has been seen after another `for_s` seconds, which began as `was_up` and ended as `is_up`."""
         return replace(
             self,
@@ -42,7 +42,7 @@ class SpotRates:
     losses_per_s: float = USUAL_LOSSES_PER_S
     returns_per_s: float = USUAL_RETURNS_PER_S
 
-    def after(self, seen: Seen) -> SpotRates:
+    def update(self, seen: Seen) -> SpotRates:
         """Return the rates expected after what was seen, with these as the prior."""
         return SpotRates(
             losses_per_s=(1 + seen.losses) / (1 / self.losses_per_s + seen.up_s),

@@ -105,7 +105,7 @@ def _round_rate(rate: float) -> float:
 
 _ACTIONS: Final[tuple[Action, ...]] = ("on-demand", "spot", "wait")
 _ROUNDING: Final = 1e-9
-"""Of a cost: what is cheaper by less is as dear, and of such actions the first is taken, so nothing waits in vain."""
+"""Of a cost: a smaller saving counts as none, and of such actions the first is taken, so nothing waits for no gain."""
 _ROWS: Final[dict[Action, int]] = {"wait": 0, "spot": 0, "on-demand": 2}
 _IDLE, _ON_DEMAND, _SPOT = slice(0, 2), slice(2, 4), 4
 """Rows of the tables: without machines and on demand, each while no spot machine can be had and while some can; and on

@@ -1,4 +1,4 @@
-"""What a dataset holds, records, lines of text or tables, as the tasks of a sort need to know it."""
+"""The content of a dataset (records, lines of text or tables): sampling, grouping, sorting and checking it."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Content(Protocol):
     def needed_bytes(self, gathered: Bytes, threads: int) -> int:
         """Return the memory that it takes to sort what was grouped for a partition, itself included."""
 
-    def sorted(self, gathered: Bytes, threads: int) -> Bytes:
+    def sort(self, gathered: Bytes, threads: int) -> Bytes:
         """Return a partition in order, as its file has it, in an array that the next call overwrites."""
 
     def summary(self, output: Bytes, threads: int) -> Summary:
@@ -81,13 +81,13 @@ class Content(Protocol):
     def parse_summary(self, serialized: bytes) -> Summary:
         """Return a summary that was serialized."""
 
-    def described(self, output: Bytes, summary: Any) -> Partition:
+    def describe(self, output: Bytes, summary: Any) -> Partition:
         """Return a sorted partition without its copies: how many records there are, and the first and last key."""
 
     def read_output(self, partition: Partition) -> Bytes:
         """Return a sorted partition as its file has it. Raises IoFailureError."""
 
-    def validated(self, partition: Partition, threads: int) -> tuple[Summary, int]:
+    def validate(self, partition: Partition, threads: int) -> tuple[Summary, int]:
         """Return what a partition holds, read back where it lies, and how many records those are. Raises
         IoFailureError.
         """
@@ -163,7 +163,7 @@ class Records:
         count = len(records) // self._layout.record_size
         return 2 * len(records) + core.scratch_bytes(count, threads=threads)
 
-    def sorted(self, records: Bytes, threads: int) -> Bytes:
+    def sort(self, records: Bytes, threads: int) -> Bytes:
         """See Content."""
         output = buffers.array(buffers.ORDERED, len(records))
         with core_errors():
@@ -183,7 +183,7 @@ class Records:
         """See Content."""
         return core.Summary.parse(serialized)
 
-    def described(self, output: Bytes, summary: Any) -> Partition:
+    def describe(self, output: Bytes, summary: Any) -> Partition:
         """See Content: keys are in hex."""
         layout = self._layout
         key = slice(layout.key_offset, layout.key_offset + layout.key_size)
@@ -198,7 +198,7 @@ class Records:
         """See Content."""
         return partition_reader.read_records(partition, self._layout, first=0, records=partition.records)
 
-    def validated(self, partition: Partition, threads: int) -> tuple[Summary, int]:
+    def validate(self, partition: Partition, threads: int) -> tuple[Summary, int]:
         """See Content."""
         if is_object(partition.uri):
             summary = self.summary(self.read_output(partition), threads)

@@ -32,14 +32,14 @@ def schema_on_the_way(schema: Any) -> Any:
     return library.schema(list(fields))
 
 
-def packed(table: Any) -> bytes:
+def pack_rows(table: Any) -> bytes:
     """Return rows as bytes."""
     sink = arrow().BufferOutputStream()
     _write(table, sink)
     return bytes(sink.getvalue())
 
 
-def grouped(table: Any, order: Any, edges: Ints) -> tuple[Bytes, Ints]:
+def pack_groups(table: Any, order: Any, edges: Ints) -> tuple[Bytes, Ints]:
     """Return rows in an order, those between two edges as one stream, none as nothing; and where streams begin."""
     rows = TableRows(table.to_batches(), table.schema)
     sink = arrow().BufferOutputStream()
@@ -51,7 +51,7 @@ def grouped(table: Any, order: Any, edges: Ints) -> tuple[Bytes, Ints]:
     return np.frombuffer(sink.getvalue(), np.uint8), np.array(offsets, np.int64)
 
 
-def unpacked(streams: Any) -> Iterator[Any]:
+def unpack_rows(streams: Any) -> Iterator[Any]:
     """Yield the tables of bytes, whose memory they share."""
     library, buffer, at = arrow(), arrow().py_buffer(streams), 0
     while at < buffer.size:
@@ -61,7 +61,7 @@ def unpacked(streams: Any) -> Iterator[Any]:
         at += size
 
 
-def rows_in(streams: Any) -> int:
+def count_rows(streams: Any) -> int:
     """Return how many rows there are."""
     buffer, at, rows = arrow().py_buffer(streams), 0, 0
     while at < buffer.size:

@@ -13,10 +13,10 @@ import numpy as np
 
 from planner.arrays import Bytes, Ints
 from planner.distributed_sort.content import table_blocks
-from planner.distributed_sort.content.table_file import opened, opened_copy, parquet_of
+from planner.distributed_sort.content.table_file import open_copy, open_parquet, parquet_of
 from planner.distributed_sort.content.table_format import TableFormat
 from planner.distributed_sort.content.table_splitting import TableSplitting, split_tables
-from planner.distributed_sort.content.table_summary import TableSummary, shown_keys
+from planner.distributed_sort.content.table_summary import TableSummary, format_keys
 from planner.distributed_sort.dataset import partition_reader
 from planner.distributed_sort.dataset.dataset import Layout, Partition
 from planner.distributed_sort.dataset.partition_reader import Slice, copy_here
@@ -61,16 +61,16 @@ class Tables:
     def sample(self, partition: Partition, keys: int) -> list[bytes]:
         """See Content: packed tables of the key columns."""
         samples = list[bytes]()
-        with opened(partition) as file:
+        with open_parquet(partition) as file:
             count = file.metadata.num_row_groups
             taken = sorted({number * count // _MOST_SAMPLED_GROUPS for number in range(_MOST_SAMPLED_GROUPS)})
             taken = taken if count else []
             share = keys / max(1, sum(file.metadata.row_group(group).num_rows for group in taken))
             for group in taken:
                 rows = file.read_row_group(group, columns=self._key_names(), use_threads=False)
-                places = _scattered(rows.num_rows, round(rows.num_rows * share), seed=group)
-                named = self._named_keys(rows.take(arrow().array(places)))
-                samples.append(table_blocks.packed(named))
+                places = _spread_places(rows.num_rows, round(rows.num_rows * share), seed=group)
+                named = self._select_keys(rows.take(arrow().array(places)))
+                samples.append(table_blocks.pack_rows(named))
         return samples
 
     def split(self, samples: list[list[bytes]], partitions: int) -> tuple[TableSplitting, int]:
@@ -82,7 +82,7 @@ class Tables:
 
     def read_slice(self, partition: Partition, slice_: Slice) -> Any:
         """See Content: the row groups that begin in the slice. Raises IoFailureError when the file has changed."""
-        with opened_copy(copy := copy_here(partition)) as (file, footer):
+        with open_copy(copy := copy_here(partition)) as (file, footer):
             rows = footer.group_rows
             if sum(rows) != partition.records:
                 raise IoFailureError(f"{copy.uri} has {sum(rows)} rows instead of {partition.records}: it was changed")
@@ -110,28 +110,28 @@ class Tables:
         keys, places = table_blocks.key_table(rows, self._keys)
         with core_errors():
             order, edges = splitting.order(keys, places)
-            return table_blocks.grouped(rows, order, edges)
+            return table_blocks.pack_groups(rows, order, edges)
 
     def needed_bytes(self, gathered: Bytes, threads: int) -> int:
         """See Content."""
         del threads
         beside = bytes_beside_row([self._schema.field(key.column).type for key in self._keys])
-        return _SORT_COPIES * len(gathered) + table_blocks.rows_in(gathered) * beside
+        return _SORT_COPIES * len(gathered) + table_blocks.count_rows(gathered) * beside
 
-    def sorted(self, gathered: Bytes, threads: int) -> Bytes:
+    def sort(self, gathered: Bytes, threads: int) -> Bytes:
         """See Content: the partition's file."""
         del threads
         sink = arrow().BufferOutputStream()
         style = self._table.style()
         with core_errors(), parquet_writer(sink, self._schema, style, self._keys) as writer:
-            for table in row_groups(self._ordered(gathered), rows=style.group_rows, size_bytes=_MOST_GROUP_BYTES):
+            for table in row_groups(self._sort_rows(gathered), rows=style.group_rows, size_bytes=_MOST_GROUP_BYTES):
                 writer.write_table(table.cast(self._schema), row_group_size=style.group_rows)
         return np.frombuffer(sink.getvalue(), np.uint8)
 
     def summary(self, output: Bytes, threads: int) -> TableSummary:
         """See Content: what is read back from the file, so that what was encoded is checked as well."""
         del threads
-        return self._summed(parquet_of(arrow().BufferReader(arrow().py_buffer(output))))
+        return self._summarize_file(parquet_of(arrow().BufferReader(arrow().py_buffer(output))))
 
     def parse_summary(self, serialized: bytes) -> TableSummary:
         """See Content."""
@@ -141,7 +141,7 @@ class Tables:
         """See Content."""
         return TableSummary(table=self._table)
 
-    def described(self, output: Bytes, summary: TableSummary) -> Partition:
+    def describe(self, output: Bytes, summary: TableSummary) -> Partition:
         """See Content."""
         with parquet_of(arrow().BufferReader(arrow().py_buffer(output))) as file:
             footer = file.metadata
@@ -149,8 +149,8 @@ class Tables:
         return Partition(
             records=summary.records,
             copies=(),
-            first_key=shown_keys(summary.first_keys),
-            last_key=shown_keys(summary.last_keys),
+            first_key=format_keys(summary.first_keys),
+            last_key=format_keys(summary.last_keys),
             groups=groups,
         )
 
@@ -158,20 +158,20 @@ class Tables:
         """See Content."""
         return partition_reader.read_file(partition)
 
-    def validated(self, partition: Partition, threads: int) -> tuple[TableSummary, int]:
+    def validate(self, partition: Partition, threads: int) -> tuple[TableSummary, int]:
         """See Content: row group by row group."""
         del threads
-        with opened(partition) as file:
-            summary = self._summed(file)
+        with open_parquet(partition) as file:
+            summary = self._summarize_file(file)
         return summary, summary.records
 
-    def _ordered(self, gathered: Bytes) -> Iterator[Any]:
+    def _sort_rows(self, gathered: Bytes) -> Iterator[Any]:
         """Yield the rows of packed tables in order, of equal ones the first where keys are unique."""
-        tables = list(table_blocks.unpacked(gathered)) or [self._on_the_way.empty_table()]
+        tables = list(table_blocks.unpack_rows(gathered)) or [self._on_the_way.empty_table()]
         pieces = sorted_pieces(tables, self._keys, piece_bytes=_PIECE_BYTES)
         return drop_repeats(pieces, self._keys) if self._table.unique else pieces
 
-    def _summed(self, file: Any) -> TableSummary:
+    def _summarize_file(self, file: Any) -> TableSummary:
         whole = self.empty_summary()
         for batch in file.iter_batches(_BATCH_ROWS, use_threads=False):
             whole.append(TableSummary.of(self._table, arrow().Table.from_batches([batch])))
@@ -182,7 +182,7 @@ class Tables:
         names = self._schema.names
         return [names[key.column] for key in self._keys] if len(set(names)) == len(names) else None
 
-    def _named_keys(self, rows: Any) -> Any:
+    def _select_keys(self, rows: Any) -> Any:
         """Return the key columns of rows, of which perhaps no others were read."""
         names = self._schema.names
         places = [rows.schema.names.index(names[key.column]) for key in self._keys]
@@ -193,7 +193,7 @@ class Tables:
         return table.cast(table_blocks.schema_on_the_way(table.schema))
 
 
-def _scattered(rows: int, wanted: int, *, seed: int) -> Ints:
+def _spread_places(rows: int, wanted: int, *, seed: int) -> Ints:
     """Return the places of about so many rows, one drawn from each stretch: rows may repeat at equal distances."""
     count = min(rows, max(1, wanted))
     drawn = np.random.default_rng(seed).random(count)

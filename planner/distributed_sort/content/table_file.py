@@ -16,7 +16,7 @@ from planner.distributed_sort.dataset import object_store
 from planner.distributed_sort.dataset.dataset import Copy, Partition
 from planner.distributed_sort.dataset.partition_reader import DamagedFileError, copy_here
 from planner.distributed_sort.node_files.node_environment import node_name
-from planner.distributed_sort.node_files.run_files import failing
+from planner.distributed_sort.node_files.run_files import file_errors
 from planner.sorting.tables.arrow_library import arrow
 
 _FOOTERS_KEPT: Final = 8
@@ -66,20 +66,20 @@ class Footer:
 
 
 @contextmanager
-def opened(partition: Partition) -> Iterator[Any]:
+def open_parquet(partition: Partition) -> Iterator[Any]:
     """Open a partition's copy that this node reaches, as pyarrow's `ParquetFile`. Raises IoFailureError, and
     DamagedFileError for what is no Parquet.
     """
-    with opened_copy(copy_here(partition)) as (file, _):
+    with open_copy(copy_here(partition)) as (file, _):
         yield file
 
 
 @contextmanager
-def opened_copy(copy: Copy) -> Iterator[tuple[Any, Footer]]:
+def open_copy(copy: Copy) -> Iterator[tuple[Any, Footer]]:
     """Open a copy as `opened` does, and say what its footer is."""
-    with _failing(copy):
+    with _parquet_errors(copy):
         size, changed = _version(copy.uri)
-        with _telling_damage():
+        with _footer_errors():
             footer = _footer(copy.uri, size, changed)
         with _file(copy.uri, size, footer.metadata) as file:
             yield file, footer
@@ -116,17 +116,17 @@ def _version(uri: str) -> tuple[int, str]:
 
 
 @contextmanager
-def _failing(copy: Copy) -> Iterator[None]:
+def _parquet_errors(copy: Copy) -> Iterator[None]:
     """Turn errors of the system and of pyarrow into those that name node and file."""
     try:
-        with failing("read", copy.uri):
+        with file_errors("read", copy.uri):
             yield
     except arrow().ArrowInvalid as error:
         raise DamagedFileError(f"{node_name()}: no Parquet file, or damaged or encrypted: {error}") from error
 
 
 @contextmanager
-def _telling_damage() -> Iterator[None]:
+def _footer_errors() -> Iterator[None]:
     """Turn what pyarrow says of a footer, but raises as an error of the system without a number, into an error of
     content.
     """

@@ -1,4 +1,4 @@
-"""What the Parquet files of a dataset have in common: schema, keys, and how they are written."""
+"""The format of a dataset's Parquet files: schema, keys, and style of writing."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class TableFormat:
 
     def arrow_schema(self) -> Any:
         """Return pyarrow's schema."""
-        return _parsed(self.schema)
+        return _parse_schema(self.schema)
 
     def column_keys(self) -> list[ColumnKey]:
         """Return the keys by the columns' places. Raises BadInputError for a column that is not there."""
@@ -60,13 +60,13 @@ class TableFormat:
         )
 
 
-def serialized_schema(schema: Any) -> str:
+def serialize_schema(schema: Any) -> str:
     """Return a schema as a manifest has it."""
     return base64.b64encode(schema.serialize().to_pybytes()).decode()
 
 
 @lru_cache(maxsize=8)
-def _parsed(schema: str) -> Any:
+def _parse_schema(schema: str) -> Any:
     from planner.sorting.tables.arrow_library import arrow
 
     return arrow("pyarrow.ipc").read_schema(arrow().py_buffer(base64.b64decode(schema)))

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from planner.arrays import Ints
-from planner.distributed_sort.content.table_blocks import packed, unpacked
+from planner.distributed_sort.content.table_blocks import pack_rows, unpack_rows
 from planner.sorting.tables.arrow_library import arrow
 from planner.sorting.tables.table_keys import ColumnKey, first_of_equals, key_columns
 from planner.sorting.tables.table_order import row_order
@@ -53,9 +53,9 @@ class TableSplitting:
 
         The sort is stable: boundaries stand before all rows or behind them, and so before or behind equal ones.
         """
-        bounds = next(unpacked(self.boundaries), None) if self.boundaries else None
+        bounds = next(unpack_rows(self.boundaries), None) if self.boundaries else None
         behind = np.array(self.behind, np.bool_)
-        first, last = ([], []) if bounds is None else (_filtered(bounds, ~behind), _filtered(bounds, behind))
+        first, last = ([], []) if bounds is None else (_filter_rows(bounds, ~behind), _filter_rows(bounds, behind))
         before = first[0].num_rows if first else 0
         together = arrow().concat_tables([*first, rows, *last])
         order = row_order(key_columns(together, keys), together.num_rows)
@@ -76,7 +76,7 @@ def split_tables(
     sample: Sequence[bytes], keys: Sequence[ColumnKey], *, partitions: int, unique: bool
 ) -> TableSplitting:
     """Return about `partitions` partitions of equal weight from packed key columns; one if they have no rows."""
-    tables = [table for stream in sample for table in unpacked(stream)]
+    tables = [table for stream in sample for table in unpack_rows(stream)]
     if not sum(table.num_rows for table in tables):
         return TableSplitting(boundaries=b"", behind=(), pieces=(1,), weights=(1.0,))
     whole = arrow().concat_tables(tables)
@@ -92,7 +92,7 @@ def split_tables(
         for at, share in enumerate(shares)
     ]
     return TableSplitting(
-        boundaries=packed(rows.at(order[places])) if places else b"",
+        boundaries=pack_rows(rows.at(order[places])) if places else b"",
         behind=tuple(behind),
         pieces=tuple(pieces),
         weights=tuple(float(share) / count for share, count in zip(shares, pieces, strict=True) for _ in range(count)),
@@ -126,5 +126,5 @@ def _holds_one_key(places: Sequence[int], behind: Sequence[bool], at: int) -> bo
     return 0 < at < len(places) and places[at] == places[at - 1] and behind[at]
 
 
-def _filtered(table: Any, wanted: Any) -> list[Any]:
+def _filter_rows(table: Any, wanted: Any) -> list[Any]:
     return [table.filter(arrow().array(wanted))] if len(wanted) else []

@@ -1,4 +1,4 @@
-"""What consecutive rows of tables hold."""
+"""Summaries of consecutive rows of tables: count, checksum and order."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import Any, Final
 
-from planner.distributed_sort.content.table_blocks import key_table, packed, schema_on_the_way, unpacked
+from planner.distributed_sort.content.table_blocks import key_table, pack_rows, schema_on_the_way, unpack_rows
 from planner.distributed_sort.content.table_format import TableFormat
 from planner.sorting.tables.arrow_library import arrow
 from planner.sorting.tables.table_hash import rows_checksum
@@ -37,7 +37,7 @@ class TableSummary:
         if behind.records == 0:
             return
         if self.records:
-            meeting = arrow().concat_tables([*unpacked(self.last_keys), *unpacked(behind.first_keys)])
+            meeting = arrow().concat_tables([*unpack_rows(self.last_keys), *unpack_rows(behind.first_keys)])
             unordered, duplicates = count_disorder(meeting, _keys(self.table)[1])
             self.unordered += unordered
             self.duplicates += duplicates
@@ -68,8 +68,8 @@ class TableSummary:
             checksum=rows_checksum(rows),
             unordered=unordered,
             duplicates=duplicates,
-            first_keys=packed(own.slice(0, 1)),
-            last_keys=packed(own.slice(own.num_rows - 1)),
+            first_keys=pack_rows(own.slice(0, 1)),
+            last_keys=pack_rows(own.slice(own.num_rows - 1)),
         )
 
     @staticmethod
@@ -79,13 +79,13 @@ class TableSummary:
         return TableSummary(**fields | {name: base64.b64decode(fields[name]) for name in _ENDS}, table=table)
 
 
-def shown_keys(keys: bytes) -> str:
+def format_keys(keys: bytes) -> str:
     """Return the key values of one row as a manifest has them, '' for none: a list in JSON, long values cut."""
-    rows = [table.to_pylist()[0] for table in unpacked(keys)]
-    return json.dumps([_shown(value) for value in rows[0].values()], ensure_ascii=False) if rows else ""
+    rows = [table.to_pylist()[0] for table in unpack_rows(keys)]
+    return json.dumps([_format_value(value) for value in rows[0].values()], ensure_ascii=False) if rows else ""
 
 
-def _shown(value: Any) -> Any:
+def _format_value(value: Any) -> Any:
     if value is None or isinstance(value, bool | int):
         return value
     return (value.hex() if isinstance(value, bytes) else str(value))[:_MOST_SHOWN]

@@ -122,7 +122,7 @@ class Text:
         lines = [line for of_partition in samples for line in of_partition]
         return split_text(lines, partitions=partitions, text=self._text), sum(map(len, lines))
 
-    def most_needed(self, samples: list[list[bytes]], splitting: TextSplitting) -> float:
+    def peak_bytes_per_byte(self, samples: list[list[bytes]], splitting: TextSplitting) -> float:
         """Return the memory that the partition takes to be sorted which takes most, for each byte of the samples."""
         end = self._text.line_end.encode()
         lines = np.frombuffer(b"".join(line + end for of_partition in samples for line in of_partition), np.uint8)
@@ -132,7 +132,7 @@ class Text:
 
     def read_slice(self, partition: Partition, slice_: Slice) -> Bytes:
         """See Content: the lines that begin in the slice, the last of them to its end."""
-        return self._lines_begun(partition, slice_.first, slice_.records)
+        return self._read_lines(partition, slice_.first, slice_.records)
 
     def size_bytes(self, records: Bytes) -> int:
         """See Content."""
@@ -158,7 +158,7 @@ class Text:
 
     def begin_of(self, partition: Partition, slice_: Slice) -> int:
         """Return the place in its partition of the first line that begins in a slice."""
-        begun, _ = self._begun(partition, slice_.first, slice_.records)
+        begun, _ = self._read_from_first_line(partition, slice_.first, slice_.records)
         return slice_.first + slice_.records - len(begun)
 
     def has_line_end(self, stretch: Bytes) -> bool:
@@ -183,7 +183,7 @@ class Text:
             is_within = within[-1]
         return rows
 
-    def sorted(self, records: Bytes, threads: int) -> Bytes:
+    def sort(self, records: Bytes, threads: int) -> Bytes:
         """See Content."""
         del threads
         with core_errors():
@@ -214,7 +214,7 @@ class Text:
         """See Content."""
         return self.summary(np.empty(0, np.uint8), threads=1)
 
-    def described(self, output: Bytes, summary: TextSummary) -> Partition:
+    def describe(self, output: Bytes, summary: TextSummary) -> Partition:
         """See Content: keys can be long, and are not told."""
         del summary
         return Partition(records=len(output), copies=())
@@ -223,17 +223,17 @@ class Text:
         """See Content."""
         return self._read(partition, 0, partition.records)
 
-    def validated(self, partition: Partition, threads: int) -> tuple[TextSummary, int]:
+    def validate(self, partition: Partition, threads: int) -> tuple[TextSummary, int]:
         """See Content."""
         lines = self.read_output(partition)
         return self.summary(lines, threads), len(lines)
 
-    def _lines_begun(self, partition: Partition, first: int, count: int) -> Bytes:
+    def _read_lines(self, partition: Partition, first: int, count: int) -> Bytes:
         """Return the lines that begin within some bytes of a partition, each with its end."""
-        begun, is_within = self._begun(partition, first, count)
+        begun, is_within = self._read_from_first_line(partition, first, count)
         return self._to_line_end(partition, first + count, begun, is_within=is_within)
 
-    def _begun(self, partition: Partition, first: int, count: int) -> tuple[Bytes, bool]:
+    def _read_from_first_line(self, partition: Partition, first: int, count: int) -> tuple[Bytes, bool]:
         """Return some bytes of a partition from the first line on that begins there, and whether quotes are open behind
         them.
         """
@@ -254,9 +254,11 @@ class Text:
         """Return lines that are read up to a byte `behind`, with the rest of the last of them."""
         if not len(lines) or (lines[-1] == self._end and not is_within):
             return lines
-        return np.concatenate([lines, *self._rest(partition, behind, is_within=is_within, last=int(lines[-1]))])
+        return np.concatenate(
+            [lines, *self._read_rest_of_line(partition, behind, is_within=is_within, last=int(lines[-1]))]
+        )
 
-    def _rest(self, partition: Partition, at: int, *, is_within: bool, last: int) -> list[Bytes]:
+    def _read_rest_of_line(self, partition: Partition, at: int, *, is_within: bool, last: int) -> list[Bytes]:
         """Return what a line has from `at` on, behind a byte `last`, with its end. Raises BadInputError for a row that
         has none.
         """
@@ -277,7 +279,7 @@ class Text:
         """Whether a byte of a partition lies within quotes."""
         if partition.quotes is None:
             return False
-        point, is_within = partition.quotes.before(at)
+        point, is_within = partition.quotes.point_before(at)
         if point == at:
             return is_within
         return core.is_within_quotes_behind(self._read(partition, point, at - point).data, self._order, is_within)

@@ -1,4 +1,4 @@
-"""Compressed text: no slice of it can be read by itself, so one node decompresses each file before the sort.
+"""Compressed text: no slice of it can be read alone, so one node decompresses each file before the sort.
 
 From then on it is text on that node's disk. If the node is lost, or cannot read the text, the file is decompressed
 again, best by another one.
@@ -6,7 +6,9 @@ again, best by another one.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import secrets
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -18,10 +20,10 @@ from planner.arrays import Bytes
 from planner.compression.text_codecs import decompress_text
 from planner.distributed_sort.dataset.dataset import Copy, Dataset, Partition
 from planner.distributed_sort.dataset.input_files import beginning_of, size_of
-from planner.distributed_sort.dataset.plain_texts import PlainTexts, size_in_name
 from planner.distributed_sort.job.events import Emit
 from planner.distributed_sort.job.nodes import Nodes
 from planner.distributed_sort.node_files.node_environment import JobFiles, node_name
+from planner.distributed_sort.node_files.run_files import file_errors, read_exactly, write_whole
 from planner.distributed_sort.node_tasks.input_tasks import InputTask, outcomes
 from planner.errors import BadInputError, IoFailureError
 
@@ -57,26 +59,28 @@ def with_plain_copies(
     numbers = [
         number
         for number, partition in enumerate(source.partitions)
-        if (needed is None or number in needed) and not has_plain_copy(partition.reached_from(nodes.names))
+        if (needed is None or number in needed) and not has_plain_copy(partition.readable_from(nodes.names))
     ]
     numbers.sort(key=lambda number: -source.partitions[number].records)
     tasks = [
         InputTask(
             partition=number,
-            task=suspected_or_error if number in suspected else decompressed_or_error,
+            task=check_or_error if number in suspected else decompress_or_error,
             arguments=(files, number),
             avoided=suspected.get(number, ""),
         )
         for number in numbers
     ]
-    done: list[Decompressed] = _sound(outcomes(tasks, source, nodes, emit, failed="input could not be decompressed"))
+    done: list[Decompressed] = _require_sound(
+        outcomes(tasks, source, nodes, emit, failed="input could not be decompressed")
+    )
     partitions = list(source.partitions)
     for number, outcome in zip(numbers, done, strict=True):
         partitions[number] = outcome.partition
     return replace(source, partitions=tuple(partitions)), sum(outcome.read_bytes for outcome in done)
 
 
-def _sound(ended: Sequence[Decompressed | BadInputError]) -> list[Decompressed]:
+def _require_sound(ended: Sequence[Decompressed | BadInputError]) -> list[Decompressed]:
     """Return outcomes without errors. Raises the first error, with what the others say beside it."""
     errors = [outcome for outcome in ended if isinstance(outcome, BadInputError)]
     if errors:
@@ -90,15 +94,15 @@ def has_plain_copy(partition: Partition) -> bool:
     return not partition.copies or any(not copy.compression for copy in partition.copies)
 
 
-def decompressed_or_error(partition: Partition, files: JobFiles, number: int) -> Decompressed | BadInputError:
-    """Do as `decompressed` does, and return the error of a damaged file: so all of them can be named."""
+def decompress_or_error(partition: Partition, files: JobFiles, number: int) -> Decompressed | BadInputError:
+    """Do as `decompress` does, and return the error of a damaged file: so all of them can be named."""
     try:
         return decompress(partition, files, number)
     except BadInputError as error:
         return error
 
 
-def suspected_or_error(partition: Partition, files: JobFiles, number: int) -> Decompressed | BadInputError:
+def check_or_error(partition: Partition, files: JobFiles, number: int) -> Decompressed | BadInputError:
     """Do the same for a suspected text."""
     try:
         return decompress(partition, files, number, is_suspected=True)
@@ -112,7 +116,7 @@ def decompress(partition: Partition, files: JobFiles, number: int, *, is_suspect
     """
     copy = next(copy for copy in partition.copies if copy.compression and copy.node in ("", node_name()))
     texts, read_bytes = PlainTexts(files.plain_folders(), number), 0
-    if (path := texts.whole(is_read_through=is_suspected)) is None:
+    if (path := texts.find_whole(is_read_through=is_suspected)) is None:
         read_bytes = size_of(copy.uri)
         path = texts.write(plain_text(copy))
     plain_bytes = size_in_name(path)
@@ -141,3 +145,62 @@ def with_plain_copy(partition: Partition, copy: Copy, path: Path, plain_bytes: i
         raise IoFailureError(f"{copy.uri} holds {records} bytes instead of {partition.records}: it was changed")
     plain = Copy(uri=str(path), node=node_name(), offset=copy.offset)
     return replace(partition, copies=(plain, *partition.copies))
+
+
+_STEP_BYTES: Final = 4 << 20
+
+
+class PlainTexts:
+    """The texts of one file of the input in some folders, one on each disk."""
+
+    def __init__(self, folders: Sequence[Path], number: int) -> None:
+        self._folders = folders
+        self._number = number
+
+    def find_whole(self, *, is_read_through: bool = False) -> Path | None:
+        """Return a text that is as long as it was, and readable, if that is asked; others are deleted."""
+        for path in self._paths():
+            if _is_whole(path, is_read_through=is_read_through):
+                return path
+            with suppress(OSError):
+                path.unlink()
+        return None
+
+    def write(self, chunks: Iterable[Bytes]) -> Path:
+        """Write a text; where one could not be deleted, to the next disk. Raises IoFailureError."""
+        turn = self._number + sum(1 for _ in self._paths())
+        folder, token = self._folders[turn % len(self._folders)], secrets.token_hex(4)
+        unnamed = folder / f"new-{self._number:06d}-{token}"
+        size = write_whole(unnamed, chunks, durable=False)
+        with file_errors("write", unnamed):
+            return unnamed.rename(folder / f"input-{self._number:06d}-{size}-{token}")
+
+    def _paths(self) -> Iterator[Path]:
+        for folder in self._folders:
+            yield from sorted(folder.glob(f"input-{self._number:06d}-*-*"))
+
+
+def size_in_name(path: Path) -> int:
+    """Return how long a text was when it was written."""
+    return int(path.name.split("-")[2])
+
+
+def _is_whole(path: Path, *, is_read_through: bool) -> bool:
+    try:
+        if path.stat().st_size != size_in_name(path):
+            return False
+        if is_read_through:
+            _read_through(path)
+    except (OSError, IoFailureError):
+        return False
+    return True
+
+
+def _read_through(path: Path) -> None:
+    """Read all of a file. Raises OSError, IoFailureError."""
+    left, into = size_in_name(path), np.empty(_STEP_BYTES, np.uint8)
+    with path.open("rb", buffering=0) as file:
+        while left:
+            step = into[: min(left, _STEP_BYTES)]
+            read_exactly(file, step, path)
+            left -= len(step)

@@ -53,7 +53,7 @@ class Outcomes:
         return [self.done[number] for number in sorted(self.done)]
 
 
-def tried_on_each_copy(
+def run_on_each_copy(
     nodes: Nodes,
     copies: Mapping[int, tuple[Copy, ...]],
     dataset: Dataset,
@@ -69,7 +69,7 @@ def tried_on_each_copy(
     """
     outcomes = Outcomes(failed=dict.fromkeys(copies, "no node is left that has it"))
 
-    def alone(number: int, attempt: int) -> tuple[str, Partition] | None:
+    def choose_copy(number: int, attempt: int) -> tuple[str, Partition] | None:
         """Return a node and the partition with the copy that it takes."""
         usable = [copy for copy in copies[number] if not copy.node or copy.node in nodes.names]
         if not usable:
@@ -79,18 +79,18 @@ def tried_on_each_copy(
         return node, replace(dataset.partitions[number], copies=(copy,))
 
     for attempt, pause_s in enumerate(PAUSES_S if pauses_s is None else pauses_s):
-        if not any(alone(number, attempt) for number in outcomes.failed):
+        if not any(choose_copy(number, attempt) for number in outcomes.failed):
             break  # nothing is left to do, or nobody is left who could
         time.sleep(pause_s)
-        taken = {number: work for number in outcomes.failed if (work := alone(number, attempt))}
+        taken = {number: work for number in outcomes.failed if (work := choose_copy(number, attempt))}
         begun = {number: (node, begin(node, partition, number)) for number, (node, partition) in taken.items()}
         for number, (node, reference) in begun.items():
-            outcomes.note(number, node, partial(nodes.awaited, reference, nodes=(node,)))
-        nodes.newly_lost(at_once=True)
+            outcomes.note(number, node, partial(nodes.wait_for, reference, nodes=(node,)))
+        nodes.detect_losses(at_once=True)
     return outcomes
 
 
-def tried_by_each_node(nodes: Nodes, task: Callable[..., Any], *arguments: Any, doing: str) -> Any:
+def retry_on_nodes(nodes: Nodes, task: Callable[..., Any], *arguments: Any, doing: str) -> Any:
     """Return what a task that any node can do returns; each try is by the next node, after a pause. Raises
     IoFailureError naming what went wrong.
     """
@@ -100,22 +100,22 @@ def tried_by_each_node(nodes: Nodes, task: Callable[..., Any], *arguments: Any, 
         if not nodes.names:
             break
         node = nodes.names[attempt % len(nodes.names)]
-        outcomes.note(0, node, partial(nodes.awaited, nodes.run(node, task, *arguments), nodes=(node,)))
+        outcomes.note(0, node, partial(nodes.wait_for, nodes.run(node, task, *arguments), nodes=(node,)))
         if outcomes.done:
             return outcomes.done[0]
-        nodes.newly_lost(at_once=True)
+        nodes.detect_losses(at_once=True)
     raise IoFailureError(f"{len(PAUSES_S)} attempts failed while {doing}", [outcomes.failed[0]])
 
 
-def done_by_any(nodes: Nodes, task: Callable[..., Any], *arguments: Any, doing: str) -> Any:
+def run_on_any(nodes: Nodes, task: Callable[..., Any], *arguments: Any, doing: str) -> Any:
     """Return what a task that any node can do returns, by another node where one is lost meanwhile.
 
     Raises what the task raises, and IoFailureError when several nodes were lost with it, or none is left.
     """
     for attempt in range(_MOST_LOSSES_IN_TURN):
         node = nodes.names[attempt % len(nodes.names)]
-        result = nodes.awaited(nodes.run(node, task, *arguments), nodes=(node,))
+        result = nodes.wait_for(nodes.run(node, task, *arguments), nodes=(node,))
         if result is not LOST:
             return result
-        nodes.newly_lost(at_once=True)
+        nodes.detect_losses(at_once=True)
     raise IoFailureError(f"{_MOST_LOSSES_IN_TURN} times a node was lost while {doing}", [f"last {node}"])

@@ -109,7 +109,7 @@ class Layout:
         return "records" if self.text is None else "bytes"
 
     @property
-    def counted(self) -> str:
+    def counted_unit(self) -> str:
         """What a summary of the data counts, in words."""
         if self.text is None:
             return self.unit
@@ -196,7 +196,7 @@ class Partition:
             return replace(self, groups=()) if self.groups else self
         return replace(self, quotes=self.quotes.for_slice(first, records))
 
-    def reached_from(self, nodes: Collection[str]) -> Partition:
+    def readable_from(self, nodes: Collection[str]) -> Partition:
         """Return the partition with the copies that one of `nodes` can read: theirs, and those that all can read."""
         return replace(self, copies=tuple(copy for copy in self.copies if not copy.node or copy.node in nodes))
 

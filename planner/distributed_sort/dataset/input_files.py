@@ -10,7 +10,7 @@ from planner.distributed_sort.dataset import object_store
 from planner.distributed_sort.dataset.dataset import Copy, Layout, Partition
 from planner.distributed_sort.dataset.object_store import is_object
 from planner.distributed_sort.dataset.partition_reader import read_records
-from planner.distributed_sort.node_files.run_files import failing
+from planner.distributed_sort.node_files.run_files import file_errors
 from planner.errors import BadInputError
 
 MANIFEST_NAME: Final = "manifest.json"
@@ -26,7 +26,7 @@ def files_of(source: str) -> dict[str, int]:
     Raises BadInputError where there is none, IoFailureError for what cannot be reached.
     """
     if is_object(source):
-        if not (below := object_store.listed(source)):
+        if not (below := object_store.list_files(source)):
             if (size := object_store.size_if_there(source)) is None:
                 raise BadInputError(f"{source}: there is no such object, and none below it")
             return {source: size}
@@ -34,7 +34,7 @@ def files_of(source: str) -> dict[str, int]:
     elif not Path(source).exists():
         raise BadInputError(f"{source}: there is no such file or directory")
     else:
-        with failing("read", source):
+        with file_errors("read", source):
             if not Path(source).is_dir():
                 return {str(Path(source).resolve()): Path(source).stat().st_size}
             files = {str(path.resolve()): path.stat().st_size for path in _paths(Path(source))}
@@ -45,7 +45,7 @@ def files_of(source: str) -> dict[str, int]:
 
 def size_of(name: str) -> int:
     """Return the bytes of a file. Raises IoFailureError."""
-    with failing("read", name):
+    with file_errors("read", name):
         return object_store.size_of(name) if is_object(name) else Path(name).stat().st_size
 
 

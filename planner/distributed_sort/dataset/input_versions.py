@@ -1,4 +1,4 @@
-"""Whether input files stay what they are while they are sorted: slices of two versions would lose rows or double them.
+"""Versions of input files, to detect a change during a sort: slices of two versions would lose rows or double them.
 
 Objects of a store are left out: to ask for their version takes a request for each slice.
 """
@@ -14,7 +14,7 @@ from planner.distributed_sort.dataset.dataset import Dataset, Partition
 from planner.distributed_sort.dataset.object_store import is_object
 from planner.distributed_sort.dataset.partition_reader import copies_at
 from planner.distributed_sort.node_files.node_environment import node_name
-from planner.distributed_sort.node_files.run_files import failing
+from planner.distributed_sort.node_files.run_files import file_errors
 from planner.errors import IoFailureError
 
 
@@ -39,7 +39,7 @@ def version_here(partition: Partition) -> FileVersion | None:
     if not copies or is_object(copies[0].uri):
         return None
     uri, node = copies[0].uri, copies[0].node
-    with failing("read", uri):
+    with file_errors("read", uri):
         status = Path(uri).stat()
     return FileVersion(uri=uri, node=node, size_bytes=status.st_size, changed_ns=status.st_mtime_ns)
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.distributed_sort.node_files.node_environment import node_name
-from planner.distributed_sort.node_files.run_files import raw
+from planner.distributed_sort.node_files.run_files import raw_bytes
 from planner.errors import IoFailureError
 from planner.extras import optional
 
@@ -48,9 +48,9 @@ def read_range(uri: str, into: NDArray[np.uint8], *, offset: int) -> None:
     if not len(into):
         return
     store, path = _store_and_path(uri)
-    with _failing("read", uri):
+    with _store_errors("read", uri):
         content = np.frombuffer(_obstore().get_range(store, path, start=offset, length=len(into)), np.uint8)
-    into[:] = _whole(uri, content, len(into))
+    into[:] = _require_length(uri, content, len(into))
 
 
 def read_ranges(uri: str, *, starts: Sequence[int], length: int) -> list[NDArray[np.uint8]]:
@@ -58,13 +58,13 @@ def read_ranges(uri: str, *, starts: Sequence[int], length: int) -> list[NDArray
     milliseconds. Raises IoFailureError naming node and object.
     """
     store, path = _store_and_path(uri)
-    with _failing("read", uri):
+    with _store_errors("read", uri):
         lengths = [length] * len(starts)
         ranges = _obstore().get_ranges(store, path, starts=starts, lengths=lengths, coalesce=_WORTH_READING_BYTES)
-    return [_whole(uri, np.frombuffer(content, np.uint8), length) for content in ranges]
+    return [_require_length(uri, np.frombuffer(content, np.uint8), length) for content in ranges]
 
 
-def _whole(uri: str, content: NDArray[np.uint8], length: int) -> NDArray[np.uint8]:
+def _require_length(uri: str, content: NDArray[np.uint8], length: int) -> NDArray[np.uint8]:
     if len(content) != length:
         missing = length - len(content)
         raise IoFailureError(f"{node_name()}: {uri} ends {missing} bytes too early: it is truncated, or was changed")
@@ -74,8 +74,8 @@ def _whole(uri: str, content: NDArray[np.uint8], length: int) -> NDArray[np.uint
 def write_object(uri: str, content: NDArray[Any]) -> int:
     """Write an object and return its bytes; it is seen when all of them have been taken. Raises IoFailureError."""
     store, path = _store_and_path(uri)
-    with _failing("write", uri):
-        _obstore().put(store, path, raw(content))
+    with _store_errors("write", uri):
+        _obstore().put(store, path, raw_bytes(content))
     return content.nbytes
 
 
@@ -85,7 +85,7 @@ def write_file(uri: str, path: Path) -> int:
     """
     store, name = _store_and_path(uri)
     size = path.stat().st_size
-    with _failing("write", uri):
+    with _store_errors("write", uri):
         _obstore().put(
             store, name, path, use_multipart=size > REQUEST_BYTES, chunk_size=REQUEST_BYTES, max_concurrency=2
         )
@@ -100,7 +100,7 @@ def size_of(uri: str) -> int:
 def version_of(uri: str) -> tuple[int, str]:
     """Return the bytes of an object, and what is another text when it is another object. Raises IoFailureError."""
     store, path = _store_and_path(uri)
-    with _failing("read", uri):
+    with _store_errors("read", uri):
         head = _obstore().head(store, path)
     return int(head["size"]), f"{head.get('e_tag')} {head['last_modified']}"
 
@@ -110,18 +110,18 @@ def size_if_there(uri: str) -> int | None:
     from obstore.exceptions import NotFoundError
 
     store, path = _store_and_path(uri)
-    with _failing("read", uri):
+    with _store_errors("read", uri):
         try:
             return int(_obstore().head(store, path)["size"]) if path else None
         except (NotFoundError, FileNotFoundError):
             return None
 
 
-def listed(prefix: str) -> dict[str, int]:
+def list_files(prefix: str) -> dict[str, int]:
     """Return the bytes of every object below a prefix by its URI, ordered by their names. Raises IoFailureError."""
     store, path = _store_and_path(prefix)
     bucket = "/".join(prefix.split("/", 3)[:3])
-    with _failing("list", prefix):
+    with _store_errors("list", prefix):
         entries = _obstore().list(store, prefix=path or None).collect()
     return {
         f"{bucket}/{entry['path']}": int(entry["size"]) for entry in sorted(entries, key=lambda entry: entry["path"])
@@ -133,14 +133,14 @@ def require_writable(prefix: str) -> None:
     uri = f"{prefix.rstrip('/')}/.planner-writable-{uuid4().hex[:8]}"
     write_object(uri, np.empty(0, np.uint8))
     store, path = _store_and_path(uri)
-    with _failing("delete", uri):
+    with _store_errors("delete", uri):
         _obstore().delete(store, path)
 
 
 def delete_partitions(prefix: str) -> None:
     """Delete the output partitions directly below a prefix, and nothing else there. Raises IoFailureError."""
     store, path = _store_and_path(prefix)
-    with _failing("delete", prefix):
+    with _store_errors("delete", prefix):
         listed = _obstore().list_with_delimiter(store, prefix=path or None)["objects"]
         names = [entry["path"] for entry in listed if is_partition_name(entry["path"].rpartition("/")[2])]
         if names:
@@ -159,7 +159,7 @@ def _store(url: str) -> Any:
     _obstore()
     from obstore.store import from_url
 
-    with _failing("reach", url):
+    with _store_errors("reach", url):
         return from_url(url)
 
 
@@ -168,7 +168,7 @@ def _obstore() -> Any:
 
 
 @contextmanager
-def _failing(doing: str, uri: str) -> Iterator[None]:
+def _store_errors(doing: str, uri: str) -> Iterator[None]:
     """Turn what the store or the library raises into an IoFailureError that names node, object and reason."""
     from obstore.exceptions import BaseError
 

@@ -13,7 +13,7 @@ from planner.arrays import Bytes
 from planner.distributed_sort.dataset.dataset import Copy, Layout, Partition
 from planner.distributed_sort.dataset.object_store import is_object, read_range, read_ranges, size_of
 from planner.distributed_sort.node_files.node_environment import node_name
-from planner.distributed_sort.node_files.run_files import failing, read_exactly
+from planner.distributed_sort.node_files.run_files import file_errors, read_exactly
 from planner.errors import BadInputError, IoFailureError
 from planner.native import core, core_errors
 
@@ -41,7 +41,7 @@ class Slice:
 
 
 def read_records(partition: Partition, layout: Layout, *, first: int, records: int, into: Bytes | None = None) -> Bytes:
-    """Return some records of a partition, read from a copy that this node reaches, else made anew from the recipe.
+    """Return some records of a partition, read from a copy that this node reaches, else remade from the recipe.
 
     They are put `into` an array of their size, if one is given. Raises IoFailureError naming node and file when a copy
     cannot be read, or when there is none.
@@ -70,7 +70,7 @@ def read_windows(partition: Partition, layout: Layout, *, starts: Sequence[int],
 def read_file(partition: Partition) -> Bytes:
     """Return the whole file of a partition's copy. Raises IoFailureError naming node and file."""
     copy = copy_here(partition)
-    with failing("read", copy.uri):
+    with file_errors("read", copy.uri):
         size = size_of(copy.uri) if is_object(copy.uri) else Path(copy.uri).stat().st_size
     into = np.empty(size, np.uint8)
     _read_copy(copy, into, offset=0)
@@ -81,7 +81,9 @@ def copy_here(partition: Partition) -> Copy:
     """Return a copy that this node reaches, best one on its own disks. Raises IoFailureError when there is none."""
     if copies := _copies_here(partition):
         return copies[0]
-    raise IoFailureError(f"{node_name()}: {_named(partition)} cannot be read here, and nothing says how to remake it")
+    raise IoFailureError(
+        f"{node_name()}: {_display_name(partition)} cannot be read here, and nothing says how to remake it"
+    )
 
 
 def copies_at(partition: Partition, node: str) -> list[Copy]:
@@ -117,7 +119,7 @@ def naming_file(partition: Partition) -> Iterator[None]:
     except DamagedFileError as error:
         raise InputDamagedError(f"{copy_here(partition).uri}: {error.message}", error.details) from error
     except BadInputError as error:
-        raise BadInputError(f"{_named(partition)}: {error.message}", error.details) from error
+        raise BadInputError(f"{_display_name(partition)}: {error.message}", error.details) from error
     except IoFailureError as error:
         raise InputUnreadableError(error.message, error.details) from error
 
@@ -131,7 +133,7 @@ def nodes_with(partition: Partition) -> list[str]:
     return nodes or ([""] if partition.copies or partition.recipe else [])
 
 
-def _named(partition: Partition) -> str:
+def _display_name(partition: Partition) -> str:
     """Return what the user calls the file: not the text that a compressed one has become."""
     if not partition.copies:
         return f"a partition of {partition.records} records"
@@ -142,6 +144,6 @@ def _read_copy(copy: Copy, into: Bytes, *, offset: int) -> None:
     if is_object(copy.uri):
         read_range(copy.uri, into, offset=offset)
         return
-    with failing("read", copy.uri), Path(copy.uri).open("rb", buffering=0) as file:
+    with file_errors("read", copy.uri), Path(copy.uri).open("rb", buffering=0) as file:
         file.seek(offset)
         read_exactly(file, into, copy.uri)

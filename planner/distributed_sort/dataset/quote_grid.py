@@ -1,4 +1,4 @@
-"""Which bytes of a partition of CSV lie within quotes, where a newline ends no row: known at the points of a grid."""
+"""A grid over a partition of CSV that says at each point whether it lies within quotes, where a newline ends no row."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class QuoteGrid:
     within: bytes
     first: int = 0
 
-    def before(self, byte: int) -> tuple[int, bool]:
+    def point_before(self, byte: int) -> tuple[int, bool]:
         """Return the last point of the grid that is not behind a byte, and whether it is within quotes."""
         number = byte // self.step_bytes
         return number * self.step_bytes, bool(self.within[number - self.first])

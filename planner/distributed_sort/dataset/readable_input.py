@@ -28,19 +28,19 @@ class ReadableInput:
 
     def make_plain(self) -> None:
         """Have compressed files decompressed. Raises BadInputError where they are damaged, IoFailureError."""
-        self._restored(self.source, range(len(self.source.partitions)), ())
+        self._restore(self.source, range(len(self.source.partitions)), ())
 
     def outcomes(self, tasks: Sequence[InputTask], *, failed: str) -> list[Any]:
         """Return the outcomes of tasks that read the input. Raises what `input_tasks.outcomes` raises, and what
         `make_plain` does.
         """
-        return outcomes(tasks, self.source, self._nodes, self._emit, failed=failed, restored=self._restored)
+        return outcomes(tasks, self.source, self._nodes, self._emit, failed=failed, restore=self._restore)
 
-    def _restored(self, source: Dataset, numbers: Collection[int], faults: Sequence[UnreadableCopy]) -> Dataset:
+    def _restore(self, source: Dataset, numbers: Collection[int], faults: Sequence[UnreadableCopy]) -> Dataset:
         """Leave out copies that could not be read where that is possible, and make plain text of what lacks it."""
         partitions, suspected = list(source.partitions), dict[int, str]()
         for fault in faults:
-            if (rest := fault.avoided_in(partitions[fault.partition])) is not None:
+            if (rest := fault.remove_from(partitions[fault.partition])) is not None:
                 partitions[fault.partition], suspected[fault.partition] = rest, fault.node
                 self._emit({"event": "unreadable", "node": fault.node, "reason": fault.reason})
         source = replace(source, partitions=tuple(partitions))

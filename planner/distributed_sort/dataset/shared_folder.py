@@ -12,16 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.distributed_sort.dataset.object_store import is_partition_name
-from planner.distributed_sort.node_files.run_files import failing, write_whole
+from planner.distributed_sort.node_files.run_files import file_errors, write_whole
 
 _STEP_BYTES: Final = 16_000_000
 
 
-def listed(folder: str) -> dict[str, int]:
+def list_files(folder: str) -> dict[str, int]:
     """Return the bytes of every file directly in a folder by its path; none where there is no folder. Raises
     IoFailureError.
     """
-    with failing("list", folder):
+    with file_errors("list", folder):
         if not Path(folder).exists():
             return {}
         return {str(path): path.stat().st_size for path in sorted(Path(folder).iterdir())}
@@ -31,7 +31,7 @@ def require_writable(folder: str) -> None:
     """Write and delete an empty file, and make the folder before. Raises IoFailureError when either is refused."""
     path = Path(folder) / f".planner-writable-{uuid4().hex[:8]}"
     write_whole(path, (), durable=False)
-    with failing("delete", path):
+    with file_errors("delete", path):
         path.unlink()
 
 
@@ -45,7 +45,7 @@ def write_file(uri: str, path: Path) -> int:
     file system it gets a second name, elsewhere it is copied. Raises IoFailureError.
     """
     target = Path(uri)
-    with failing("write", target):
+    with file_errors("write", target):
         target.unlink(missing_ok=True)  # of an attempt that was given up
         try:
             os.link(path, target)
@@ -60,13 +60,13 @@ def write_file(uri: str, path: Path) -> int:
 
 def delete_partitions(folder: str) -> None:
     """Delete the output partitions directly in a folder, and nothing else there. Raises IoFailureError."""
-    for name in listed(folder):
+    for name in list_files(folder):
         if is_partition_name(Path(name).name):
-            with failing("delete", name):
+            with file_errors("delete", name):
                 Path(name).unlink(missing_ok=True)
 
 
 def _copy(path: Path, target: Path) -> None:
-    with failing("read", path), path.open("rb") as file:
+    with file_errors("read", path), path.open("rb") as file:
         steps = (np.frombuffer(step, np.uint8) for step in iter(lambda: file.read(_STEP_BYTES), b""))
         write_whole(target, steps, durable=True)

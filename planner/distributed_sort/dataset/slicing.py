@@ -9,7 +9,7 @@ import numpy as np
 
 from planner.distributed_sort.dataset.dataset import Dataset, Partition
 from planner.distributed_sort.dataset.partition_reader import Slice
-from planner.sort_policy.slice_lengths import slice_lengths
+from planner.sort_policy.sizing import slice_lengths
 
 
 def slices(source: Dataset, slice_records: int) -> Iterator[Slice]:

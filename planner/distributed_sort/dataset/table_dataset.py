@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from planner.distributed_sort.content.table_blocks import schema_on_the_way
-from planner.distributed_sort.content.table_file import opened_copy
-from planner.distributed_sort.content.table_format import TableFormat, serialized_schema
+from planner.distributed_sort.content.table_file import open_copy
+from planner.distributed_sort.content.table_format import TableFormat, serialize_schema
 from planner.distributed_sort.dataset.dataset import Copy, Dataset, Layout, Partition, read_manifest
 from planner.distributed_sort.dataset.input_files import files_of, is_manifest
 from planner.errors import BadInputError
@@ -51,10 +51,10 @@ def tables_of(sources: Sequence[str], keys: Sequence[str], *, unique: bool = Fal
         if not source.schema.equals(first.schema):
             raise BadInputError(
                 f"{source.name}: its columns are not those of {first.name}; schemas must be equal",
-                _unlike(source.schema, first.schema),
+                _differences(source.schema, first.schema),
             )
     parse_table_keys(keys, first.schema)
-    table = TableFormat(schema=serialized_schema(first.schema), keys=tuple(keys), unique=unique, **first.style)
+    table = TableFormat(schema=serialize_schema(first.schema), keys=tuple(keys), unique=unique, **first.style)
     partitions = tuple(partition for source in read for partition in source.partitions)
     sizes = [source.row_bytes for source in read if source.row_bytes is not None]
     row_bytes = round(sum(sizes) / len(sizes)) if sizes else 1
@@ -73,7 +73,7 @@ def _of_files(source: str) -> Iterator[_Source]:
 def _of_file(name: str, *, is_decoded: bool) -> _Source:
     copy = Copy(uri=name)
     try:
-        with opened_copy(copy) as (file, footer):
+        with open_copy(copy) as (file, footer):
             row_bytes = _decoded_row_bytes(file) if is_decoded else None
     except BadInputError as error:
         raise BadInputError(f"{name}: {error.message}") from error
@@ -82,7 +82,7 @@ def _of_file(name: str, *, is_decoded: bool) -> _Source:
     return _Source(name=name, partitions=(partition,), schema=footer.schema, style=style, row_bytes=row_bytes)
 
 
-def _unlike(schema: Any, first: Any) -> list[str]:
+def _differences(schema: Any, first: Any) -> list[str]:
     """Return the first columns that differ, in words."""
     pairs = enumerate(zip_longest(map(_field, schema), map(_field, first), fillvalue="no more columns"), 1)
     return [f"column {number}: {own} instead of {other}" for number, (own, other) in pairs if own != other][

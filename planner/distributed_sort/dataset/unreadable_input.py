@@ -1,4 +1,4 @@
-"""What is known of a copy of the input that a node could not read, while that node lives."""
+"""Copies of the input that a living node could not read, and the error when no sound copy is left."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class UnreadableCopy:
     reason: str
     is_damaged: bool = False
 
-    def avoided_in(self, partition: Partition) -> Partition | None:
+    def remove_from(self, partition: Partition) -> Partition | None:
         """Return the partition without the copy. None: the task read another copy than there is now, or nothing but
         such copies is there to read instead; whoever reads it again takes these by turns.
         """

@@ -22,8 +22,8 @@ from planner.distributed_sort.exchange.block_server import (
     SILENT_S,
     Address,
     proof,
+    receive_exactly,
     receive_into,
-    received,
     request_of,
 )
 from planner.distributed_sort.node_files.node_environment import JobFiles
@@ -31,7 +31,7 @@ from planner.distributed_sort.node_files.node_environment import JobFiles
 COUNT_BYTES: Final = 8
 """Of the number of records for each partition, before them."""
 _AGAIN_FOR_S: Final = 10.0
-"""A server that does not answer is asked again for so long: its process may be starting anew. A node that is gone is
+"""A server that does not answer is asked again for so long: its process may be restarting. A node that is gone is
 noticed earlier, and given up.
 """
 _AGAIN_EVERY_S: Final = 0.2
@@ -64,7 +64,7 @@ class PackedParts:
     sizes_bytes: list[int]
     partitions: int
 
-    def unpacked(self) -> list[Part]:
+    def unpack(self) -> list[Part]:
         """Return the parts."""
         columns = zip(self.slices, self.addresses, self.segments, self.offsets, self.sizes_bytes, strict=True)
         return [Part(*values, self.partitions) for values in columns]
@@ -137,7 +137,7 @@ class BlockFetcher:
             if not self._is_wanted(address, began_round) or time.monotonic() - last_s > _AGAIN_FOR_S:
                 return
             try:
-                with self._connected(address, began_round) as connection:
+                with self._connection(address, began_round) as connection:
                     self._receive(connection, files, left, outcomes, on_come)
             except OSError:
                 if left[0].number in outcomes:
@@ -154,10 +154,10 @@ class BlockFetcher:
     ) -> None:
         """Ask for parts and receive them. Raises OSError when the connection is lost."""
         request = request_of(files, [(part.segment, part.offset, part.size_bytes) for _, part, _ in wanted])
-        nonce = received(connection, NONCE_BYTES)
+        nonce = receive_exactly(connection, NONCE_BYTES)
         connection.sendall(HEAD.pack(proof(self._token, nonce), len(request)) + request)
         for number, part, piece in wanted:
-            is_here = received(connection, 1) == HERE
+            is_here = receive_exactly(connection, 1) == HERE
             if is_here:
                 receive_into(connection, piece.data)
                 on_come(part)
@@ -167,7 +167,7 @@ class BlockFetcher:
         return address not in self._given_up and self._round == began_round
 
     @contextmanager
-    def _connected(self, address: Address, began_round: int) -> Iterator[socket.socket]:
+    def _connection(self, address: Address, began_round: int) -> Iterator[socket.socket]:
         with socket.create_connection(address, timeout=_AGAIN_FOR_S) as connection:
             connection.settimeout(SILENT_S)
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, True)

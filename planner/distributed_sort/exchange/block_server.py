@@ -51,7 +51,7 @@ def request_of(files: JobFiles, parts: list[tuple[str, int, int]]) -> bytes:
 
 
 class BlockServer:
-    """Serves until the process ends. `seed` chooses the port, so that a process started anew has the same again."""
+    """Serves until the process ends. `seed` chooses the port, so that a restarted process gets the same one."""
 
     def __init__(self, host: str, *, token: bytes, seed: int) -> None:
         self._server = _bound(host, seed)
@@ -88,17 +88,17 @@ class _Handler(socketserver.BaseRequestHandler):
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, True)
         nonce = secrets.token_bytes(NONCE_BYTES)
         connection.sendall(nonce)
-        given, length = HEAD.unpack(received(connection, HEAD.size))
+        given, length = HEAD.unpack(receive_exactly(connection, HEAD.size))
         assert isinstance(self.server, _Server)
         if not hmac.compare_digest(given, proof(self.server.token, nonce)) or length > _MOST_REQUEST_BYTES:
             return
-        request = json.loads(received(connection, length))
+        request = json.loads(receive_exactly(connection, length))
         files = JobFiles(job=request["job"], output="", directory=request["directory"])
         for name, offset, size in request["parts"]:
             _send(connection, files, name, offset=offset, size=size)
 
 
-def received(connection: socket.socket, size: int) -> bytes:
+def receive_exactly(connection: socket.socket, size: int) -> bytes:
     """Return so many bytes from a connection. Raises ConnectionError when it ends before."""
     content = bytearray(size)
     receive_into(connection, memoryview(content))

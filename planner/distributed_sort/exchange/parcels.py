@@ -1,4 +1,4 @@
-"""What the shuffle moves: blocks of slices, and parcels of blocks that one task stores."""
+"""Units of the shuffle: blocks of slices, and parcels of blocks that one task stores."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Block(NamedTuple):
     """The records of a slice for partitions `first` to `end` - 1, all of one owner. They wait in a `segment` of the
     source, from `offset` on, behind how many there are for each partition.
 
-    A block sent `again` was in a parcel that was lost.
+    A block that `is_retry` was in a parcel that was lost.
     """
 
     slice: Slice
@@ -25,7 +25,7 @@ class Block(NamedTuple):
     size_bytes: int = 0
     segment: str = ""
     offset: int = 0
-    again: bool = False
+    is_retry: bool = False
 
     @property
     def key(self) -> tuple[int, int]:
@@ -37,7 +37,7 @@ Parcel = tuple[Block, ...]
 """Blocks of one owner and the same partitions, which one task stores."""
 
 
-def packed(parcel: Parcel, address: Callable[[str], Address]) -> PackedParts:
+def pack(parcel: Parcel, address: Callable[[str], Address]) -> PackedParts:
     """Return where the blocks of a parcel are to be fetched, counts and records, by the address of each node."""
     partitions = parcel[0].end - parcel[0].first
     counts_bytes = partitions * COUNT_BYTES

@@ -1,4 +1,4 @@
-"""What map tasks grouped for other nodes, in the memory of their own node until it is fetched: a file for each slice.
+"""Segments: files in a node's memory, one for each slice, with the blocks that other nodes are to fetch.
 
 Such a segment is written again and again, because the first touch of fresh memory costs more than the copy. Who orders
 the tasks names it, and names it again only when nobody can be reading it (`SegmentNames`).
@@ -22,7 +22,7 @@ from typing import Any, Final
 from numpy.typing import NDArray
 
 from planner.distributed_sort.node_files.node_environment import JobFiles
-from planner.distributed_sort.node_files.run_files import failing, raw
+from planner.distributed_sort.node_files.run_files import file_errors, raw_bytes
 
 
 class SegmentNames:
@@ -42,7 +42,7 @@ class SegmentNames:
         """Free a name whose slice has ended; `is_stored` says that all of it was stored at the first try."""
         (self._free if is_stored else self._retired)[node].append(name)
 
-    def retired(self, node: str) -> tuple[str, ...]:
+    def take_retired(self, node: str) -> tuple[str, ...]:
         """Return, once, the segments of a node that nobody shall begin to read."""
         return tuple(self._retired.pop(node, ()))
 
@@ -52,17 +52,17 @@ def write_segment(files: JobFiles, name: str, arrays: Sequence[NDArray[Any]], *,
     others count on, else on a disk. Raises IoFailureError.
     """
     memory, disk = (folder / name for folder in files.segment_folders())
-    if _has_room(memory, sum(array.nbytes for array in arrays) + reserve_bytes) and _written(memory, arrays):
+    if _has_room(memory, sum(array.nbytes for array in arrays) + reserve_bytes) and _try_write(memory, arrays):
         return
     memory.unlink(missing_ok=True)
-    with failing("write", disk):
+    with file_errors("write", disk):
         _write(disk, arrays)
 
 
 def open_segment(files: JobFiles, name: str) -> int:
     """Return a descriptor of a segment that this node has. Raises OSError when there is none."""
     memory, disk = (folder / name for folder in files.segment_folders())
-    held(memory.parent)
+    hold_folder(memory.parent)
     try:
         return os.open(memory, os.O_RDONLY)
     except FileNotFoundError:
@@ -82,7 +82,7 @@ def _has_room(path: Path, size: int) -> bool:
     return shutil.disk_usage(path.parent.parent).free + held >= size
 
 
-def _written(path: Path, arrays: Sequence[NDArray[Any]]) -> bool:
+def _try_write(path: Path, arrays: Sequence[NDArray[Any]]) -> bool:
     """Write arrays to a path, and say whether they fitted."""
     try:
         _write(path, arrays)
@@ -94,11 +94,11 @@ def _written(path: Path, arrays: Sequence[NDArray[Any]]) -> bool:
 
 
 def _write(path: Path, arrays: Sequence[NDArray[Any]]) -> None:
-    made_and_held(path.parent)
+    create_folder(path.parent)
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
     try:
         for array in arrays:
-            content = raw(array)
+            content = raw_bytes(array)
             while content:
                 content = content[os.write(descriptor, content) :]
     finally:
@@ -111,13 +111,13 @@ _held: Final = dict[Path, int]()
 _changing: Final = threading.Lock()
 
 
-def made_and_held(folder: Path) -> None:
+def create_folder(folder: Path) -> None:
     """Make a folder of segments, which only its owner may read, unless there is one, and hold it. Raises OSError."""
-    while not held(folder):
+    while not hold_folder(folder):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
-def held(folder: Path) -> bool:
+def hold_folder(folder: Path) -> bool:
     """Hold a folder until this process ends or the folder goes, and say whether there is one. Raises OSError."""
     with _changing:
         if _is_at(_held.get(folder), folder):

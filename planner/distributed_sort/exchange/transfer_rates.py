@@ -1,4 +1,4 @@
-"""How fast each node takes part in the shuffle, and which nodes are much slower than the others.
+"""Transfer rates of the nodes in the shuffle, and the nodes that are much slower than the others.
 
 A transfer lasts as long as its slower end needs. So a slow node is slow with all others, and each other node only with
 that one. A node's rate is therefore the median over its partners, and each partner counts with its median transfer.
@@ -16,7 +16,7 @@ from statistics import median
 from typing import Final
 
 from planner.distributed_sort.exchange.parcels import Block, Parcel
-from planner.statistics.slow_node_screening import MIN_NODES, Drop, screen
+from planner.statistics.slow_node_screening import MIN_NODES, DroppedNode, screen
 
 ENOUGH_TRANSFERS: Final = 6
 """Of every node, before any node is judged."""
@@ -55,7 +55,7 @@ class TransferRates:
         self._slow_checks: Counter[str] = Counter()
         self._rates: dict[tuple[str, str], deque[float]] = defaultdict(lambda: deque(maxlen=_LATEST_TRANSFERS))
 
-    def began(self, parcel: Parcel, *, at_s: float) -> None:
+    def record_start(self, parcel: Parcel, *, at_s: float) -> None:
         """Note that a parcel is in flight."""
         step = -(-len(parcel) // _MOST_NOTED)
         self._begun += 1
@@ -74,7 +74,7 @@ class TransferRates:
             waiting = tuple(block for block in transfer.blocks if not next(arrived))
             transfer.blocks = waiting or transfer.blocks
 
-    def ended(self, parcel: Parcel, *, came: Collection[int], at_s: float) -> None:
+    def record_end(self, parcel: Parcel, *, came: Collection[int], at_s: float) -> None:
         """Note that a parcel was stored, of which the blocks of these slices `came`, or was lost. Empty or excused
         blocks, and those of the owner itself, do not count.
         """
@@ -85,7 +85,7 @@ class TransferRates:
             if block.size_bytes and block.slice.number in came and block.source != block.owner:
                 self._rates[_pair(block)].append(block.size_bytes / seconds)
 
-    def slow(self, names: list[str], *, at_s: float) -> list[Drop]:
+    def slow_nodes(self, names: list[str], *, at_s: float) -> list[DroppedNode]:
         """Return those of `names` that were much slower than the others in several checks in a row.
 
         Returns none until all have transferred enough.

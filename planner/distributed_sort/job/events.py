@@ -1,4 +1,4 @@
-"""What a running job tells whoever follows it."""
+"""The callback that receives the events of a running job."""
 
 from __future__ import annotations
 

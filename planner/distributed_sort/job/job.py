@@ -19,12 +19,11 @@ from planner.distributed_sort.job.ledger import Journal, Ledger
 from planner.distributed_sort.job.nodes import LOST, Nodes
 from planner.distributed_sort.node_files.node_environment import JobFiles
 from planner.errors import IoFailureError
-from planner.sort_policy.coordinators import NODES_PER_COORDINATOR
-from planner.sort_policy.sizing import Sizes
-from planner.statistics.slow_node_screening import Drop
+from planner.sort_policy.sizing import NODES_PER_COORDINATOR, Sizes
+from planner.statistics.slow_node_screening import DroppedNode
 
 _MOST_SUSPICIONS: Final = 3
-"""So often is a partition of the input had otherwise because a node could not read it."""
+"""How many times an input partition may be re-read from another source because a node could not read it."""
 _WORTH_AVOIDING: Final = 1 / 3
 """Of what a slow node shall store: if more is still to come, it takes longer than doing all of it again elsewhere."""
 
@@ -87,7 +86,7 @@ class Cluster:
         """Return each remaining node's samples since a time; theirs are in seconds from it."""
         services = self.nodes.services
         asked = {name: services[name].samples.remote() for name in self.nodes.names if name in services}
-        samples_of = {name: self.nodes.awaited(reference, nodes=(name,)) for name, reference in asked.items()}
+        samples_of = {name: self.nodes.wait_for(reference, nodes=(name,)) for name, reference in asked.items()}
         return {
             name: [sample | {"at_s": sample["at_s"] - since_s} for sample in samples if sample["at_s"] > since_s]
             for name, samples in samples_of.items()
@@ -130,8 +129,8 @@ class Trouble:
     damaged: dict[str, str] = field(default_factory=dict)
     """By node whose intermediate files are not all readable: what is wrong."""
     damages: Counter[str] = field(default_factory=Counter)
-    """How often that was seen to, by node."""
-    vain_beginnings: int = 0
+    """How often damaged files were repaired, by node."""
+    failed_starts: int = 0
     """How often coordinators ended too early although no node was lost."""
     slow_nodes: dict[str, str] = field(default_factory=dict)
     """By node much slower than the others: how slow it is, and whether it was left out."""
@@ -159,7 +158,7 @@ class Clock:
     """Tasks and processor seconds of coordinators."""
 
     @contextmanager
-    def timed(self, phase: str) -> Iterator[None]:
+    def time_phase(self, phase: str) -> Iterator[None]:
         """Note in the timeline when the body, a stretch of a phase, began and ended, also if it fails."""
         start_s = time.monotonic() - self.began
         try:
@@ -189,16 +188,16 @@ class Job:
     def input_of(self, slice_: Slice) -> Partition:
         """Return the partition that a slice belongs to, with the copies that are left, as the slice's task needs it."""
         whole = self.work.source.partitions[slice_.partition]
-        return whole.for_slice(slice_.first, slice_.records).reached_from(self.cluster.nodes.names)
+        return whole.for_slice(slice_.first, slice_.records).readable_from(self.cluster.nodes.names)
 
     def notice_losses(self, *, at_once: bool = False) -> frozenset[str]:
         """Take note of lost nodes and return them. Raises IoFailureError naming input that was lost with them."""
         before, unnoticed = self.cluster.nodes.lost, self.trouble.unnoticed
         self.trouble.unnoticed = frozenset()
-        self.after_losses(self.cluster.nodes.newly_lost(at_once=at_once))
+        self.after_losses(self.cluster.nodes.detect_losses(at_once=at_once))
         return unnoticed | (self.cluster.nodes.lost - before)
 
-    def not_read(self, number: int, node: str, read: Partition, error: IoFailureError) -> None:
+    def on_unreadable_input(self, number: int, node: str, read: Partition, error: IoFailureError) -> None:
         """Suspect the copy of an input partition that a task `read` on a node, if that is why it failed."""
         if fault := unreadable_copy(number, node, read, error):
             self.suspect(fault)
@@ -213,9 +212,9 @@ class Job:
         if fault.is_damaged:
             self.trouble.damaged_inputs.append(fault)
             require_sound(
-                number, partitions[number].reached_from(self.cluster.nodes.names), self.trouble.damaged_inputs
+                number, partitions[number].readable_from(self.cluster.nodes.names), self.trouble.damaged_inputs
             )
-        if (rest := fault.avoided_in(partitions[number])) is None:
+        if (rest := fault.remove_from(partitions[number])) is None:
             return
         if self.trouble.suspicions[number] == _MOST_SUSPICIONS:
             raise IoFailureError(f"{fault.reason}; read otherwise {_MOST_SUSPICIONS} times")
@@ -237,9 +236,9 @@ class Job:
 
     def _forget(self, gone: frozenset[str]) -> None:
         self.work.ledger.forget_nodes(gone, self.cluster.nodes.names)
-        self.work.journal.owners(self.work.ledger.owner)
+        self.work.journal.record_owners(self.work.ledger.owner)
 
-    def report_slow_node(self, drop: Drop) -> bool:
+    def report_slow_node(self, drop: DroppedNode) -> bool:
         """Report a slow node, leave it out if much is still to come to it, and say whether it was left out."""
         is_early = not self.work.ledger.done and self.work.ledger.share_missing(drop.node) > _WORTH_AVOIDING
         is_avoided = is_early and self.exclude_node(drop)
@@ -247,7 +246,7 @@ class Job:
         self.emit({"event": "slow", "node": drop.node, "reason": self.trouble.slow_nodes[drop.node]})
         return is_avoided
 
-    def exclude_node(self, drop: Drop) -> bool:
+    def exclude_node(self, drop: DroppedNode) -> bool:
         """Leave a slow node out if the others can do all its work again, and say whether it was."""
         if not self.request.avoid_slow:
             return False
@@ -255,7 +254,7 @@ class Job:
         copies = self.request.copies
         free_bytes = min((self.cluster.nodes.facts[name].free_bytes for name in left), default=0)
         needed_bytes = self.work.source.bytes * (1 + copies) / max(1, len(left))
-        partitions = [partition.reached_from(left) for partition in self.work.source.partitions]
+        partitions = [partition.readable_from(left) for partition in self.work.source.partitions]
         is_available = all(partition.copies or partition.recipe is not None for partition in partitions)
         if len(left) < copies or needed_bytes > free_bytes or not is_available:
             return False
@@ -268,12 +267,12 @@ class Job:
         """Have what is still needed of compressed input decompressed again where that is lost, and return the nodes
         that are lost meanwhile. Raises IoFailureError naming the partitions that are still needed but lost.
         """
-        needed = {self.work.slices[number].partition for number in self.work.ledger.slices_missing()}
+        needed = {self.work.slices[number].partition for number in self.work.ledger.missing_slices()}
         partitions, names = self.work.source.partitions, self.cluster.nodes.names
         lost = [
             partitions[number]
             for number in sorted(needed)
-            if not partitions[number].reached_from(names).copies and partitions[number].recipe is None
+            if not partitions[number].readable_from(names).copies and partitions[number].recipe is None
         ]
         if lost:
             gone = ", ".join(sorted({copy.node for partition in lost for copy in partition.copies} - set(names)))

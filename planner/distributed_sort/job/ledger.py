@@ -1,4 +1,4 @@
-"""What has been done of a job, so that after a loss or a crash only what is missing is done again."""
+"""The record of a job's finished work, so that after a loss or a crash only the missing part is done again."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Ledger:
         self._changed_rows = set[int]()
         self._whole: list[tuple[str, int, int]] = []
         """What is missing of a slice of which nothing is stored, however groups are cut; empty until it is needed."""
-        self._cut_at(_changes(owner))
+        self._divide_groups(_changes(owner))
 
     @property
     def size_bytes(self) -> int:
@@ -84,7 +84,7 @@ class Ledger:
 
     def missing_ranges(self, slice_number: int) -> list[tuple[str, int, int]]:
         """Return what of a slice is not stored, of unfinished partitions: (owner, first, end), one owner each."""
-        groups, begins, ends = self._open()
+        groups, begins, ends = self._unfinished_ranges()
         is_missing = ~self._is_stored[slice_number >> 3, groups] >> (slice_number & 7) & 1
         if self.done or not is_missing.all():
             return self._ranges(begins, ends, np.flatnonzero(is_missing))
@@ -103,17 +103,17 @@ class Ledger:
 
     def is_missing(self, slice_number: int) -> bool:
         """Say whether anything of a slice is not stored that an unfinished partition needs."""
-        groups, _, _ = self._open()
+        groups, _, _ = self._unfinished_ranges()
         return bool((~self._is_stored[slice_number >> 3, groups] >> (slice_number & 7) & 1).any())
 
-    def slices_missing(self) -> list[int]:
+    def missing_slices(self) -> list[int]:
         """Return the slices of which anything is missing."""
-        groups, _, _ = self._open()
+        groups, _, _ = self._unfinished_ranges()
         stored = np.bitwise_and.reduce(self._is_stored[:, groups], axis=1, initial=255) | self._others
         is_stored = np.unpackbits(stored, count=self._slices, bitorder="little")
         return [int(number) for number in np.flatnonzero(is_stored == 0)]
 
-    def whole(self) -> list[int]:
+    def complete_partitions(self) -> list[int]:
         """Return the partitions of which every slice is stored."""
         stored = np.bitwise_or(self._is_stored, self._others[:, None])
         counts = np.unpackbits(stored, axis=0, count=self._slices, bitorder="little").sum(axis=0)
@@ -127,7 +127,7 @@ class Ledger:
         return LedgerRows(begins=self._begins, records=records, rows=rows, is_stored=self._is_stored[rows])
 
     def take_changes(self) -> LedgerRows:
-        """Return what was stored since the last call; records count anew from here on."""
+        """Return what was stored since the last call; the count of records restarts here."""
         rows = np.array(sorted(self._changed_rows), np.int64)
         changes = LedgerRows(begins=self._begins, records=self._records, rows=rows, is_stored=self._is_stored[rows])
         self._changed_rows, self._records = set(), np.zeros_like(self._records)
@@ -135,7 +135,7 @@ class Ledger:
 
     def merge(self, changes: LedgerRows) -> None:
         """Note what another ledger of the same partitions and owners says is stored."""
-        self._cut_at(changes.begins)
+        self._divide_groups(changes.begins)
         groups = np.searchsorted(changes.begins, self._begins, side="right") - 1
         self._is_stored[changes.rows] |= changes.is_stored[:, groups]
         lengths = np.diff(changes.begins, append=len(self.owner))[groups]
@@ -158,17 +158,17 @@ class Ledger:
             if (remaining := partition.without_nodes(lost)).copies
         }
         orphans = [number for number, owner in enumerate(self.owner) if owner in lost]
-        for number, heir in zip(orphans, reassign_partitions(len(orphans), left), strict=True):
-            self.owner[number] = heir
+        for number, new_owner in zip(orphans, reassign_partitions(len(orphans), left), strict=True):
+            self.owner[number] = new_owner
         self._whole = []
-        self._cut_at(_changes(self.owner))
-        self._empty(np.isin(self._begins, orphans))
+        self._divide_groups(_changes(self.owner))
+        self._clear_groups(np.isin(self._begins, orphans))
 
-    def forget_stored(self, owner: str) -> None:
+    def forget_records(self, owner: str) -> None:
         """Strike out what an owner has that is not finished; it stays the owner."""
-        self._empty(np.array([self.owner[begin] == owner for begin in self._begins.tolist()], np.bool_))
+        self._clear_groups(np.array([self.owner[begin] == owner for begin in self._begins.tolist()], np.bool_))
 
-    def _empty(self, groups: NDArray[np.bool_]) -> None:
+    def _clear_groups(self, groups: NDArray[np.bool_]) -> None:
         self._whole = []
         self._is_stored[:, groups] = 0
         self._records[groups] = 0
@@ -180,10 +180,10 @@ class Ledger:
         """Return the group that begins with a partition; one that holds it is divided first."""
         at = int(self._begins.searchsorted(partition))
         if partition < len(self.owner) and (at == len(self._begins) or self._begins[at] != partition):
-            self._cut_at([partition])
+            self._divide_groups([partition])
         return at
 
-    def _cut_at(self, partitions: Iterable[int]) -> None:
+    def _divide_groups(self, partitions: Iterable[int]) -> None:
         """Divide groups so that these partitions begin one."""
         begins = np.union1d(self._begins, np.fromiter(partitions, np.int64))
         if len(begins) == len(self._begins):
@@ -193,7 +193,7 @@ class Ledger:
         self._begins, self._is_stored = begins, self._is_stored[:, whole]
         self._records = records * self._lengths() // np.maximum(1, lengths)
 
-    def _open(self) -> tuple[Any, Ints, Ints]:
+    def _unfinished_ranges(self) -> tuple[Any, Ints, Ints]:
         """Return the unfinished partitions as ranges, each within a group: their groups, beginnings and ends."""
         if not self.done:
             return slice(None), self._begins, self._begins + self._lengths()
@@ -224,13 +224,13 @@ class Journal:
         head = {"job": job, "slice_records": slice_records, **document_of(splitting)}
         self.path.unlink(missing_ok=True)
         self._write(head)
-        self.owners(owner)
+        self.record_owners(owner)
 
-    def owners(self, owner: list[str]) -> None:
+    def record_owners(self, owner: list[str]) -> None:
         """Note who owns each partition from now on."""
         self._write({"owner": owner})
 
-    def finished(self, number: int, partition: Partition, summary: bytes) -> None:
+    def record_finished(self, number: int, partition: Partition, summary: bytes) -> None:
         """Note a finished output partition. A line that a power cut takes costs no more than sorting it again, so the
         driver need not wait for the disk, which is busy with output.
         """
@@ -245,7 +245,7 @@ class Journal:
         if len(lines) < 2 or lines[0].get("job") != job or (splitting := splitting_of(lines[0])) is None:
             return None
         owner = [line["owner"] for line in lines if "owner" in line][-1]
-        return lines[0]["slice_records"], splitting, owner, dict(_finished(lines))
+        return lines[0]["slice_records"], splitting, owner, dict(_parse_finished(lines))
 
     def end(self) -> None:
         """Delete the journal of a job that needs none any more."""
@@ -272,7 +272,7 @@ class Journal:
             raise IoFailureError(f"journal {self.path}: {error.strerror}") from error
 
 
-def _finished(lines: Iterable[dict[str, Any]]) -> Iterator[tuple[int, tuple[Partition, bytes]]]:
+def _parse_finished(lines: Iterable[dict[str, Any]]) -> Iterator[tuple[int, tuple[Partition, bytes]]]:
     for line in lines:
         if "done" in line:
             dataset = dataset_of({"format": FORMAT, "layout": {}, "partitions": [line["partition"]]})

@@ -46,7 +46,7 @@ class Nodes:
         self._placed: dict[tuple[Callable[..., Any], str, bool], Any] = {}
         self._checked_at_s = time.monotonic()
         self.lost: frozenset[str] = frozenset()
-        self.avoided: frozenset[str] = frozenset()
+        self.excluded: frozenset[str] = frozenset()
         self._ids: dict[str, str] = {}
         self.facts: dict[str, NodeFacts] = {}
         self.cpus: dict[str, float] = {}
@@ -122,9 +122,9 @@ class Nodes:
         self._addresses = {name: address for name, address in addresses.items() if address is not LOST}
 
     def _address_of(self, name: str, asked: Any) -> Any:
-        """Return what a service answers, or LOST. One whose process died meanwhile begins anew and is asked again."""
+        """Return what a service answers, or LOST. A service whose process died restarts and is asked again."""
         for _ in range(WORKER_RETRIES):
-            if (address := self.awaited(asked, nodes=(name,))) is not LOST or self._ids[name] not in self._alive():
+            if (address := self.wait_for(asked, nodes=(name,))) is not LOST or self._ids[name] not in self._alive():
                 return address
             asked = self.services[name].address.remote()
         return LOST
@@ -134,7 +134,7 @@ class Nodes:
         return self._addresses.get(node, NOWHERE)
 
     def ask_address(self, node: str) -> None:
-        """Ask a node again where its blocks are to be had: its service may have begun anew."""
+        """Ask a node again where its blocks are to be had: its service may have restarted."""
         address = self.answer(self.services[node].address.remote())
         if address is not None:
             self._addresses[node] = address
@@ -163,24 +163,24 @@ class Nodes:
 
     def exclude_node(self, node: str) -> None:
         """Treat a node as lost although it answers."""
-        self.avoided |= {node}
+        self.excluded |= {node}
         self.lost |= {node}
         self.give_up([node])
 
-    def on_all(self, task: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
+    def run_on_all(self, task: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
         """Run a task on every node and return the results by node; nodes lost meanwhile are left out."""
-        return self._on(self.names, task, *arguments)
+        return self._run_on(self.names, task, *arguments)
 
-    def on_avoided(self, task: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
+    def run_on_excluded(self, task: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
         """Run a task on the nodes that were left out because they are slow."""
-        return self._on(sorted(self.avoided), task, *arguments)
+        return self._run_on(sorted(self.excluded), task, *arguments)
 
-    def _on(self, names: Sequence[str], task: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
+    def _run_on(self, names: Sequence[str], task: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
         began = {name: self.run(name, task, *arguments) for name in names}
-        outcomes = {name: self.awaited(reference, nodes=(name,)) for name, reference in began.items()}
+        outcomes = {name: self.wait_for(reference, nodes=(name,)) for name, reference in began.items()}
         return {name: value for name, value in outcomes.items() if value is not LOST}
 
-    def awaited(self, reference: Any, *, nodes: Sequence[str]) -> Any:
+    def wait_for(self, reference: Any, *, nodes: Sequence[str]) -> Any:
         """Wait for a task and return its outcome; return LOST as soon as one of `nodes` is gone.
 
         After a link was cut, Ray reports the node as gone long before it reports the tasks there. Raises what `outcome`
@@ -191,9 +191,9 @@ class Nodes:
                 return LOST
         return self.outcome(reference)
 
-    def have_come(self, blocks: Sequence[Block]) -> list[bool]:
+    def have_arrived(self, blocks: Sequence[Block]) -> list[bool]:
         """Say for each block whether its owner has it, as far as owners answer."""
-        asked = {owner: self.services[owner].arrived.remote() for owner in {block.owner for block in blocks}}
+        asked = {owner: self.services[owner].arrived_blocks.remote() for owner in {block.owner for block in blocks}}
         come = {owner: self.answer(reference) or set() for owner, reference in asked.items()}
         return [block.key in come[block.owner] for block in blocks]
 
@@ -217,15 +217,15 @@ class Nodes:
 
     def outcomes(self, began: Sequence[Any], *, doing: str) -> list[Any]:
         """Return what several tasks returned. Raises what `outcome` raises, and IoFailureError when one was lost."""
-        results = [self.awaited(reference, nodes=self.names) for reference in began]
+        results = [self.wait_for(reference, nodes=self.names) for reference in began]
         if any(result is LOST for result in results):
-            self.newly_lost(at_once=True)
+            self.detect_losses(at_once=True)
             raise IoFailureError(
                 f"a node was lost while {doing}", [", ".join(sorted(self.lost)) or "its name is unknown"]
             )
         return results
 
-    def newly_lost(self, *, at_once: bool = False) -> frozenset[str]:
+    def detect_losses(self, *, at_once: bool = False) -> frozenset[str]:
         """Return the nodes lost since the last call. Raises IoFailureError when no node is left.
 
         Unless `at_once`, Ray is asked at most twice a second.
@@ -260,7 +260,7 @@ class Nodes:
         for _ in range(self.concurrency.tasks - 1):
             for name in self._ids:
                 self.run(name, node_tasks.describe, self._directory)
-        facts_by_id: dict[str, NodeFacts] = self.on_all(node_tasks.describe, self._directory)
+        facts_by_id: dict[str, NodeFacts] = self.run_on_all(node_tasks.describe, self._directory)
         require_same_versions(facts_by_id.values())
         require_own_names(facts_by_id.values())
         resources = {node["NodeID"]: node["Resources"] for node in offering}

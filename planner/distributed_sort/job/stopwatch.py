@@ -16,7 +16,7 @@ class Stopwatch:
 
     seconds: dict[str, float] = field(default_factory=dict)
 
-    def timed(self, name: str, call: Callable[[], Result]) -> Result:
+    def measure(self, name: str, call: Callable[[], Result]) -> Result:
         """Return what `call` returns, and note its seconds under `name`; a call that raises is not noted."""
         began = time.monotonic()
         result = call()

@@ -46,7 +46,7 @@ _OWN: Final = _Buffers()
 
 
 @contextmanager
-def opened(path: Path, flags: int, *, cached: bool = False) -> Iterator[int]:
+def open_direct(path: Path, flags: int, *, cached: bool = False) -> Iterator[int]:
     """Yield a descriptor past the page cache, or through it where `cached`, or if the file system has no other way."""
     try:
         descriptor = os.open(path, flags | (0 if cached else os.O_DIRECT), 0o644)

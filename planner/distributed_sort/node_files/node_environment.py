@@ -1,4 +1,4 @@
-"""What a task knows of the node it runs on: its name, its disks, its versions; and the files of a job on it."""
+"""The node that a task runs on: its name, its disks, its versions, and the files of a job on it."""
 
 from __future__ import annotations
 

@@ -68,17 +68,17 @@ class RunFile:
         """
         _, ends = self._table()
         whole = int(ends[-1]) * record_size + self.table_bytes
-        with failing("read", self.path):
+        with file_errors("read", self.path):
             if (size := self.path.stat().st_size) != whole:
-                raise _changed(self.path, f"has {size} bytes instead of {whole}")
-        with failing("read", self.path), direct_io.opened(self.path, os.O_RDONLY, cached=cached) as descriptor:
+                raise _changed_error(self.path, f"has {size} bytes instead of {whole}")
+        with file_errors("read", self.path), direct_io.open_direct(self.path, os.O_RDONLY, cached=cached) as descriptor:
             read = direct_io.read_cached if cached else direct_io.read_into
             done = read(descriptor, into, offset=records.start * record_size)
         if done < len(into):
-            raise _too_short(self.path, len(into) - done)
+            raise _short_file_error(self.path, len(into) - done)
 
     def _table(self) -> tuple[tuple[int, ...], Ints]:
-        with failing("read", self.path):
+        with file_errors("read", self.path):
             return _table(self, self.path.stat().st_mtime_ns)
 
     @property
@@ -95,7 +95,7 @@ def _table(run: RunFile, _written_at: int) -> tuple[tuple[int, ...], Ints]:
         file.seek(-size, os.SEEK_END)
         table = np.frombuffer(file.read(size), "<i8")
     if _digest(table[: run.slices]) != run.digest:
-        raise _changed(run.path, "does not end as it should")
+        raise _changed_error(run.path, "does not end as it should")
     return tuple(table[: run.slices].tolist()), np.cumsum(table[run.slices :])
 
 
@@ -136,11 +136,11 @@ def pieces_of(partition: int, folders: Iterable[Path], read_slices: set[int]) ->
     """
     for run in run_files(folders):
         if run.first <= partition < run.end:
-            yield from ((run, records) for records in _joined(run.pieces(partition), read_slices))
+            yield from ((run, records) for records in _merge_ranges(run.pieces(partition), read_slices))
 
 
-def _joined(pieces: Iterable[tuple[int, slice]], read_slices: set[int]) -> Iterator[slice]:
-    """Yield the records of slices that are not `known` yet, neighbours together; they are from then on."""
+def _merge_ranges(pieces: Iterable[tuple[int, slice]], read_slices: set[int]) -> Iterator[slice]:
+    """Yield the records of slices that are not in `read_slices` yet, neighbours together, and add the slices."""
     begin = end = 0
     for number, records in pieces:
         if number in read_slices:
@@ -192,10 +192,10 @@ def write_whole(path: Path, arrays: Iterable[NDArray[Any]], *, durable: bool, ca
     IoFailureError naming node and file.
     """
     partial = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.partial")
-    with failing("write", path):
+    with file_errors("write", path):
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            with direct_io.opened(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, cached=cached) as descriptor:
+            with direct_io.open_direct(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, cached=cached) as descriptor:
                 write = direct_io.write_cached if cached else direct_io.write_all
                 written = write(descriptor, arrays)
                 if durable:
@@ -209,22 +209,22 @@ def write_whole(path: Path, arrays: Iterable[NDArray[Any]], *, durable: bool, ca
 
 def sync(path: Path) -> None:
     """Have the disk take what has been written of a file. Raises IoFailureError."""
-    with failing("write", path), path.open("rb") as file:
+    with file_errors("write", path), path.open("rb") as file:
         os.fsync(file.fileno())
 
 
 def read_exactly(file: FileIO, into: Bytes, path: Path | str) -> None:
     """Fill `into` from a file object. Raises IoFailureError when the file ends first."""
-    view, done = raw(into), 0
+    view, done = raw_bytes(into), 0
     while done < len(view):
         count = file.readinto(view[done:])
         if not count:
-            raise _too_short(path, len(view) - done)
+            raise _short_file_error(path, len(view) - done)
         done += count
 
 
 @contextmanager
-def failing(doing: str, path: Path | str) -> Iterator[None]:
+def file_errors(doing: str, path: Path | str) -> Iterator[None]:
     """Turn an OSError of the body into an IoFailureError that names node, file and what was being done."""
     try:
         yield
@@ -232,16 +232,16 @@ def failing(doing: str, path: Path | str) -> Iterator[None]:
         raise IoFailureError(f"{node_name()}: cannot {doing} {path}: {error.strerror or error}") from error
 
 
-def raw(array: NDArray[Any]) -> memoryview:
+def raw_bytes(array: NDArray[Any]) -> memoryview:
     """Return the bytes of a contiguous array."""
     return array.reshape(-1).view(np.uint8).data
 
 
-def _too_short(path: Path | str, missing: int) -> IoFailureError:
-    return _changed(path, f"ends {missing} bytes too early")
+def _short_file_error(path: Path | str, missing: int) -> IoFailureError:
+    return _changed_error(path, f"ends {missing} bytes too early")
 
 
-def _changed(path: Path | str, how: str) -> IoFailureError:
+def _changed_error(path: Path | str, how: str) -> IoFailureError:
     return IoFailureError(f"{node_name()}: {path} {how}: it is truncated, or was changed")
 
 

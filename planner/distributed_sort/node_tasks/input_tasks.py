@@ -36,40 +36,40 @@ class InputTask:
     avoided: str = ""
 
 
-def _as_it_is(source: Dataset, numbers: Collection[int], faults: Sequence[UnreadableCopy]) -> Dataset:
+def _unchanged(source: Dataset, numbers: Collection[int], faults: Sequence[UnreadableCopy]) -> Dataset:
     del numbers, faults
     return source
 
 
 def outcomes(
-    tasks: Sequence[InputTask], source: Dataset, nodes: Nodes, emit: Emit, *, failed: str, restored: Restore = _as_it_is
+    tasks: Sequence[InputTask], source: Dataset, nodes: Nodes, emit: Emit, *, failed: str, restore: Restore = _unchanged
 ) -> list[Any]:
     """Return the outcomes of tasks in their order. What is lost with a node, or cannot be read, is done elsewhere, from
-    partitions that are `restored`.
+    partitions that `restore` makes readable.
 
-    Raises what a task raised in vain, BadInputError when all copies of a partition are damaged, and IoFailureError,
-    which begins with `failed`, when a partition cannot be had.
+    Raises the error of a task's last attempt, BadInputError when all copies of a partition are damaged, and
+    IoFailureError, which begins with `failed`, when a partition cannot be had.
     """
     whole, damages = source, list[UnreadableCopy]()
     missing, done, pauses_s = dict(enumerate(tasks)), dict[int, Any](), iter(_READS_AGAIN_S)
     for attempt in range(_MOST_ATTEMPTS):
-        ended, failures = _attempted(missing, source, nodes, attempt=attempt)
+        ended, failures = _run_attempt(missing, source, nodes, attempt=attempt)
         done |= ended
         missing = {number: task for number, task in missing.items() if number not in done}
         if not missing:
             return [done[number] for number in range(len(tasks))]
-        if gone := nodes.newly_lost(at_once=True):
+        if gone := nodes.detect_losses(at_once=True):
             emit({"event": "lost", "nodes": sorted(gone), "left": nodes.names})
         faults = [failure.fault for failure in failures if failure.fault is not None]
         damages += [fault for fault in faults if fault.is_damaged]
         for number in {fault.partition for fault in damages}:
-            require_sound(number, whole.partitions[number].reached_from(nodes.names), damages)
+            require_sound(number, whole.partitions[number].readable_from(nodes.names), damages)
         passing = [failure for failure in failures if failure.fault is None or not failure.fault.is_damaged]
         if passing and not gone:
             if (pause_s := next(pauses_s, None)) is None:
                 raise passing[0].error
             time.sleep(pause_s)
-        source = restored(source, {task.partition for task in missing.values()}, faults)
+        source = restore(source, {task.partition for task in missing.values()}, faults)
     lost = {task.partition: source.partitions[task.partition] for task in missing.values()}
     raise IoFailureError(
         f"{failed} in {_MOST_ATTEMPTS} attempts",
@@ -83,7 +83,7 @@ class _Failure:
     fault: UnreadableCopy | None
 
 
-def _attempted(
+def _run_attempt(
     tasks: Mapping[int, InputTask], source: Dataset, nodes: Nodes, *, attempt: int
 ) -> tuple[dict[int, Any], list[_Failure]]:
     """Do tasks and return what came of them, without those that were lost, and why others failed; none still runs."""
@@ -91,11 +91,11 @@ def _attempted(
     for number, task in tasks.items():
         spared = [name for name in nodes.names if name != task.avoided] or nodes.names
         anywhere = spared[(number + attempt) % len(spared)]
-        reachable, node = _reachable(source.partitions[task.partition], nodes, anywhere, attempt=attempt)
+        reachable, node = _choose_reader(source.partitions[task.partition], nodes, anywhere, attempt=attempt)
         began[number] = reachable, node, nodes.run(node, task.task, reachable, *task.arguments)
     for number, (reachable, node, reference) in began.items():
         try:
-            if (outcome := nodes.awaited(reference, nodes=(node,))) is not LOST:
+            if (outcome := nodes.wait_for(reference, nodes=(node,))) is not LOST:
                 ended[number] = outcome
         except IoFailureError as error:
             fault = unreadable_copy(tasks[number].partition, node, reachable, error)
@@ -103,11 +103,11 @@ def _attempted(
     return ended, failures
 
 
-def _reachable(partition: Partition, nodes: Nodes, anywhere: str, *, attempt: int) -> tuple[Partition, str]:
+def _choose_reader(partition: Partition, nodes: Nodes, anywhere: str, *, attempt: int) -> tuple[Partition, str]:
     """Return a partition with copies that the cluster reaches, and a node to read it on: each that has one by turns,
     then `anywhere` what all reach or can make. Raises IoFailureError.
     """
-    reachable = partition.reached_from(nodes.names)
+    reachable = partition.readable_from(nodes.names)
     if not (holders := nodes_with(reachable)):
         absent = ", ".join(sorted(copy.node for copy in partition.copies))
         raise IoFailureError(f"{partition.uri} lies on {absent}, which is not in the cluster")

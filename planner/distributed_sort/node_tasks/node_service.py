@@ -1,5 +1,5 @@
-"""What runs on a node for a whole Ray job, as one actor: it samples what the node uses, serves the blocks that were
-grouped there, and fetches and stores those that the node owns.
+"""The actor of a node for a whole Ray job: it samples the node's use, serves the blocks that were grouped there, and
+fetches and stores those that the node owns.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class NodeService:
         """Fetch a parcel, whose blocks are for partitions from `first` on, and write it to one of this node's disks as
         one file. What is not to be had is left out. Raises IoFailureError.
         """
-        parts = packed.unpacked()
+        parts = packed.unpack()
         keys = {(part.slice, first) for part in parts}
         try:
             with self._buffers.array(sum(part.size_bytes for part in parts)) as into:
@@ -69,7 +69,7 @@ class NodeService:
             (records,) = self._fetcher.fetch(order.files, [part], into)
             return None if records is None else node_tasks.write_partition(records, order)
 
-    def arrived(self) -> set[tuple[int, int]]:
+    def arrived_blocks(self) -> set[tuple[int, int]]:
         """Return the blocks that have come, but wait for others of their parcel: (slice, first partition)."""
         return set(self._arrived)
 

@@ -1,6 +1,6 @@
-"""What runs on the nodes: plain functions over files and arrays, which know nothing of Ray.
+"""Tasks on the nodes: plain functions over files and arrays, which know nothing of Ray.
 
-All of them may be run again at any time: what they write appears whole under a name of its own, or not at all.
+Each may run again at any time: its output appears whole under a name of its own, or not at all.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def describe(directory: str) -> NodeFacts:
 def generate(recipe: Recipe, records: int, files: JobFiles, index: int, threads: int = 1) -> Partition:
     """Write a partition of test records to one of the node's disks; all of it is there, or a sort would wait for it."""
     path = Path(files.output_uri(index))
-    with run_files.failing("make", path.parent):
+    with run_files.file_errors("make", path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
     with core_errors():
         core.generate_file(str(path), records=records, start=recipe.start, skewed=recipe.skew, threads=threads)
@@ -130,9 +130,9 @@ def sort_partition(order: SortOrder) -> Sorted:
     """
     drop_segments(order.files, order.dropped)
     content = content_of(order.layout)
-    gathered = _gathered(order)
+    gathered = _gather_records(order)
     _require_memory(order, content.needed_bytes(gathered, order.threads))
-    output = content.sorted(gathered, order.threads)
+    output = content.sort(gathered, order.threads)
     done = write_partition(output, order)
     return replace(done, read_bytes=len(gathered), sent_bytes=_offer(output, order))
 
@@ -169,7 +169,7 @@ def write_partition(records: Bytes, order: SortOrder) -> Sorted:
     else:
         run_files.write_whole(Path(uri), (prologue, records), durable=True)
     copy = Copy(uri=uri, node=_node_of(files), offset=len(prologue))
-    partition = replace(content.described(records, summary), copies=(copy,), checksum=f"{summary.checksum:x}")
+    partition = replace(content.describe(records, summary), copies=(copy,), checksum=f"{summary.checksum:x}")
     return Sorted(
         partition=partition, read_bytes=0, written_bytes=len(prologue) + len(records), summary=summary.serialize()
     )
@@ -177,7 +177,7 @@ def write_partition(records: Bytes, order: SortOrder) -> Sorted:
 
 def validate(partition: Partition, layout: Layout, threads: int = 1) -> bytes:
     """Read a partition's first copy and return valsort's summary of it, serialized."""
-    summary, have = content_of(layout).validated(partition, threads)
+    summary, have = content_of(layout).validate(partition, threads)
     if have != partition.records:
         raise IoFailureError(
             f"{node_name()}: {partition.uri} holds {have} {layout.unit} instead of {partition.records}"
@@ -205,7 +205,7 @@ def _node_of(files: JobFiles) -> str:
     return "" if files.on_volume or files.in_store else node_name()
 
 
-def _gathered(order: SortOrder) -> Bytes:
+def _gather_records(order: SortOrder) -> Bytes:
     size, read_slices = order.layout.stored_size, set[int]()
     try:
         pieces = list(run_files.pieces_of(order.number, order.files.run_folders(), read_slices))
@@ -213,7 +213,7 @@ def _gathered(order: SortOrder) -> Bytes:
         raise RunsDamagedError(error.message) from error
     if len(read_slices) != order.slices:
         raise RunsDamagedError(
-            f"{node_name()}: {_listed(order.files.run_folders())}: partition {order.number} has records of "
+            f"{node_name()}: {_join_paths(order.files.run_folders())}: partition {order.number} has records of "
             f"{len(read_slices)} slices instead of {order.slices}; intermediate files were lost or changed"
         )
     whole = sum(records.stop - records.start for _, records in pieces)
@@ -230,5 +230,5 @@ def _gathered(order: SortOrder) -> Bytes:
     return gathered
 
 
-def _listed(folders: list[Path]) -> str:
+def _join_paths(folders: list[Path]) -> str:
     return ", ".join(map(str, folders))

@@ -1,4 +1,4 @@
-"""What a node uses each second: CPU time, bytes from and to disks, bytes over the network (SoCC 2015, figure 11).
+"""Samples of a node's use, each second: CPU time, bytes of disks, bytes over the network (SoCC 2015, figure 11).
 
 A node's processes are those in its network namespace: all processes on a real machine, and only its own on an emulated
 node. Its network traffic is that of its interfaces except the loopback.
@@ -40,7 +40,7 @@ class Sample:
     network_out_bytes_per_s: float
 
 
-def count() -> Counters:
+def read_counters() -> Counters:
     """Return this node's counters now, without those of processes that may not be read."""
     interfaces = psutil.net_io_counters(pernic=True, nowrap=False)
     interfaces.pop("lo", None)
@@ -49,7 +49,7 @@ def count() -> Counters:
     for pid in psutil.pids():
         with suppress(OSError, psutil.Error):  # it has ended, or belongs to someone else
             if Path(f"/proc/{pid}/ns/net").readlink() == namespace:
-                processes[pid] = _used_by(psutil.Process(pid))
+                processes[pid] = _process_usage(psutil.Process(pid))
     return Counters(
         at_s=time.time(),
         processes=processes,
@@ -58,7 +58,7 @@ def count() -> Counters:
     )
 
 
-def between(before: Counters, after: Counters) -> Sample:
+def mean_usage(before: Counters, after: Counters) -> Sample:
     """Return the means between two counts; a process that began meanwhile counts from its beginning."""
     seconds = max(after.at_s - before.at_s, 1e-9)
     nothing = (0.0, 0, 0)
@@ -91,15 +91,15 @@ class Sampler:
         return [asdict(sample) for sample in list(self.taken)]
 
     def _run(self) -> None:
-        before = count()
+        before = read_counters()
         while True:
             time.sleep(_PERIOD_S)
-            after = count()
-            self.taken.append(between(before, after))
+            after = read_counters()
+            self.taken.append(mean_usage(before, after))
             before = after
 
 
-def _used_by(process: Any) -> tuple[float, int, int]:
+def _process_usage(process: Any) -> tuple[float, int, int]:
     with process.oneshot():
         cpu, io = process.cpu_times(), process.io_counters()
     return cpu.user + cpu.system, io.read_bytes, io.write_bytes

@@ -1,4 +1,4 @@
-"""The two phases as the driver runs them: by itself on a few nodes, by coordinators for groups of nodes on many.
+"""The two phases as the driver runs them: alone on a few nodes, by coordinators for groups of nodes on many.
 
 A task costs its owner milliseconds of a processor, and each block of it some more. So on many nodes the driver owns no
 tasks. A coordinator for each group runs the same code for the slices that its nodes group, or the partitions that they
@@ -23,37 +23,38 @@ from planner.distributed_sort.job.pending_tasks import PendingTasks
 from planner.distributed_sort.phases import reduce as phase_two
 from planner.distributed_sort.phases import shuffle as phase_one
 from planner.distributed_sort.phases.coordinator import Coordinator, GroupFacts, JobFacts, Report
-from planner.distributed_sort.phases.reduce import unfinished
+from planner.distributed_sort.phases.reduce import unfinished_partitions
 from planner.errors import IoFailureError
-from planner.sort_policy.coordinators import groups
+from planner.sort_policy.sizing import groups
 
 _MAX_IDLE_ROUNDS: Final = 20
 _LONGEST_PAUSE_S: Final = 5.0
-"""Between rounds in which nothing was done, each pause a second longer: a process of a node may be beginning anew."""
+"""Between rounds in which nothing was done, each pause a second longer: a process of a node may be restarting."""
 
 
-def until_finished(
+def run_rounds(
     job: Job, *, between: Callable[[Job], None] = lambda _: None, pause: Callable[[float], None] = time.sleep
 ) -> None:
     """Run rounds until all partitions are finished, and something `between` them.
 
     Raises IoFailureError when round after round does nothing although no node is lost, and what a round raises.
     """
-    vain, before = 0, _done(job)
+    idle_rounds, before = 0, _progress_marker(job)
     while not run_round(job):
         between(job)
-        vain, before = vain + 1 if _done(job) == before else 0, _done(job)
-        if vain == _MAX_IDLE_ROUNDS:
-            numbers = ", ".join(map(str, unfinished(job)[:10]))
+        marker = _progress_marker(job)
+        idle_rounds, before = idle_rounds + 1 if marker == before else 0, marker
+        if idle_rounds == _MAX_IDLE_ROUNDS:
+            numbers = ", ".join(map(str, unfinished_partitions(job)[:10]))
             raise IoFailureError(
-                f"the sort got no further in {vain} tries although no node was lost",
+                f"the sort got no further in {idle_rounds} tries although no node was lost",
                 [f"partitions that are not finished: {numbers}", "see Ray's logs of the nodes; then run it again"],
             )
-        if vain:
-            pause(min(float(vain), _LONGEST_PAUSE_S))
+        if idle_rounds:
+            pause(min(float(idle_rounds), _LONGEST_PAUSE_S))
 
 
-def _done(job: Job) -> tuple[int, int, frozenset[str]]:
+def _progress_marker(job: Job) -> tuple[int, int, frozenset[str]]:
     """Return what changes when a round does anything: what is stored, copies of finished partitions, lost nodes."""
     copies = sum(len(partition.copies) for partition, _ in job.work.ledger.done.values())
     return job.work.ledger.stored_records, copies, job.cluster.nodes.lost
@@ -71,8 +72,8 @@ def shuffle(job: Job) -> None:
     """Have coordinators run phase one for all that is missing. Raises IoFailureError when something cannot be had or
     written.
     """
-    with job.clock.timed(phase_one.PHASE):
-        while job.work.ledger.slices_missing():
+    with job.clock.time_phase(phase_one.PHASE):
+        while job.work.ledger.missing_slices():
             _run_coordinators(job, phase_one.PHASE)
 
 
@@ -81,9 +82,9 @@ def reduce(job: Job) -> bool:
 
     Raises IoFailureError when something cannot be read or written.
     """
-    with job.clock.timed(phase_two.PHASE):
+    with job.clock.time_phase(phase_two.PHASE):
         _run_coordinators(job, phase_two.PHASE)
-        return not phase_two.unfinished(job)
+        return not phase_two.unfinished_partitions(job)
 
 
 def run_round(job: Job) -> bool:
@@ -97,9 +98,9 @@ def run_round(job: Job) -> bool:
         return reduce(job)
     tasks = PendingTasks(job.cluster.ray, job.cluster.nodes)
     rest = phase_two.Reduce(job, tasks)
-    with job.clock.timed(phase_one.PHASE):
-        phase_one.Shuffle(job, tasks).run(beside=rest.begin_whole)
-    with job.clock.timed(phase_two.PHASE):
+    with job.clock.time_phase(phase_one.PHASE):
+        phase_one.Shuffle(job, tasks).run(beside=rest.begin_unaffected)
+    with job.clock.time_phase(phase_two.PHASE):
         return rest.run()
 
 
@@ -113,18 +114,18 @@ def _run_coordinators(job: Job, phase: str) -> None:
     when they end too early again and again.
     """
     before, suspicions = job.cluster.nodes.lost, job.trouble.suspicions.total()
-    coordinators = _begun(job, phase)
+    coordinators = _start_coordinators(job, phase)
     running = {coordinator.advance.remote(_FIRST_REPORT_S): node for node, coordinator in coordinators.items()}
     try:
         is_over = _follow(job, phase, coordinators, running)
     finally:
         _end(job, coordinators, running)
     job.notice_losses(at_once=True)
-    job.trouble.vain_beginnings += (
+    job.trouble.failed_starts += (
         not is_over and job.cluster.nodes.lost == before and job.trouble.suspicions.total() == suspicions
     )
-    if job.trouble.vain_beginnings > _MAX_FAILED_STARTS:
-        raise IoFailureError(f"coordinators ended {job.trouble.vain_beginnings} times although no node was lost")
+    if job.trouble.failed_starts > _MAX_FAILED_STARTS:
+        raise IoFailureError(f"coordinators ended {job.trouble.failed_starts} times although no node was lost")
 
 
 def _follow(job: Job, phase: str, coordinators: dict[str, Any], running: dict[Any, str]) -> bool:
@@ -168,7 +169,7 @@ def _end(job: Job, coordinators: dict[str, Any], running: dict[Any, str]) -> Non
         job.cluster.ray.kill(coordinator)
 
 
-def _begun(job: Job, phase: str) -> dict[str, Any]:
+def _start_coordinators(job: Job, phase: str) -> dict[str, Any]:
     """Begin a coordinator on the first node of each group, and return them by node."""
     parts = groups(job.cluster.nodes.names, most=job.request.nodes_per_coordinator)
     facts = JobFacts(
@@ -182,37 +183,37 @@ def _begun(job: Job, phase: str) -> dict[str, Any]:
         done=job.work.ledger.done,
         coordinators=len(parts),
     )
-    told = job.cluster.ray.put(facts)
-    slices = _slices_of(job, parts) if phase == phase_one.PHASE else [[] for _ in parts]
+    facts_reference = job.cluster.ray.put(facts)
+    slices = _divide_slices(job, parts) if phase == phase_one.PHASE else [[] for _ in parts]
     coordinators = dict[str, Any]()
     for members, numbers in zip(parts, slices, strict=True):
         own = np.array(numbers, np.int64)
         group = GroupFacts(members=members, slices=own, stored=job.work.ledger.rows_of(own))
-        coordinators[members[0]] = job.cluster.nodes.begin_actor(members[0], Coordinator, told, group)
+        coordinators[members[0]] = job.cluster.nodes.begin_actor(members[0], Coordinator, facts_reference, group)
     return coordinators
 
 
-def _slices_of(job: Job, parts: list[tuple[str, ...]]) -> list[list[int]]:
+def _divide_slices(job: Job, parts: list[tuple[str, ...]]) -> list[list[int]]:
     """Return the missing slices that each group shall do: each where its input is, or where the fewest are."""
     group_of = {name: at for at, members in enumerate(parts) for name in members}
 
     @cache
     def holders(partition: int) -> list[int]:
-        nodes = nodes_with(job.work.source.partitions[partition].reached_from(job.cluster.nodes.names))
+        nodes = nodes_with(job.work.source.partitions[partition].readable_from(job.cluster.nodes.names))
         return sorted({group_of[name] for name in nodes if name}) or list(range(len(parts)))
 
     slices: list[list[int]] = [[] for _ in parts]
-    for number in job.work.ledger.slices_missing():
+    for number in job.work.ledger.missing_slices():
         slices[min(holders(job.work.slices[number].partition), key=lambda at: len(slices[at]))].append(number)
     return slices
 
 
 def _note(job: Job, report: Report) -> bool:
-    """Take over what a coordinator did, and say whether all must begin anew."""
+    """Take over what a coordinator did, and say whether all must restart."""
     job.work.ledger.merge(report.changes)
     for number, partition, summary in report.finished:
         job.work.ledger.done[number] = (partition, summary)
-        job.work.journal.finished(number, partition, summary)
+        job.work.journal.record_finished(number, partition, summary)
     job.work.input_checksums |= report.input_checksums
     for moved in fields(job.work.moved):
         setattr(job.work.moved, moved.name, getattr(job.work.moved, moved.name) + getattr(report.moved, moved.name))

@@ -18,9 +18,8 @@ from planner.distributed_sort.job.ledger import Journal, Ledger, LedgerRows
 from planner.distributed_sort.job.nodes import Nodes
 from planner.distributed_sort.node_files.node_environment import JobFiles
 from planner.distributed_sort.phases import reduce, shuffle
-from planner.sort_policy.coordinators import coordinator_sizes
-from planner.sort_policy.sizing import Sizes
-from planner.statistics.slow_node_screening import Drop
+from planner.sort_policy.sizing import Sizes, coordinator_sizes
+from planner.statistics.slow_node_screening import DroppedNode
 
 _OBJECTS_PER_COLLECTION: Final = 200_000
 """Hundreds of thousands of blocks wait here, none of them in a cycle: to look for cycles took a sixth of the time."""
@@ -64,7 +63,7 @@ class Report:
     finished: tuple[tuple[int, Partition, bytes], ...]
     input_checksums: dict[int, int]
     moved: BytesMoved
-    slow: tuple[Drop, ...]
+    slow: tuple[DroppedNode, ...]
     damaged: dict[str, str]
     unreadable: UnreadableCopy | None
     retries: int
@@ -75,14 +74,14 @@ class NodesLostError(Exception):
     """A node was lost, or a copy of the input; the driver decides who gets its partitions, and who reads instead."""
 
 
-class _Unwritten(Journal):
+class _UnwrittenJournal(Journal):
     """Keeps what is to be written to the driver's journal."""
 
     def __init__(self) -> None:
         super().__init__(Path())
         self.lines: list[tuple[int, Partition, bytes]] = []
 
-    def finished(self, number: int, partition: Partition, summary: bytes) -> None:
+    def record_finished(self, number: int, partition: Partition, summary: bytes) -> None:
         self.lines.append((number, partition, summary))
 
 
@@ -90,13 +89,13 @@ class _Unwritten(Journal):
 class GroupJob(Job):
     """A coordinator's part of a job: it ends when a node is lost, and leaves slow nodes to the driver."""
 
-    unwritten: _Unwritten
-    slow: list[Drop] = field(default_factory=list)
+    unwritten: _UnwrittenJournal
+    slow: list[DroppedNode] = field(default_factory=list)
     unreadable: UnreadableCopy | None = None
 
     def notice_losses(self, *, at_once: bool = False) -> frozenset[str]:
         """Raise NodesLostError when a node is lost. Only the driver looks all the time: the head answers it alone."""
-        if at_once and self.cluster.nodes.newly_lost(at_once=True):
+        if at_once and self.cluster.nodes.detect_losses(at_once=True):
             raise NodesLostError
         return frozenset()
 
@@ -104,11 +103,11 @@ class GroupJob(Job):
         """Raise NodesLostError when input is to be had otherwise, or perhaps no longer: only the driver can see to
         that.
         """
-        if fault.is_damaged or fault.avoided_in(self.work.source.partitions[fault.partition]) is not None:
+        if fault.is_damaged or fault.remove_from(self.work.source.partitions[fault.partition]) is not None:
             self.unreadable = fault
             raise NodesLostError
 
-    def report_slow_node(self, drop: Drop) -> bool:
+    def report_slow_node(self, drop: DroppedNode) -> bool:
         """Note a slow node for the next report."""
         self.slow.append(drop)
         return False
@@ -167,7 +166,7 @@ def _job_of(facts: JobFacts, group: GroupFacts) -> GroupJob:
     ledger = Ledger(slices=len(cut), owner=facts.owner, own=group.slices.tolist())
     ledger.done = facts.done
     ledger.merge(group.stored)
-    unwritten = _Unwritten()
+    unwritten = _UnwrittenJournal()
     return GroupJob(
         request=facts.request,
         emit=lambda _: None,

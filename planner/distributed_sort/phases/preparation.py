@@ -1,10 +1,11 @@
-"""What is decided before the first phase of a sort: where its input can be read, sizes, splitters and owners."""
+"""The preparation of a sort: readable input, the rate of the links, sizes, splitters and owners."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from statistics import median
 from typing import Any, Final
 
 from planner.distributed_sort.content.partitioning import AnySplitting
@@ -14,9 +15,8 @@ from planner.distributed_sort.dataset.quote_scan import find_quotes
 from planner.distributed_sort.dataset.readable_input import ReadableInput
 from planner.distributed_sort.job.events import Emit
 from planner.distributed_sort.job.job import SortRequest, progress
-from planner.distributed_sort.job.nodes import Nodes
+from planner.distributed_sort.job.nodes import LOST, Nodes
 from planner.distributed_sort.node_files.node_environment import JobFiles
-from planner.distributed_sort.node_tasks.link_probe import PROBE_BYTES, link_bytes_per_s
 from planner.distributed_sort.phases import sampling
 from planner.errors import BadInputError
 from planner.sort_policy.placement import share_out
@@ -28,6 +28,29 @@ from planner.sort_policy.sizing import (
     Sizes,
     choose_sizes,
 )
+
+PROBE_BYTES: Final = 4_000_000
+"""Over 400 Mbit/s they take 80 ms, which a connection's first milliseconds do not hide."""
+
+
+def link_bytes_per_s(nodes: Nodes, files: JobFiles) -> float | None:
+    """Return the median rate of the nodes' links, in bytes/s; None with fewer than two nodes, or when any is lost.
+
+    What waits for a processor of a busy node counts as the link's, so that the rate is rather too low.
+    """
+    names = nodes.names
+    if len(names) < 2:
+        return None
+    begun = [nodes.call(name, "begin_probe", files, PROBE_BYTES) for name in names]
+    if any(nodes.wait_for(reference, nodes=names) is LOST for reference in begun):
+        return None
+    fetched = [
+        nodes.call(name, "probe_seconds", files, nodes.address(other), PROBE_BYTES)
+        for name, other in zip(names, [*names[1:], names[0]], strict=True)
+    ]
+    seconds = [nodes.wait_for(reference, nodes=names) for reference in fetched]
+    return None if any(took is LOST or took is None for took in seconds) else PROBE_BYTES / median(seconds)
+
 
 DECOMPRESS_PHASE: Final = "decompress"
 SAMPLE_PHASE: Final = "sample"
@@ -72,7 +95,7 @@ def prepare(request: SortRequest, files: JobFiles, nodes: Nodes, emit: Emit, *, 
         sample_bytes = 0
     else:
         emit(progress(SAMPLE_PHASE, readable.source, records=0, nodes=len(nodes.names)))
-        splitting, sample_bytes = sampling.splitting_of(readable, sizes=sizes, is_uniform=request.uniform)
+        splitting, sample_bytes = sampling.choose_splitting(readable, sizes=sizes, is_uniform=request.uniform)
         owner, done = share_out(splitting.weights, _rates(request.rates, nodes.names)), None
     return Start(
         source=readable.source,

@@ -17,8 +17,8 @@ from planner.distributed_sort.node_files.run_files import RunsDamagedError
 from planner.distributed_sort.node_tasks import node_tasks
 from planner.distributed_sort.node_tasks.node_tasks import Sorted, SortOrder
 from planner.errors import IoFailureError
+from planner.sort_policy.admission import sorts_to_begin
 from planner.sort_policy.placement import copy_target
-from planner.sort_policy.turns import sorts_to_begin
 
 PHASE: Final = "sort and reduce"
 
@@ -36,7 +36,7 @@ class Reduce:
         self._tasks = PendingTasks(job.cluster.ray, job.cluster.nodes) if tasks is None else tasks
         self._unqueued = [
             number
-            for number in unfinished(job)
+            for number in unfinished_partitions(job)
             if not job.cluster.members or source_of(job, number) in job.cluster.members
         ]
         self._queues: dict[str, deque[int]] = defaultdict(deque)
@@ -54,12 +54,12 @@ class Reduce:
         self._copies_sent: Counter[str] = Counter()
         self._lost_before = job.cluster.nodes.lost
 
-    def begin_whole(self) -> None:
+    def begin_unaffected(self) -> None:
         """While phase one makes again what was lost, begin what there is room for of the partitions of which nothing
         was, or whose copy alone was.
         """
         if not self._is_begun:
-            self._enqueue(self._work.ledger.done.keys() | set(self._work.ledger.whole()))
+            self._enqueue(self._work.ledger.done.keys() | set(self._work.ledger.complete_partitions()))
             self._is_begun = True
         if not self._has_lost_nodes:
             self._submit()
@@ -94,7 +94,7 @@ class Reduce:
             raise
         self._report()
         self.is_over = True
-        return not self._has_lost_nodes and not unfinished(self._job)
+        return not self._has_lost_nodes and not unfinished_partitions(self._job)
 
     def cancel(self) -> None:
         """Cancel what is under way, best effort."""
@@ -124,8 +124,8 @@ class Reduce:
         job.trouble.retries += self._sorted.pop(number, None) is not None
         self._under_way[number] = owner
         outcome = job.cluster.nodes.run(owner, node_tasks.sort_partition, self._source_order(number, owner))
-        on_failure = partial(self._not_sorted, number, owner)
-        self._tasks.add(outcome, partial(self._sorted_one, number), node=owner, on_failure=on_failure)
+        on_failure = partial(self._on_sort_failure, number, owner)
+        self._tasks.add(outcome, partial(self._on_sorted, number), node=owner, on_failure=on_failure)
 
     def _source_order(self, number: int, node: str) -> SortOrder:
         """Return the order for who has a partition, which is to be copied from there."""
@@ -134,7 +134,7 @@ class Reduce:
             return order
         segment = self._segment_of[number] = self._segments.take(node)
         reserve_bytes = self._cluster.nodes.store_bytes[node]
-        return replace(order, segment=segment, dropped=self._segments.retired(node), reserve_bytes=reserve_bytes)
+        return replace(order, segment=segment, dropped=self._segments.take_retired(node), reserve_bytes=reserve_bytes)
 
     def _order(self, number: int, node: str) -> SortOrder:
         return SortOrder(
@@ -146,7 +146,7 @@ class Reduce:
             threads=self._cluster.nodes.threads(node),
         )
 
-    def _sorted_one(self, number: int, outcome: Any) -> None:
+    def _on_sorted(self, number: int, outcome: Any) -> None:
         if outcome is LOST:
             self._give_up(number)
             return
@@ -158,7 +158,7 @@ class Reduce:
         else:
             self._finish(number, outcome)
 
-    def _not_sorted(self, number: int, owner: str, error: IoFailureError) -> None:
+    def _on_sort_failure(self, number: int, owner: str, error: IoFailureError) -> None:
         """Leave a node's partitions to the next round if its intermediate files are damaged: what was in them is made
         again first. Raises any other error.
         """
@@ -167,7 +167,7 @@ class Reduce:
         self._trouble.damaged[owner] = error.message
         self._queues[owner].clear()
         self._trouble.retries += 1
-        self._leave(number, is_copied=True)
+        self._release(number, is_copied=True)
 
     def _copy(self, number: int, sent_bytes: int) -> None:
         """Have another node fetch and write a partition that lies in a segment of its source; each is tried once."""
@@ -183,13 +183,13 @@ class Reduce:
         part = Part(number, job.cluster.nodes.address(source), self._segment_of[number], 0, sent_bytes, partitions=0)
         copied = job.cluster.nodes.call(node, "copy", self._order(number, node), part)
         self._tasks.add(
-            copied, partial(self._copied, number, node, sent_bytes), node=node, sources=(source,), is_call=True
+            copied, partial(self._on_copied, number, node, sent_bytes), node=node, sources=(source,), is_call=True
         )
 
-    def _copied(self, number: int, node: str, sent_bytes: int, copied: Any) -> None:
+    def _on_copied(self, number: int, node: str, sent_bytes: int, copied: Any) -> None:
         self._copies_in_flight[node] -= 1
         if copied is LOST and self._under_way[number] not in self._cluster.nodes.lost:
-            self._copy(number, sent_bytes)  # elsewhere: that node is lost, or its service begins anew
+            self._copy(number, sent_bytes)  # elsewhere: that node is lost, or its service restarts
             return
         if copied is LOST or copied is None:
             self._give_up(number)
@@ -205,17 +205,17 @@ class Reduce:
 
     def _finish(self, number: int, outcome: Sorted) -> None:
         partition = outcome.partition.without_nodes(self._cluster.nodes.lost)
-        self._leave(number, is_copied=True)
+        self._release(number, is_copied=True)
         if partition.copies:
             self._done_records += 0 if number in self._work.ledger.done else partition.records
             self._work.ledger.done[number] = (partition, outcome.summary)
-            self._work.journal.finished(number, partition, outcome.summary)
+            self._work.journal.record_finished(number, partition, outcome.summary)
 
     def _give_up(self, number: int) -> None:
         """Leave a partition to the next round, because its owner or the node of its copy was lost."""
         if (source := self._under_way.get(number)) in self._cluster.nodes.names:
             self._cluster.nodes.ask_address(source)
-        self._leave(number, is_copied=False)
+        self._release(number, is_copied=False)
         self._trouble.retries += 1
         self._job.notice_losses(at_once=True)
 
@@ -227,15 +227,15 @@ class Reduce:
         offered = self._cluster.nodes.run(
             source, node_tasks.offer_partition, partition, self._source_order(number, source)
         )
-        self._tasks.add(offered, partial(self._offered, number), node=source)
+        self._tasks.add(offered, partial(self._on_offered, number), node=source)
 
-    def _offered(self, number: int, sent_bytes: Any) -> None:
+    def _on_offered(self, number: int, sent_bytes: Any) -> None:
         if sent_bytes is LOST:
             self._give_up(number)
         else:
             self._copy(number, sent_bytes)
 
-    def _leave(self, number: int, *, is_copied: bool) -> None:
+    def _release(self, number: int, *, is_copied: bool) -> None:
         """Note that a partition is under way no longer; what was copied in full at the first try is read no more."""
         source, segment = self._under_way.pop(number, ""), self._segment_of.pop(number, "")
         is_first_try = len(self._tried.pop(number, ())) <= 1
@@ -246,7 +246,7 @@ class Reduce:
         self._job.report_progress(PHASE, records=self._done_records)
 
 
-def unfinished(job: Job) -> list[int]:
+def unfinished_partitions(job: Job) -> list[int]:
     """Return the partitions that are not written with as many copies as were asked for, or as there are nodes."""
     copies, done = min(job.request.copies, len(job.cluster.nodes.names)), job.work.ledger.done
     return [

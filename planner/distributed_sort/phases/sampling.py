@@ -17,13 +17,13 @@ from planner.errors import BadInputError
 from planner.sort_policy.sizing import Sizes
 
 _PLANNED_SHARE: Final = 3 / 4
-"""Of a sort task's memory, for what the sample foresees."""
+"""Share of a sort task's memory for the size that the sample predicts."""
 _MOST_TIMES: Final = 4.0
 """So many times the partitions are tried at once."""
 _LEAST_GAIN: Final = 0.9
 
 
-def splitting_of(readable: ReadableInput, *, sizes: Sizes, is_uniform: bool) -> tuple[Any, int]:
+def choose_splitting(readable: ReadableInput, *, sizes: Sizes, is_uniform: bool) -> tuple[Any, int]:
     """Return splitters chosen from a sample of the input, and the bytes read for it.
 
     Text of short lines gets more partitions than the `sizes` have. Larger input partitions give more of the sample.
@@ -36,7 +36,7 @@ def splitting_of(readable: ReadableInput, *, sizes: Sizes, is_uniform: bool) -> 
     partitions = sizes.partitions
     if is_uniform:
         return split(_even_keys(partitions, source.layout), partitions=partitions, layout=source.layout), 0
-    sampled = _sampled(readable, key_count=SAMPLE_PER_PARTITION * partitions)
+    sampled = _sample_keys(readable, key_count=SAMPLE_PER_PARTITION * partitions)
     content = content_of(source.layout)
     if isinstance(content, Text):
         most_bytes = sizes.sort_bytes * _PLANNED_SHARE / max(1, source.bytes)
@@ -51,18 +51,18 @@ def split_to_fit(
     byte of the input, as short lines do, unless that does not help: lines that must stay together are not divided.
     """
     best, read_bytes = content.split(sampled, partitions)
-    needed_bytes = content.most_needed(sampled, best)
+    needed_bytes = content.peak_bytes_per_byte(sampled, best)
     while needed_bytes > most_bytes:
         partitions = math.ceil(partitions * min(_MOST_TIMES, needed_bytes / most_bytes))
         other, _ = content.split(sampled, partitions)
-        before_bytes, needed_bytes = needed_bytes, content.most_needed(sampled, other)
+        before_bytes, needed_bytes = needed_bytes, content.peak_bytes_per_byte(sampled, other)
         if needed_bytes > _LEAST_GAIN * before_bytes:
             break
         best = other
     return best, read_bytes
 
 
-def _sampled(readable: ReadableInput, *, key_count: int) -> list[list[bytes]]:
+def _sample_keys(readable: ReadableInput, *, key_count: int) -> list[list[bytes]]:
     """Return about `key_count` keys by partition. Raises IoFailureError when a partition cannot be had."""
     source = readable.source
     tasks = [

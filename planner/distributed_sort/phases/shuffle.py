@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, Final
 
 from planner.distributed_sort.dataset.partition_reader import Slice, nodes_with
-from planner.distributed_sort.exchange.parcels import Block, Parcel, packed
+from planner.distributed_sort.exchange.parcels import Block, Parcel, pack
 from planner.distributed_sort.exchange.segments import SegmentNames
 from planner.distributed_sort.exchange.transfer_rates import TransferRates
 from planner.distributed_sort.job.job import Job
@@ -19,8 +19,8 @@ from planner.distributed_sort.job.pending_tasks import PendingTasks
 from planner.distributed_sort.node_tasks.map_task import MapOrder, map_slice
 from planner.distributed_sort.node_tasks.node_tasks import Stored
 from planner.errors import IoFailureError
+from planner.sort_policy.admission import MapsUnderWay
 from planner.sort_policy.send_queue import SendQueue
-from planner.sort_policy.turns import MapsUnderWay
 
 _AT_ONCE: Final = 2
 """So many attempts follow each other at once; then the pause doubles each time."""
@@ -37,7 +37,7 @@ class PausedSlices:
         return len(self._until_s)
 
     def add(self, number: int, *, attempts: int) -> None:
-        """Have a slice rest that was tried so often."""
+        """Let a slice rest after `attempts` attempts."""
         pause_s = min(2.0 ** (attempts - _AT_ONCE - 1), _LONGEST_PAUSE_S) if attempts > _AT_ONCE else 0.0
         self._until_s[number] = time.monotonic() + pause_s
 
@@ -111,7 +111,7 @@ class Shuffle:
         self._report()
         try:
             if not self._is_begun:
-                self._enqueue(self._work.ledger.slices_missing())
+                self._enqueue(self._work.ledger.missing_slices())
                 self._is_begun = True
             while self._submit() or self._under_way or self._paused:
                 self._send()
@@ -157,9 +157,9 @@ class Shuffle:
     def _handle_slow_nodes(self) -> None:
         """Report nodes that are much slower than the others, and leave them out if much is still to come to them."""
         job, at_s = self._job, time.monotonic()
-        self._transfer_rates.excuse(job.cluster.nodes.have_come, at_s=at_s)
+        self._transfer_rates.excuse(job.cluster.nodes.have_arrived, at_s=at_s)
         unjudged = [name for name in job.cluster.nodes.names if name not in self._judged]
-        for drop in self._transfer_rates.slow(unjudged, at_s=at_s):
+        for drop in self._transfer_rates.slow_nodes(unjudged, at_s=at_s):
             self._judged.add(drop.node)
             if job.report_slow_node(drop):
                 self._enqueue_all()
@@ -167,7 +167,7 @@ class Shuffle:
     def _enqueue_all(self) -> None:
         self._queues.clear()
         self._paused.clear()
-        self._enqueue([number for number in self._work.ledger.slices_missing() if number not in self._under_way])
+        self._enqueue([number for number in self._work.ledger.missing_slices() if number not in self._under_way])
 
     def _enqueue(self, numbers: list[int]) -> None:
         """Queue slices at a node that holds their input; '' is the queue of slices that any node can read."""
@@ -223,7 +223,7 @@ class Shuffle:
             files=job.cluster.files,
             ranges=tuple(missing),
             segment=self._segments.take(node),
-            dropped=self._segments.retired(node),
+            dropped=self._segments.take_retired(node),
             reserve_bytes=job.cluster.nodes.store_bytes[node],
             threads=job.cluster.nodes.threads(node),
             sums=job.request.sums_input,
@@ -234,25 +234,25 @@ class Shuffle:
         self._under_way[number] = SliceUnderWay(
             source=node, segment=order.segment, left=len(missing), left_bytes=slice_.records * job.work.record_size
         )
-        on_failure = partial(self._not_mapped, number, node, order)
-        self._tasks.add(mapped, partial(self._mapped, slice_, missing), node=node, on_failure=on_failure)
+        on_failure = partial(self._on_map_failure, number, node, order)
+        self._tasks.add(mapped, partial(self._on_mapped, slice_, missing), node=node, on_failure=on_failure)
         return True
 
-    def _not_mapped(self, number: int, node: str, order: MapOrder, error: IoFailureError) -> None:
+    def _on_map_failure(self, number: int, node: str, order: MapOrder, error: IoFailureError) -> None:
         """Have a slice grouped again, best by another node that holds its input. Raises the error of the last try."""
         self._failed_on[number].append(node)
         if len(self._failed_on[number]) == _MOST_FAILURES:
             raise error
-        self._job.not_read(order.slice.partition, node, order.partition, error)
-        self._ended(number, blocks=self._under_way[number].left, size_bytes=self._under_way[number].left_bytes)
+        self._job.on_unreadable_input(order.slice.partition, node, order.partition, error)
+        self._release_blocks(number, blocks=self._under_way[number].left, size_bytes=self._under_way[number].left_bytes)
 
-    def _mapped(self, slice_: Slice, ranges: list[tuple[str, int, int]], mapped: Any) -> None:
+    def _on_mapped(self, slice_: Slice, ranges: list[tuple[str, int, int]], mapped: Any) -> None:
         number = slice_.number
         under_way = self._under_way[number]
         under_way.is_grouping = False
         if mapped is LOST:
             under_way.is_disturbed = True
-            self._ended(number, blocks=under_way.left, size_bytes=under_way.left_bytes)
+            self._release_blocks(number, blocks=under_way.left, size_bytes=under_way.left_bytes)
             return
         self._work.input_versions.note(mapped.versions)
         under_way.left_bytes = sum(mapped.sizes.values())
@@ -266,7 +266,7 @@ class Shuffle:
         for owner, first, end in ranges:
             if first in stored:
                 self._record((Block(slice_, source, owner, first, end, sizes[first]),), stored[first])
-                self._ended(number, size_bytes=sizes[first])
+                self._release_blocks(number, size_bytes=sizes[first])
             else:
                 add(Block(slice_, source, owner, first, end, sizes[first], segment, offsets[first]))
 
@@ -276,47 +276,47 @@ class Shuffle:
             self._drop_block(block)
         more_to_come = any(slice_.is_grouping for slice_ in self._under_way.values())
         for parcel in self._send_queue.next(more_to_come=more_to_come):
-            self._transfer_rates.began(parcel, at_s=time.monotonic())
+            self._transfer_rates.record_start(parcel, at_s=time.monotonic())
             owner, first = parcel[0].owner, parcel[0].first
             stored = self._cluster.nodes.call(
-                owner, "store", self._cluster.files, first, packed(parcel, self._cluster.nodes.address)
+                owner, "store", self._cluster.files, first, pack(parcel, self._cluster.nodes.address)
             )
             sources = {block.source for block in parcel}
-            self._tasks.add(stored, partial(self._stored, parcel), node=owner, sources=sources, is_call=True)
+            self._tasks.add(stored, partial(self._on_stored, parcel), node=owner, sources=sources, is_call=True)
 
-    def _stored(self, parcel: Parcel, stored: Any) -> None:
+    def _on_stored(self, parcel: Parcel, stored: Any) -> None:
         """Note what an owner stored; have what did not come sent once more, or made again."""
-        self._send_queue.done(parcel)
+        self._send_queue.release(parcel)
         lost = self._cluster.nodes.lost
         if stored is LOST and lost.isdisjoint(name for block in parcel for name in (block.source, block.owner)):
             self._handle_losses(at_once=True)  # a node whose loss is not known yet, or a process
         numbers = frozenset() if stored is LOST else self._record(parcel, stored)
-        self._transfer_rates.ended(parcel, came=numbers, at_s=time.monotonic())
+        self._transfer_rates.record_end(parcel, came=numbers, at_s=time.monotonic())
         came = parcel if len(numbers) == len(parcel) else [block for block in parcel if block.slice.number in numbers]
         for block in came:
-            self._ended(block.slice.number, size_bytes=block.size_bytes)
+            self._release_blocks(block.slice.number, size_bytes=block.size_bytes)
         self._work.moved.crossed_network += sum(block.size_bytes for block in came)
         if came is not parcel:
             self._handle_missing_blocks([block for block in parcel if block.slice.number not in numbers])
 
     def _handle_missing_blocks(self, missed: list[Block]) -> None:
         """Have blocks that did not come sent once more, or made again."""
-        for source in {block.source for block in missed if not block.again} - self._cluster.nodes.lost:
+        for source in {block.source for block in missed if not block.is_retry} - self._cluster.nodes.lost:
             self._cluster.nodes.ask_address(source)
         for block in missed:
             self._on_block_missing(block)
 
     def _on_block_missing(self, block: Block) -> None:
         """Have a block sent once more; one that was, or whose node is lost, is made again."""
-        if block.again or self._cluster.nodes.lost & {block.source, block.owner}:
+        if block.is_retry or self._cluster.nodes.lost & {block.source, block.owner}:
             self._drop_block(block)
             return
         self._under_way[block.slice.number].is_disturbed = True
-        self._send_queue.add(block._replace(again=True))
+        self._send_queue.add(block._replace(is_retry=True))
 
     def _drop_block(self, block: Block) -> None:
         self._under_way[block.slice.number].is_disturbed = True
-        self._ended(block.slice.number, size_bytes=block.size_bytes)
+        self._release_blocks(block.slice.number, size_bytes=block.size_bytes)
 
     def _record(self, parcel: Parcel, stored: Stored) -> frozenset[int]:
         """Note that blocks lie on their owner's disk and return the slices that they are of.
@@ -331,7 +331,7 @@ class Shuffle:
         self._work.ledger.record(records, first=parcel[0].first, end=parcel[0].end)
         return came
 
-    def _ended(self, number: int, *, size_bytes: int, blocks: int = 1) -> None:
+    def _release_blocks(self, number: int, *, size_bytes: int, blocks: int = 1) -> None:
         """Note that blocks of a slice were stored or lost; after the last, queue the slice again if any is missing."""
         under_way = self._under_way[number]
         under_way.left -= blocks

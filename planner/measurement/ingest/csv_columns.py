@@ -66,7 +66,7 @@ def read_columns(
     Raises BadInputError listing every bad cell with its line.
     """
     header, rows = rows_of(path, read_text(path))
-    rows = _chosen(path, header, rows, only or {})
+    rows = _select_rows(path, header, rows, only or {})
     plans = _plans(path, header, mapping)
     problems: list[str] = []
     readings = []
@@ -82,7 +82,7 @@ def read_columns(
     return readings
 
 
-def _chosen(path: Path, header: list[str], rows: Rows, only: Mapping[str, str]) -> Rows:
+def _select_rows(path: Path, header: list[str], rows: Rows, only: Mapping[str, str]) -> Rows:
     for column in only:
         if column not in header:
             raise BadInputError(f"{path}: --only {column}: no such column.{nearest(column, header)}")
@@ -127,7 +127,7 @@ def _reading_of_row(
 
 def _rate(cell: str, column: str, unit: str) -> float:
     named_unit = _UNIT_IN_NAME.search(column)
-    units = [u for u in (unit, _spelt(named_unit[1]) if named_unit else "") if u]
+    units = [u for u in (unit, _spell_unit(named_unit[1]) if named_unit else "") if u]
     if len({parse_rate(f"1{u}") for u in units}) > 1:
         raise BadInputError(f"two units: {units[0]} was asked for, the column's name says {units[1]}")
     if not _PLAIN_NUMBER.fullmatch(cell):
@@ -139,7 +139,7 @@ def _rate(cell: str, column: str, unit: str) -> float:
     return parse_rate(f"{cell}{units[0]}")
 
 
-def _spelt(unit: str) -> str:
+def _spell_unit(unit: str) -> str:
     """Return a unit out of a column's name as planner.units reads it: Gbps are bits, MBps bytes."""
     return "B/s" if unit == "bytes_per_s" else unit
 

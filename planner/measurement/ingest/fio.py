@@ -67,7 +67,7 @@ def read_fio(path: Path, document: dict[str, Any], *, job: str | None = None) ->
     """
     return [
         reading
-        for hosts in _groups(_chosen(path, document, job))
+        for hosts in _groups(_select_jobs(path, document, job))
         for reading in _over_hosts(path, document, list(hosts.values()))
     ]
 
@@ -75,7 +75,7 @@ def read_fio(path: Path, document: dict[str, Any], *, job: str | None = None) ->
 def readings_by_host(path: Path, document: dict[str, Any]) -> dict[str, list[Reading]]:
     """Return the readings of every machine of a client/server run; those of a plain run are of host ''."""
     by_host: dict[str, list[Reading]] = {}
-    for hosts in _groups(_chosen(path, document, None)):
+    for hosts in _groups(_select_jobs(path, document, None)):
         for host, jobs in hosts.items():
             by_host.setdefault(host, []).extend(_of_group(path, document, jobs))
     return by_host
@@ -89,7 +89,7 @@ def _groups(jobs: Sequence[_Job]) -> list[dict[str, list[_Job]]]:
     return list(groups.values())
 
 
-def _chosen(path: Path, document: dict[str, Any], name: str | None) -> list[_Job]:
+def _select_jobs(path: Path, document: dict[str, Any], name: str | None) -> list[_Job]:
     version = str(document["fio version"])
     if version.startswith(("fio-1", "fio-2")):
         raise BadInputError(f"{path}: {version} gives rates in units that depend on its version; run fio 3")

@@ -10,7 +10,7 @@ from planner.errors import BadInputError
 from planner.measurement.ingest.csv_columns import read_columns
 from planner.measurement.ingest.fio import is_fio, read_fio
 from planner.measurement.ingest.ioping import is_ioping, is_ioping_text, read_ioping
-from planner.measurement.ingest.iperf3 import is_iperf3, joined_stream, read_iperf3
+from planner.measurement.ingest.iperf3 import is_iperf3, merge_stream, read_iperf3
 from planner.measurement.ingest.json_documents import holds_objects, parse, parse_list, read_text
 from planner.measurement.ingest.measurement import Measurement, Reading, complete_reading, merge_readings
 from planner.measurement.ingest.planner_bench import is_own, read_own
@@ -58,7 +58,7 @@ def readings_of(
         raise BadInputError(f"{path}: ioping's output for people; run it with -J for JSON")
     if not holds_objects(text):
         return read_columns(path, mapping, only)
-    return [reading for document in joined_stream(parse(path, text)) for reading in _read_json(path, document, job)]
+    return [reading for document in merge_stream(parse(path, text)) for reading in _read_json(path, document, job)]
 
 
 def _read_json(path: Path, document: dict[str, Any], job: str | None) -> list[Reading]:

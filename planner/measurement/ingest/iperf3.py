@@ -19,7 +19,7 @@ def is_iperf3(document: dict[str, Any]) -> bool:
     return "test_start" in start or "iperf" in str(start.get("version", "")) or {"intervals", "end"} <= document.keys()
 
 
-def joined_stream(documents: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def merge_stream(documents: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the documents of a file; the events of `iperf3 --json-stream` become the one document that `-J` writes."""
     if not all({"event", "data"} <= document.keys() for document in documents):
         return documents

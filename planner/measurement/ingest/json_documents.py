@@ -38,7 +38,7 @@ def parse(path: Path, text: str) -> list[dict[str, Any]]:
         try:
             document, end = _DECODER.raw_decode(text, begin.end() - 1)
         except ValueError as error:
-            raise _incomplete(path, error) from error
+            raise _incomplete_error(path, error) from error
         documents.append(document)
         begin = _BEGINS.search(text, end)
     if not documents:
@@ -63,10 +63,10 @@ def _parse(path: Path, text: str) -> Any:
     try:
         return _DECODER.decode(text)
     except ValueError as error:
-        raise _incomplete(path, error) from error
+        raise _incomplete_error(path, error) from error
 
 
-def _incomplete(path: Path, error: ValueError) -> BadInputError:
+def _incomplete_error(path: Path, error: ValueError) -> BadInputError:
     return BadInputError(f"{path}: not complete JSON ({error}); was it cut off? Run the instrument again")
 
 

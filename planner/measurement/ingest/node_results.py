@@ -16,7 +16,7 @@ from planner.errors import BadInputError, bad_input
 from planner.measurement.ingest.fio import is_fio, readings_by_host
 from planner.measurement.ingest.ingest import readings_of
 from planner.measurement.ingest.ioping import is_ioping, is_ioping_text
-from planner.measurement.ingest.iperf3 import is_iperf3, joined_stream, read_iperf3
+from planner.measurement.ingest.iperf3 import is_iperf3, merge_stream, read_iperf3
 from planner.measurement.ingest.json_documents import holds_objects, parse, parse_list, read_text
 from planner.measurement.ingest.measurement import Reading
 from planner.measurement.ingest.planner_bench import is_own, read_own
@@ -70,7 +70,7 @@ def _rows(path: Path) -> Iterable[_Row]:
     if is_sysbench(text) or is_ioping_text(text):
         return [_instrument_row(path.stem, readings_of(path, mapping={}), "")]
     if text.lstrip().startswith("[") or holds_objects(text):
-        return [row for document in joined_stream(parse(path, text)) for row in _json_rows(path, document)]
+        return [row for document in merge_stream(parse(path, text)) for row in _json_rows(path, document)]
     return [(node, figures, "") for node, figures in _csv_rows(path, text)]
 
 

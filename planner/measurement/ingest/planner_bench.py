@@ -1,5 +1,5 @@
-"""What `planner bench ... --json` writes: rates of one node's disks and of small operations on them, a network curve,
-the rate of sorting.
+"""Reader of the files of `planner bench ... --json`: rates of one node's disks and of small operations on them, a
+network curve, the rate of sorting.
 
 The runs of one file follow each other within minutes: how they differ says nothing of other days, and averages out
 over a job as what moves within a run does. Variation over time is what several files, of several days, tell.
@@ -36,13 +36,13 @@ def read_own(path: Path, document: dict[str, Any]) -> list[Reading]:
     if instrument not in readers:
         raise BadInputError(f"{path}: {instrument} is no instrument known here; known: {', '.join(readers)}")
     try:
-        common = _common(path, document)
+        common = _common_fields(path, document)
         return [{**common, **reading} for reading in readers[instrument](path, document)]
     except (KeyError, TypeError, ValueError) as error:
         raise BadInputError(f"{path}: not as {instrument} writes it ({error!r}); measure again") from error
 
 
-def _common(path: Path, document: dict[str, Any]) -> Reading:
+def _common_fields(path: Path, document: dict[str, Any]) -> Reading:
     return {
         "instance_type": document.get("machine_type"),
         "as_of": date.fromisoformat(str(document["measured_at"])[:10]),

@@ -1,4 +1,4 @@
-"""What `sysbench fileio run` of 1.0 and later prints: bytes and operations a second of each direction."""
+"""Reader of the output of `sysbench fileio run`, 1.0 and later: bytes and operations a second of each direction."""
 
 from __future__ import annotations
 

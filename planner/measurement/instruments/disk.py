@@ -198,7 +198,7 @@ def bench_disk(
     runs: list[DiskRun] = []
     for mode in modes:
         depths = {
-            layout: queue_depth or _chosen_depth(partial(measure, mode=mode, layout=layout), file_bytes=size)
+            layout: queue_depth or _choose_depth(partial(measure, mode=mode, layout=layout), file_bytes=size)
             for layout in layouts
         }
         runs += [
@@ -279,7 +279,7 @@ def _fitting_file_bytes(systems: Sequence[FileSystem]) -> int:
     return max(min(USUAL_FILE_BYTES, room), _LEAST_FILE_BYTES)
 
 
-def _chosen_depth(measure: Callable[..., DiskRun], *, file_bytes: int) -> int:
+def _choose_depth(measure: Callable[..., DiskRun], *, file_bytes: int) -> int:
     size = min(file_bytes, _TRIAL_FILE_BYTES)
     trials = [measure(seconds=TRIAL_S, queue_depth=depth, file_bytes=size) for depth in TRIED_DEPTHS]
     return smallest_good_enough([(run.queue_depth, _total(run)) for run in trials])

@@ -1,4 +1,4 @@
-"""What the results of all instruments say about themselves, so that a file of them can be understood years later."""
+"""The fields that describe an instrument's result, so that its file can be understood years later."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any, Final
 
-from planner.measurement.instruments.machine import Machine
+from planner.measurement.instruments.machine import LocalMachine
 
 TYPE: Final = "this-machine"
 
@@ -24,7 +24,7 @@ trial = {{ title = "a trial of the sort's own path on this machine: {sample} byt
 
 
 def write_catalog(
-    machine: Machine, directory: Path, *, today: date, simultaneous_bytes_per_s: float | None = None
+    machine: LocalMachine, directory: Path, *, today: date, simultaneous_bytes_per_s: float | None = None
 ) -> Path:
     """Write the catalog of this machine to `directory` (made anew) and return it.
 
@@ -45,7 +45,7 @@ def write_catalog(
     return directory
 
 
-def _shape(machine: Machine) -> dict[str, Any]:
+def _shape(machine: LocalMachine) -> dict[str, Any]:
     return {
         "instance_type": TYPE,
         "family": "local",

@@ -1,4 +1,4 @@
-"""How fast this machine reads and writes as the sort does it: a short trial of the sort's own path.
+"""A short trial of this machine's reading and writing, on the sort's own path.
 
 SoCC 2015 measures with the application's own I/O code (DiskBench, section 4.2) because that is what a job will see;
 here a sample is sorted with the sort core, and each phase gives the rate of the disk group it works on.
@@ -22,7 +22,7 @@ _MOST_SAMPLE_BYTES: Final = 512_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Machine:
+class LocalMachine:
     """This machine as a sort sees it: sizes in bytes, rates in bytes/s, medians of `repeats` trials of
     `sample_bytes`.
     """
@@ -43,7 +43,7 @@ class Machine:
 
 def measure_machine(
     directory: Path, *, sample_bytes: int, copies: int = 1, repeats: int = REPEATS, threads: int | None = None
-) -> Machine:
+) -> LocalMachine:
     """Sort a sample in `directory` a few times and return what was seen; the files are removed again. As many `copies`
     (1 or 2) of the output are written as the job will write: records are gathered once for both.
 
@@ -51,7 +51,7 @@ def measure_machine(
     """
     began = time.monotonic()
     trials = _trials(directory, sample_bytes=sample_bytes, copies=copies, repeats=repeats, threads=threads)
-    return Machine(
+    return LocalMachine(
         vcpu=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
         memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         disk_free_bytes=free_bytes(directory),

@@ -152,8 +152,8 @@ def run_net(agents: Sequence[str], *, token: str, seconds: float, warm_up_s: flo
         cluster.each(lambda i, control: _expect(control, "connected"), within_s=MEETING_S + ANSWER_TIMEOUT_S)
         cluster.tell({"start": True})
         results = cluster.results(within_s=warm_up_s + seconds + ANSWER_TIMEOUT_S)
-    _refuse_broken(agents, results)
-    _refuse_silent(agents, results)
+    _raise_if_broken(agents, results)
+    _raise_if_silent(agents, results)
     nodes = tuple(_node(agents, i, result, seconds, interval_s) for i, result in enumerate(results))
     return NetRun(seconds=seconds, connections=connections, nodes=nodes)
 
@@ -244,7 +244,7 @@ def _expect(control: socket.socket, word: str) -> None:
         raise IoFailureError(str(message.get("error", f"an answer that was not expected: {message}")))
 
 
-def _refuse_broken(agents: Sequence[str], results: Sequence[dict[str, Any]]) -> None:
+def _raise_if_broken(agents: Sequence[str], results: Sequence[dict[str, Any]]) -> None:
     """Raise IoFailureError when connections broke, naming first the node that most others complain about."""
     errors = [f"agent {agents[i]}: {result['error']}" for i, result in enumerate(results) if "error" in result]
     broken = {i: result["broken"] for i, result in enumerate(results) if "broken" in result}
@@ -260,7 +260,7 @@ def _refuse_broken(agents: Sequence[str], results: Sequence[dict[str, Any]]) -> 
     raise IoFailureError(f"the exchange broke off{suspect}", [*errors, *complaints])
 
 
-def _refuse_silent(agents: Sequence[str], results: Sequence[dict[str, Any]]) -> None:
+def _raise_if_silent(agents: Sequence[str], results: Sequence[dict[str, Any]]) -> None:
     silent = [
         f"agent {agents[i]}: nothing arrived from {agents[int(peer)]}"
         for i, result in enumerate(results)

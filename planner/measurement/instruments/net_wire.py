@@ -1,8 +1,8 @@
-"""How agents and whoever drives them talk: messages of JSON, and a proof on both sides of knowing the shared token.
+"""The protocol between agents and their driver: messages of JSON, and a proof on both sides that they know the token.
 
-The token itself never crosses the wire. The one who was called sends a challenge; the caller answers with its greeting
-and an HMAC over challenge and greeting; the called proves itself over the caller's own challenge. What follows, and the
-traffic, is neither encrypted nor signed: it is generated records and byte counts.
+The token itself never crosses the wire. The called side sends a challenge. The caller answers with its greeting and an
+HMAC over challenge and greeting. The called side proves itself over the caller's own challenge. All later messages and
+the traffic are neither encrypted nor signed: they are generated records and byte counts.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How many bytes a second this machine's processors sort in memory, per vCPU."""
+"""The rate at which this machine's processors sort in memory, in bytes/s per vCPU."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def answer_json(application: Application, plan: SparkPlan, explained: Explanatio
         "choices": [_choice_json(choice) for choice in plan.choices],
         "configuration": configuration(plan.work, chosen.nodes),
         "seconds_by_bound": explained.seconds_by_bound,
-        "unexplained_share": plan.work.steps.unexplained,
+        "unexplained_share": plan.work.steps.unexplained_share,
         "rejected": [to_jsonable(rejection) for rejection in plan.rejected],
         "notes": list(notes(application, plan, explained)),
         "runs": plan.runs,
@@ -177,9 +177,10 @@ def notes(application: Application, plan: SparkPlan, explained: Explanation) -> 
     yield from (f"Not counted: {reason}" for reason in plan.unused)
     if not application.ended:
         yield "The log has no end: what came after it is not in these times."
-    if plan.work.steps.unexplained > _DOUBTED:
+    unexplained = plan.work.steps.unexplained_share
+    if unexplained > _DOUBTED:
         yield (
-            f"For {plan.work.steps.unexplained:.0%} of the stages' time tasks waited, and the log does not tell for "
+            f"For {unexplained:.0%} of the stages' time tasks waited, and the log does not tell for "
             "what: the times of other clusters are doubtful."
         )
     if not all(step.slots_known for step in plan.work.timeline.steps):

@@ -33,14 +33,14 @@ def parse_key(text: str) -> Key:
     reader = _Reader(text)
     first_field = reader.count("invalid number at field start") - 1
     if first_field < 0:
-        raise reader.refused("field number is zero")
+        raise reader.error("field number is zero")
     first_byte = 0
-    if reader.takes("."):
+    if reader.take("."):
         first_byte = reader.count("invalid number after '.'") - 1
         if first_byte < 0:
-            raise reader.refused("character offset is zero")
+            raise reader.error("character offset is zero")
     key = Key(first_field if first_field or first_byte else UNLIMITED, first_byte, options=reader.letters("b"))
-    if reader.takes(","):
+    if reader.take(","):
         key = _with_end(reader, key)
     reader.must_end()
     return key
@@ -50,14 +50,14 @@ def parse_old_key(start: str, end: str | None) -> Key:
     """Return the key of the obsolete `+POS1 [-POS2]`, both given without their sign and counted from 0."""
     reader = _Reader(start)
     first_field = reader.count("invalid number after '+'")
-    first_byte = reader.count("invalid number after '.'") if reader.takes(".") else 0
+    first_byte = reader.count("invalid number after '.'") if reader.take(".") else 0
     key = Key(first_field if first_field or first_byte else UNLIMITED, first_byte, options=reader.letters("b"))
     reader.must_end()
     if end is None:
         return key
     reader = _Reader(end)
     last_field = reader.count("invalid number after '-'")
-    last_bytes = reader.count("invalid number after '.'") if reader.takes(".") else 0
+    last_bytes = reader.count("invalid number after '.'") if reader.take(".") else 0
     options = key.options + reader.letters("B")
     reader.must_end()
     last_field -= 1 if last_field and not last_bytes else 0
@@ -85,8 +85,8 @@ def check_compatible(key: Key) -> None:
 def _with_end(reader: _Reader, key: Key) -> Key:
     last_field = reader.count("invalid number after ','") - 1
     if last_field < 0:
-        raise reader.refused("field number is zero")
-    last_bytes = reader.count("invalid number after '.'") if reader.takes(".") else 0
+        raise reader.error("field number is zero")
+    last_bytes = reader.count("invalid number after '.'") if reader.take(".") else 0
     options = key.options + reader.letters("B")
     return key._replace(last_field=last_field, last_field_bytes=last_bytes, options=options)
 
@@ -100,9 +100,9 @@ class _Reader:
 
     def must_end(self) -> None:
         if self._at != len(self._text):
-            raise self.refused("stray character in field spec")
+            raise self.error("stray character in field spec")
 
-    def takes(self, character: str) -> bool:
+    def take(self, character: str) -> bool:
         if not self._text.startswith(character, self._at):
             return False
         self._at += 1
@@ -114,7 +114,7 @@ class _Reader:
         sign = body[:1] == "+"
         digits = body[sign : sign + _digits(body[sign:])]
         if not digits:
-            raise BadKeyError(f"{what}: invalid count at start of {quoted(rest)}")
+            raise BadKeyError(f"{what}: invalid count at start of {quote(rest)}")
         self._at += len(rest) - len(body) + sign + len(digits)
         return min(int(digits), UNLIMITED)
 
@@ -125,11 +125,11 @@ class _Reader:
             self._at += 1
         return self._text[start : self._at].replace("b", blanks)
 
-    def refused(self, why: str) -> BadKeyError:
-        return BadKeyError(f"{why}: invalid field specification {quoted(self._text)}")
+    def error(self, why: str) -> BadKeyError:
+        return BadKeyError(f"{why}: invalid field specification {quote(self._text)}")
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     """Return the text in single quotes, as GNU sort shows it in the locale C."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 

@@ -1,4 +1,4 @@
-"""What valsort reports: records, order, duplicate keys, and the 128-bit sum of the records' CRC-32."""
+"""Validation as valsort does it: records, order, duplicate keys, and the 128-bit sum of the records' CRC-32."""
 
 from __future__ import annotations
 

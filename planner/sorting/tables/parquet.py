@@ -126,11 +126,11 @@ class _Sort:
         if self._job.merge:
             for source in self._inputs:
                 self._runs.add_sorted(partial(rows_of, source, self._progress))
-            tables, runs = self._runs.merged(), 0
+            tables, runs = self._runs.merge(), 0
         else:
             last = self._make_runs()
             runs = len(self._runs)
-            tables = self._runs.merged() if runs else last
+            tables = self._runs.merge() if runs else last
         if self._job.unique:
             tables = drop_repeats(tables, self._keys)
         if self._job.most_rows is not None:
@@ -145,7 +145,7 @@ class _Sort:
         in_one_piece = self._put_in_one_piece(packing)
         waiting: list[PackedBatch] = []
         size = size_in_one = 0
-        for batch in self._decoded(packing):
+        for batch in self._decode(packing):
             waiting.append(batch)
             size += batch.nbytes + batch.num_rows * beside_row
             size_in_one += sum(batch.unpacked.column(column).nbytes for column in in_one_piece)
@@ -166,7 +166,7 @@ class _Sort:
             self._runs.expect(runs, memory_bytes=max(self._free_bytes // _PIECES, _LEAST_PIECE_BYTES))
         self._runs.add(sorted_batches(batches, packing, piece_bytes=self._runs.piece_bytes))
 
-    def _decoded(self, packing: Packing) -> Iterator[PackedBatch]:
+    def _decode(self, packing: Packing) -> Iterator[PackedBatch]:
         threads = min(arrow().cpu_count(), self._free_bytes // _THREAD_BYTES)
         most_bytes = self._free_bytes // _AHEAD
         return rows_ahead(self._inputs, self._progress, packing.pack, threads=threads, most_bytes=most_bytes)

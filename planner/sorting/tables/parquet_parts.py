@@ -141,12 +141,12 @@ class _Reader:
         if type_id in _INTEGERS:
             return self._integer()
         if type_id == _BINARY:
-            return self._bytes(self._unsigned())
+            return self._bytes(self._read_unsigned())
         if type_id == _STRUCT:
             return self.struct()
         if type_id in _LISTS:
             header = self._byte()
-            count = header >> 4 if header >> 4 < _LONG_LIST else self._unsigned()
+            count = header >> 4 if header >> 4 < _LONG_LIST else self._read_unsigned()
             return List(header & 15, [self._value(header & 15) for _ in range(count)])
         if type_id in (_TRUE, _FALSE, _BYTE):  # of a list
             return self._byte()
@@ -162,7 +162,7 @@ class _Reader:
         self._at += size
         return self._data[self._at - size : self._at]
 
-    def _unsigned(self) -> int:
+    def _read_unsigned(self) -> int:
         value = shift = 0
         while (byte := self._byte()) >= 128:
             value |= (byte & 127) << shift
@@ -170,7 +170,7 @@ class _Reader:
         return value | byte << shift
 
     def _integer(self) -> int:
-        coded = self._unsigned()
+        coded = self._read_unsigned()
         return coded >> 1 ^ -(coded & 1)
 
 

@@ -40,7 +40,7 @@ def sorted_table(table: Any, keys: Sequence[ColumnKey]) -> Any:
     del table
     rows = TableRows(batches, schema)
     batches.clear()
-    return rows.all_at(order)
+    return rows.take_all(order)
 
 
 def sorted_pieces(tables: list[Any], keys: Sequence[ColumnKey], *, piece_bytes: int) -> Iterator[Any]:

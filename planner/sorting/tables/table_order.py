@@ -108,7 +108,7 @@ def _encoder(part: KeyColumn) -> _Encoder | None:
     types, column_type = arrow("pyarrow.types"), part.values.type
     chunks = _chunks(part.values)
     if types.is_binary(column_type) or types.is_large_binary(column_type):
-        longest = max((_longest(chunk) for chunk in chunks), default=0)
+        longest = max((_longest_bytes(chunk) for chunk in chunks), default=0)
         if longest <= _MOST_TEXT_BYTES:
             return _Encoder(longest + 1, chunks, partial(_pad, longest=longest), part.descending)
     if types.is_binary(column_type) or types.is_large_binary(column_type) or types.is_fixed_size_binary(column_type):
@@ -188,7 +188,7 @@ def _of_decimals(values: Any) -> Any:
     return number
 
 
-def _longest(values: Any) -> int:
+def _longest_bytes(values: Any) -> int:
     compute = arrow("pyarrow.compute")
     return compute.max(compute.binary_length(values)).as_py() or 0
 

@@ -39,7 +39,7 @@ class TableRows:
         """Return a table of these rows, numbers of 32 bits in a numpy array."""
         return self._table([column.take(rows) for column in self._columns], len(rows))
 
-    def all_at(self, rows: Any) -> Any:
+    def take_all(self, rows: Any) -> Any:
         """Return the same, and forget each column when its copy is made: these rows can be asked for once."""
         return self._table([self._columns.pop(0).take(rows) for _ in range(len(self._columns))], len(rows))
 
@@ -154,7 +154,7 @@ class OtherColumn:
     def __init__(self, value_type: Any, chunks: Sequence[Any]) -> None:
         self._type = value_type
         some = [chunk for chunk in chunks if len(chunk)] or [arrow().nulls(0, value_type)]
-        self._whole = _takeable(arrow().chunked_array(some, type=value_type))
+        self._whole = _make_takeable(arrow().chunked_array(some, type=value_type))
 
     def take(self, rows: Any) -> Any:
         taken = self._whole.take(arrow().array(rows))
@@ -168,11 +168,11 @@ def _slice(buffer: Any, first: int, count: int, size: int) -> Any:
     return arrow().py_buffer(b"") if not buffer or not buffer.size else buffer.slice(first * size, count * size)
 
 
-def _takeable(column: Any) -> Any:
+def _make_takeable(column: Any) -> Any:
     """Return a column of which pyarrow takes values: in one piece, with one dictionary, no views."""
     library, types = arrow(), arrow("pyarrow.types")
     if types.is_dictionary(column.type):
-        column = _unified(dictionary_without_views(column))
+        column = _unify_dictionaries(dictionary_without_views(column))
     elif types.is_run_end_encoded(column.type):
         column = arrow("pyarrow.compute").run_end_decode(column)
     elif (plain := without_views(column.type)) != column.type:
@@ -180,7 +180,7 @@ def _takeable(column: Any) -> Any:
     return column if column.num_chunks == 1 else library.chunked_array([column.combine_chunks()], type=column.type)
 
 
-def _unified(column: Any) -> Any:
+def _unify_dictionaries(column: Any) -> Any:
     """Return a column whose chunks have one dictionary."""
     if any(chunk.dictionary.null_count for chunk in column.chunks):  # which pyarrow cannot unify
         return column.cast(column.type.value_type).dictionary_encode().cast(column.type)

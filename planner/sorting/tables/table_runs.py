@@ -51,7 +51,7 @@ class Runs:
         """Add what is sorted already and can be read."""
         self._waiting.append(tables)
 
-    def merged(self) -> Tables:
+    def merge(self) -> Tables:
         """Return all rows in order, equal ones in the order in which runs were added."""
         most = self._at_once
         while len(self._waiting) > most:

@@ -71,7 +71,7 @@ def _values(row: bytes, *, name: str, delimiter: bytes) -> tuple[str, ...]:
     values: list[str] = []
     at = 0
     while True:
-        value, end = _quoted(text, at) if text.startswith(b'"', at) else _matched(plain, text, at)
+        value, end = _quoted_field(text, at) if text.startswith(b'"', at) else _match(plain, text, at)
         if end < len(text) and not text.startswith(delimiter, end):
             raise BadInputError(
                 f"{name}: row 1: field {len(values) + 1} has a quote that neither encloses it nor is doubled within it,"
@@ -83,12 +83,12 @@ def _values(row: bytes, *, name: str, delimiter: bytes) -> tuple[str, ...]:
         at = end + len(delimiter)
 
 
-def _matched(pattern: re.Pattern[bytes], text: bytes, at: int) -> tuple[bytes, int]:
+def _match(pattern: re.Pattern[bytes], text: bytes, at: int) -> tuple[bytes, int]:
     match = pattern.match(text, at)
     return (match[0], match.end()) if match else (b"", at)
 
 
-def _quoted(text: bytes, at: int) -> tuple[bytes, int]:
+def _quoted_field(text: bytes, at: int) -> tuple[bytes, int]:
     """Return a quoted field and where it ends: where it began if it has no end.
 
     The first odd number of quotes is its end. One pattern for the whole field would take 130 bytes for each of its own.

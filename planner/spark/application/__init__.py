@@ -1,1 +1,1 @@
-"""What a Spark application did: stages, executors, cluster; `planner.spark.log` reads it from event logs."""
+"""A Spark application's run: stages, executors, cluster. `planner.spark.log` reads it from event logs."""

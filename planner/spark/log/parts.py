@@ -95,7 +95,7 @@ def _candidates(path: Path, *, name: str, folder: str) -> Iterator[Part | Passed
             head = stream.read(4)
             if head != ZIP_MAGIC:
                 stream.seek(0)
-                head = _decoded_head(stream)
+                head = _decode_head(stream)
         if head.startswith(ZIP_MAGIC):
             yield from _zip_members(path, name=name)
         elif is_tar(head):
@@ -108,7 +108,7 @@ def _candidates(path: Path, *, name: str, folder: str) -> Iterator[Part | Passed
         yield PassedOver(name=name, reason=f"cannot be read ({error})")
 
 
-def _decoded_head(stream: BinaryIO) -> bytes:
+def _decode_head(stream: BinaryIO) -> bytes:
     try:
         return peek(decode_stream(stream))[0]
     except BrokenDataError:

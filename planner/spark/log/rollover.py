@@ -1,4 +1,4 @@
-"""Which files are one log, and in which order: Spark's rolling files, Databricks' rollover, or each for itself."""
+"""Grouping of files into logs, in order: Spark's rolling files, Databricks' rollover, or each file alone."""
 
 from __future__ import annotations
 

@@ -34,28 +34,28 @@ class ExecutorTally:
         """Return them in the order in which the log names them."""
         return tuple(self._executors.values())
 
-    def named_by_task(self, executor_id: str, host: str) -> None:
+    def note_task(self, executor_id: str, host: str) -> None:
         """Note an executor that only its tasks name."""
         if executor_id and executor_id not in self._executors:
-            self._executors[executor_id] = _unknown(executor_id, host)
+            self._executors[executor_id] = _unknown_executor(executor_id, host)
 
-    def added(self, event: Event) -> None:
+    def note_added(self, event: Event) -> None:
         """Note an executor. Raises FieldError, RepeatedError."""
         executor_id, info, at_s = text(event, "Executor ID"), group(event, "Executor Info"), seconds(event, "Timestamp")
         host, cores = text(info, "Host"), whole_number(info, "Total Cores") or None
         profile = number(info, "Resource Profile Id")
-        before = self._executors.get(executor_id) or _unknown(executor_id, host)
+        before = self._executors.get(executor_id) or _unknown_executor(executor_id, host)
         if before.added_at_s is not None:
             raise RepeatedError
         self._executors[executor_id] = replace(
             before, host=host, cores=cores, added_at_s=at_s, resource_profile=None if profile is None else int(profile)
         )
 
-    def removed(self, event: Event) -> None:
+    def note_removed(self, event: Event) -> None:
         """Note that an executor went. Raises FieldError, RepeatedError."""
         executor_id, at_s = text(event, "Executor ID"), seconds(event, "Timestamp")
         reason = text(event, "Removed Reason")
-        before = self._executors.get(executor_id) or _unknown(executor_id, "")
+        before = self._executors.get(executor_id) or _unknown_executor(executor_id, "")
         if before.removed_at_s is not None:
             raise RepeatedError
         self._executors[executor_id] = replace(before, removed_at_s=at_s, removal_reason=reason)
@@ -66,7 +66,7 @@ class ExecutorTally:
             self._executors[executor_id] = replace(self._executors[executor_id], storage_memory_bytes=memory_bytes)
 
 
-def _unknown(executor_id: str, host: str) -> Executor:
+def _unknown_executor(executor_id: str, host: str) -> Executor:
     return Executor(
         executor_id=executor_id,
         host=host,
@@ -163,7 +163,7 @@ class ApplicationTally:
             events=self.events,
         )
 
-    def _seen_at(self, *times_s: float | None) -> None:
+    def _note_time(self, *times_s: float | None) -> None:
         self._latest_s = max((t for t in (self._latest_s, *times_s) if t is not None), default=None)
 
     def _stage(self, event: Event, *, id_key: str = "Stage ID") -> StageTally:
@@ -184,7 +184,7 @@ class ApplicationTally:
         at_s, app_id, name = seconds(event, "Timestamp"), text(event, "App ID"), text(event, "App Name")
         self.attempt = str(event.get("App Attempt ID") or "")
         self.started, self.started_at_s, self.app_id, self.name = True, at_s, app_id, name
-        self._seen_at(at_s)
+        self._note_time(at_s)
 
     def application_end(self, event: Event) -> None:
         """Note the end."""
@@ -213,7 +213,7 @@ class ApplicationTally:
             raise RepeatedError
         self._jobs[job_id] = SparkJob(job_id=job_id, stages=stages, submitted_at_s=at_s, completed_at_s=None, result="")
         self._job_properties.update(properties)
-        self._seen_at(at_s)
+        self._note_time(at_s)
 
     def job_end(self, event: Event) -> None:
         """Note the end of a job."""
@@ -225,7 +225,7 @@ class ApplicationTally:
         if before.result:
             raise RepeatedError
         self._jobs[job_id] = replace(before, completed_at_s=at_s, result=result)
-        self._seen_at(at_s)
+        self._note_time(at_s)
 
     def stage_submitted(self, event: Event) -> None:
         """Note what a stage is."""
@@ -240,7 +240,7 @@ class ApplicationTally:
         self._describe(info)
         stage = self._keep(stage)
         stage.completed, stage.completed_at_s, stage.failure = True, at_s, failure
-        self._seen_at(at_s)
+        self._note_time(at_s)
 
     def _describe(self, info: Event) -> None:
         stage, at_s, name = self._stage(info), seconds(info, "Submission Time"), text(info, "Stage Name")
@@ -249,7 +249,7 @@ class ApplicationTally:
         stage = self._keep(stage)
         stage.name, stage.tasks_planned, stage.parents = name, planned, parents
         stage.submitted_at_s = at_s or stage.submitted_at_s
-        self._seen_at(at_s)
+        self._note_time(at_s)
 
     def task_start(self, event: Event) -> None:
         """Note the launch of a task."""
@@ -301,16 +301,16 @@ class ApplicationTally:
         stage.killed, stage.failed = stage.killed + killed, stage.failed + failed
         stage.speculative += info.get("Speculative") is True
         stage.without_metrics += not metrics
-        self._seen_at(finished_ms / 1000)
-        self._executors.named_by_task(executor_id, host)
+        self._note_time(finished_ms / 1000)
+        self._executors.note_task(executor_id, host)
 
     def executor_added(self, event: Event) -> None:
         """Note an executor."""
-        self._executors.added(event)
+        self._executors.note_added(event)
 
     def executor_removed(self, event: Event) -> None:
         """Note that an executor went, and why."""
-        self._executors.removed(event)
+        self._executors.note_removed(event)
 
     def block_manager_added(self, event: Event) -> None:
         """Note the memory that an executor may use for storage, and the driver's host."""

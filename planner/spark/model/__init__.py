@@ -1,1 +1,1 @@
-"""What bound a logged Spark application, and how long it would take on other clusters: pure functions."""
+"""Models of a logged Spark application: its bottlenecks, and its time on other clusters. Pure functions."""

@@ -106,7 +106,7 @@ def _word(stage: Stage, step: Step, time: TaskTime, busy: float | None) -> str:
 
 def _changes(line: Timeline) -> list[Change]:
     ideal = {
-        resource: _without(line.steps, resource)
+        resource: _seconds_without(line.steps, resource)
         for resource in _REMOVABLE
         if any(s.time.share(resource) for s in line.steps)
     }
@@ -118,7 +118,7 @@ def _changes(line: Timeline) -> list[Change]:
     return changes
 
 
-def _without(steps: Sequence[Step], resource: str) -> float:
+def _seconds_without(steps: Sequence[Step], resource: str) -> float:
     return sum(step.seconds_on(step.slots, factor=1 - step.time.share(resource)) for step in steps)
 
 

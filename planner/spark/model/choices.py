@@ -119,7 +119,7 @@ def select_cluster(
     rejected: list[Rejection] = []
     tried: list[list[SparkCluster]] = []
     for machine in offered:
-        reason = _unfit(work, machine)
+        reason = _exclusion_reason(work, machine)
         if reason:
             rejected.append(Rejection(instance_type=machine.instance_type, reason=reason))
             continue
@@ -163,7 +163,7 @@ def _by_cost(choice: SparkCluster) -> tuple[float, float]:
     return (math.inf if math.isnan(cost) else cost, choice.prediction.duration_s)
 
 
-def _unfit(work: Work, machine: NodeType) -> str:
+def _exclusion_reason(work: Work, machine: NodeType) -> str:
     """Return why a type is left out, '' when it is not."""
     logged = work.logged.machine
     if math.isnan(machine.price_usd_per_hour):

@@ -44,7 +44,7 @@ def plan_application(
     BadInputError where neither says what the application ran on, or nothing can be planned with.
     """
     told = [ran_on] if isinstance(ran_on, str) else list(ran_on or ())
-    logged = logged_nodes(application, request, ran_on=_ran_on_of(application, told))
+    logged = logged_nodes(application, request, ran_on=_find_ran_on(application, told))
     others, unused = _earlier_works(application, earlier, request, told)
     offered: list[NodeType] = []
     unasked: list[Rejection] = []
@@ -67,7 +67,7 @@ def plan_application(
     return replace(plan, rejected=(*plan.rejected, *unasked), runs=1 + len(others), unused=tuple(unused))
 
 
-def _ran_on_of(application: Application, told: Sequence[str]) -> str | None:
+def _find_ran_on(application: Application, told: Sequence[str]) -> str | None:
     """Return what the caller says of where a run was: what names it, else what names none."""
     named = {text.partition("=")[0].strip(): text.partition("=")[2] for text in told if "=" in text}
     return named.get(application.app_id) or next((text for text in told if "=" not in text), None)
@@ -82,7 +82,7 @@ def _earlier_works(
         try:
             if reason := mismatch(application, other):
                 raise BadInputError(reason)
-            logged = logged_nodes(other, request, ran_on=_ran_on_of(other, told))
+            logged = logged_nodes(other, request, ran_on=_find_ran_on(other, told))
             works.append(work_of(other, logged.nodes))
         except BadInputError as error:
             unused.append(f"{other.app_id or other.files[0]}: {error}")
@@ -98,14 +98,14 @@ def logged_nodes(application: Application, request: Request, *, ran_on: str | No
     count = count or len(cluster.hosts)
     if not count:
         raise BadInputError(f"the log does not tell how many {name} it ran on: {_ASK}")
-    machine = next(_types_named(name, application, request), None)
+    machine = next(_find_types(name, application, request), None)
     if machine is None:
         raise BadInputError(f"no catalog has the type {name} that the log was written on: {_ASK}")
     limited = replace(machine, cpu_share=cpu_share(application))
     return Logged(nodes=Nodes(machine=limited, count=count), told_by="--ran-on" if ran_on else "log")
 
 
-def _types_named(name: str, application: Application, request: Request) -> Iterator[NodeType]:
+def _find_types(name: str, application: Application, request: Request) -> Iterator[NodeType]:
     """Yield a type from the catalogs that are asked for, then from those of today's clouds."""
     shipped = [catalog for catalog in catalog_names() if "-" not in catalog]
     for catalog_name in dict.fromkeys([*request.catalogs, *shipped]):

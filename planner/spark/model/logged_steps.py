@@ -1,4 +1,4 @@
-"""What a log says of the steps of an application, as arrays with one element for each step."""
+"""The logged steps of an application, as arrays with one element for each step."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class LoggedSteps:
         )
 
     @cached_property
-    def unexplained(self) -> float:
+    def unexplained_share(self) -> float:
         """The share of the stages' time of which the log does not tell what it waited for."""
         durations = self.seconds
         if not durations.sum():
@@ -98,7 +98,7 @@ class LoggedSteps:
         return {}
 
     @cached_property
-    def beside(self) -> Floats:
+    def overhead_share(self) -> Floats:
         """What executors compute beside their later tasks, as a share of the time of these, 0 without a limit. It is
         mostly the compiler's, so each executor does it for itself.
         """
@@ -111,7 +111,7 @@ class LoggedSteps:
         return np.array(shares)
 
     @cached_property
-    def cold(self) -> float:
+    def cold_share(self) -> float:
         """The share of the application's time of which the log does not tell whether later tasks would be faster."""
         total_s, cold_s = self.timeline.duration_s, 0.0
         for step in self.timeline.steps:

@@ -1,4 +1,4 @@
-"""How long a logged application would take on other nodes: each stage's task time scaled resource by resource.
+"""The predicted time of a logged application on other nodes: each stage's task time is scaled resource by resource.
 
 The work of a task is what the log has; on another machine its parts take longer or shorter as the machine's rates say,
 and its tasks are put on that cluster's slots again. No stage is faster than its bytes over the cluster's network and
@@ -110,11 +110,11 @@ class Work:
         slots = self.slots_of(nodes)
         factors = self._factors(nodes, slots=slots)
         scaled = np.sum([self.steps.shares[part] * factors[part] for part in PARTS], axis=0)
-        scaled += self._more_fetching(nodes, slots=slots, fetch=factors["fetch"], scaled=scaled)
+        scaled += self._added_fetch_time(nodes, slots=slots, fetch=factors["fetch"], scaled=scaled)
         waves, logged, extra = self.steps.waves_s(slots), self.steps.seconds, self.steps.extra_s
         fit = np.where(extra < 0, logged / np.maximum(logged - extra, 1e-9), 1.0)
         own = self._processors(self.logged) / self._processors(nodes)
-        beside = self.steps.beside if nodes.machine.cpu_share is not None else 0.0
+        beside = self.steps.overhead_share if nodes.machine.cpu_share is not None else 0.0
         scaled = scaled - beside * factors["cpu"]
         own_s = self.steps.warm_up_s(slots) + beside * self.steps.waves_s(self.slots)
         tasks_s = waves * scaled + own_s * factors["own"] * own
@@ -151,7 +151,7 @@ class Work:
             "scheduling": ones,
         }
 
-    def _more_fetching(self, nodes: Nodes, *, slots: int, fetch: Floats, scaled: Floats) -> Floats:
+    def _added_fetch_time(self, nodes: Nodes, *, slots: int, fetch: Floats, scaled: Floats) -> Floats:
         """Return what waits for blocks add where links carry more than they did, as shares of each step's task time:
         waits grow by the time of the transfers, of which a faster link hid a part.
         """
@@ -218,9 +218,9 @@ class Work:
             assumed.same_processors_sigma if alike else assumed.other_cluster_sigma,
             assumed.doubling_sigma * math.log2(slots / self.slots),
             assumed.architecture_sigma * (nodes.machine.arch != self.logged.machine.arch),
-            assumed.unexplained_sigma * self.steps.unexplained,
+            assumed.unexplained_sigma * self.steps.unexplained_share,
             assumed.limit_sigma * self._halvings(nodes),
-            assumed.cold_sigma * self.steps.cold * (slots != self.slots),
+            assumed.cold_sigma * self.steps.cold_share * (slots != self.slots),
         )
         return math.hypot(*parts)
 

@@ -1,4 +1,4 @@
-"""Where the seconds of a stage's tasks went, split so that the parts add up to the whole.
+"""The task time of a stage, split into parts that add up to the whole.
 
 The split is that of blocked-time analysis (Ousterhout et al., NSDI 2015): a task computes, or it waits for something.
 What it waits for while it reads its input, writes its output or spills is not told by a log, only that it waits.

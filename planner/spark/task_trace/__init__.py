@@ -1,4 +1,4 @@
-"""When tasks ran, as Ray timelines and Dask performance reports tell it: `planner.spark.task_trace.read(path)`."""
+"""Task times from Ray timelines and Dask performance reports: `planner.spark.task_trace.read(path)`."""
 
 from planner.spark.task_trace.reading import read
 from planner.spark.task_trace.trace import TaskTrace

@@ -9,10 +9,10 @@ import pytest
 from planner.clusters.emulated.run import EmulatedRun, question_for
 from planner.clusters.emulated.shaping import Shaping
 from planner.clusters.emulated.sort_trial import Trial, trial_size
-from planner.measurement.instruments.machine import Machine
+from planner.measurement.instruments.machine import LocalMachine
 from planner.planning.recommendation import require_best
 
-MACHINE = Machine(
+MACHINE = LocalMachine(
     vcpu=2,
     memory_bytes=32 * 10**9,
     disk_free_bytes=10**12,

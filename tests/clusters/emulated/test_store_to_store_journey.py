@@ -73,7 +73,7 @@ def test_nodes_reach_the_store_and_nothing_else_of_this_machine(store: str, tmp_
             assert subprocess.run(words, capture_output=True, check=False).returncode != 0
         words = nodes.command(1, sys.executable, "-c", fetch, f"{url}/")
         assert subprocess.run(words, capture_output=True, check=False).returncode != 0, "it ends with its context"
-        if namespaces.usable():
+        if namespaces.are_usable():
             with pytest.raises(BadInputError, match="by http alone"), relay_url(nodes, "https://s3.amazonaws.com"):
                 pass
 
@@ -95,7 +95,7 @@ def test_from_a_store_and_back_without_caps(store: str, tmp_path: Path) -> None:
     assert [part["name"] for part in report["staging"]] == ["stage in", "stage out"]
     assert all(part["predicted_s"] > 0 and part["measured_s"] > 0 for part in report["phases"])
     assert report["machine"]["network_bytes_per_s"] > 0
-    sizes = object_store.listed("s3://data/out")
+    sizes = object_store.list_files("s3://data/out")
     content = np.empty(sizes[report["manifest"]], np.uint8)
     object_store.read_range(report["manifest"], content, offset=0)
     manifest = json.loads(content.tobytes())
@@ -180,7 +180,7 @@ def test_what_people_have_goes_from_a_store_and_back(store: str, tmp_path: Path,
     assert "2 objects, none of which is divided" in done.stderr
     moved = {part["name"]: part["bytes"] for part in report["staging"]}
     assert moved["stage in"] == sum(map(len, objects))
-    sizes = object_store.listed("s3://data/out")
+    sizes = object_store.list_files("s3://data/out")
     parts = [uri for uri in sizes if uri != report["manifest"]]
     assert moved["stage out"] == sum(sizes[uri] for uri in parts)
     held = [np.empty(sizes[uri], np.uint8) for uri in parts]

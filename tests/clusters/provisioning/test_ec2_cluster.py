@@ -162,7 +162,7 @@ def test_too_dear_is_refused(ec2: EmulatedEc2) -> None:
 
 def test_one_process_at_a_time(ec2: EmulatedEc2) -> None:
     _, directory = launched(order("held"))
-    with directory.held():
+    with directory.lock():
         ended = ec2.planner("cluster", "down", "held")
     assert ended.code == 2 and "another process" in ended.text
     down(directory, session())

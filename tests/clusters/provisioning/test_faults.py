@@ -15,7 +15,7 @@ from cluster_outcomes import always, once_each, refused, went_down, went_up
 from emulated_cloud import QUICK, EmulatedCloud
 from fault_proxy import Answer, Fault, Lose, Seen
 
-from planner.clusters.provisioning.observed_capacity import capacity_seen
+from planner.clusters.provisioning.observed_capacity import observed_limits
 from planner.clusters.provisioning.teardown import Teardown
 from planner.errors import BadInputError
 
@@ -118,7 +118,7 @@ def test_no_capacity_anywhere(cloud: EmulatedCloud, monkeypatch: pytest.MonkeyPa
     assert all(zone in text for zone in cloud.zones)
     assert Counter(cloud.launches()) == dict.fromkeys(cloud.zones, cloud.calls_refused_at_once), "one attempt per zone"
     monkeypatch.setenv("PLANNER_RUNS", str(cloud.home))
-    assert [(seen.region, seen.nodes) for seen in capacity_seen()] == [(cloud.region, 3)], "four were refused"
+    assert [(seen.region, seen.nodes) for seen in observed_limits()] == [(cloud.region, 3)], "four were refused"
 
 
 def test_half_a_launch_is_taken_back(cloud: EmulatedCloud) -> None:

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from planner.cli.app import build
 from planner.clouds.order import Order
-from planner.clusters.provisioning.observed_capacity import SEEN_DAYS, capacity_seen
+from planner.clusters.provisioning.observed_capacity import SEEN_DAYS, observed_limits
 from planner.clusters.provisioning.run_directory import JOURNAL, RunDirectory
 from planner.schemas.plan import NodeLimit, Plan
 
@@ -58,7 +58,7 @@ def test_fewer_than_the_least_that_was_refused(journal: Note) -> None:
     least = journal("r2")
     refuse(least, 60)
     refuse(journal("r3"), 70)
-    (limit,) = capacity_seen()
+    (limit,) = observed_limits()
     assert (limit.nodes, limit.cloud, limit.instance, limit.region) == (59, "aws", "i4i.8xlarge", "us-east-1")
     assert limit.note == f"60 were refused on {refused_on(least)}"
 
@@ -67,21 +67,21 @@ def test_fewer_than_the_least_that_was_refused(journal: Note) -> None:
 def test_what_was_given_since_counts(journal: Note, given: int, limited: bool) -> None:
     refuse(journal("r1"), 60)
     give(journal("r2"), given)
-    assert bool(capacity_seen()) == limited
+    assert bool(observed_limits()) == limited
 
 
 def test_what_is_no_lack_of_capacity_or_long_ago_says_nothing(journal: Note) -> None:
     refuse(journal("r1"), 60, capacity=False)
-    assert capacity_seen() == []
+    assert observed_limits() == []
     refuse(journal("r2"), 60)
-    assert capacity_seen(now=datetime.now(UTC) + timedelta(days=SEEN_DAYS, minutes=5)) == []
+    assert observed_limits(now=datetime.now(UTC) + timedelta(days=SEEN_DAYS, minutes=5)) == []
 
 
 def test_a_journal_that_cannot_be_read_is_passed_over(journal: Note, tmp_path: Path) -> None:
     refuse(journal("r1"), 60)
     (tmp_path / "r0").mkdir()
     (tmp_path / "r0" / JOURNAL).write_text("not json\n")
-    assert len(capacity_seen()) == 1
+    assert len(observed_limits()) == 1
 
 
 def test_plans_keep_to_it_and_say_so_and_may_be_told_better(journal: Note) -> None:

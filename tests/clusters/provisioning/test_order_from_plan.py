@@ -13,13 +13,13 @@ from planner.api.recommend import recommend
 from planner.clouds.protocol import Place, Preflight
 from planner.clusters.provisioning.order_from_plan import (
     Limits,
-    affordable,
-    checked_network,
+    affordable_places,
     choices_of,
     hours_allowed,
+    offers_within,
     owner,
+    parse_network,
     with_todays_end,
-    within,
 )
 from planner.errors import BadInputError, InfeasibleError
 from planner.report.terminal.cluster_table import offer_text
@@ -38,10 +38,10 @@ def test_todays_price_decides_what_is_affordable() -> None:
     planned = choice(price_usd_per_hour=0.172, usd_per_hour=0.516, total_usd=0.7)
     places = tuple(Place(choice=planned, region=region, zone="") for region in ("near", "dear"))
     seen = Preflight(findings=(), places=places, price_usd_per_hour={("i4i.large", "dear"): 0.344})
-    affordable_places, reasons = affordable(seen, Limits(cost_usd=1.0))
-    assert [place.region for place in affordable_places] == ["near"]
+    affordable, reasons = affordable_places(seen, Limits(cost_usd=1.0))
+    assert [place.region for place in affordable] == ["near"]
     assert reasons == ["4 x i4i.large in dear: $1.40 expected, over --max-cost"]
-    doubled, none = affordable(seen, Limits())
+    doubled, none = affordable_places(seen, Limits())
     assert not none
     assert doubled[1].choice == replace(planned, price_usd_per_hour=0.344, usd_per_hour=1.032, total_usd=1.4)
 
@@ -54,14 +54,14 @@ def test_a_limit_below_the_expected_run_is_refused_by_number() -> None:
     """An hour expected, two at the 95%; four machines at $0.172 each are $0.688 an hour: two hours are $1.38."""
     place = Place(choice=choice(expected_s=3600.0, late_s=7200.0), region="here", zone="")
     seen = Preflight(findings=(), places=(place,), price_usd_per_hour={("i4i.large", "here"): 0.172})
-    places, reasons = affordable(seen, Limits(hours=0.5))
+    places, reasons = affordable_places(seen, Limits(hours=0.5))
     assert places == () and len(reasons) == 1
     assert "end after 30 min 0 s, before the 1 h 0 min" in reasons[0]
     assert "--max-hours 2.00h and --max-cost 2 suffice" in reasons[0]
     # $0.70 is what the run is expected to cost, without its spare; it pays the four machines 61 minutes.
-    assert affordable(seen, Limits(cost_usd=0.70))[0]
+    assert affordable_places(seen, Limits(cost_usd=0.70))[0]
     dearer = replace(seen, price_usd_per_hour={("i4i.large", "here"): 0.2})
-    assert affordable(dearer, Limits(cost_usd=0.70))[0] == ()
+    assert affordable_places(dearer, Limits(cost_usd=0.70))[0] == ()
 
 
 def test_a_limit_between_the_expected_run_and_its_95_percent_is_warned_of() -> None:
@@ -81,7 +81,7 @@ def test_a_dearer_day_ends_machines_earlier() -> None:
         places=(Place(choice=planned, region="r", zone=""),),
         price_usd_per_hour={("i4i.large", "r"): 0.344},
     )
-    ends = with_todays_end(asked, affordable(seen, limits)[0], limits, now=now).expires_at
+    ends = with_todays_end(asked, affordable_places(seen, limits)[0], limits, now=now).expires_at
     assert (asked.expires_at - now).total_seconds() == pytest.approx(2.0 / 0.688 * 3600)
     assert (ends - now).total_seconds() == pytest.approx(2.0 / 1.376 * 3600)
 
@@ -116,21 +116,21 @@ def test_the_spares_ordered_are_those_that_the_plan_pays_for() -> None:
 
 @pytest.mark.parametrize(("text", "network"), [("203.0.113.7/32", "203.0.113.7/32"), ("10.1.2.3/8", "10.0.0.0/8")])
 def test_a_network_is_written_by_its_first_address(text: str, network: str) -> None:
-    assert checked_network(text) == network
+    assert parse_network(text) == network
 
 
 @pytest.mark.parametrize("text", ["0.0.0.0/0", "128.0.0.0/1", "home", "2001:db8::7/128"])
 def test_half_the_world_may_not_reach_the_head(text: str) -> None:
     """Nor may IPv6, which the machines do not have: it was accepted, and the cloud refused the rule."""
     with pytest.raises(BadInputError, match=f"--ssh-from {text}"):
-        checked_network(text)
+        parse_network(text)
 
 
 def test_what_the_limits_do_not_allow_is_refused_at_the_plans_price() -> None:
     cheap, dear = choice(total_usd=0.7), choice(total_usd=1.4)
-    assert within([dear, cheap], Limits(cost_usd=1.0)) == [cheap]
+    assert offers_within([dear, cheap], Limits(cost_usd=1.0)) == [cheap]
     with pytest.raises(InfeasibleError, match="no planned cluster keeps to the limits") as caught:
-        within([dear], Limits(cost_usd=1.0))
+        offers_within([dear], Limits(cost_usd=1.0))
     assert caught.value.details == ("4 x i4i.large: $1.40 expected, over --max-cost",)
 
 

@@ -55,9 +55,9 @@ def test_what_follows_a_line_that_was_cut_off_is_read(directory: RunDirectory) -
 
 def test_only_one_process_works_on_a_run(directory: RunDirectory) -> None:
     at_work = pytest.raises(BadInputError, match="run r1: another process is at work on it")
-    with directory.held(), at_work, directory.held():
+    with directory.lock(), at_work, directory.lock():
         pass
-    with directory.held():
+    with directory.lock():
         pass
 
 

@@ -118,13 +118,13 @@ def test_machines_are_verified_by_their_consoles_or_named(tmp_path: Path) -> Non
     with Ssh(nodes, directory=tmp_path, key=tmp_path / "key") as ssh:
         failed = bootstrap.verify_host_keys(ssh, nodes, cast("Provider", Consoles({"b"})), policy=policy)
         assert list(failed) == ["b"] and "nothing secret is sent there" in failed["b"].message
-        assert ssh.verified == {"a", "c"}
+        assert ssh.verified_nodes == {"a", "c"}
         config = (tmp_path / "ssh_config").read_text("utf-8")
     assert config.count("StrictHostKeyChecking yes") == 2
     with (tmp_path / "known_hosts").open("a") as file:
         file.write("b ssh-ed25519 PINNED\n")
     with Ssh(nodes, directory=tmp_path, key=tmp_path / "key") as ssh:
-        assert ssh.verified == {"a", "c"}, "another process trusts what was verified, not what ssh has pinned"
+        assert ssh.verified_nodes == {"a", "c"}, "another process trusts what was verified, not what ssh has pinned"
         consoles = Consoles(set())
         assert bootstrap.verify_host_keys(ssh, nodes, cast("Provider", consoles), policy=RetryPolicy(poll_s=0.01)) == {}
         assert set(consoles.asked) == {"b"}

@@ -163,7 +163,7 @@ def test_tables_are_sorted_in_place(
 
 def assert_the_output_is_in_the_store(report: RunReport, directory: RunDirectory) -> None:
     """The manifest, here and there, names objects that hold the input's records in order."""
-    there = object_store.listed("s3://sorted/job")
+    there = object_store.list_files("s3://sorted/job")
     manifest = read_manifest(directory.path / "output.json")
     assert report.manifest == "s3://sorted/job/manifest.json" and report.manifest in there
     assert set(there) - {report.manifest} == {partition.uri for partition in manifest.partitions}

@@ -42,7 +42,7 @@ class LosingSsh(Ssh):
 
 def started(ssh: Ssh, **undo: str) -> str:
     start = _Start(ssh=ssh, cluster=RayCluster(address="a:1"), memory_bytes=1, split=None, lent="")
-    return start.tried("head", "start\n", **undo)
+    return start.run_script("head", "start\n", **undo)
 
 
 def test_a_second_start_first_ends_what_the_one_before_began() -> None:

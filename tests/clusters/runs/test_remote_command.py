@@ -40,7 +40,7 @@ class Shells(Ssh):
     def command(self, node: str, *words: str, options: Sequence[str] = ()) -> list[str]:
         return ["sh", "-c", "exit 255"] if node in self.away else ["env", f"NODE={node}", "sh", "-s"]
 
-    def hold(self) -> None:
+    def keep_connection(self) -> None:
         """There is no connection."""
 
 

@@ -51,11 +51,11 @@ def sorted_parts(dataset: Dataset, *, partitions: int, slice_rows: int) -> tuple
             streams.append(bytes(blocks[offsets[number] : offsets[number + 1]]))
     whole, parts = content.empty_summary(), []
     for streams in gathered:
-        output = content.sorted(np.frombuffer(b"".join(streams), np.uint8), 1)
+        output = content.sort(np.frombuffer(b"".join(streams), np.uint8), 1)
         summary = content.summary(output, 1)
         whole.append(content.parse_summary(summary.serialize()))
         parts.append(pq.read_table(pa.BufferReader(output)))
-        described = content.described(output, summary)
+        described = content.describe(output, summary)
     assert whole.unordered == 0
     assert dataset.layout.is_unique or (whole.records, whole.checksum) == (dataset.records, checksum)
     return parts, described

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from planner.distributed_sort.content.partitioning import document_of, splitting_of
-from planner.distributed_sort.content.table_blocks import packed
+from planner.distributed_sort.content.table_blocks import pack_rows
 from planner.distributed_sort.content.table_splitting import TableSplitting, split_tables
 from planner.distributed_sort.content.text_splitting import TextSplitting
 from planner.sorting.tables.table_keys import ColumnKey
@@ -19,7 +19,7 @@ KEYS = [ColumnKey(0, descending=True, nulls_first=True)]
 
 
 def sampled(values: Sequence[int | None]) -> bytes:
-    return packed(pa.table({"0": pa.array(values, pa.int64())}))
+    return pack_rows(pa.table({"0": pa.array(values, pa.int64())}))
 
 
 def test_equal_weights() -> None:

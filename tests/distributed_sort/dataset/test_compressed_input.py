@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import gzip
+import os
+from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 import zstandard
 
 from planner.distributed_sort import staging
-from planner.distributed_sort.dataset.compressed_input import decompress, decompressed_or_error, has_plain_copy
+from planner.distributed_sort.dataset.compressed_input import (
+    PlainTexts,
+    decompress,
+    decompress_or_error,
+    has_plain_copy,
+    size_in_name,
+)
 from planner.distributed_sort.dataset.dataset import Copy, Layout, Partition, TextFormat
 from planner.distributed_sort.dataset.partition_reader import copy_here, naming_file, nodes_with, read_records
 from planner.distributed_sort.node_files.node_environment import JobFiles
@@ -78,7 +87,7 @@ def test_what_is_wrong_with_the_text_is_told_of_the_compressed_file(this_node: P
 
 def test_damage_is_told_by_node_and_file_and_leaves_nothing(this_node: Path) -> None:
     source = compressed(this_node / "in", gzip.compress(TEXT) + gzip.compress(TEXT)[:50])
-    error = decompressed_or_error(source, FILES, 0)
+    error = decompress_or_error(source, FILES, 0)
     assert isinstance(error, BadInputError)
     assert error.message == f"node-1: {this_node}/in: the gzip data end early"
     assert not [path for path in this_node.rglob("*input-*") if path.is_file()]
@@ -91,3 +100,58 @@ def test_objects_are_staged_as_text(this_node: Path, monkeypatch: pytest.MonkeyP
     assert Path(staged.partition.uri).read_bytes() == TEXT
     assert staged.bytes == (this_node / "in").stat().st_size and staged.requests == 1
     assert staged.partition.copies[1:] == source.copies
+
+
+def texts_in(folder: Path) -> PlainTexts:
+    return PlainTexts([folder / "disk0", folder / "disk1"], 2)
+
+
+def written(texts: PlainTexts) -> Path:
+    return texts.write([np.full(3000, 65, np.uint8), np.full(2, 66, np.uint8)])
+
+
+def test_a_text_is_found_again_by_its_number_and_length(tmp_path: Path) -> None:
+    texts = texts_in(tmp_path)
+    assert texts.find_whole() is None
+    path = written(texts)
+    assert path.parent.name == "disk0" and path.read_bytes() == b"A" * 3000 + b"BB"
+    assert size_in_name(path) == 3002
+    assert texts.find_whole() == texts.find_whole(is_read_through=True) == path
+    assert PlainTexts([path.parent], 3).find_whole() is None
+
+
+def cut(path: Path) -> None:
+    os.truncate(path, 100)
+
+
+def made_unreadable(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+@pytest.mark.parametrize("fault", [cut, Path.unlink, made_unreadable])
+def test_what_is_not_whole_is_not_used_again(tmp_path: Path, fault: Callable[[Path], None]) -> None:
+    texts = texts_in(tmp_path)
+    bad = written(texts)
+    fault(bad)
+    assert texts.find_whole() is None
+    again = written(texts)
+    assert again.name != bad.name, "tasks may still read the old one"
+    assert texts.find_whole(is_read_through=True) == again
+    assert (again.parent.name == "disk1") == bad.is_dir(), "what cannot be deleted makes its disk suspect"
+
+
+def test_an_unreadable_text_of_the_right_length_is_found_by_reading_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = texts_in(tmp_path)
+    path = written(texts)
+
+    def fail(*_: object) -> None:
+        raise OSError(5, "Input/output error")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("planner.distributed_sort.dataset.compressed_input.read_exactly", fail)
+        assert texts.find_whole() == path
+        assert texts.find_whole(is_read_through=True) is None
+    assert not path.exists()

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from planner.distributed_sort.dataset import copies
-from planner.distributed_sort.dataset.copies import Outcomes, done_by_any, tried_by_each_node, tried_on_each_copy
+from planner.distributed_sort.dataset.copies import Outcomes, retry_on_nodes, run_on_any, run_on_each_copy
 from planner.distributed_sort.dataset.dataset import Copy, Dataset, Partition
 from planner.distributed_sort.job.nodes import LOST
-from planner.distributed_sort.validate import with_sound_copies, without_changed
+from planner.distributed_sort.validate import drop_changed_copies, keep_sound_copies
 from planner.errors import IoFailureError
 from planner.native import core
 from tests.distributed_sort.inline_nodes import InlineNodes
@@ -30,10 +30,10 @@ class Machines:
     def run(self, node: str, task: Callable[..., Any], *arguments: Any) -> Any:
         return lambda: f"{node}: {task(*arguments)}"
 
-    def awaited(self, reference: Any, *, nodes: Sequence[str]) -> Any:
+    def wait_for(self, reference: Any, *, nodes: Sequence[str]) -> Any:
         return LOST if self.going & set(nodes) else reference()
 
-    def newly_lost(self, *, at_once: bool) -> None:
+    def detect_losses(self, *, at_once: bool) -> None:
         self.names = [name for name in self.names if name not in self.going]
 
 
@@ -45,7 +45,7 @@ def two_copies(count: int) -> Dataset:
 
 def tried(nodes: Machines, dataset: Dataset, task: Callable[[str, int], str]) -> Outcomes:
     have = {number: partition.copies for number, partition in enumerate(dataset.partitions)}
-    return tried_on_each_copy(
+    return run_on_each_copy(
         nodes,  # type: ignore[arg-type]
         have,
         dataset,
@@ -108,11 +108,11 @@ def test_what_any_node_can_do_is_done_by_the_next(monkeypatch: pytest.MonkeyPatc
             raise IoFailureError(f"refused, {vain.pop()}")
         return content
 
-    assert tried_by_each_node(nodes, task, "manifest", doing="writing") == "manifest"  # type: ignore[arg-type]
+    assert retry_on_nodes(nodes, task, "manifest", doing="writing") == "manifest"  # type: ignore[arg-type]
     assert nodes.begun == ["a", "b"]
     vain[:] = range(9)
     with pytest.raises(IoFailureError, match="4 attempts failed while writing") as caught:
-        tried_by_each_node(nodes, task, "manifest", doing="writing")  # type: ignore[arg-type]
+        retry_on_nodes(nodes, task, "manifest", doing="writing")  # type: ignore[arg-type]
     assert caught.value.details == ("refused, 5",)
 
 
@@ -124,14 +124,14 @@ def test_the_sound_copies_of_all_partitions_make_the_output() -> None:
     """Copy 0 lacks one partition, copy 1 the other: together they are whole, in order, and only they are left."""
     low, high = b"a" * 100, b"b" * 100
     first, second = Outcomes(done={0: summary(low)}, failed={1: "bad"}), Outcomes(done={1: summary(high)})
-    dataset, whole = with_sound_copies(two_copies(2), [first, second])
+    dataset, whole = keep_sound_copies(two_copies(2), [first, second])
     assert [[copy.node for copy in partition.copies] for partition in dataset.partitions] == [["node-0"], ["node-1"]]
     assert (whole.records, whole.sorted, whole.lost) == (2, True, 0)
 
 
 def test_a_partition_without_a_sound_copy_is_an_error() -> None:
     with pytest.raises(IoFailureError, match="1 of 2 partitions failed while the output was validated") as caught:
-        with_sound_copies(two_copies(2), [Outcomes(done={0: summary(b"a" * 100)}, failed={1: "torn"}), Outcomes()])
+        keep_sound_copies(two_copies(2), [Outcomes(done={0: summary(b"a" * 100)}, failed={1: "torn"}), Outcomes()])
     assert caught.value.details == ("partition 1: torn",)
 
 
@@ -142,25 +142,27 @@ def test_a_copy_that_is_not_what_was_written_counts_as_lost_where_the_other_is()
     whole = two_copies(2)
     parts = tuple(replace(part, checksum=own) for part, own in zip(whole.partitions, sums, strict=True))
     dataset = replace(whole, partitions=parts)
-    first, second = without_changed([Outcomes(done={0: other, 1: other}), Outcomes(done={0: low, 1: other})], dataset)
+    first, second = drop_changed_copies(
+        [Outcomes(done={0: other, 1: other}), Outcomes(done={0: low, 1: other})], dataset
+    )
     assert first.done == {1: other} and "has the checksum" in first.failed[0]
     assert second.done == {0: low, 1: other} and not second.failed
     read = [Outcomes(done={0: low, 1: other}), Outcomes(done={0: low, 1: high})]
-    sound, _ = with_sound_copies(dataset, without_changed(read, dataset))
+    sound, _ = keep_sound_copies(dataset, drop_changed_copies(read, dataset))
     assert [[copy.node for copy in part.copies] for part in sound.partitions] == [["node-0", "node-1"], ["node-1"]]
 
 
 def test_what_any_node_can_do_is_done_by_another_where_one_is_lost() -> None:
     """A link that was cut while the place of the output was tried ended the whole run."""
     nodes = Machines(["a", "b", "c"], lost=["a"])
-    assert done_by_any(nodes, str, 7, doing="something was tried") == "c: 7"  # type: ignore[arg-type]
+    assert run_on_any(nodes, str, 7, doing="something was tried") == "c: 7"  # type: ignore[arg-type]
 
 
 def test_a_node_that_loses_its_process_again_and_again_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
     nodes = Machines(["a"], lost=["a"])
-    monkeypatch.setattr(nodes, "newly_lost", lambda *, at_once: at_once)
+    monkeypatch.setattr(nodes, "detect_losses", lambda *, at_once: at_once)
     with pytest.raises(IoFailureError, match="5 times a node was lost while something was tried"):
-        done_by_any(nodes, str, 7, doing="something was tried")  # type: ignore[arg-type]
+        run_on_any(nodes, str, 7, doing="something was tried")  # type: ignore[arg-type]
 
 
 def test_what_is_refused_is_not_tried_again() -> None:
@@ -170,5 +172,5 @@ def test_what_is_refused_is_not_tried_again() -> None:
 
     tries = list[int]()
     with pytest.raises(IoFailureError, match="not writable"):
-        done_by_any(Machines(["a", "b"]), refused, doing="something was tried")  # type: ignore[arg-type]
+        run_on_any(Machines(["a", "b"]), refused, doing="something was tried")  # type: ignore[arg-type]
     assert len(tries) == 1

@@ -13,7 +13,7 @@ PARTITION = Partition(records=5, copies=(Copy(uri="/a", node="a"), Copy(uri="/b"
 
 
 def test_copies_are_those_that_nodes_reach() -> None:
-    assert [copy.uri for copy in PARTITION.reached_from(["b"]).copies] == ["/b", "s3://b/c"]
+    assert [copy.uri for copy in PARTITION.readable_from(["b"]).copies] == ["/b", "s3://b/c"]
     assert [copy.uri for copy in PARTITION.without_nodes(frozenset({"b"})).copies] == ["/a", "s3://b/c"]
     assert PARTITION.uri == "/a"
 

@@ -39,10 +39,10 @@ class MortalNodes(InlineNodes):
 
         return in_own_directory
 
-    def awaited(self, reference: Callable[[], Any], *, nodes: Sequence[str]) -> Any:
-        return LOST if self.doomed in nodes else super().awaited(reference, nodes=nodes)
+    def wait_for(self, reference: Callable[[], Any], *, nodes: Sequence[str]) -> Any:
+        return LOST if self.doomed in nodes else super().wait_for(reference, nodes=nodes)
 
-    def newly_lost(self, *, at_once: bool) -> frozenset[str]:
+    def detect_losses(self, *, at_once: bool) -> frozenset[str]:
         assert at_once
         gone = frozenset({self.doomed} & set(self.names))
         self.names = [name for name in self.names if name not in gone]

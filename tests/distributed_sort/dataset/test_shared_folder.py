@@ -12,15 +12,15 @@ import pytest
 from planner.distributed_sort import staging
 from planner.distributed_sort.dataset import shared_folder
 from planner.distributed_sort.dataset.dataset import Copy, Partition
-from planner.distributed_sort.dataset.places import place_of
+from planner.distributed_sort.staging import place_of
 from planner.errors import BadInputError, IoFailureError
 
 
 def test_a_folder_that_is_not_there_is_made_and_empty(tmp_path: Path) -> None:
     folder = tmp_path / "new" / "sörted"
-    assert shared_folder.listed(str(folder)) == {}
+    assert shared_folder.list_files(str(folder)) == {}
     shared_folder.require_writable(str(folder))
-    assert shared_folder.listed(str(folder)) == {} and folder.is_dir()
+    assert shared_folder.list_files(str(folder)) == {} and folder.is_dir()
     staging.require_empty(str(folder))
 
 
@@ -34,7 +34,7 @@ def test_a_partition_gets_a_second_name_or_is_copied(tmp_path: Path, monkeypatch
     monkeypatch.setattr(os, "link", refuse)
     assert place.write_file(str(there), tmp_path / "node") == 0, "what was given up is replaced"
     assert there.read_bytes() == b"sorted" and not there.samefile(tmp_path / "node")
-    assert place.listed(str(there.parent)) == {str(there): 6}
+    assert place.list_files(str(there.parent)) == {str(there): 6}
 
 
 def refuse(*_: object) -> None:

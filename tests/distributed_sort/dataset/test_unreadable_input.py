@@ -30,20 +30,20 @@ def test_other_failures_say_nothing_of_the_input() -> None:
 
 def test_a_copy_is_given_up_where_the_partition_can_be_had_otherwise() -> None:
     for other in (SHARED, PACKED):
-        assert fault_of(of(ON_A, other)).avoided_in(of(ON_A, other)) == of(other)
+        assert fault_of(of(ON_A, other)).remove_from(of(ON_A, other)) == of(other)
     made = of(ON_A, recipe=Recipe(start=0))
-    assert fault_of(made).avoided_in(made) == of(recipe=Recipe(start=0))
+    assert fault_of(made).remove_from(made) == of(recipe=Recipe(start=0))
 
 
 def test_copies_on_nodes_are_read_by_turns_instead() -> None:
-    assert fault_of(of(ON_A)).avoided_in(of(ON_A)) is None
-    assert fault_of(of(ON_A, ON_B)).avoided_in(of(ON_A, ON_B)) is None
+    assert fault_of(of(ON_A)).remove_from(of(ON_A)) is None
+    assert fault_of(of(ON_A, ON_B)).remove_from(of(ON_A, ON_B)) is None
 
 
 def test_a_copy_that_was_made_since_is_kept() -> None:
     newer = of(Copy(uri="/a-2", node="a"), PACKED)
-    assert fault_of(of(ON_A, PACKED)).avoided_in(newer) is None
-    assert fault_of(of(ON_A, PACKED)).avoided_in(of(ON_B, PACKED)) is None
+    assert fault_of(of(ON_A, PACKED)).remove_from(newer) is None
+    assert fault_of(of(ON_A, PACKED)).remove_from(of(ON_B, PACKED)) is None
 
 
 def damaged_on(node: str, read: Partition) -> UnreadableCopy:
@@ -55,9 +55,9 @@ def damaged_on(node: str, read: Partition) -> UnreadableCopy:
 def test_a_damaged_copy_is_given_up_wherever_the_others_are() -> None:
     for other in (ON_B, SHARED, Copy(uri="/b-2", node="b")):
         both = of(ON_A, other)
-        assert damaged_on("a", both).avoided_in(both) == of(other)
-    assert damaged_on("b", of(ON_A, SHARED)).avoided_in(of(ON_A, SHARED)) == of(ON_A), "b reads what all reach"
-    assert damaged_on("a", of(ON_A)).avoided_in(of(ON_A)) is None
+        assert damaged_on("a", both).remove_from(both) == of(other)
+    assert damaged_on("b", of(ON_A, SHARED)).remove_from(of(ON_A, SHARED)) == of(ON_A), "b reads what all reach"
+    assert damaged_on("a", of(ON_A)).remove_from(of(ON_A)) is None
 
 
 def test_all_damaged_copies_are_named_when_none_is_sound() -> None:

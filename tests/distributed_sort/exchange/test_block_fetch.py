@@ -25,7 +25,7 @@ from planner.distributed_sort.exchange.block_server import (
     Address,
     BlockServer,
     proof,
-    received,
+    receive_exactly,
 )
 from planner.distributed_sort.exchange.segments import write_segment
 from planner.distributed_sort.node_files.node_environment import JobFiles
@@ -90,7 +90,7 @@ def test_who_does_not_know_the_token_gets_nothing(server: BlockServer, monkeypat
     monkeypatch.setattr(block_fetch, "_AGAIN_FOR_S", 0.5)
     assert fetch(BlockFetcher(b"guessed"), part_of(server.address, offset=0, size_bytes=10)) == [None]
     with socket.create_connection(server.address) as connection:
-        nonce = received(connection, NONCE_BYTES)
+        nonce = receive_exactly(connection, NONCE_BYTES)
         connection.sendall(HEAD.pack(proof(TOKEN, nonce), 1 << 30))
         assert connection.recv(1) == b"", "a request that is too long ends the connection"
 
@@ -137,8 +137,8 @@ class Halting:
             while True:
                 connection, _ = self._socket.accept()
                 connection.sendall(bytes(NONCE_BYTES))
-                _, length = HEAD.unpack(received(connection, HEAD.size))
-                received(connection, length)
+                _, length = HEAD.unpack(receive_exactly(connection, HEAD.size))
+                receive_exactly(connection, length)
                 self.requests += 1
                 connection.sendall(HERE + b"x" * 10)
                 if self.requests <= self._closes:

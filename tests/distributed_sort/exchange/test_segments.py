@@ -19,10 +19,10 @@ from planner.arrays import Bytes
 from planner.distributed_sort.exchange import segments
 from planner.distributed_sort.exchange.segments import (
     SegmentNames,
+    create_folder,
     drop_segments,
     free_abandoned,
-    held,
-    made_and_held,
+    hold_folder,
     open_segment,
     write_segment,
 )
@@ -103,7 +103,7 @@ def test_a_name_is_given_again_after_all_was_stored() -> None:
     names.give_back("a", first, is_stored=True)
     assert names.take("b") not in (first, second), "of another node"
     assert names.take("a") == first
-    assert names.retired("a") == ()
+    assert names.take_retired("a") == ()
 
 
 def test_what_was_lost_is_retired_once() -> None:
@@ -111,7 +111,7 @@ def test_what_was_lost_is_retired_once() -> None:
     name = names.take("a")
     names.give_back("a", name, is_stored=False)
     assert names.take("a") != name
-    assert (names.retired("b"), names.retired("a"), names.retired("a")) == ((), (name,), ())
+    assert (names.take_retired("b"), names.take_retired("a"), names.take_retired("a")) == ((), (name,), ())
 
 
 def test_orderers_do_not_share_names() -> None:
@@ -171,9 +171,9 @@ def test_what_a_job_that_goes_on_needs_is_kept(this_node: Path) -> None:
 
 def test_a_folder_that_was_made_anew_is_held_anew(tmp_path: Path) -> None:
     folder = tmp_path / ".planner-sort-j-blocks"
-    assert not held(folder)
+    assert not hold_folder(folder)
     for _ in range(2):
-        made_and_held(folder)
+        create_folder(folder)
         free_abandoned([tmp_path])
         assert folder.exists()
         folder.rmdir()

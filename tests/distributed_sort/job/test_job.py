@@ -16,10 +16,10 @@ from planner.distributed_sort.job.nodes import Nodes
 from planner.distributed_sort.node_files.node_environment import JobFiles, NodeFacts
 from planner.errors import IoFailureError
 from planner.sort_policy.sizing import Sizes
-from planner.statistics.slow_node_screening import Drop
+from planner.statistics.slow_node_screening import DroppedNode
 
 GONE = "c"
-SLOW = Drop(node="b", metric="transfers", rate_per_s=1.0, limit_per_s=5.0, reason="at 10% of the median")
+SLOW = DroppedNode(node="b", metric="transfers", rate_per_s=1.0, limit_per_s=5.0, reason="at 10% of the median")
 
 
 class FakeNodes:
@@ -36,7 +36,7 @@ class FakeNodes:
     def names(self) -> list[str]:
         return sorted(set("abc") - self.lost)
 
-    def newly_lost(self, *, at_once: bool = False) -> frozenset[str]:
+    def detect_losses(self, *, at_once: bool = False) -> frozenset[str]:
         new = frozenset({GONE}) - self.lost if at_once else frozenset[str]()
         self.lost |= new
         return new
@@ -102,9 +102,9 @@ def test_a_slow_node_is_left_out_if_the_others_can_do_its_work(
 
 def test_stretches_of_a_phase_add_up_also_if_they_fail(tmp_path: Path) -> None:
     job, events = job_of(tmp_path, FakeNodes())
-    with job.clock.timed("map"):
+    with job.clock.time_phase("map"):
         job.report_progress("map", records=20)
-    with pytest.raises(ZeroDivisionError), job.clock.timed("map"):
+    with pytest.raises(ZeroDivisionError), job.clock.time_phase("map"):
         raise ZeroDivisionError
     assert [stretch["phase"] for stretch in job.clock.timeline] == ["map", "map"]
     assert job.clock.seconds("map") == sum(stretch["end_s"] - stretch["start_s"] for stretch in job.clock.timeline) >= 0

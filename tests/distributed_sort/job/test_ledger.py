@@ -29,12 +29,12 @@ def full(owner: list[str]) -> Ledger:
 def test_all_is_missing_at_first_by_owner() -> None:
     ledger = Ledger(slices=2, owner=["a", "a", "b", "a"])
     assert ledger.missing_ranges(0) == [("a", 0, 2), ("b", 2, 3), ("a", 3, 4)]
-    assert ledger.slices_missing() == [0, 1]
+    assert ledger.missing_slices() == [0, 1]
 
 
 def test_what_is_recorded_is_not_missing() -> None:
     ledger = full(["a", "b"])
-    assert ledger.slices_missing() == []
+    assert ledger.missing_slices() == []
     assert not ledger.is_missing(0)
     assert ledger.stored_records == 4, "two slices, one record in each of two partitions"
 
@@ -93,8 +93,8 @@ def test_parts_tell_the_whole_what_they_stored(
         whole.merge(part.take_changes())
     assert whole.stored_records == alone.stored_records
     assert [whole.missing_ranges(number) for number in range(20)] == [alone.missing_ranges(n) for n in range(20)]
-    missing = {True: parts[True].slices_missing(), False: parts[False].slices_missing()}
-    assert sorted(missing[True] + missing[False]) == alone.slices_missing()
+    missing = {True: parts[True].missing_slices(), False: parts[False].missing_slices()}
+    assert sorted(missing[True] + missing[False]) == alone.missing_slices()
     assert set(missing[True]) <= own
 
 
@@ -117,7 +117,7 @@ def test_bits_say_what_a_table_of_slices_and_partitions_would(
     for row in table:
         row[:] = [is_stored and name != lost for is_stored, name in zip(row, owner, strict=True)]
     assert ledger.stored_records == sum(map(sum, table))
-    assert ledger.slices_missing() == [number for number, row in enumerate(table) if not all(row)]
+    assert ledger.missing_slices() == [number for number, row in enumerate(table) if not all(row)]
     for number, row in enumerate(table):
         assert ledger.is_missing(number) == (not all(row))
         ranges = ledger.missing_ranges(number)
@@ -158,8 +158,8 @@ def test_a_journal_returns_what_was_noted_even_after_a_torn_line(tmp_path: Path)
     splitting = split(bytes(range(200)), partitions=4, layout=Layout())
     journal = Journal(tmp_path / "journal")
     journal.begin(job="x", slice_records=7, splitting=splitting, owner=["a", "b"])
-    journal.finished(1, *output("a"))
-    journal.owners(["a", "a"])
+    journal.record_finished(1, *output("a"))
+    journal.record_owners(["a", "a"])
     with journal.path.open("a") as file:
         file.write('{"done": 2, "par')
     later = Journal(journal.path)
@@ -169,7 +169,7 @@ def test_a_journal_returns_what_was_noted_even_after_a_torn_line(tmp_path: Path)
     assert (slice_records, owner, done) == (7, ["a", "a"], {1: output("a")})
     assert (read.pieces, read.weights) == (splitting.pieces, splitting.weights)
     assert read.splitters.serialize() == splitting.splitters.serialize() != b""
-    later.finished(0, *output("b"))
+    later.record_finished(0, *output("b"))
     again = Journal(journal.path).read("x")
     assert again is not None
     assert again[3] == {0: output("b"), 1: output("a")}
@@ -196,4 +196,4 @@ def test_whole_partitions_miss_no_slice(owner: list[str], count: int, seed: st.D
     missing = {
         at for number in range(count) for _, first, end in ledger.missing_ranges(number) for at in range(first, end)
     }
-    assert ledger.whole() == sorted(set(range(len(owner))) - missing)
+    assert ledger.complete_partitions() == sorted(set(range(len(owner))) - missing)

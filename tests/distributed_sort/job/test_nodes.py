@@ -18,7 +18,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, answers: list[Any], *, alive: set[str
     remote = SimpleNamespace(remote=lambda: again.append("asked"))
     monkeypatch.setattr(nodes, "_ids", {"a": "id-of-a"}, raising=False)
     monkeypatch.setattr(nodes, "services", {"a": SimpleNamespace(address=remote)}, raising=False)
-    monkeypatch.setattr(nodes, "awaited", lambda *_, **__: next(left))
+    monkeypatch.setattr(nodes, "wait_for", lambda *_, **__: next(left))
     monkeypatch.setattr(nodes, "_alive", lambda: alive)
     return nodes._address_of("a", None), len(again)
 

@@ -9,8 +9,8 @@ from planner.distributed_sort.job.stopwatch import Stopwatch
 
 def test_steps_are_noted_in_their_order_and_their_results_returned() -> None:
     stopwatch = Stopwatch()
-    assert stopwatch.timed("first", lambda: 7) == 7
-    assert stopwatch.timed("second", lambda: "x") == "x"
+    assert stopwatch.measure("first", lambda: 7) == 7
+    assert stopwatch.measure("second", lambda: "x") == "x"
     assert list(stopwatch.seconds) == ["first", "second"]
     assert all(0 <= seconds < 60 for seconds in stopwatch.seconds.values())
 
@@ -18,5 +18,5 @@ def test_steps_are_noted_in_their_order_and_their_results_returned() -> None:
 def test_a_step_that_raises_is_not_noted() -> None:
     stopwatch = Stopwatch()
     with pytest.raises(ZeroDivisionError):
-        stopwatch.timed("fails", lambda: 1 // 0)
+        stopwatch.measure("fails", lambda: 1 // 0)
     assert stopwatch.seconds == {}

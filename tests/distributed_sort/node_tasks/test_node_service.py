@@ -42,7 +42,7 @@ def packed(*parts: Part) -> PackedParts:
         slices=slices, addresses=addresses, segments=segments, offsets=offsets, sizes_bytes=sizes_bytes,
         partitions=partitions,
     )  # fmt: skip
-    assert [part._replace(partitions=partitions) for part in parts] == whole.unpacked()
+    assert [part._replace(partitions=partitions) for part in parts] == whole.unpack()
     return whole
 
 
@@ -90,12 +90,12 @@ def test_blocks_that_wait_for_others_have_arrived(services: list[NodeService]) -
     )
     storing.start()
     end_s = time.monotonic() + 60
-    while services[0].arrived() != {(7, 4)} and time.monotonic() < end_s:
+    while services[0].arrived_blocks() != {(7, 4)} and time.monotonic() < end_s:
         time.sleep(0.01)
-    assert services[0].arrived() == {(7, 4)}
+    assert services[0].arrived_blocks() == {(7, 4)}
     services[0].give_up([slow.address])
     storing.join(60)
-    assert (stored, services[0].arrived()) == ([(7,)], set())
+    assert (stored, services[0].arrived_blocks()) == ([(7,)], set())
 
 
 def test_a_probe_takes_as_long_as_its_link(services: list[NodeService]) -> None:

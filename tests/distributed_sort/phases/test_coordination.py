@@ -26,14 +26,14 @@ from planner.distributed_sort.node_tasks import node_tasks
 from planner.distributed_sort.node_tasks.map_task import MapOrder, Mapped, map_slice
 from planner.distributed_sort.node_tasks.node_tasks import Sorted, SortOrder, Stored
 from planner.distributed_sort.phases import coordination
-from planner.distributed_sort.phases.coordination import run_round, shuffle, until_finished
+from planner.distributed_sort.phases.coordination import run_round, run_rounds, shuffle
 from planner.distributed_sort.phases.coordinator import Coordinator
-from planner.distributed_sort.phases.reduce import unfinished
+from planner.distributed_sort.phases.reduce import unfinished_partitions
 from planner.distributed_sort.phases.shuffle import PHASE
 from planner.errors import IoFailureError
 from planner.sort_policy.concurrency import Concurrency
 from planner.sort_policy.sizing import Sizes
-from planner.statistics.slow_node_screening import Drop
+from planner.statistics.slow_node_screening import DroppedNode
 
 RECORDS, SLICE_RECORDS, PARTITIONS_EACH = 40_000, 10_000, 3
 
@@ -85,7 +85,7 @@ class Actor:
         slow = self._nodes.slow
         if not slow:
             return Reference(report)
-        drop = Drop(node=slow, metric="transfers", rate_per_s=1.0, limit_per_s=5.0, reason="slow")
+        drop = DroppedNode(node=slow, metric="transfers", rate_per_s=1.0, limit_per_s=5.0, reason="slow")
         return Reference(replace(report, slow=(drop,)))
 
 
@@ -114,7 +114,7 @@ class InstantNodes:
         self.cpus = dict.fromkeys(names, 1.0)
         self.store_bytes = dict.fromkeys(names, 40_000_000)
         self.concurrency = Concurrency.of([1.0])
-        self.lost = self.avoided = frozenset[str]()
+        self.lost = self.excluded = frozenset[str]()
         self.tasks = self.reports = 0
         self.copies_fail_until = 0.0
         """So many tasks are ordered before copies arrive."""
@@ -131,7 +131,7 @@ class InstantNodes:
         return {name for name, after in self._doomed_after.items() if done > after}
 
     def exclude_node(self, node: str) -> None:
-        self.avoided |= {node}
+        self.excluded |= {node}
         self.lost |= {node}
 
     def loses_coordinator(self) -> bool:
@@ -140,10 +140,10 @@ class InstantNodes:
     def threads(self, _: str) -> int:
         return 1
 
-    def have_come(self, blocks: list[Any]) -> list[bool]:
+    def have_arrived(self, blocks: list[Any]) -> list[bool]:
         return [True for _ in blocks]
 
-    def newly_lost(self, **_: Any) -> frozenset[str]:
+    def detect_losses(self, **_: Any) -> frozenset[str]:
         gone = frozenset(self.doomed) - self.lost
         self.lost |= gone
         return gone
@@ -262,8 +262,8 @@ def test_everything_is_done_in_the_end(
     job = job_of(nodes, tmp_path, copies=copies)
     while not run_round(job):
         pass
-    assert job.work.ledger.slices_missing() == []
-    assert unfinished(job) == []
+    assert job.work.ledger.missing_slices() == []
+    assert unfinished_partitions(job) == []
     assert sorted(job.work.input_checksums) == list(range(len(job.work.slices)))
     assert nodes.lost.isdisjoint(
         copy.node for partition, _ in job.work.ledger.done.values() for copy in partition.copies
@@ -291,10 +291,10 @@ def test_the_driver_alone_does_everything_in_the_end(
     after = {names[number]: count for number, count in doomed.items() if number < node_count}
     nodes = InstantNodes(names, doomed_after=after, ended_after=set(), chance=random.Random(seed))
     job = job_of(nodes, tmp_path, copies=copies, nodes_per_coordinator=16)
-    nodes.is_whole = lambda number: number in job.work.ledger.whole()
+    nodes.is_whole = lambda number: number in job.work.ledger.complete_partitions()
     while not run_round(job):
         pass
-    assert unfinished(job) == []
+    assert unfinished_partitions(job) == []
     assert nodes.lost.isdisjoint(
         copy.node for partition, _ in job.work.ledger.done.values() for copy in partition.copies
     )
@@ -316,15 +316,15 @@ def test_what_was_not_lost_goes_on_while_the_rest_is_made_again(tmp_path: Path) 
     assert run_round(job)
     last_map = len(nodes.order) - nodes.order[::-1].index("map_slice")
     assert {"offer_partition", "sort_partition"} <= set(nodes.order[:last_map])
-    assert unfinished(job) == []
+    assert unfinished_partitions(job) == []
 
 
 def test_copies_that_fail_for_a_while_are_tried_again_after_pauses(tmp_path: Path) -> None:
     nodes, pauses = InstantNodes(["a", "b"], doomed_after={}, ended_after=set()), list[float]()
     job = job_of(nodes, tmp_path, copies=2)
     nodes.copies_fail_until = 150
-    until_finished(job, pause=pauses.append)
-    assert unfinished(job) == []
+    run_rounds(job, pause=pauses.append)
+    assert unfinished_partitions(job) == []
     assert pauses[:4] == [1.0, 2.0, 3.0, 4.0]
 
 
@@ -333,7 +333,7 @@ def test_a_sort_that_gets_no_further_ends_with_an_error(tmp_path: Path) -> None:
     nodes, pauses = InstantNodes(["a", "b"], doomed_after={}, ended_after=set()), list[float]()
     nodes.copies_fail_until = math.inf
     with pytest.raises(IoFailureError, match="no further in 20 tries although no node was lost"):
-        until_finished(job_of(nodes, tmp_path, copies=2), pause=pauses.append)
+        run_rounds(job_of(nodes, tmp_path, copies=2), pause=pauses.append)
     assert 60 < sum(pauses) < 120
 
 
@@ -347,7 +347,7 @@ def test_a_coordinator_that_is_told_to_end_cancels_its_tasks(tmp_path: Path) -> 
     nodes = InstantNodes(["a", "b", "c"], doomed_after={}, ended_after=set())
     nodes.ray.is_stuck = True
     job = job_of(nodes, tmp_path)
-    for actor in coordination._begun(job, PHASE).values():
+    for actor in coordination._start_coordinators(job, PHASE).values():
         actor.coordinator.end()
         cancelled, report = nodes.ray.cancelled, actor.coordinator.advance(60.0)
         assert (report.is_stopped, report.is_over) == (True, False)
@@ -360,7 +360,7 @@ def test_a_slow_node_is_left_out_where_others_have_room(tmp_path: Path, free_byt
     nodes = InstantNodes(["a", "b", "c"], doomed_after={}, ended_after=set(), slow="b", free_bytes=free_bytes)
     job = job_of(nodes, tmp_path)
     shuffle(job)
-    assert job.work.ledger.slices_missing() == []
+    assert job.work.ledger.missing_slices() == []
     assert set(job.work.ledger.owner) == ({"a", "c"} if free_bytes else {"a", "b", "c"})
     assert job.trouble.slow_nodes == {"b": f"slow, {'left out' if free_bytes else 'kept'}"}
 
@@ -377,5 +377,5 @@ def test_slices_that_any_node_reads_are_shared_out(tmp_path: Path) -> None:
     job = job_of(nodes, tmp_path)
     anywhere = tuple(Partition(records=RECORDS, copies=(Copy(uri="s3://b/in"),)) for _ in range(4))
     job.work.source = Dataset(partitions=anywhere)
-    counts = [len(numbers) for numbers in coordination._slices_of(job, [("a", "b"), ("c", "d")])]
+    counts = [len(numbers) for numbers in coordination._divide_slices(job, [("a", "b"), ("c", "d")])]
     assert counts == [len(job.work.slices) // 2] * 2

@@ -44,7 +44,7 @@ class FakeNodes:
     def threads(self, _: str) -> int:
         return 1
 
-    def newly_lost(self, **_: Any) -> frozenset[str]:
+    def detect_losses(self, **_: Any) -> frozenset[str]:
         return frozenset()
 
     def address(self, node: str) -> tuple[str, int]:

@@ -12,7 +12,7 @@ from planner.distributed_sort.dataset.dataset import Copy, Dataset, Partition, R
 from planner.distributed_sort.dataset.readable_input import ReadableInput
 from planner.distributed_sort.job.nodes import LOST, Nodes
 from planner.distributed_sort.node_files.node_environment import JobFiles
-from planner.distributed_sort.phases.sampling import split_to_fit, splitting_of
+from planner.distributed_sort.phases.sampling import choose_splitting, split_to_fit
 from planner.errors import IoFailureError
 from planner.sort_policy.sizing import Sizes
 
@@ -33,10 +33,10 @@ class LocalNodes:
         self.ran_on.append(node)
         return LOST if node == self.doomed else task(*arguments)
 
-    def awaited(self, reference: Any, *, nodes: Sequence[str]) -> Any:
+    def wait_for(self, reference: Any, *, nodes: Sequence[str]) -> Any:
         return reference
 
-    def newly_lost(self, *, at_once: bool) -> frozenset[str]:
+    def detect_losses(self, *, at_once: bool) -> frozenset[str]:
         assert at_once
         self.names.remove(self.doomed)
         return frozenset({self.doomed})
@@ -48,7 +48,7 @@ def splitting(nodes: LocalNodes, *partitions: Partition, uniform: bool = False) 
         Dataset(partitions=partitions), files=JobFiles(job="j", output="out"), nodes=cast("Nodes", nodes),
         emit=events.append,
     )  # fmt: skip
-    result, bytes_read = splitting_of(readable, sizes=SIZES, is_uniform=uniform)
+    result, bytes_read = choose_splitting(readable, sizes=SIZES, is_uniform=uniform)
     return result, bytes_read, events
 
 
@@ -101,7 +101,7 @@ def test_text_of_short_lines_gets_more_partitions() -> None:
     for lines, most_bytes in ((digits, 1.5), (digits + long, 0.4)):
         content, splitting = short_lines(lines, most_bytes=most_bytes)
         assert splitting.partitions >= 8
-        assert content.most_needed([lines], splitting) <= most_bytes
+        assert content.peak_bytes_per_byte([lines], splitting) <= most_bytes
     assert short_lines(long, most_bytes=2.5)[1].partitions == 4
 
 

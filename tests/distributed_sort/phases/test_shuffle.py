@@ -78,7 +78,7 @@ class FakeNodes:
     def threads(self, _: str) -> int:
         return 1
 
-    def have_come(self, blocks: list[Block]) -> list[bool]:
+    def have_arrived(self, blocks: list[Block]) -> list[bool]:
         return [bool(self._chance.getrandbits(1)) for _ in blocks]
 
     def address(self, node: str) -> tuple[str, int]:
@@ -87,7 +87,7 @@ class FakeNodes:
     def ask_address(self, node: str) -> None:
         assert node not in self.lost
 
-    def newly_lost(self, **_: Any) -> frozenset[str]:
+    def detect_losses(self, **_: Any) -> frozenset[str]:
         if not self._doomed or self._chance.randrange(10):
             return frozenset()
         gone = frozenset({self._doomed.pop()})
@@ -104,7 +104,7 @@ class FakeNodes:
     def call(self, node: str, method: str, _: JobFiles, first: int, packed: PackedParts) -> Reference:
         del node, first
         assert method == "store"
-        parts = packed.unpacked()
+        parts = packed.unpack()
         self.parcels.append(len(parts))
         return Reference(lambda: self._store(parts))
 
@@ -215,7 +215,7 @@ def test_every_slice_is_stored_in_the_end(tmp_path: Path, node_count: int, losin
     nodes = FakeNodes(names, random.Random(seed), losing=losing, doomed=names[1:][:lost])
     job = job_of(nodes, tmp_path)
     Shuffle(job).run()
-    assert job.work.ledger.slices_missing() == []
+    assert job.work.ledger.missing_slices() == []
     assert job.work.ledger.stored_records == SLICE_RECORDS // 25 * len(job.work.slices) * len(job.work.ledger.owner)
     assert not nodes.lost.intersection(job.work.ledger.owner)
     if not losing and not nodes.lost:
@@ -230,7 +230,7 @@ def test_a_node_holds_no_more_of_clustered_keys(tmp_path: Path, sizes: Sizing) -
     nodes = SlowLinks(names, random.Random(1), losing=0, doomed=[], sizes=sizes)
     job = job_of(nodes, tmp_path, records=40 * SLICE_RECORDS)
     Shuffle(job).run()
-    assert job.work.ledger.slices_missing() == []
+    assert job.work.ledger.missing_slices() == []
     assert nodes.most_held_bytes <= job.work.sizes.slices * SLICE_RECORDS * 100
     assert nodes.most_held <= 4 * job.work.sizes.slices * len(names)
 
@@ -279,7 +279,7 @@ def test_a_slice_that_cannot_be_read_is_read_where_the_next_copy_is(tmp_path: Pa
     nodes = BadDisks(["node-0", "node-1"])
     job = on_two_nodes(nodes, tmp_path)
     Shuffle(job).run()
-    assert (job.work.ledger.slices_missing(), nodes.asked, job.trouble.retries) == ([], ["node-0", "node-1"], 1)
+    assert (job.work.ledger.missing_slices(), nodes.asked, job.trouble.retries) == ([], ["node-0", "node-1"], 1)
 
 
 def test_a_slice_that_nobody_can_read_ends_the_job(tmp_path: Path) -> None:
@@ -326,7 +326,7 @@ def test_a_service_that_is_slow_to_begin_anew_is_waited_for(tmp_path: Path, monk
     monkeypatch.setattr(shuffle, "_LONGEST_PAUSE_S", 30.0)
     job = job_of(nodes, tmp_path)
     Shuffle(job).run()
-    assert job.work.ledger.slices_missing() == []
+    assert job.work.ledger.missing_slices() == []
 
 
 def test_a_slice_that_was_lost_again_rests_longer_each_time(monkeypatch: pytest.MonkeyPatch) -> None:

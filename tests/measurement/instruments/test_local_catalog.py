@@ -11,14 +11,14 @@ import pytest
 from planner import recommend as recommend_by
 from planner.catalog import check_catalog, load_catalog
 from planner.measurement.instruments.local_catalog import TYPE, write_catalog
-from planner.measurement.instruments.machine import Machine
+from planner.measurement.instruments.machine import LocalMachine
 
 recommend = partial(recommend_by, engine="ideal")
 """The sums here are those of the equations alone."""
 
 TODAY = date(2026, 11, 21)
 
-MACHINE = Machine(
+MACHINE = LocalMachine(
     vcpu=2,
     memory_bytes=8 * 10**9,
     disk_free_bytes=10**12,

@@ -124,7 +124,7 @@ def test_another_share_is_less_certain(work: Work, machine: Maker) -> None:
 
 
 def test_a_log_of_first_tasks_alone_is_less_certain_of_other_sizes(read: Reader, machine: Maker, work: Work) -> None:
-    assert work.steps.cold == 0
+    assert work.steps.cold_share == 0
     events = [
         executor_added("0", host="a", cores=8),
         stage_submitted(0, tasks=8, at_ms=START_MS),
@@ -132,5 +132,5 @@ def test_a_log_of_first_tasks_alone_is_less_certain_of_other_sizes(read: Reader,
         stage_completed(0, tasks=4, at_ms=START_MS, end_ms=START_MS + 17_000),
     ]
     cold = work_of(read(events), Nodes(machine=machine(vcpu=8), count=1))
-    assert cold.steps.cold == pytest.approx(1)
+    assert cold.steps.cold_share == pytest.approx(1)
     assert cold.timeline.steps[0].warm_up_s(8) == 0

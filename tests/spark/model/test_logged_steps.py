@@ -34,12 +34,12 @@ def test_tasks_that_are_all_the_first_of_their_slot(application: Application) ->
     steps = LoggedSteps(timeline=timeline(application))
     assert steps.waves_s(4).tolist() == [20, 10]
     assert steps.warm_up_s(4).tolist() == [0, 0]
-    assert steps.cold == pytest.approx(15 / 20)  # the stages are 15 of 20 s
+    assert steps.cold_share == pytest.approx(15 / 20)  # the stages are 15 of 20 s
 
 
 def test_what_executors_compute_beside_their_tasks_is_told_under_a_limit_alone(application: Application) -> None:
-    assert LoggedSteps(timeline=timeline(application)).beside.tolist() == [0, 0]
+    assert LoggedSteps(timeline=timeline(application)).overhead_share.tolist() == [0, 0]
     # the first stage reads and the second writes: 10 - 9.8 and 5 - 4.9 s are outside of their run, and none of their
     # waits is computing. The first takes 8.1 s of CPU time, 0.1 of it before the run; the second 2 s
     limited = LoggedSteps(timeline=timeline(application, share=1.0))
-    assert limited.beside.tolist() == pytest.approx([(8 + 0.2 - 8.1) / 10, (2 + 0.1 - 2) / 5])
+    assert limited.overhead_share.tolist() == pytest.approx([(8 + 0.2 - 8.1) / 10, (2 + 0.1 - 2) / 5])

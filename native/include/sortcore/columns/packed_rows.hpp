@@ -39,7 +39,7 @@ struct PackedOutput {
 
 class RowSlabs;
 
-// Where things are in a row.
+// Offsets within a row.
 class RowLayout {
  public:
   // Throws Error(bad_input) for a value without bytes and for offsets of another size than 4 or 8.

@@ -11,7 +11,7 @@
 
 namespace sortcore {
 
-// What all passes of a sort share.
+// State that all passes of a sort share.
 struct SortContext {
   const ExternalPlan& plan;
   Monitor& monitor;

@@ -1,4 +1,4 @@
-// Whether what memory cannot hold is packed with LZ4 on its way to the scratch files.
+// The choice whether data that memory cannot hold is packed with LZ4 on its way to the scratch files.
 //
 // It pays where transfers bind: packed data is less to write and to read. It costs time of the processors. So
 // unless the user decides, text that a sample shows to shrink is packed while processors have nothing to do.

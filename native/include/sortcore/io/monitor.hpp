@@ -26,7 +26,7 @@
 
 namespace sortcore {
 
-// What a stage did, summed over its threads. The time worked is the time lived less the time waited.
+// Work of a stage, summed over its threads. The time worked is the time lived less the time waited.
 struct StageClock {
   std::atomic<std::uint64_t> lived_ns{0};
   std::atomic<std::uint64_t> waited_ns{0};

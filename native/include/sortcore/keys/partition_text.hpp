@@ -18,7 +18,7 @@ struct TextBoundary {
   bool is_above = false;
 };
 
-// How many bytes the grouped lines of `text` take: a last line without an end gets one.
+// The bytes that the grouped lines of `text` take: a last line without an end gets one.
 std::uint64_t grouped_bytes(std::span<const std::byte> text, const KeyOrder& order) noexcept;
 
 // Writes the lines of `text` to `out`, which has `grouped_bytes`, one partition after another, in their

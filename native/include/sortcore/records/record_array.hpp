@@ -1,4 +1,4 @@
-// Where the records of an array lie, by number.
+// Places of the records of an array, by number.
 #pragma once
 
 #include <bit>

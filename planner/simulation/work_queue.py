@@ -1,4 +1,4 @@
-"""Who does which task next: each node its own in turn, or whoever is free the next of all."""
+"""Queues of tasks in a simulated phase: each node takes its own in turn, or whoever is free takes the next of all."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from itertools import accumulate
 from typing import Protocol
 
 
-class Turns(Protocol):
+class WorkQueue(Protocol):
     """Hands out the shares of a node's work that tasks do, one for each node of a group at a time."""
 
     def next(self) -> float:
@@ -18,7 +18,7 @@ class Turns(Protocol):
 
 
 @dataclass(kw_only=True, eq=False)
-class OwnTurns:
+class OwnWork:
     """Tasks whose data lies on their node."""
 
     shares: deque[float]
@@ -40,9 +40,9 @@ class CommonWork:
     def __post_init__(self) -> None:
         self._ends = list(accumulate(self.shares))[:-1]
 
-    def turns(self, nodes: int) -> Turns:
-        """Return the turns of a group of so many nodes."""
-        return _CommonTurns(work=self, nodes=nodes)
+    def queue(self, nodes: int) -> WorkQueue:
+        """Return the queue of a group of so many nodes."""
+        return _CommonQueue(work=self, nodes=nodes)
 
     def take(self, nodes: int) -> float:
         """Have each of some nodes do the next task, as long as tasks are by now; return its share."""
@@ -56,7 +56,7 @@ class CommonWork:
 
 
 @dataclass(kw_only=True, eq=False)
-class _CommonTurns:
+class _CommonQueue:
     work: CommonWork
     nodes: int
 
@@ -64,6 +64,6 @@ class _CommonTurns:
         return self.work.take(self.nodes)
 
 
-def own_turns(shares: Sequence[float]) -> Turns:
-    """Return the turns of nodes that do all of `shares` themselves."""
-    return OwnTurns(shares=deque(shares))
+def own_work(shares: Sequence[float]) -> WorkQueue:
+    """Return the queue of nodes that do all of `shares` themselves."""
+    return OwnWork(shares=deque(shares))

@@ -1,4 +1,4 @@
-"""How much of its work a node may begin, given what it has under way.
+"""Admission of work to a node: how many slices or partitions it may begin, given those under way.
 
 A node begins with one slice and gets one more for each that it has grouped. So links have blocks to carry before
 several slices have been grouped side by side.

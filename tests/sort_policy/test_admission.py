@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from planner.sort_policy.admission import MapsUnderWay, sorts_to_begin
 from planner.sort_policy.concurrency import Concurrency
-from planner.sort_policy.turns import MapsUnderWay, sorts_to_begin
 
 THREE = Concurrency(tasks=3)
 

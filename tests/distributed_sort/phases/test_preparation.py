@@ -8,7 +8,7 @@ import pytest
 
 from planner.distributed_sort.job.nodes import LOST, Nodes
 from planner.distributed_sort.node_files.node_environment import JobFiles
-from planner.distributed_sort.node_tasks.link_probe import PROBE_BYTES, link_bytes_per_s
+from planner.distributed_sort.phases.preparation import PROBE_BYTES, link_bytes_per_s
 
 FILES = JobFiles(job="j", output="out")
 
@@ -32,7 +32,7 @@ class FakeNodes:
         self.fetched[node] = arguments[0][0]
         return self._seconds[node]
 
-    def awaited(self, reference: Any, **_: Any) -> Any:
+    def wait_for(self, reference: Any, **_: Any) -> Any:
         return reference
 
 

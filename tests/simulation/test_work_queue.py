@@ -8,25 +8,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.simulation.turns import CommonWork, Turns, own_turns
+from planner.simulation.work_queue import CommonWork, WorkQueue, own_work
 
 
-def all_of(turns: Turns) -> list[float]:
+def all_of(queue: WorkQueue) -> list[float]:
     """Return all shares that are handed out."""
     shares = []
-    while share := turns.next():
+    while share := queue.next():
         shares.append(share)
     return shares
 
 
 def test_nodes_do_their_own_tasks_in_order() -> None:
-    assert all_of(own_turns([0.2, 0.5, 0.3])) == [0.2, 0.5, 0.3]
+    assert all_of(own_work([0.2, 0.5, 0.3])) == [0.2, 0.5, 0.3]
 
 
 def test_whoever_asks_gets_the_next_of_all() -> None:
     """Of two nodes one asks three times as often: it does three quarters of the work, which is 1.5 of its own."""
     common = CommonWork(shares=(0.01,) * 100, nodes=2)
-    fast, slow = common.turns(1), common.turns(1)
+    fast, slow = common.queue(1), common.queue(1)
     done = [0.0, 0.0]
     while share := fast.next():
         done[0] += share + fast.next() + fast.next()
@@ -36,7 +36,7 @@ def test_whoever_asks_gets_the_next_of_all() -> None:
 
 def test_the_last_tasks_are_as_short_as_the_first() -> None:
     """Lengths go by how much of all the work is begun, not by who does it."""
-    shares = all_of(CommonWork(shares=(0.1, 0.4, 0.4, 0.1), nodes=2).turns(1))
+    shares = all_of(CommonWork(shares=(0.1, 0.4, 0.4, 0.1), nodes=2).queue(1))
     assert shares == pytest.approx([0.1, 0.1, 0.4, 0.4, 0.4, 0.4, 0.1, 0.1])
 
 
@@ -47,11 +47,11 @@ def test_the_last_tasks_are_as_short_as_the_first() -> None:
 )
 def test_all_work_is_done_once(lengths: Sequence[float], groups: Sequence[int], data: st.DataObject) -> None:
     common = CommonWork(shares=[length / sum(lengths) for length in lengths], nodes=sum(groups))
-    turns = [common.turns(nodes) for nodes in groups]
+    queues = [common.queue(nodes) for nodes in groups]
     done = 0.0
     while True:
         group = data.draw(st.integers(0, len(groups) - 1))
-        if not (share := turns[group].next()):
+        if not (share := queues[group].next()):
             break
         done += share * groups[group]
     assert done == pytest.approx(sum(groups), rel=1e-6)

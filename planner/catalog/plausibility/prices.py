@@ -33,7 +33,9 @@ def implausible_prices(prices: pd.DataFrame, types: pd.DataFrame) -> Iterator[Su
     """
     listed = prices if "line" in prices else prices.assign(line=0)
     known = listed.merge(types.drop(columns="line"), on="instance_type")
-    known = known[known.price_usd_per_hour.notna()]
+    for row in known[known.price_usd_per_hour <= 0].itertuples():
+        yield _suspicion(row, reason="no type is free: a price that is not known is left out", factor=0)
+    known = known[known.price_usd_per_hour > 0]
     on_demand = known[known.pricing == "on-demand"]
     yield from _off_family(on_demand[on_demand.by_vcpu])
     yield from _odd_spot(known, on_demand)

@@ -9,7 +9,7 @@ import numpy as np
 
 from planner.arrays import Floats
 from planner.catalog.catalog import Catalog
-from planner.catalog.plausibility.shapes import groups_of
+from planner.catalog.plausibility.shapes import groups_of, most_common
 from planner.catalog.plausibility.suspicion import Suspicion
 from planner.catalog.tables import Table
 from planner.units import format_rate
@@ -21,6 +21,11 @@ SLACK: Final = 0.05
 """Rounded rates of one size differ so much."""
 DISK_SLACK: Final = 0.2
 """Measured disks of one size differ so much."""
+SLOW_DISKS: Final = 0.75
+FAST_DISKS: Final = 2.0
+"""How far the rate of one disk may lie from that of equal disks in other sizes of the family: disks of Azure's L series
+were measured 1.4 times as fast in one size as in another.
+"""
 MOST_GROWTH: Final = 2.6
 """How many times faster than in proportion to its size a larger size may be: n1-standard-2 has 5 times the network of
 n1-standard-1.
@@ -107,8 +112,9 @@ def _place(catalog: Catalog, row: Any, rate: str, *, file: str, column: str) -> 
 
 
 def _disk_rates(catalog: Catalog, types: pd.DataFrame) -> Iterator[Suspicion]:
-    """More local disk of one family has at least the rates of less, in each mode; the user's own measurements, which
-    have no line in the file, are not doubted.
+    """More local disk of one family has at least the rates of less, in each mode, and equal disks are equally fast.
+
+    The user's own measurements, which have no line in the file, are not doubted.
     """
     import pandas as pd
 
@@ -117,14 +123,12 @@ def _disk_rates(catalog: Catalog, types: pd.DataFrame) -> Iterator[Suspicion]:
     rows = pd.DataFrame({name: table[name] for name in names}).assign(disk_line=list(table.lines))
     known = rows.merge(types, on="instance_type")
     known = known[(known.local_disks > 0) & (known.disk_line > 0)]
+    kind = known.family + "/" + known["mode"] + "/" + known["aggregate"]
+    known = known.assign(shape=kind, size=known.local_disks * known.local_disk_bytes)
     for column in ("bytes_per_s", "operations_per_s"):
         stated = known[known[column].notna()]
-        groups = stated.assign(
-            rate=stated[column],
-            size=stated.local_disks * stated.local_disk_bytes,
-            shape=stated.family + stated["mode"] + stated["aggregate"],
-        )
-        for row, expected, reason in _off_sizes(groups, slack=DISK_SLACK):
+        stated = stated.assign(rate=stated[column])
+        for row, expected, reason in (*_off_sizes(stated, slack=DISK_SLACK), *_unequal_disks(stated)):
             yield Suspicion(
                 file="disks",
                 line=row.disk_line,
@@ -134,6 +138,17 @@ def _disk_rates(catalog: Catalog, types: pd.DataFrame) -> Iterator[Suspicion]:
                 reason=f"{row.mode}: {reason}",
                 factor=row.rate / expected,
             )
+
+
+def _unequal_disks(stated: pd.DataFrame) -> Iterator[tuple[Any, float, str]]:
+    """Yield the rows whose rate per disk is far from that of equal disks, the rate at theirs, and what is odd."""
+    per_disk = (stated["rate"] / stated.local_disks).to_numpy()
+    for rows in groups_of(stated["shape"] + "/" + stated.local_disk_bytes.astype(str)):
+        usual = most_common(per_disk[rows], within=1 + DISK_SLACK)
+        odd = rows[(per_disk[rows] < usual * SLOW_DISKS) | (per_disk[rows] > usual * FAST_DISKS)]
+        for row in stated.iloc[odd].itertuples() if len(rows) > 2 else ():
+            expected = usual * row.local_disks
+            yield row, expected, f"{row.rate / expected:.3g} times what as many equal disks do in other sizes"
 
 
 def _above_peak(table: Table, baseline: str, peak: str) -> Iterator[Suspicion]:

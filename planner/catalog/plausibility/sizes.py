@@ -36,9 +36,9 @@ _WHOLE_BYTES: Final = 2**30
 
 def implausible_sizes(types: pd.DataFrame) -> Iterator[Suspicion]:
     """Yield the doubted cells of instances.csv that say how large a type is; `types` is that of `shapes`."""
-    yield from _vcpu_by_cores(types)
-    yield from _vcpu_by_name(types)
-    yield from _memory(types)
+    miscounted = [*_vcpu_by_cores(types), *_vcpu_by_name(types)]
+    yield from miscounted
+    yield from _memory(types[~types.instance_type.isin([found.instance_type for found in miscounted])])
     yield from _missing_disks(types)
     yield from _disk_units(types)
 

@@ -1,4 +1,4 @@
-"""What is wrong, old or missing in a catalog, for the people who keep it."""
+"""Wrong, old and missing facts of a catalog, for the people who keep it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from planner.catalog.catalog import Catalog
 from planner.catalog.cloud_regions import regions_of
 from planner.catalog.loading import catalog_directory, scan_catalog
 from planner.catalog.network_specs import Disagreement, disagreements
+from planner.catalog.plausibility import Suspicion, implausible_rows
 from planner.catalog.refreshed import refresh_command
+from planner.catalog.tables import Problem
 from planner.units import format_rate
 
 STALE_AFTER_DAYS: Final = 60
@@ -23,21 +25,61 @@ _MOST_NAMED: Final = 8
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """One thing to know about a catalog; an `error` makes it unusable."""
+    """One thing to know about a catalog; an `error` is a file that cannot be read or a cell that is probably wrong.
+
+    An error names the place: file, line (None if it has none), row (the instance type), column and the value there.
+    `next_step` says what to do. All are blank where a finding is about no single cell.
+    """
 
     severity: Literal["error", "warning", "note"]
     text: str
+    file: str = ""
+    line: int | None = None
+    row: str = ""
+    column: str = ""
+    value: str = ""
+    reason: str = ""
+    next_step: str = ""
 
 
 def check_catalog(name_or_path: str | Path, *, today: date) -> list[Finding]:
-    """Return all errors of all files of a catalog or, when it is sound, whether it is stale and what it lacks.
+    """Return all errors of all files of a catalog or, when it can be read, the cells that contradict others, whether
+    it is stale and what it lacks.
 
     Raises BadInputError when there is no such catalog.
     """
     catalog, problems = scan_catalog(catalog_directory(name_or_path))
     if catalog is None:
-        return [Finding(severity="error", text=str(problem)) for problem in problems]
-    return [*_staleness(catalog, today), *_gaps(catalog), *_network_disagreements(catalog)]
+        return [_unreadable(problem) for problem in problems]
+    doubted = [_doubted(suspicion) for suspicion in implausible_rows(catalog)]
+    return [*doubted, *_staleness(catalog, today), *_gaps(catalog), *_network_disagreements(catalog)]
+
+
+def _unreadable(problem: Problem) -> Finding:
+    return Finding(
+        severity="error",
+        text=str(problem),
+        file=problem.path.name,
+        line=problem.line,
+        column=problem.column,
+        value=problem.value or "",
+        reason=problem.expected,
+        next_step="correct it in the file",
+    )
+
+
+def _doubted(suspicion: Suspicion) -> Finding:
+    return Finding(
+        severity="error",
+        text=f"{suspicion}; next: {suspicion.advice}",
+        file=f"{suspicion.file}.csv",
+        line=suspicion.line or None,
+        row=suspicion.instance_type,
+        column=suspicion.column,
+        value=suspicion.value,
+        reason=suspicion.reason,
+        next_step=suspicion.advice,
+    )
 
 
 def staleness_days(catalog: Catalog, *, today: date, region: str | None = None) -> int | None:

@@ -56,9 +56,18 @@ def lay_over(
     shapes = _add_rest(
         _fill_blanks(refreshed["instances"], tables["instances"]), tables["instances"], ("instance_type",)
     )
+    shapes = _listed_generations(shapes, tables["previous_generations"])
     prices = _add_rest(refreshed["prices"], tables["prices"], ("region",))
     head = replace(manifest, prices_as_of=newer.prices_as_of, sources={**manifest.sources, **newer.sources})
     return {**tables, "instances": shapes, "prices": prices}, head
+
+
+def _listed_generations(shapes: Table, listed: Table) -> Table:
+    """Take which types are current from the vendor's list where the catalog has it: EC2's API calls m5 previous."""
+    if not len(listed):
+        return shapes
+    current = ~np.isin(shapes["family"], listed["family"])
+    return replace(shapes, columns={**shapes.columns, "current_generation": current})
 
 
 def _fill_blanks(newer: Table, older: Table) -> Table:

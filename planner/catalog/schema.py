@@ -333,6 +333,40 @@ TRANSFERS: Final = Schema(
     ),
 )
 
+PREVIOUS_GENERATIONS: Final = Schema(
+    name="previous_generations",
+    meaning="families that the cloud's own list calls previous; where it is there, all other families are current",
+    key=("family",),
+    columns=(
+        Column(name="family", meaning="family of instances.csv, or one that is no longer sold"),
+        NOTE,
+        *PROVENANCE,
+    ),
+)
+
+REVIEWS: Final = Schema(
+    name="reviews",
+    meaning="cells that contradict other rows and were looked into: what was decided, and why",
+    key=("instance_type", "file", "column", "region", "pricing"),
+    columns=(
+        TYPE,
+        choice("file", ("instances", "prices", "disks", "network_specs", "volume_limits"), "where the cell is"),
+        Column(name="column", meaning="the cell's column"),
+        Column(name="region", required=False, meaning="of a price; blank: every region"),
+        choice("pricing", ("on-demand", "spot"), "of a price", required=False),
+        choice(
+            "verdict",
+            ("accepted", "outvoted", "withheld"),
+            "`accepted`: true, however odd; `outvoted`: kept as its source states it, other sources count; "
+            "`withheld`: what the source states is not in the file",
+        ),
+        number("stated", "", "what the source states"),
+        number("factor", "", "how many times what other rows lead to expect; only so much is accepted"),
+        Column(name="reason", meaning="why it was decided so"),
+        *PROVENANCE,
+    ),
+)
+
 REQUIRED: Final = (INSTANCES, PRICES)
 OPTIONAL: Final = (
     DISKS,
@@ -351,5 +385,7 @@ OPTIONAL: Final = (
     OBJECT_STORES,
     OBJECT_STORE_RATES,
     TRANSFERS,
+    PREVIOUS_GENERATIONS,
+    REVIEWS,
 )
 ALL: Final = (*REQUIRED, *OPTIONAL)

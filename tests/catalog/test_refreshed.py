@@ -129,3 +129,12 @@ def test_changes(version: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     gone = {p.instance_type for p in changes.unpriced if p.pricing == "on-demand"}
     assert gone == set(changes.removed)
     assert not changes_between(after, after).prices
+
+
+def test_the_vendors_list_says_which_types_are_current_also_after_a_refresh(version: Path) -> None:
+    rows = [shape("m5.large", family="m5", current_generation="no"), shape("m4.large", family="m4")]
+    write(version / "instances.csv", rows)
+    write(version / "prices.csv", [price("m5.large", 0.096)])
+    types = load_catalog("aws").instances
+    current = {name: bool(types.current_generation[types.index(name)]) for name in ("m5.large", "m4.large", "i3.large")}
+    assert current == {"m5.large": True, "m4.large": False, "i3.large": True}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from datetime import date
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -51,7 +52,12 @@ def catalog_check(
     model: Annotated[str, Option(help="Cost model of that job.")] = "daytona",
     json: _JSON = False,
 ) -> None:
-    """Report every error of every file, stale prices, what is missing, and what to measure next. Errors end with 2.
+    """Report every error of every file, cells that contradict other rows or sources, stale prices, what is missing, and
+    what to measure next. Errors end with 2.
+
+    A cell is doubted if its price per virtual CPU is far from its family's, a larger size is slower, spot is not below
+    on demand, sources differ, a disk that the name promises is missing, or a unit is mixed up. Correct it, or state in
+    the catalog's reviews.csv why it is true.
 
     "Cloud truth" counts how many a rate meets of six demands on cloud benchmarks; `planner catalog show` names them.
 
@@ -61,21 +67,21 @@ def catalog_check(
 
     today = date.today()
     findings_of = {name: check_catalog(name, today=today) for name in catalog or catalog_names()}
-    for name in [name for name, findings in findings_of.items() if all(f.severity != "error" for f in findings)]:
+    bad = [name for name, findings in findings_of.items() if any(f.severity == "error" for f in findings)]
+    for name in [name for name in findings_of if name not in bad]:
         findings_of[name] += _measure_next(name, data=data, model=model, today=today)
     if json:
         show_json(
             {
-                name: [{"severity": f.severity, "text": f.text} for f in findings]
+                name: [{key: value for key, value in asdict(f).items() if value not in ("", None)} for f in findings]
                 for name, findings in findings_of.items()
             }
         )
     else:
         for name, findings in findings_of.items():
             show(_findings_table(name, [(f.severity, f.text) for f in findings]))
-    bad = [name for name, findings in findings_of.items() if any(f.severity == "error" for f in findings)]
     if bad:
-        raise BadInputError(f"not usable: {', '.join(bad)}; correct the errors listed and check again")
+        raise BadInputError(f"errors in {', '.join(bad)}; correct them, or state in reviews.csv why they are none")
 
 
 def _measure_next(name: str, *, data: str, model: str, today: date) -> list[Finding]:

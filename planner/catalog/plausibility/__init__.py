@@ -1,0 +1,12 @@
+"""Rows of a catalog that contradict their own family, other sources or the vendor's own lists.
+
+The rules need no list of right values, so they hold for any catalog. A row that breaks one is wrong, or has a reason
+that reviews.csv states.
+"""
+
+from planner.catalog.plausibility.prices import implausible_prices
+from planner.catalog.plausibility.rows import implausible_rows
+from planner.catalog.plausibility.shapes import shapes
+from planner.catalog.plausibility.suspicion import Suspicion
+
+__all__ = ["Suspicion", "implausible_prices", "implausible_rows", "shapes"]

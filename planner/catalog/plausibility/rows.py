@@ -1,0 +1,65 @@
+"""All doubted cells of a catalog, without those that were looked into and accepted (reviews.csv)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from planner.catalog.catalog import Catalog
+from planner.catalog.plausibility.prices import implausible_prices
+from planner.catalog.plausibility.rates import implausible_rates
+from planner.catalog.plausibility.shapes import shapes
+from planner.catalog.plausibility.sizes import implausible_sizes
+from planner.catalog.plausibility.sources import outvoted_networks, wrong_generations
+from planner.catalog.plausibility.suspicion import Suspicion
+from planner.catalog.tables import Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_ALIKE: Final = 0.1
+"""How far a factor may lie from the reviewed one: regions and roundings move it, another error moves it further."""
+
+
+def implausible_rows(catalog: Catalog) -> list[Suspicion]:
+    """Return the doubted cells of a catalog in the order of its files and lines; one cell is doubted once."""
+    types = shapes(catalog)
+    doubted = [
+        *implausible_sizes(types),
+        *implausible_prices(_prices(catalog), types),
+        *implausible_rates(catalog, types),
+        *outvoted_networks(catalog),
+        *wrong_generations(catalog, types),
+    ]
+    reviews = list(catalog.tables["reviews"].rows())
+    open_ones = [found for found in _once(doubted) if not any(_is_accepted(found, review) for review in reviews)]
+    return sorted(open_ones, key=lambda found: (found.file, found.line, found.column))
+
+
+def _prices(catalog: Catalog) -> pd.DataFrame:
+    import pandas as pd
+
+    table: Table = catalog.tables["prices"]
+    names = ("instance_type", "region", "pricing", "price_usd_per_hour")
+    return pd.DataFrame({name: table[name] for name in names}).assign(line=list(table.lines))
+
+
+def _once(doubted: list[Suspicion]) -> Iterator[Suspicion]:
+    """Yield each cell once, with all that is held against it."""
+    cells: dict[tuple[Any, ...], list[Suspicion]] = {}
+    for found in doubted:
+        key = (found.file, found.line, found.instance_type, found.column, found.region, found.pricing)
+        cells.setdefault(key, []).append(found)
+    for findings in cells.values():
+        yield replace(findings[0], reason="; ".join(dict.fromkeys(found.reason for found in findings)))
+
+
+def _is_accepted(found: Suspicion, review: dict[str, Any]) -> bool:
+    """Return whether a review took this cell for true, as far off as it is now."""
+    same = all(review[name] == getattr(found, name) for name in ("file", "column", "instance_type"))
+    place = review["region"] in ("", found.region) and review["pricing"] in ("", found.pricing)
+    factor = review["factor"]
+    as_far = math.isnan(factor) or abs(found.factor / factor - 1) <= _ALIKE
+    return review["verdict"] != "withheld" and same and place and as_far

@@ -40,7 +40,7 @@ settings.load_profile("house")
 
 # Hundreds of tests call the command line; to build it anew for each takes a tenth of a second of a processor.
 app.build = cache(app.build)
-typer.testing._get_command = cache(typer.main.get_command)  # type: ignore[attr-defined]
+typer.main.get_command = typer.testing._get_command = cache(typer.main.get_command)  # type: ignore[attr-defined]
 
 # A shell that starts the suite in the background makes it deaf to Ctrl-C, and what the tests start inherits that.
 signal.signal(signal.SIGINT, signal.default_int_handler)

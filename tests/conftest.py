@@ -40,7 +40,7 @@ settings.load_profile("house")
 
 # Hundreds of tests call the command line; to build it anew for each takes a tenth of a second of a processor.
 app.build = cache(app.build)
-typer.testing._get_command = cache(typer.main.get_command)  # type: ignore[attr-defined]
+typer.main.get_command = typer.testing._get_command = cache(typer.main.get_command)  # type: ignore[attr-defined]
 
 # A shell that starts the suite in the background makes it deaf to Ctrl-C, and what the tests start inherits that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -116,7 +116,8 @@ def _is_its_turn(item: pytest.Item) -> bool:
 
 def _shared_by(nodeid: str) -> str:
     """Name what tests of one process share: the machine's network namespaces, or Ray's cluster in them; a
-    build of the C++ tests; the emulated EC2, or the other clouds, which take seconds to start; or else their file.
+    build of the C++ tests; the emulated EC2, or the other clouds, which take seconds to start; the plan, the browser
+    and the charts of reports; or else their file.
     """
     file, _, test = nodeid.partition("::")
     if file.endswith("native/test_cpp.py"):
@@ -126,6 +127,8 @@ def _shared_by(nodeid: str) -> str:
         return "machine"
     if re.search("Emulated(Cloud|Ec2|Gcp|Azure)", text):
         return "ec2" if "ec2" in test or "EmulatedEc2" in text else "clouds"
+    if "/report/" in file or "--html" in text:
+        return "pages"
     return file
 
 
@@ -135,8 +138,8 @@ def _text_of(file: str) -> str:
 
 
 LONGEST_FIRST = (
-    "machine", "build", "ec2", "clouds", "test_installed_wheel", "test_documents_run", "test_page", "test_aws",
-    "test_terminal", "test_notebooks_run", "test_net", "test_lines", "test_local_faults", "test_structure",
+    "machine", "build", "pages", "ec2", "clouds", "test_installed_wheel", "test_documents_run", "test_aws",
+    "test_notebooks_run", "test_net", "test_lines", "test_local_faults", "test_structure",
     "test_catalog_commands", "test_help",
 )  # fmt: skip
 """What tests share, or the files, that take ten seconds of a processor and more."""

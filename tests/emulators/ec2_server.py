@@ -32,6 +32,7 @@ os.environ["MOTO_ENABLE_AMI_VALIDATION"] = "true"
 os.environ["MOTO_ENABLE_KEYPAIR_VALIDATION"] = "true"
 
 from ec2_instance_profiles import require_lendable
+from moto import backends
 from moto.core.exceptions import ServiceException
 from moto.core.responses import ActionResult
 from moto.ec2 import ec2_backends
@@ -39,6 +40,7 @@ from moto.ec2.exceptions import DryRunClientError, EC2ClientError
 from moto.ec2.models import elastic_network_interfaces
 from moto.ec2.models.instances import InstanceState
 from moto.ec2.responses import EC2Response
+from moto.kms import models as kms
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
 from public_addresses import public_address
 from werkzeug.serving import WSGIRequestHandler, make_server
@@ -359,7 +361,17 @@ VERBS = {"create", "delete", "run", "terminate", "attach", "detach", "associate"
 VERBS |= {"describe"}
 
 
+def save_work() -> None:
+    """Do once what moto does for each request, listing its folder, and for each empty account, making an RSA key: two
+    thirds of the server's work.
+    """
+    modules = frozenset(backends.list_of_moto_modules())
+    backends.list_of_moto_modules = lambda: modules
+    kms.generate_private_key = functools.cache(kms.generate_private_key)
+
+
 def install() -> None:
+    save_work()
     elastic_network_interfaces.random_public_ip = public_address
     for name in dir(EC2Response):
         verb = name.partition("_")[0]

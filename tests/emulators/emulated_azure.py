@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import emulated_cloud
-from emulated_cloud import EmulatedCloud, served
+from emulated_cloud import EmulatedCloud, served, write_plan
 from fault_proxy import Answer, Seen
 
 from planner.api.recommend import recommend
@@ -72,7 +72,7 @@ def emulated_azure(home: Path) -> Iterator[EmulatedAzure]:
     plan = home / "plan.json"
     size = ["Standard_L8s_v3"]
     answer = recommend(data="100GB", model="indy", catalogs=("azure",), regions=("eastus",), instances=size, nodes=4)
-    plan.write_text(answer.plan.to_json(), "utf-8")
+    write_plan(plan, answer.plan)
     with served("azure_server.py", naming=action_of) as proxy:
         made = EmulatedAzure(port=proxy.upstream, proxy=proxy, home=home, plan=plan)
         settings = f'[azure]\nspecs_url = "{proxy.url}"\nprices_url = "{proxy.url}/prices"\n'

@@ -13,7 +13,7 @@ import urllib.request
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from multiprocessing import forkserver
 from pathlib import Path
@@ -27,6 +27,7 @@ from planner.clouds.calls.retry import RetryPolicy
 from planner.clouds.order import ClusterOffer, Order, VolumeOrder
 from planner.clouds.protocol import Provider
 from planner.clouds.registry import provider_of
+from planner.schemas.plan import Plan
 
 HERE = Path(__file__).parent
 QUICK = RetryPolicy(
@@ -223,6 +224,13 @@ def _run_command(arguments: Sequence[str], environment: dict[str, str], log: str
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)
+
+
+def write_plan(path: Path, plan: Plan) -> None:
+    """Write the plan that all commands read: with ten of the thousand types that were left out, as reading them takes
+    each command a fifth of its time.
+    """
+    path.write_text(replace(plan, rejected=plan.rejected[:10]).to_json(), "utf-8")
 
 
 @contextmanager

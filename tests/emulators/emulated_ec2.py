@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import boto3
 import emulated_cloud
-from emulated_cloud import QUICK, EmulatedCloud, Ended, served
+from emulated_cloud import QUICK, EmulatedCloud, Ended, served, write_plan
 from fault_proxy import Answer, Seen, ec2_error
 
 from planner.api.recommend import recommend
@@ -97,7 +97,7 @@ class EmulatedEc2(EmulatedCloud):
 def emulated_ec2(home: Path) -> Iterator[EmulatedEc2]:
     """Start the emulator and its proxy, and end both."""
     plan = home.with_name(f"{home.name}-plan.json")
-    plan.write_text(recommend(data="100GB", model="indy", instances=["i4i.large"], nodes=4).plan.to_json(), "utf-8")
+    write_plan(plan, recommend(data="100GB", model="indy", instances=["i4i.large"], nodes=4).plan)
     with served("ec2_server.py") as proxy:
         yield EmulatedEc2(port=proxy.upstream, proxy=proxy, home=home, plan=plan)
 

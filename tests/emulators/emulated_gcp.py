@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import emulated_cloud
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
-from emulated_cloud import EmulatedCloud, served
+from emulated_cloud import EmulatedCloud, served, write_plan
 from fault_proxy import Answer, Seen
 
 from planner.api.recommend import recommend
@@ -93,7 +93,7 @@ def emulated_gcp(home: Path) -> Iterator[EmulatedGcp]:
         nodes=4,
         assume={"local_read": "1GB/s", "local_write": "700MB/s"},  # nobody has measured disks of so small a machine
     )
-    plan.write_text(answer.plan.to_json(), "utf-8")
+    write_plan(plan, answer.plan)
     with served("gcp_server.py", naming=action_of) as proxy:
         made = EmulatedGcp(port=proxy.upstream, proxy=proxy, home=home, plan=plan)
         made.account_file.write_text(json.dumps(service_account(proxy.upstream)), "utf-8")

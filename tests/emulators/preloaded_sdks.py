@@ -2,6 +2,8 @@
 
 # ruff: noqa: F401
 
+from functools import cache
+
 import azure.identity
 import azure.mgmt.compute
 import azure.mgmt.network
@@ -12,6 +14,7 @@ import google.cloud.billing_v1
 import google.cloud.compute_v1
 import strict_answers
 import tenacity
+import typer.main
 from typer.testing import CliRunner
 
 import planner.cli.app
@@ -25,6 +28,10 @@ import planner.clusters.provisioning.dry_run
 import planner.report.terminal.cluster_table
 from planner.clouds.calls.aws import client
 
+# To build the command line takes a fifth of a command's time; each fork has it built, as in tests/conftest.py.
+planner.cli.app.build = cache(planner.cli.app.build)  # type: ignore[assignment]
+typer.main.get_command = cache(typer.main.get_command)
+typer.main.get_command(planner.cli.app.build())
 CliRunner().invoke(planner.cli.app.build(), ["cluster", "up", "--help"])
 strict_answers.compute()
 for service in ("ec2", "sts", "service-quotas", "pricing"):

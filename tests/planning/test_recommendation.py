@@ -301,7 +301,7 @@ def _both(asked: Recommendation, what: str, factor: float) -> tuple[Candidate, C
     return asked.best, more
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)  # 0.2 s each
 @given(
     shapes=st.lists(st.tuples(rates, rates, rates, st.floats(0.01, 50)), min_size=1, max_size=6),
     objective=st.sampled_from(["balanced", "cost", "time"]),

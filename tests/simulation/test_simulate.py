@@ -25,7 +25,7 @@ def test_the_driver_breaks_first_where_the_equations_say_so() -> None:
 
 
 def test_the_timelines_reach_from_the_beginning_to_the_end_of_each_phase() -> None:
-    simulation = planner.recommend("2TB", instance="i4i.4xlarge", nodes=8, model="daytona").simulate(draws=1)
+    simulation = planner.recommend("50GB", instance="i4i.4xlarge", nodes=8, model="daytona").simulate(draws=1)
     for timeline in simulation.timelines.values():
         assert sum(timeline.waits.values()) == pytest.approx(1.0)
         for _, spans in timeline.groups:

@@ -16,7 +16,7 @@ from planner.report.terminal.simulation_table import resource_text
 from planner.simulation.result import Simulation
 from tests.marks import quick_soak
 
-ASKED = ["plan", "--data", "1TB", "--instance", "i4i.4xlarge", "--nodes", "8", "--simulate", "--draws", "3"]
+ASKED = ["plan", "--data", "100GB", "--instance", "i4i.4xlarge", "--nodes", "4", "--simulate", "--draws", "3"]
 ONCE = [*ASKED[:-1], "1"]
 
 
@@ -33,15 +33,16 @@ def test_it_shows_every_phase_and_what_breaks_first(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = run(ASKED, capsys, monkeypatch)
-    assert "8 x i4i.4xlarge, simulated 3 times (seed 0)" in text
+    assert "4 x i4i.4xlarge, simulated 3 times (seed 0)" in text
     assert "map and shuffle" in text and "sort and reduce" in text
-    seen = planner.recommend("1TB", instance="i4i.4xlarge", nodes=8).simulate(draws=3).breaks_first
+    seen = planner.recommend("100GB", instance="i4i.4xlarge", nodes=4).simulate(draws=3).breaks_first
     assert f"What breaks first: {resource_text(seen)}." in text
+    assert "spot machines" not in text
 
 
 def test_one_run_has_no_range(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     text = run(ONCE, capsys, monkeypatch)
-    table = text[text.index("8 x i4i.4xlarge, simulated") :]
+    table = text[text.index("4 x i4i.4xlarge, simulated") :]
     assert "simulated once (seed 0)" in table
     assert "median" not in table and "The whole sort takes" in table
     assert table.count("95%") == 1, "only the equations' range"
@@ -50,14 +51,14 @@ def test_one_run_has_no_range(capsys: pytest.CaptureFixture[str], monkeypatch: p
 @quick_soak
 def test_json_has_what_python_gives(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     document = json.loads(run([*ASKED, "--seed", "7", "--json"], capsys, monkeypatch))
-    answer = planner.recommend("1TB", instance="i4i.4xlarge", nodes=8)
+    answer = planner.recommend("100GB", instance="i4i.4xlarge", nodes=4)
     simulation = answer.simulate(draws=3, seed=7)
     assert document["simulation"] == json.loads(json.dumps(simulation.to_dict()))
-    assert document["best"]["nodes"] == simulation.nodes == 8
+    assert document["best"]["nodes"] == simulation.nodes == 4
     assert document["simulation"]["time_s"] == {"p50": simulation.p50_s, "p95": simulation.p95_s}
     assert document["simulation"]["first_limit"] == simulation.breaks_first
     shown = document["simulation"]["timeline"]["map and shuffle"]["groups"]
-    assert sum(group["nodes"] for group in shown) == 8
+    assert sum(group["nodes"] for group in shown) == 4
     assert {"start_s", "end_s", "waits_for"} == shown[0]["spans"][0].keys()
     read = Simulation.beside_plan(json.dumps(document))
     assert read == simulation
@@ -69,7 +70,7 @@ def test_the_timeline_is_drawn_to_a_file(
 ) -> None:
     picture = tmp_path / "waits.svg"
     run([*ASKED, "--lose", "node@30%", "--timeline", str(picture)], capsys, monkeypatch)
-    assert "8 x i4i.4xlarge: what nodes wait for" in picture.read_text("utf-8")
+    assert "4 x i4i.4xlarge: what nodes wait for" in picture.read_text("utf-8")
 
 
 def test_slow_nodes_are_shown_beside_the_rest(
@@ -77,7 +78,7 @@ def test_slow_nodes_are_shown_beside_the_rest(
 ) -> None:
     text = run([*ONCE, "--slow", "network:1@2"], capsys, monkeypatch)
     assert "Where a node takes 2 times as long for network, it takes" in text
-    text = run([*ONCE, "--slow", "25%@3"], capsys, monkeypatch)
+    text = run([*ONCE, "--slow", "50%@3"], capsys, monkeypatch)
     assert "Where 2 nodes take 3 times as long, it takes" in text
 
 
@@ -86,7 +87,6 @@ def test_spot_machines_are_taken_back_now_and_then(
 ) -> None:
     text = run([*ASKED, "--pricing", "spot"], capsys, monkeypatch)
     assert "of the spot machines are taken back in a run: with that it takes" in text
-    assert "spot machines" not in run(ASKED, capsys, monkeypatch)
 
 
 @pytest.mark.parametrize("options", [["--slow", "10%@2"], ["--lose", "node@30%"]])
@@ -96,7 +96,7 @@ def test_what_disturbs_a_simulation_needs_one(options: list[str]) -> None:
 
 
 def test_a_profile_has_no_tasks_to_simulate() -> None:
-    answer = planner.recommend("1TB", instance="i4i.4xlarge", nodes=8)
+    answer = planner.recommend("100GB", instance="i4i.4xlarge", nodes=4)
     with pytest.raises(BadInputError, match="without --profile"):
         planner.Recommendation(answer.plan, profile="mine").simulate()
 
@@ -108,13 +108,13 @@ def test_a_spark_log_has_no_tasks_to_simulate_either() -> None:
 
 def test_nothing_feasible_cannot_be_simulated() -> None:
     with pytest.raises(InfeasibleError):
-        planner.recommend("1TB", deadline="1s").simulate()
+        planner.recommend("1TB", instance="i4i.4xlarge", deadline="1s").simulate()
 
 
 @pytest.mark.parametrize("draws", [0, 1001])
 def test_the_number_of_draws_has_bounds(draws: int) -> None:
     with pytest.raises(BadInputError, match="from 1 to 1000"):
-        planner.recommend("1TB", instance="i4i.4xlarge", nodes=8).simulate(draws=draws)
+        planner.recommend("100GB", instance="i4i.4xlarge", nodes=4).simulate(draws=draws)
 
 
 @pytest.mark.parametrize(

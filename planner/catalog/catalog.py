@@ -14,6 +14,7 @@ import numpy as np
 
 from planner.arrays import Floats
 from planner.catalog import schema
+from planner.catalog.burstable import ProcessorCredits, processor_credits
 from planner.catalog.columns import EVIDENCE, MODES
 from planner.catalog.facts import (
     Fact,
@@ -174,6 +175,11 @@ class Catalog:
     def token_buckets(self) -> Mapping[str, tuple[TokenBucket, ...]]:
         """The network token buckets of each type that has a measured one, one per variant of network card."""
         return _group_by_type(self.tables["token_buckets"], lambda row: _make(TokenBucket, row))
+
+    @cached_property
+    def processor_credits(self) -> ProcessorCredits:
+        """What the processors of every type sustain, and the credit on which they run at full speed."""
+        return processor_credits(self.instances, self.tables["burstable"])
 
     @cached_property
     def stragglers(self) -> Mapping[str, tuple[Straggler, ...]]:

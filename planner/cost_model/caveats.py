@@ -18,7 +18,7 @@ from planner.cost_model.rates import evidence_name, weakest
 from planner.cost_model.staging import on_volumes_bytes
 from planner.cost_model.workload import UNDIVIDED, JobContext, stated_burst_bytes_per_s
 from planner.schemas.plan import PhaseEstimate
-from planner.units import format_bytes, format_rate
+from planner.units import format_bytes, format_duration, format_rate
 
 Phases = tuple[PhaseEstimate, ...]
 
@@ -72,6 +72,7 @@ def caveats(
     yield from _bare_metal(context)
     yield from _network_band(context, evidence, nodes)
     yield from _bucket(context, phases, nodes=nodes)
+    yield from _burstable(context)
     yield from _tails(context, phases)
     yield from _credit(context, nodes=nodes)
     yield from _object_store(context, phases, nodes=nodes)
@@ -121,6 +122,17 @@ def _bucket(context: JobContext, phases: Phases, *, nodes: int) -> Iterator[str]
         spent = sent * (1 - rate / burst) > tokens
         end = "is spent before the job ends" if spent else "outlasts the job"
         yield f"network: bursts at {burst / 1e9:.3g} GB/s, then {rate / 1e9:.3g} GB/s; a full token bucket {end}"
+
+
+def _burstable(context: JobContext) -> Iterator[str]:
+    """Say what a burstable type's processors sustain, and for how long its credit makes them faster."""
+    type_row, credits = int(context.layouts.type_row[0]), context.rates.credits
+    share = float(credits.baseline_share[type_row])
+    if context.paper or share == 1:
+        return
+    credit_s = float(credits.launch_credit_vcpu_s[type_row] / context.catalog.instances.vcpu[type_row]) / (1 - share)
+    first = f"at full speed for {format_duration(credit_s)} on the credit of a new node, then" if credit_s else "with"
+    yield f"cpu: a burstable type, planned {first} {share:.3g} of each vCPU; boot and staging may spend credit, too"
 
 
 def _tails(context: JobContext, phases: Phases) -> Iterator[str]:

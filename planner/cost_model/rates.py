@@ -13,6 +13,7 @@ import numpy as np
 
 from planner.arrays import Codes, Flags, Floats, Rows, Texts
 from planner.catalog import EVIDENCE, Catalog, NetworkPoint
+from planner.catalog.burstable import ProcessorCredits
 from planner.errors import BadInputError, nearest
 from planner.statistics.scaling_curve import BAND_VALUES, ScalingCurve, stated_slowdowns, unmeasured
 
@@ -140,6 +141,7 @@ class Rates:
     objects: Device
     network: Network
     vcpu: Floats
+    credits: ProcessorCredits
     cpu_bytes_per_s_per_vcpu: Mapping[str, float]
     measured_sort_per_vcpu: Floats
     cpu_evidence: str = "measured"
@@ -240,6 +242,7 @@ def catalog_rates(
         objects=_assumed_device(objects, assume, prefix="object"),
         network=_network(catalog, assume.get("network"), literal=literal),
         vcpu=catalog.instances.vcpu,
+        credits=catalog.processor_credits,
         cpu_bytes_per_s_per_vcpu={work: assume.get(work, rate) for work, rate in cpu.items()},
         measured_sort_per_vcpu=catalog.sort_bytes_per_s_per_vcpu,
     )

@@ -71,6 +71,8 @@ def _missing_facts(
         "measure it, or --assume network=RATE",
     )
     yield np.isnan(instances.vcpu)[type_rows] & (not context.paper), "number of vCPUs unknown", ""
+    unknown = np.isnan(rates.credits.baseline_share)[type_rows] & (not context.paper)
+    yield unknown, "burstable, its sustained share of a processor unknown", "name another type"
     needed = context.model.engine.memory_min_bytes(instances.vcpu[type_rows])
     engine = f"the engine {context.model.engine.name}"
     yield (needed > 0) & np.isnan(instances.memory_bytes[type_rows]), "memory unknown", f"{engine} needs some"

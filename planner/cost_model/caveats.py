@@ -12,7 +12,7 @@ from planner.catalog.instances import is_bare_metal
 from planner.catalog.measurement_quality import scores_behind
 from planner.catalog.shipped_tables import nearest_gap
 from planner.cost_model.bill import unpriced
-from planner.cost_model.disk_layout import OBJECTS, VOLUMES
+from planner.cost_model.disk_layout import LOCAL, OBJECTS, VOLUMES
 from planner.cost_model.rate_spreads import slowed_by
 from planner.cost_model.rates import evidence_name, weakest
 from planner.cost_model.staging import on_volumes_bytes
@@ -73,6 +73,7 @@ def caveats(
     yield from _network_band(context, evidence, nodes)
     yield from _bucket(context, phases, nodes=nodes)
     yield from _burstable(context)
+    yield from _kept_up(context, nodes=nodes)
     yield from _tails(context, phases)
     yield from _credit(context, nodes=nodes)
     yield from _object_store(context, phases, nodes=nodes)
@@ -133,6 +134,15 @@ def _burstable(context: JobContext) -> Iterator[str]:
     credit_s = float(credits.launch_credit_vcpu_s[type_row] / context.catalog.instances.vcpu[type_row]) / (1 - share)
     first = f"at full speed for {format_duration(credit_s)} on the credit of a new node, then" if credit_s else "with"
     yield f"cpu: a burstable type, planned {first} {share:.3g} of each vCPU; boot and staging may spend credit, too"
+
+
+def _kept_up(context: JobContext, *, nodes: int) -> Iterator[str]:
+    """Say which resources have no rate but a lower bound, so that no phase is planned to wait for them."""
+    type_row, rates = int(context.layouts.type_row[0]), context.rates
+    bounded = {"local disks": context.layouts.uses(LOCAL)[0] and np.isinf(rates.local.read[type_row])}
+    bounded["network"] = nodes > 1 and np.isinf(rates.network.flat[type_row])
+    for name in (name for name, is_bounded in bounded.items() if is_bounded):
+        yield f"{name}: only known to have kept up with something slower; no phase is planned to wait for it"
 
 
 def _tails(context: JobContext, phases: Phases) -> Iterator[str]:

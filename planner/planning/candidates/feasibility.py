@@ -54,6 +54,8 @@ def _missing_facts(
     measure = "measure it, or --assume {0}_read=RATE,{0}_write=RATE"
     there = local & (disks != 0)
     yield there & ~rates.local.known[type_rows], "local disk rate unknown", measure.format("local")
+    alone = there & (layouts.data_on == LOCAL) & np.isinf(rates.local.read)[type_rows]
+    yield alone, "local disk rate unknown", "only that the disks kept up with volumes; " + measure.format("local")
     yield there & np.isnan(instances.local_disk_bytes[type_rows]), "local disk capacity unknown", ""
     on_volumes, unknown = layouts.uses(VOLUMES), np.isnan(rates.volumes.read + rates.volumes.write)[type_rows]
     yield on_volumes & unknown, "block volume rate unknown", measure.format("volume")

@@ -193,6 +193,15 @@ def _object_store(context: JobContext, phases: Phases, *, nodes: int) -> Iterato
         if name == "object_store"
     )
     planned, table = max(rates, default=0.0), context.catalog.tables["object_store_rates"]
+    type_row = int(context.layouts.type_row[0])
+    jobs = (table["mode"] == "whole_job") & (table["instance_type"] == context.catalog.instances.names[type_row])
+    if (
+        "object_store" in used
+        and jobs.any()
+        and evidence_name(int(context.rates.objects.evidence[type_row])) == "derived"
+    ):
+        slowest = format_rate(float(table["bytes_per_s"][jobs].min()))
+        yield f"object store, network: as fast as whole jobs on this type show, of {slowest} per node"
     seen = float(np.nanmax(table["nodes"] * table["bytes_per_s"], initial=0.0)) if len(table) else 0.0
     if 0 < seen < planned:
         yield f"object store: planned with {format_rate(planned)} in all; the most observed is {format_rate(seen)}"

@@ -14,7 +14,8 @@ import numpy as np
 
 from planner.arrays import Floats
 from planner.catalog import schema
-from planner.catalog.columns import EVIDENCE, MODES
+from planner.catalog.burstable import ProcessorCredits, processor_credits
+from planner.catalog.columns import AT_LEAST, EVIDENCE, MODES
 from planner.catalog.facts import (
     Fact,
     NetworkPoint,
@@ -132,7 +133,8 @@ class Catalog:
     def disk_rates(self, mode: str, *, aggregate: str | None = None) -> Rates:
         """Return the rate of all local disks of every type, driven in `mode` (one of MODES).
 
-        Of several rows the one with the strongest evidence counts, a slowest-of-n only when it is all there is;
+        Of several rows the one with the strongest evidence counts, a slowest-of-n only when it is all there is, and a
+        lower bound never (`disk_bounds`);
         `aggregate` accepts only rows of that kind. Raises BadInputError for an unknown mode.
         """
         if mode not in MODES:
@@ -140,6 +142,13 @@ class Catalog:
         table = self.tables["disks"]
         wanted = table["mode"] == mode
         return self._rates(table, wanted if aggregate is None else wanted & (table["aggregate"] == aggregate))
+
+    def disk_bounds(self, mode: str) -> Floats:
+        """Return what all local disks of every type were seen to do at least, in a run that something else limited."""
+        table = self.tables["disks"]
+        rows, chosen = self._strongest(table, _bounds(table) & (table["mode"] == mode))
+        bounds: Floats = self._align(rows, table["bytes_per_s"][chosen])
+        return bounds
 
     @cached_property
     def sort_bytes_per_s_per_vcpu(self) -> Floats:
@@ -176,6 +185,11 @@ class Catalog:
         return _group_by_type(self.tables["token_buckets"], lambda row: _make(TokenBucket, row))
 
     @cached_property
+    def processor_credits(self) -> ProcessorCredits:
+        """What the processors of every type sustain, and the credit on which they run at full speed."""
+        return processor_credits(self.instances, self.tables["burstable"])
+
+    @cached_property
     def stragglers(self) -> Mapping[str, tuple[Straggler, ...]]:
         """The tails seen on each type."""
         return _group_by_type(self.tables["stragglers"], lambda row: _make(Straggler, row))
@@ -210,6 +224,7 @@ class Catalog:
         return float(table["price_usd_per_gib"][chosen[0]]), str(table["evidence"][chosen[0]])
 
     def _rates(self, table: Table, wanted: Any) -> Rates:
+        wanted = wanted & ~_bounds(table)
         rows, chosen = self._strongest(table, wanted & ~np.isnan(table["bytes_per_s"]))
         aggregate = table.columns.get("aggregate", np.full(len(table), "mean"))
         operations = table.columns.get("operations_per_s", np.full(len(table), np.nan))
@@ -254,6 +269,11 @@ class Catalog:
         more += ", without an account" if refresh.endswith(" --public") else ""
         text = f"region {region!r} has no {pricing} prices in catalog {self.name}."
         return f"{text} Priced: {', '.join(priced)}{more}"
+
+
+def _bounds(table: Table) -> Any:
+    """Return which rows are lower bounds and no rates."""
+    return table.columns.get("aggregate", np.full(len(table), "")) == AT_LEAST
 
 
 def _group_by_type(table: Table, build: Callable[[dict[str, Any]], T]) -> Mapping[str, tuple[T, ...]]:

@@ -15,9 +15,11 @@ SMALL_IO: Final = ("read4K", "read4M", "write4K", "write4M", "write4K/64")
 MODES: Final = ("simultaneous", "read_only", "write_only")
 """How disks were driven: reading and writing at once with half the disks each (DiskBench), or one of the two alone."""
 
-AGGREGATES: Final = ("mean", "median", "slowest_of_n", "documented")
-"""Whether a rate is an average or a median per node, the slowest of the n nodes measured together, or a documented
-limit.
+AT_LEAST: Final = "at_least"
+
+AGGREGATES: Final = ("mean", "median", "slowest_of_n", "documented", AT_LEAST)
+"""Whether a rate is an average or a median per node, the slowest of the n nodes measured together, a documented limit,
+or a lower bound: something else limited the run that it was seen in.
 """
 
 

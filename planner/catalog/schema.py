@@ -166,6 +166,34 @@ TOKEN_BUCKETS: Final = Schema(
     ),
 )
 
+BURSTABLE: Final = Schema(
+    name="burstable",
+    meaning="types whose processors run at full speed on credit alone, then at a share of it",
+    key=("instance_type",),
+    columns=(
+        TYPE,
+        Column(
+            name="baseline_share",
+            kind="number",
+            above=0,
+            most=1,
+            required=False,
+            meaning="share of each virtual CPU once no credit is left; a type where it is blank is not planned with",
+        ),
+        Column(
+            name="launch_credit_vcpu_s",
+            kind="number",
+            unit="s",
+            least=0,
+            required=False,
+            meaning="seconds of one virtual CPU at full speed that a new instance may take beyond its share",
+        ),
+        count("credited_nodes_most", "launches that get this credit; blank: all"),
+        NOTE,
+        *PROVENANCE,
+    ),
+)
+
 LOCAL_DISK_OPTIONS: Final = Schema(
     name="local_disk_options",
     meaning="local disks bought with an instance; each fitting type and option is one more type, `TYPE+8x375GB`",
@@ -377,6 +405,7 @@ OPTIONAL: Final = (
     NETWORKS,
     NETWORK_SPECS,
     TOKEN_BUCKETS,
+    BURSTABLE,
     SURCHARGES,
     VOLUME_LIMITS,
     VOLUMES,

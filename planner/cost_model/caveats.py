@@ -12,13 +12,13 @@ from planner.catalog.instances import is_bare_metal
 from planner.catalog.measurement_quality import scores_behind
 from planner.catalog.shipped_tables import nearest_gap
 from planner.cost_model.bill import unpriced
-from planner.cost_model.disk_layout import OBJECTS, VOLUMES
+from planner.cost_model.disk_layout import LOCAL, OBJECTS, VOLUMES
 from planner.cost_model.rate_spreads import slowed_by
 from planner.cost_model.rates import evidence_name, weakest
 from planner.cost_model.staging import on_volumes_bytes
 from planner.cost_model.workload import UNDIVIDED, JobContext, stated_burst_bytes_per_s
 from planner.schemas.plan import PhaseEstimate
-from planner.units import format_bytes, format_rate
+from planner.units import format_bytes, format_duration, format_rate
 
 Phases = tuple[PhaseEstimate, ...]
 
@@ -72,6 +72,8 @@ def caveats(
     yield from _bare_metal(context)
     yield from _network_band(context, evidence, nodes)
     yield from _bucket(context, phases, nodes=nodes)
+    yield from _burstable(context)
+    yield from _kept_up(context, nodes=nodes)
     yield from _tails(context, phases)
     yield from _credit(context, nodes=nodes)
     yield from _object_store(context, phases, nodes=nodes)
@@ -123,6 +125,26 @@ def _bucket(context: JobContext, phases: Phases, *, nodes: int) -> Iterator[str]
         yield f"network: bursts at {burst / 1e9:.3g} GB/s, then {rate / 1e9:.3g} GB/s; a full token bucket {end}"
 
 
+def _burstable(context: JobContext) -> Iterator[str]:
+    """Say what a burstable type's processors sustain, and for how long its credit makes them faster."""
+    type_row, credits = int(context.layouts.type_row[0]), context.rates.credits
+    share = float(credits.baseline_share[type_row])
+    if context.paper or share == 1:
+        return
+    credit_s = float(credits.launch_credit_vcpu_s[type_row] / context.catalog.instances.vcpu[type_row]) / (1 - share)
+    first = f"at full speed for {format_duration(credit_s)} on the credit of a new node, then" if credit_s else "with"
+    yield f"cpu: a burstable type, planned {first} {share:.3g} of each vCPU; boot and staging may spend credit, too"
+
+
+def _kept_up(context: JobContext, *, nodes: int) -> Iterator[str]:
+    """Say which resources have no rate but a lower bound, so that no phase is planned to wait for them."""
+    type_row, rates = int(context.layouts.type_row[0]), context.rates
+    bounded = {"local disks": context.layouts.uses(LOCAL)[0] and np.isinf(rates.local.read[type_row])}
+    bounded["network"] = nodes > 1 and np.isinf(rates.network.flat[type_row])
+    for name in (name for name, is_bounded in bounded.items() if is_bounded):
+        yield f"{name}: only known to have kept up with something slower; no phase is planned to wait for it"
+
+
 def _tails(context: JobContext, phases: Phases) -> Iterator[str]:
     type_row = int(context.layouts.type_row[0])
     for tail in context.spreads.tails.get(type_row, ()):
@@ -171,6 +193,15 @@ def _object_store(context: JobContext, phases: Phases, *, nodes: int) -> Iterato
         if name == "object_store"
     )
     planned, table = max(rates, default=0.0), context.catalog.tables["object_store_rates"]
+    type_row = int(context.layouts.type_row[0])
+    jobs = (table["mode"] == "whole_job") & (table["instance_type"] == context.catalog.instances.names[type_row])
+    if (
+        "object_store" in used
+        and jobs.any()
+        and evidence_name(int(context.rates.objects.evidence[type_row])) == "derived"
+    ):
+        slowest = format_rate(float(table["bytes_per_s"][jobs].min()))
+        yield f"object store, network: as fast as whole jobs on this type show, of {slowest} per node"
     seen = float(np.nanmax(table["nodes"] * table["bytes_per_s"], initial=0.0)) if len(table) else 0.0
     if 0 < seen < planned:
         yield f"object store: planned with {format_rate(planned)} in all; the most observed is {format_rate(seen)}"

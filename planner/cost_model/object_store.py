@@ -68,11 +68,14 @@ def choose_object_store(catalog: Catalog) -> ObjectStoreChoice:
 
 
 def _device(catalog: Catalog, store: ObjectStore) -> Device:
-    """Rates seen on a type count where both directions are known, else so much for each virtual CPU."""
+    """Rates seen on a type count where both directions are known, else so much for each virtual CPU, of which those of
+    burstable types have what they sustain: the credit is not planned to last for the requests, too.
+    """
     read = catalog.object_store_rates(store.object_store, "read_only")
     write = catalog.object_store_rates(store.object_store, "write_only")
     own = ~np.isnan(read.bytes_per_s + write.bytes_per_s)
-    per_vcpu = catalog.instances.vcpu * store.bytes_per_s_per_vcpu
+    sustained_vcpu = catalog.instances.vcpu * catalog.processor_credits.baseline_share
+    per_vcpu = sustained_vcpu * store.bytes_per_s_per_vcpu
     seen = np.maximum(evidence_codes(read.evidence), evidence_codes(write.evidence))
     rule = evidence_codes(np.array([store.rate_evidence]))[0]
     return Device(

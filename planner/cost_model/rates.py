@@ -13,6 +13,8 @@ import numpy as np
 
 from planner.arrays import Codes, Flags, Floats, Rows, Texts
 from planner.catalog import EVIDENCE, Catalog, NetworkPoint
+from planner.catalog.burstable import ProcessorCredits
+from planner.catalog.columns import AT_LEAST
 from planner.errors import BadInputError, nearest
 from planner.statistics.scaling_curve import BAND_VALUES, ScalingCurve, prior_curve, stated_slowdowns
 
@@ -146,6 +148,7 @@ class Rates:
     objects: Device
     network: Network
     vcpu: Floats
+    credits: ProcessorCredits
     cpu_bytes_per_s_per_vcpu: Mapping[str, float]
     measured_sort_per_vcpu: Floats
     cpu_evidence: str = "measured"
@@ -251,18 +254,24 @@ def catalog_rates(
         objects=_assumed_device(objects, assume, prefix="object"),
         network=_network(catalog, assume.get("network"), literal=literal),
         vcpu=catalog.instances.vcpu,
+        credits=catalog.processor_credits,
         cpu_bytes_per_s_per_vcpu={work: assume.get(work, rate) for work, rate in cpu.items()},
         measured_sort_per_vcpu=catalog.sort_bytes_per_s_per_vcpu,
     )
 
 
 def _local(catalog: Catalog) -> Device:
+    """Local disks that are only known to have kept up with something slower are planned never to be what is waited
+    for: `planner.planning.candidates.feasibility` leaves out layouts that have nothing slower.
+    """
     read, write = catalog.disk_rates("read_only"), catalog.disk_rates("write_only")
     both = catalog.disk_rates("simultaneous")
     exclusive = np.maximum(evidence_codes(read.evidence), evidence_codes(write.evidence))
+    bounds = [catalog.disk_bounds(mode) for mode in ("read_only", "write_only")]
+    bounded = ~np.isnan(bounds[0] + bounds[1]) & np.isnan(read.bytes_per_s + write.bytes_per_s)
     return Device(
-        read=read.bytes_per_s,
-        write=write.bytes_per_s,
+        read=np.where(bounded, np.inf, read.bytes_per_s),
+        write=np.where(bounded, np.inf, write.bytes_per_s),
         simultaneous=both.bytes_per_s,
         evidence=np.where(np.isnan(both.bytes_per_s), exclusive, evidence_codes(both.evidence)).astype(np.int8),
     )
@@ -304,8 +313,12 @@ def _network(catalog: Catalog, assumed: float | None, *, literal: bool) -> Netwo
     slowest, curves, stated = np.zeros(size, bool), {}, np.full(size, not literal)
     for instance_type, points in catalog.network_points.items():
         row = catalog.instances.index(instance_type)
+        rates = [point for point in points if point.aggregate != AT_LEAST]
+        if not rates:
+            _keep_up(row, flat=flat, evidence=evidence, stated=stated)
+            continue
         stated[row] = False
-        chosen = _preferred(points, near=bool(catalog.instances.placement_group[row]))
+        chosen = _preferred(rates, near=bool(catalog.instances.placement_group[row]))
         flat[row] = min(point.bytes_per_s for point in chosen)
         evidence[row] = evidence_codes(np.array([point.evidence for point in chosen])).max()
         slowest[row] = any(point.aggregate == "slowest_of_n" for point in chosen)
@@ -325,6 +338,12 @@ def _network(catalog: Catalog, assumed: float | None, *, literal: bool) -> Netwo
         stated=stated,
         most=np.fmax(catalog.instances.network_baseline_bytes_per_s, catalog.instances.network_peak_bytes_per_s),
     )
+
+
+def _keep_up(row: int, *, flat: Floats, evidence: Codes, stated: Flags) -> None:
+    """Take a link of no stated rate that kept up with something slower never to be what is waited for."""
+    if np.isnan(flat[row]):
+        flat[row], stated[row], evidence[row] = np.inf, False, EVIDENCE.index("derived")
 
 
 def _buckets(catalog: Catalog) -> tuple[Floats, Floats]:

@@ -6,6 +6,7 @@ depends on the number of nodes too. Arrays are over R layouts and N cluster size
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -19,6 +20,7 @@ from planner.cost_model.block_volumes import VolumeChoice
 from planner.cost_model.disk_layout import OBJECTS, VOLUMES, Layouts
 from planner.cost_model.model import GROUPS, MEDIA, Coefficients, CostModel, JobVolumes, Phase
 from planner.cost_model.object_store import ObjectStoreChoice
+from planner.cost_model.processor_credit import on_credit_s
 from planner.cost_model.rate_doubts import CERTAIN, RateDoubts
 from planner.cost_model.rate_spreads import Spreads
 from planner.cost_model.rates import Device, Rates, time_s
@@ -327,7 +329,36 @@ class JobContext:
 def cpu_seconds(context: JobContext, phase: Phase, work: Work, rows: slice, nodes: Floats) -> Floats:
     """Return the seconds of the busiest node's processors in a phase that gives them `work`, shape (rows, N).
 
-    Processors work for each byte and for each task. Of n nodes each sends (n-1)/n of its part of a shuffle.
+    Those of burstable types are fast until their credit at launch is spent, of which earlier phases take theirs.
+    """
+    full_s = _full_speed_s(context, phase, work, rows, nodes)
+    credits, type_rows = context.rates.credits, context.layouts.type_row[rows]
+    share = credits.baseline_share[type_rows, None]
+    if (share == 1).all():
+        return full_s
+    earlier_s = np.zeros_like(full_s)
+    for earlier in itertools.takewhile(lambda other: other is not phase, context.model.phases):
+        if (before := context.works(earlier).get("cpu")) is not None:
+            earlier_s += _full_speed_s(context, earlier, before, rows, nodes)
+    credit_s = credits.launch_credit_vcpu_s / context.catalog.instances.vcpu
+    credited = nodes <= credits.credited_nodes_most[type_rows, None]
+    return on_credit_s(
+        full_s, earlier_s=earlier_s, share=share, credit_s=np.where(credited, credit_s[type_rows, None], 0.0)
+    )
+
+
+def mean_processor_speed(context: JobContext, nodes: int) -> float:
+    """Return the speed of the processors of the only layout of `context` over the whole job, 1 being full speed."""
+    count, only = np.array([float(nodes)]), slice(0, 1)
+    phases = [(phase, work) for phase in context.model.phases if (work := context.works(phase).get("cpu")) is not None]
+    full_s = sum(float(_full_speed_s(context, phase, work, only, count)[0, 0]) for phase, work in phases)
+    needed_s = sum(float(cpu_seconds(context, phase, work, only, count)[0, 0]) for phase, work in phases)
+    return full_s / needed_s if needed_s > 0 else 1.0
+
+
+def _full_speed_s(context: JobContext, phase: Phase, work: Work, rows: slice, nodes: Floats) -> Floats:
+    """Return the seconds of processors at full speed: they work for each byte and for each task. Of n nodes each sends
+    (n-1)/n of its part of a shuffle.
     """
     seconds = work.node_seconds[rows, None] * (_left(context, phase, work, nodes) / nodes)
     if (tasks := task_count(context, phase, rows, nodes)) is None:
@@ -344,10 +375,14 @@ def driver_seconds(context: JobContext, phase: Phase, rows: slice, nodes: Floats
     """Return the seconds of the driver's processor in a phase, shape (rows, N); None for an engine without a driver.
 
     The driver orders all tasks on one processor, which is the head's. On many nodes coordinators do that, each on one
-    of a node.
+    of a node. A burstable node's credit is the tasks': without it the driver has no more than the node sustains.
     """
     tasks = task_count(context, phase, rows, nodes)
-    return None if tasks is None else tasks * driver_task_s(context, phase, nodes, decides=True)
+    if tasks is None:
+        return None
+    type_rows = context.layouts.type_row[rows]
+    sustained = (context.rates.credits.baseline_share * context.catalog.instances.vcpu)[type_rows, None]
+    return np.asarray(tasks * driver_task_s(context, phase, nodes, decides=True) / np.minimum(sustained, 1.0))
 
 
 def _left(context: JobContext, phase: Phase, work: Work, nodes: Floats) -> Floats | float:

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from planner.arrays import Floats
-from planner.cost_model.workload import JobContext, likely_bucket_s, stated_burst_bytes_per_s
+from planner.cost_model.workload import JobContext, likely_bucket_s, mean_processor_speed, stated_burst_bytes_per_s
 from planner.errors import BadInputError
 from planner.sort_policy.sizing import NODES_PER_COORDINATOR
 from planner.units import parse_count, parse_number, parse_share
@@ -49,7 +49,8 @@ class Machines:
 
 
 def machines_of(context: JobContext, nodes: int) -> Machines:
-    """Return what a median node of the only layout of `context` has in a cluster of `nodes`.
+    """Return what a median node of the only layout of `context` has in a cluster of `nodes`; burstable processors have
+    the speed that the equations give them over the whole job.
 
     Emulated nodes never got all of the machine's processors, however many tasks were ready: what they got while many
     were is all that there is.
@@ -59,7 +60,7 @@ def machines_of(context: JobContext, nodes: int) -> Machines:
     rows, network = context.layouts.type_row[:1], context.rates.network
     rate = float(network.at(rows, np.array([float(nodes)]))[0, 0])
     return Machines(
-        vcpu=float(context.rates.vcpu[rows[0]]) * processors_share,
+        vcpu=float(context.rates.vcpu[rows[0]]) * processors_share * mean_processor_speed(context, nodes),
         link_bytes_per_s=rate if rate > 0 else 1.0,  # of a single node it may be unknown
         shares_processors=engine.shares_processors,
     ).with_bucket(burst_bytes_per_s=float(network.burst_at(rows)[0]), bucket_bytes=float(network.bucket_bytes[rows[0]]))

@@ -93,6 +93,17 @@ def test_cloudsort_on_330_nodes_is_paced_by_its_volumes() -> None:
     assert [phase.bottleneck for phase in best.phases] == ["volumes", "volumes"]
 
 
+def test_what_kept_up_with_the_volumes_never_paces_the_run() -> None:
+    """Of r3.4xlarge's SSD and network the catalog has lower bounds: the volumes pace it, as in equations 10 and 11."""
+    best = replay("cloudsort", "r3.4xlarge", 330)
+    assert best.time_s.equation == pytest.approx(2587.88, abs=0.01)
+    assert {name for phase in best.phases for name in phase.resources} == {"volumes"}
+    assert [w.partition(":")[0] for w in best.warnings if "only known to have kept up" in w] == [
+        "local disks",
+        "network",
+    ]
+
+
 @pytest.mark.parametrize(("instance", "dollars", "nodes"), TABLE_2)
 def test_table_2(instance: str, dollars: float, nodes: int) -> None:
     best = replay("indy", instance, nodes, network=UNLIMITED)

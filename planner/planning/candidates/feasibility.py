@@ -54,6 +54,8 @@ def _missing_facts(
     measure = "measure it, or --assume {0}_read=RATE,{0}_write=RATE"
     there = local & (disks != 0)
     yield there & ~rates.local.known[type_rows], "local disk rate unknown", measure.format("local")
+    alone = there & (layouts.data_on == LOCAL) & np.isinf(rates.local.read)[type_rows]
+    yield alone, "local disk rate unknown", "only that the disks kept up with volumes; " + measure.format("local")
     yield there & np.isnan(instances.local_disk_bytes[type_rows]), "local disk capacity unknown", ""
     on_volumes, unknown = layouts.uses(VOLUMES), np.isnan(rates.volumes.read + rates.volumes.write)[type_rows]
     yield on_volumes & unknown, "block volume rate unknown", measure.format("volume")
@@ -71,6 +73,8 @@ def _missing_facts(
         "measure it, or --assume network=RATE",
     )
     yield np.isnan(instances.vcpu)[type_rows] & (not context.paper), "number of vCPUs unknown", ""
+    unknown = np.isnan(rates.credits.baseline_share)[type_rows] & (not context.paper)
+    yield unknown, "burstable, its sustained share of a processor unknown", "name another type"
     needed = context.model.engine.memory_min_bytes(instances.vcpu[type_rows])
     engine = f"the engine {context.model.engine.name}"
     yield (needed > 0) & np.isnan(instances.memory_bytes[type_rows]), "memory unknown", f"{engine} needs some"

@@ -22,6 +22,7 @@ from planner.cost_model.rate_doubts import CERTAIN, rate_doubts
 from planner.cost_model.rate_spreads import spreads_of
 from planner.cost_model.rates import UNLIMITED_BYTES_PER_S, Rates, catalog_rates, evidence_codes, evidence_name
 from planner.cost_model.run_overheads import RunOverheads
+from planner.cost_model.whole_jobs import as_fast_as_seen
 from planner.cost_model.workload import JobContext, Staging
 from planner.errors import BadInputError
 from planner.schemas.plan import Request
@@ -42,14 +43,14 @@ def job_context(
     rates = _rates(request, catalog, overheads, volumes=volumes, software=software or _software_of(model.engine))
     if software is None and model.engine.cpu_s_per_byte and "sort" not in request.assume:
         rates = _at_measured_speed(rates, catalog, sort_bytes_per_s=overheads.cpu_bytes_per_s_per_vcpu["sort"])
-    return JobContext(
+    context = JobContext(
         catalog=catalog,
         model=model,
         job=JobVolumes.of(request.data_bytes, map_ratio=request.map_ratio, reduce_ratio=request.reduce_ratio),
         rates=rates,
         volumes=_all_in(volumes) if "price" in request.assume else volumes,
         objects=choose_object_store(catalog),
-        layouts=layouts(catalog, model=model, rates=rates, paper=request.paper),
+        layouts=layouts(catalog, model=model, rates=rates.times(request.scale), paper=request.paper),
         spreads=spreads_of(
             catalog,
             node_sigma=overheads.node_sigma,
@@ -62,8 +63,15 @@ def job_context(
         staging=Staging() if request.paper else staging_of(request),
         power_w=_power(request, catalog),
         risk=_risk(request, catalog, model, overheads),
-        doubts=rate_doubts(rates, _assumed(request)) if overheads.node_sigma else CERTAIN,
-    ).times(request.scale)
+    )
+    if request.network == "expected" and not _assumed(request).keys() & _SEEN_TOGETHER:
+        context = replace(context, rates=as_fast_as_seen(context))
+    doubts = rate_doubts(context.rates, _assumed(request)) if overheads.node_sigma else CERTAIN
+    return replace(context, doubts=doubts).times(request.scale)
+
+
+_SEEN_TOGETHER: Final = {"network", "local_read", "local_write", "object_read", "object_write"}
+"""Rates that whole jobs show together: one that the user assumes counts as it is."""
 
 
 def _assumed(request: Request) -> Mapping[str, float]:

@@ -131,3 +131,15 @@ def test_only_layouts_that_hold_the_data_stay(make_job: Make) -> None:
     assert large.tolist() == [True, False]
     assert rejected == []
     assert np.flatnonzero(large).tolist() == [0]
+
+
+def test_disks_that_only_kept_up_with_volumes_cannot_hold_all_data(make_job: Make) -> None:
+    """Of disks of which only a lower bound is known nobody knows how fast they are alone."""
+    rows = [
+        {"instance_type": name, "mode": f"{way}_only", "bytes_per_s": 1e8, "aggregate": aggregate, "method": "seen"}
+        for name, aggregate in (("good", "mean"), ("bad", "at_least"))
+        for way in ("read", "write")
+    ]
+    files = {"disks": rows, "volumes": [VOLUME]}
+    assert reasons(make_job, {}, model="indy", files=files) == "local disk rate unknown"
+    assert reasons(make_job, {}, model="cloudsort", files=files) == ""

@@ -238,7 +238,7 @@ namespaces._run = run
 
 
 def test_without_root_nodes_are_plain_and_that_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(namespaces, "usable", lambda: False)
+    monkeypatch.setattr(namespaces, "are_usable", lambda: False)
     messages: list[str] = []
     shaping = parse_shaping(rate="80Mbit")
     with emulated_cluster(workers=2, shaping=shaping, directory=tmp_path, say=messages.append) as cluster:

@@ -25,13 +25,14 @@ from planner.cost_model.run_overheads import RunOverheads
 from planner.planning.candidates.candidate_grid import CandidateGrid, build_grid
 from planner.planning.ranking import nearest, refusal, selection
 from planner.planning.ranking.best_clusters import select_clusters
+from planner.planning.ranking.capacity import at_hand, exceeds_capacity, to_ask_for
 from planner.planning.ranking.frontier import frontier_clusters, frontier_of, point_of
 from planner.planning.request.filters import NOT_WANTED, filter_conflicts
 from planner.planning.request.region import Region
 from planner.planning.request.request_checks import check_request
 from planner.planning.what_if.break_even import break_even, grid_of
 from planner.planning.what_if.reliefs import with_reliefs
-from planner.schemas.plan import Candidate, CatalogStamp, FrontierPoint, Plan, Rejection, Request
+from planner.schemas.plan import Candidate, CapacityRequest, CatalogStamp, FrontierPoint, Plan, Rejection, Request
 from planner.units import format_rate
 
 _SURE: Final = 0.95
@@ -89,6 +90,7 @@ def recommend(
         rejected=tuple(_sorted(rejected, clusters, models=len(models))),
         frontier=tuple(frontier_of(clusters, ranked)),
         surer=_higher_confidence_choice(request, ranked, grids),
+        capacity=_capacity(request, ranked, grids) if explained else None,
         left_out=tuple(_catalogs_without_candidates(regional)) if ranked else (),
         conflicts=conflicts,
         warnings=(
@@ -125,6 +127,22 @@ def _higher_confidence_choice(
     clusters, _ = _evaluate_exactly(sure, [[grid.asked_again(sure) for grid in of_model] for of_model in grids])
     more_confident = selection.order(clusters, request.objective)
     return point_of(more_confident[0]) if more_confident else None
+
+
+def _capacity(
+    request: Request, ranked: Sequence[Candidate], grids: Sequence[Sequence[CandidateGrid]]
+) -> CapacityRequest | None:
+    """Return what of the recommended cluster must be asked for, with the best that need not be."""
+    if not ranked or request.paper or not exceeds_capacity(ranked[0]):
+        return None
+    best, grid = ranked[0], grid_of(ranked[0], list(chain(*grids)))
+    if grid is None:
+        return None
+    instances = grid.context.catalog.instances
+    clusters, _ = select_clusters(replace(request, top=1), [at_hand(of_model) for of_model in grids])
+    smaller = [point_of(cluster) for cluster in selection.order(clusters, request.objective)[:1]]
+    vcpu = float(instances.vcpu[instances.index(best.instance_type)])
+    return to_ask_for(best, smaller[0] if smaller else None, vcpu=vcpu)
 
 
 def _catalogs_without_candidates(regional: Sequence[tuple[CandidateGrid, list[Rejection]]]) -> Iterator[str]:

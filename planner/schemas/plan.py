@@ -228,6 +228,17 @@ class FrontierPoint:
 
 
 @dataclass(frozen=True, kw_only=True)
+class CapacityRequest:
+    """Machines of one type, spares included, that must be asked for before, and their vCPUs as a quota counts them;
+    `smaller` is the best cluster that need not be, if there is one.
+    """
+
+    machines: int
+    vcpus: float
+    smaller: FrontierPoint | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class CatalogStamp:
     """Which catalog answered, how old its prices are (ISO date), and the clouds whose shapes and prices are those that
     the user had read anew instead of the shipped ones.
@@ -245,7 +256,7 @@ class Plan:
     `conflicts` names the constraints that can be met each but not together; `warnings` are about the whole answer.
     `beyond` says what stands against more data, where the request was for the most. `left_out` names catalogs of which
     no type could be planned, and why. `surer` is what keeps the deadlines with a probability of 95% where the best does
-    not.
+    not; `capacity` is None where a cloud usually has enough machines at hand.
     """
 
     request: Request
@@ -259,6 +270,7 @@ class Plan:
     beyond: str | None = None
     left_out: tuple[str, ...] = ()
     surer: FrontierPoint | None = None
+    capacity: CapacityRequest | None = None
 
     def to_json(self) -> str:
         """Return the plan as one JSON object; numbers keep every digit."""

@@ -10,6 +10,7 @@ import textwrap
 from collections.abc import Iterator
 from typing import Final
 
+from planner.planning.ranking.capacity import MACHINES_AT_HAND
 from planner.report.terminal.bill_items import bill_of
 from planner.report.words import RESOURCE_WORDS, words
 from planner.schemas.plan import Candidate, FrontierPoint, Plan
@@ -43,7 +44,8 @@ def short_answer(plan: Plan, *, width: int, before: Candidate | None = None) -> 
         return ["nothing feasible"]
     changes = [] if before is None else _wrap(difference(before, best), width)
     lines = [*changes, *_headline(plan, best, width), "", *_bill(best, width), *_choices(plan, best, width), ""]
-    reasons = [binds(best), _evidence_and_break_even(best), *([f"Most data: {plan.beyond}."] if plan.beyond else [])]
+    reasons = [binds(best), *_capacity(plan, best), _evidence_and_break_even(best)]
+    reasons += [f"Most data: {plan.beyond}."] if plan.beyond else []
     lines += [line for reason in reasons for line in _wrap(reason, width)]
     notes = [f"Note: {in_words(warning)}" for warning in (*_refreshed_note(plan), *plan.warnings, *best.warnings)]
     ending = _next(plan, width, notes=len(notes))
@@ -211,6 +213,22 @@ def binds(best: Candidate) -> str:
     limit, saved_s = RESOURCE_WORDS[best.bottleneck], best.reliefs_s[best.bottleneck]
     more = "" if phases == limit else f" Phases wait for {phases}."
     return f"What binds: {limit} (twice as fast: {format_duration(saved_s)} less, {saved_s / whole_s:.0%}).{more}"
+
+
+def _capacity(plan: Plan, best: Candidate) -> Iterator[str]:
+    asked = plan.capacity
+    if asked is None:
+        return
+    where = "in one placement group" if best.placement_group else f"in {best.region}"
+    text = f"Capacity: ask for {asked.machines} machines {where} ({asked.vcpus:,.0f} vCPUs of quota) weeks before."
+    yield f"{text} Best of at most {MACHINES_AT_HAND}: {_of_at_most(asked.smaller)}."
+
+
+def _of_at_most(smaller: FrontierPoint | None) -> str:
+    if smaller is None:
+        return "none does the job within what is asked"
+    figures = f"{format_duration(smaller.time_s)}, {format_usd(smaller.cost_usd_total)}"
+    return f"{smaller.nodes} x {smaller.instance_type}, {figures}"
 
 
 def evidence_text(best: Candidate) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from planner.arrays import Floats
-from planner.catalog.plausibility.shapes import groups_of, most_common
+from planner.catalog.plausibility.shapes import groups_of, most_common, rows_at
 from planner.catalog.plausibility.suspicion import Suspicion
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def _off_family(sold: pd.DataFrame) -> Iterator[Suspicion]:
         if len(rows) > 2:
             common = _family_price(per_vcpu[rows], may_be_windows=bool(is_azure[rows].all()))
             apart = rows[(per_vcpu[rows] < common / PRICE_RATIO) | (per_vcpu[rows] > common * PRICE_RATIO)]
-            for row, price in zip(sold.iloc[apart].itertuples(), per_vcpu[apart], strict=True):
+            for row, price in zip(rows_at(sold, apart), per_vcpu[apart], strict=True):
                 yield _suspicion(row, reason=_family_text(row, price, common=common), factor=price / common)
 
 

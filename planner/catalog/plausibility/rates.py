@@ -9,7 +9,7 @@ import numpy as np
 
 from planner.arrays import Floats
 from planner.catalog.catalog import Catalog
-from planner.catalog.plausibility.shapes import groups_of, most_common
+from planner.catalog.plausibility.shapes import groups_of, most_common, rows_at
 from planner.catalog.plausibility.suspicion import Suspicion
 from planner.catalog.tables import Table
 from planner.units import format_rate
@@ -67,7 +67,7 @@ def _off_sizes(rated: pd.DataFrame, *, slack: float) -> Iterator[tuple[Any, floa
     for rows in groups_of(ordered["shape"]):
         kept = rows[_in_order(rates[rows], sizes=sizes[rows], slack=slack)]
         odd = np.setdiff1d(rows, kept)
-        for row in ordered.iloc[odd].itertuples():
+        for row in rows_at(ordered, odd):
             near = next(ordered.iloc[[kept[np.abs(kept - row.Index).argmin()]]].itertuples())
             yield row, float(near.rate), _order_text(row, near)
 
@@ -146,7 +146,7 @@ def _unequal_disks(stated: pd.DataFrame) -> Iterator[tuple[Any, float, str]]:
     for rows in groups_of(stated["shape"] + "/" + stated.local_disk_bytes.astype(str)):
         usual = most_common(per_disk[rows], within=1 + DISK_SLACK)
         odd = rows[(per_disk[rows] < usual * SLOW_DISKS) | (per_disk[rows] > usual * FAST_DISKS)]
-        for row in stated.iloc[odd].itertuples() if len(rows) > 2 else ():
+        for row in rows_at(stated, odd if len(rows) > 2 else odd[:0]):
             expected = usual * row.local_disks
             yield row, expected, f"{row.rate / expected:.3g} times what as many equal disks do in other sizes"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -68,6 +68,12 @@ def _steps(values: pd.Series, ratio: float) -> pd.Series:
 def groups_of(keys: pd.Series) -> Iterator[Rows]:
     """Yield the positions of the rows of each key."""
     yield from (np.asarray(rows) for rows in keys.groupby(keys.to_numpy()).indices.values())
+
+
+def rows_at(table: pd.DataFrame, positions: Rows) -> Iterator[Any]:
+    """Yield the rows at some positions; pandas takes milliseconds to say that there are none."""
+    if len(positions):
+        yield from table.iloc[positions].itertuples()
 
 
 def most_common(values: Floats, *, within: float = 1.05) -> float:

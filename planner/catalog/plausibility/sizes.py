@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from planner.catalog.plausibility.shapes import groups_of, most_common
+from planner.catalog.plausibility.shapes import groups_of, most_common, rows_at
 from planner.catalog.plausibility.suspicion import Suspicion
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def _vcpu_by_cores(types: pd.DataFrame) -> Iterator[Suspicion]:
         usual = most_common(threads[rows])
         limits = (usual, usual) if len(rows) > 2 else (1, 2)
         odd = rows[(threads[rows] < limits[0]) | (threads[rows] > limits[1])]
-        for row, ratio in zip(known.iloc[odd].itertuples(), threads[odd], strict=True):
+        for row, ratio in zip(rows_at(known, odd), threads[odd], strict=True):
             text = f"{ratio:g} per core, its family has {usual:g}"
             yield _suspicion(row, "vcpu", text, factor=ratio / usual)
 
@@ -63,7 +63,7 @@ def _vcpu_by_name(types: pd.DataFrame) -> Iterator[Suspicion]:
         usual = most_common(ratio[rows], within=1.001)
         alike = np.isclose(ratio[rows], usual)
         if len(rows) > 2 and alike.mean() >= _NAMES_ALIKE:
-            for row in known.iloc[rows[~alike]].itertuples():
+            for row in rows_at(known, rows[~alike]):
                 text = f"by its name, and as in the rest of its family, {usual * row.named_size:g}"
                 yield _suspicion(row, "vcpu", text, factor=row.machine_vcpu / row.named_size / usual)
 
@@ -86,7 +86,7 @@ def _off_series(known: pd.DataFrame) -> Iterator[tuple[Any, float]]:
         usual = most_common(per[rows], within=1 + _EXACT)
         alike = np.isclose(per[rows], usual, rtol=_EXACT)
         if alike.sum() >= max(3, 0.6 * len(rows)):
-            for row in known.iloc[rows[~alike]].itertuples():
+            for row in rows_at(known, rows[~alike]):
                 ratio = row.per / usual
                 rounded = abs(row.memory_bytes - usual * row.machine_vcpu) <= _WHOLE_BYTES
                 far = not 1 / _MEMORY_RATIO < ratio < _MEMORY_RATIO

@@ -6,7 +6,6 @@ import json
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -77,25 +76,18 @@ def store(sort_cluster: SortCluster, tmp_path_factory: pytest.TempPathFactory) -
     counted = tmp_path_factory.mktemp("s3") / "faults"
     host, port = sort_cluster.store_address
     words = sort_cluster.emulated.command(0, sys.executable, str(SERVER), host, str(port), "7", str(counted))
-    server = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    server = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     made = f"""
 import urllib.request
 urllib.request.urlopen(urllib.request.Request("http://{host}:{port}/sorted", method="PUT"))
 """
     try:
-        for _ in range(300):
-            time.sleep(0.2)
-            done = subprocess.run(
-                sort_cluster.emulated.command(0, sys.executable, "-c", made), capture_output=True, check=False
-            )
-            if not done.returncode:
-                break
-        else:
-            pytest.fail(f"the store did not start: {done.stderr.decode()}")
+        assert server.stdout is not None and int(server.stdout.readline()) == port, "it listens"
+        subprocess.run(sort_cluster.emulated.command(0, sys.executable, "-c", made), check=True)
         yield Store(sort_cluster, counted)
     finally:
         server.kill()
-        server.wait()
+        server.communicate()
 
 
 def dataset_of_store(store: Store, call: str) -> Dataset:

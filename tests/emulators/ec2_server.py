@@ -31,8 +31,8 @@ os.environ["MOTO_EC2_ENABLE_INSTANCE_TYPE_VALIDATION"] = "true"
 os.environ["MOTO_ENABLE_AMI_VALIDATION"] = "true"
 os.environ["MOTO_ENABLE_KEYPAIR_VALIDATION"] = "true"
 
+import moto_folder
 from ec2_instance_profiles import require_lendable
-from moto import backends
 from moto.core.exceptions import ServiceException
 from moto.core.responses import ActionResult
 from moto.ec2 import ec2_backends
@@ -361,17 +361,9 @@ VERBS = {"create", "delete", "run", "terminate", "attach", "detach", "associate"
 VERBS |= {"describe"}
 
 
-def save_work() -> None:
-    """Do once what moto does for each request, listing its folder, and for each empty account, making an RSA key: two
-    thirds of the server's work.
-    """
-    modules = frozenset(backends.list_of_moto_modules())
-    backends.list_of_moto_modules = lambda: modules
-    kms.generate_private_key = functools.cache(kms.generate_private_key)
-
-
 def install() -> None:
-    save_work()
+    moto_folder.list_once()
+    kms.generate_private_key = functools.cache(kms.generate_private_key)  # an RSA key for each empty account takes long
     elastic_network_interfaces.random_public_ip = public_address
     for name in dir(EC2Response):
         verb = name.partition("_")[0]

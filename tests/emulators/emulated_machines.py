@@ -148,7 +148,9 @@ class EmulatedMachines:
         self.connect(space, number, address)
         self.open_door(space, number, address)
         server = [sys.executable, str(HERE / "s3_server.py"), address, "80", str(10**9), os.devnull]
-        process = subprocess.Popen(["ip", "netns", "exec", space, *server], stderr=subprocess.DEVNULL)
+        process = subprocess.Popen(
+            ["ip", "netns", "exec", space, *server], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
         try:
             wait_for(f"http://{address}/")
             yield f"http://{address}"

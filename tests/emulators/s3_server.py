@@ -1,6 +1,6 @@
 """S3 over HTTP for the tests: moto, which answers every n-th request with an error that passes.
 
-    python s3_server.py HOST PORT EVERY FILE
+    python s3_server.py HOST PORT EVERY FILE        prints its port once it listens; PORT may be 0
 
 The errors so far are counted in FILE; buckets are made by whoever needs them. One called `refusing` takes no parts of
 an output. What is called `once-refused` is refused to who reads it first.
@@ -14,8 +14,9 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import moto_folder
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
-from werkzeug.serving import run_simple
+from werkzeug.serving import make_server
 
 SLOW_DOWN = (
     b"<?xml version='1.0'?><Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>"
@@ -61,8 +62,11 @@ class Faulty:
 
 
 def main(host: str, port: str, every: str, counted: str) -> None:
+    moto_folder.list_once()
     moto = DomainDispatcherApplication(create_backend_app)
-    run_simple(host, int(port), Faulty(moto, every=int(every), counted=Path(counted)), threaded=True)
+    server = make_server(host, int(port), Faulty(moto, every=int(every), counted=Path(counted)), threaded=True)
+    print(server.port, flush=True)
+    server.serve_forever()
 
 
 if __name__ == "__main__":

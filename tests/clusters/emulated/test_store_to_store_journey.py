@@ -7,7 +7,6 @@ import gzip
 import io
 import json
 import os
-import socket
 import subprocess
 import sys
 import urllib.request
@@ -19,7 +18,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from emulated_machines import wait_for
 
 from planner.api.input_format import InputFormat
 from planner.clusters.emulated import namespaces
@@ -39,13 +37,11 @@ RECORDS = 60_000
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """An object store on this machine, with input in two objects."""
     monkeypatch.setenv("PLANNER_STATE", str(tmp_path / "state"))
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    words = [sys.executable, str(SERVER), "127.0.0.1", str(port), str(10**9), os.devnull]
-    with subprocess.Popen(words, stderr=subprocess.DEVNULL) as server:
+    words = [sys.executable, str(SERVER), "127.0.0.1", "0", str(10**9), os.devnull]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
         try:
-            url = f"http://127.0.0.1:{port}"
-            wait_for(f"{url}/")
+            assert server.stdout is not None
+            url = f"http://127.0.0.1:{int(server.stdout.readline())}"
             urllib.request.urlopen(urllib.request.Request(f"{url}/data", method="PUT"), timeout=30).close()
             for name, value in {
                 "AWS_ENDPOINT_URL": url, "AWS_ALLOW_HTTP": "true", "AWS_REGION": "us-east-1",
@@ -62,7 +58,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 @pytest.mark.needs_root(why="makes network namespaces")
 def test_nodes_reach_the_store_and_nothing_else_of_this_machine(store: str, tmp_path: Path) -> None:
-    fetch = "import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1], timeout=5).status)"
+    fetch = "import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1], timeout=60).status)"
     with emulated_cluster(workers=1, shaping=Shaping(), directory=tmp_path) as nodes:
         with relay_url(nodes, store) as url:
             assert url != store

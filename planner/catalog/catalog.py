@@ -31,6 +31,7 @@ from planner.catalog.manifest import Manifest
 from planner.catalog.network_specs import StatedNetworks, stated_networks
 from planner.catalog.refreshed import refresh_command
 from planner.catalog.tables import Table
+from planner.catalog.transfer_prices import TransferPrice
 from planner.errors import BadInputError
 
 T = TypeVar("T")
@@ -199,15 +200,9 @@ class Catalog:
         fees[self._rows(table, chosen)] = table["price_usd_per_hour"][chosen]
         return fees
 
-    def transfer_usd_per_gib(self, transfer: str) -> tuple[float, str]:
-        """Return what a GiB of traffic costs (`zone`: between two zones, `internet`: out of the cloud) and what that
-        rests on: NaN and '' where it is unknown.
-        """
-        table = self.tables["transfers"]
-        chosen = np.flatnonzero(table["transfer"] == transfer)
-        if not len(chosen):
-            return float("nan"), ""
-        return float(table["price_usd_per_gib"][chosen[0]]), str(table["evidence"][chosen[0]])
+    def transfer_price(self, transfer: str) -> TransferPrice:
+        """Return what traffic costs: `zone` is between two zones, `internet` out of the cloud."""
+        return TransferPrice.of(self.tables["transfers"], transfer)
 
     def _rates(self, table: Table, wanted: Any) -> Rates:
         rows, chosen = self._strongest(table, wanted & ~np.isnan(table["bytes_per_s"]))

@@ -10,6 +10,7 @@ from typing import Final, Literal
 
 import numpy as np
 
+from planner.catalog import region_prices
 from planner.catalog.catalog import Catalog
 from planner.catalog.cloud_regions import regions_of
 from planner.catalog.loading import catalog_directory, scan_catalog
@@ -37,12 +38,16 @@ def check_catalog(name_or_path: str | Path, *, today: date) -> list[Finding]:
     catalog, problems = scan_catalog(catalog_directory(name_or_path))
     if catalog is None:
         return [Finding(severity="error", text=str(problem)) for problem in problems]
+    if damaged := region_prices.problems(catalog.path):
+        return [Finding(severity="error", text=str(problem)) for problem in damaged]
     return [*_staleness(catalog, today), *_gaps(catalog), *_network_disagreements(catalog)]
 
 
-def staleness_days(catalog: Catalog, *, today: date, region: str | None = None) -> int | None:
+def staleness_days(
+    catalog: Catalog, *, today: date, region: str | None = None, pricing: str = "on-demand"
+) -> int | None:
     """Return the age of a region's prices in days when it is over STALE_AFTER_DAYS, else None."""
-    age = (today - catalog.priced_on(region or catalog.default_region)).days
+    age = (today - catalog.priced_on(region or catalog.default_region, pricing)).days
     return age if age > STALE_AFTER_DAYS else None
 
 
@@ -54,12 +59,14 @@ def stale_prices(
         return
     for catalog, names in zip(catalogs, regions_of(regions, catalogs), strict=True):
         for region in names:
-            age = staleness_days(catalog, today=today, region=region)
+            age = staleness_days(catalog, today=today, region=region, pricing=pricing)
             if age is not None:
-                place = f" in {region}" if regions else ""
-                command = refresh_command(catalog.name, pricing)
+                kind, place = "spot prices" if pricing == "spot" else "prices", f" in {region}" if regions else ""
+                further = region if catalog.is_further(region, pricing) else ""
+                command = refresh_command(catalog.name, pricing, region=further)
                 advice = f"; {command} renews them" if command else ""
-                yield f"prices of {catalog.name}{place} are of {catalog.priced_on(region)}, {age} days old{advice}"
+                day = catalog.priced_on(region, pricing)
+                yield f"{kind} of {catalog.name}{place} are of {day}, {age} days old{advice}"
 
 
 def _staleness(catalog: Catalog, today: date) -> Iterator[Finding]:

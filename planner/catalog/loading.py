@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from planner.arrays import Array
-from planner.catalog import schema
+from planner.catalog import region_prices, schema
 from planner.catalog.catalog import Catalog
 from planner.catalog.columns import EVIDENCE
 from planner.catalog.facts import Source
@@ -131,7 +131,7 @@ def _scan_file(directory: Path, table_schema: Schema) -> tuple[Table, list[Probl
 
 def _stray_files(directory: Path) -> Iterator[Problem]:
     """Complain about CSV files that nobody would read."""
-    expected = [f"{table_schema.name}.csv" for table_schema in schema.ALL]
+    expected = [*(f"{table_schema.name}.csv" for table_schema in schema.ALL), *region_prices.FILES.values()]
     for path in sorted(directory.glob("*.csv")):
         if path.name not in expected:
             yield Problem(

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from planner.arrays import Flags, Floats, Rows
+from planner.arrays import Days, Flags, Floats, Rows
 from planner.catalog.loading import outside_charges
 from planner.catalog.transfer_prices import TransferPrice
 from planner.cost_model.disk_layout import OBJECTS, VOLUMES
@@ -195,7 +195,7 @@ def _sent(context: JobContext, way: str) -> float:
 class Offer:
     """What a region asks for every type of a catalog, shape (T,): all-in USD per node-hour, and what that rests on.
 
-    `notes` say which types' prices are the user's own, by row.
+    `notes` say which types' prices are the user's own, by row; `as_of` is the day of each list price.
     """
 
     region: str
@@ -204,6 +204,13 @@ class Offer:
     evidence: tuple[str, ...]
     reservations: Reservations | None = None
     notes: Mapping[int, str] = field(default_factory=dict)
+    as_of: Days | None = None
+
+    def day_of(self, type_row: int) -> str:
+        """Return the day of a type's list price (ISO), '' where its price is none of a list."""
+        if self.as_of is None or type_row in self.notes or np.isnat(self.as_of[type_row]):
+            return ""
+        return str(self.as_of[type_row])
 
     def times(self, factor: float) -> Offer:
         """Return the offer with every price multiplied."""

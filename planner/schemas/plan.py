@@ -153,7 +153,8 @@ class Candidate:
     buys; `spares` are launched beside `nodes`; `interruptions` are None for nodes that are not taken back, or where it
     is not known how often they are. `deadline_kept` is how likely it is that the deadlines asked for are kept,
     if what surrounds the sort takes as long as expected. `quoted` is None for a job that takes no time; `overturned_by`
-    is known of the recommended cluster alone.
+    is known of the recommended cluster alone. `price_as_of` is the day of the list price (ISO), '' for a price of
+    one's own.
     """
 
     model: str
@@ -166,6 +167,7 @@ class Candidate:
     placement_group: bool
     pricing: str
     price_usd_per_hour: float
+    price_as_of: str = ""
     usd_per_hour: float
     storage: str
     disk_split: DiskSplit | None

@@ -80,7 +80,9 @@ def offer_of(catalog: Catalog, region: str, *, pricing: str, own_prices: Sequenc
             return offer
     listed = catalog.prices(region, pricing)
     words = tuple(evidence_name(code) for code in evidence_codes(listed.evidence).tolist())
-    offer = Offer(region=region, pricing=pricing, price_usd_per_hour=listed.price_usd_per_hour, evidence=words)
+    offer = Offer(
+        region=region, pricing=pricing, price_usd_per_hour=listed.price_usd_per_hour, evidence=words, as_of=listed.as_of
+    )
     return with_own_prices(offer, catalog, own_prices) if own_prices else offer
 
 

@@ -65,8 +65,16 @@ def stale_prices(
                 further = region if catalog.is_further(region, pricing) else ""
                 command = refresh_command(catalog.name, pricing, region=further)
                 advice = f"; {command} renews them" if command else ""
-                day = catalog.priced_on(region, pricing)
-                yield f"{kind} of {catalog.name}{place} are of {day}, {age} days old{advice}"
+                yield f"{kind} of {catalog.name}{place}{_age_text(catalog, region, pricing, today)}{advice}"
+
+
+def _age_text(catalog: Catalog, region: str, pricing: str, today: date) -> str:
+    """Say how old prices are; spot prices that were computed from savings are of two days."""
+    day = catalog.priced_on(region, pricing)
+    if pricing != "spot" or "derived" not in catalog.price_rows(region, pricing)["evidence"].tolist():
+        return f" are of {day}, {(today - day).days} days old"
+    full = catalog.priced_on(region)
+    return f": savings of {day} ({(today - day).days} days) off prices of {full} ({(today - full).days} days)"
 
 
 def _staleness(catalog: Catalog, today: date) -> Iterator[Finding]:

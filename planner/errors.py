@@ -71,6 +71,12 @@ def bad_input(where: object, problems: Sequence[str], hint: str = "") -> BadInpu
     return BadInputError(f"{where}: {len(problems)} problem{'s' * (len(problems) > 1)}{hint}", list(problems))
 
 
+def some_of(names: Sequence[str], *, most: int = 6) -> str:
+    """Return the first of some names and how many more there are: `a, b and 41 more`."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
 def nearest(word: str, names: Sequence[str], *, most: int = 3) -> str:
     """Return ' Did you mean a, b?' for those of `names` that are nearest to `word`, or '' when none is near."""
     from difflib import get_close_matches  # takes long to load

@@ -31,8 +31,10 @@ from planner.catalog.instances import FIELDS, Instances, VolumeLimits, volume_li
 from planner.catalog.manifest import Manifest
 from planner.catalog.network_specs import StatedNetworks, stated_networks
 from planner.catalog.refreshed import refresh_command
+from planner.catalog.region_prices import FILES, listed_regions, price_rows
 from planner.catalog.tables import Table
-from planner.errors import BadInputError
+from planner.catalog.transfer_prices import TransferPrice
+from planner.errors import BadInputError, some_of
 
 T = TypeVar("T")
 
@@ -63,10 +65,9 @@ class Catalog:
         """The day of the price list."""
         return self.manifest.prices_as_of
 
-    def priced_on(self, region: str) -> date:
-        """Return the day of the newest on-demand price of a region, that of the price list when it has none."""
-        prices = self.tables["prices"]
-        days = prices["as_of"][(prices["region"] == region) & (prices["pricing"] == "on-demand")]
+    def priced_on(self, region: str, pricing: str = "on-demand") -> date:
+        """Return the day of the newest such price of a region, that of the price list when it has none."""
+        days = self.price_rows(region, pricing)["as_of"]
         return days.max().item() if len(days) else self.prices_as_of
 
     @property
@@ -108,8 +109,30 @@ class Catalog:
 
     def regions(self, pricing: str = "on-demand") -> list[str]:
         """Return the regions that have prices of this kind, sorted."""
+        return sorted({*self.main_regions(pricing), *listed_regions(self.path, pricing)})
+
+    def main_regions(self, pricing: str = "on-demand") -> list[str]:
+        """Return those of `prices.csv`, sorted: what a plan takes and a refresh reads without a region."""
         prices = self.tables["prices"]
         return sorted(set(prices["region"][prices["pricing"] == pricing].tolist()))
+
+    def is_further(self, region: str, pricing: str) -> bool:
+        """Say whether the prices of a region are in the file of further regions alone."""
+        return region not in self.main_regions(pricing) and region in listed_regions(self.path, pricing)
+
+    def price_rows(self, region: str, pricing: str = "on-demand") -> Table:
+        """Return the prices of a region as rows of `prices.csv`: none for a region without any.
+
+        Raises BadInputError for a damaged file of further regions, or a type in it that the catalog does not have.
+        """
+        table = self.tables["prices"]
+        chosen = np.flatnonzero((table["region"] == region) & (table["pricing"] == pricing))
+        if not len(chosen) and (further := price_rows(self.path, region, pricing)) is not None:
+            if strange := sorted(set(further["instance_type"].tolist()) - self.instances.rows.keys()):
+                raise BadInputError(f"{further.path}: {', '.join(strange[:3])} in it, but not in instances.csv")
+            return further
+        columns = {name: values[chosen] for name, values in table.columns.items()}
+        return replace(table, columns=columns, lines=[table.lines[row] for row in chosen.tolist()])
 
     def prices(self, region: str | None = None, pricing: str = "on-demand") -> Prices:
         """Return hourly prices for every type, NaN where unpriced.
@@ -117,17 +140,16 @@ class Catalog:
         Raises BadInputError for a region without prices of this kind, naming those that have them.
         """
         region = self.default_region if region is None else region
-        table = self.tables["prices"]
-        chosen = np.flatnonzero((table["region"] == region) & (table["pricing"] == pricing))
-        if not len(chosen):
+        table = self.price_rows(region, pricing)
+        if not len(table):
             raise BadInputError(self._unpriced_text(region, pricing))
-        rows = self._rows(table, chosen)
+        rows = self._rows(table, slice(None))
         return Prices(
             region=region,
             pricing=pricing,
-            price_usd_per_hour=self._align(rows, table["price_usd_per_hour"][chosen]),
-            evidence=self._align(rows, table["evidence"][chosen]),
-            as_of=self._align(rows, table["as_of"][chosen]),
+            price_usd_per_hour=self._align(rows, table["price_usd_per_hour"]),
+            evidence=self._align(rows, table["evidence"]),
+            as_of=self._align(rows, table["as_of"]),
         )
 
     def disk_rates(self, mode: str, *, aggregate: str | None = None) -> Rates:
@@ -213,15 +235,9 @@ class Catalog:
         fees[self._rows(table, chosen)] = table["price_usd_per_hour"][chosen]
         return fees
 
-    def transfer_usd_per_gib(self, transfer: str) -> tuple[float, str]:
-        """Return what a GiB of traffic costs (`zone`: between two zones, `internet`: out of the cloud) and what that
-        rests on: NaN and '' where it is unknown.
-        """
-        table = self.tables["transfers"]
-        chosen = np.flatnonzero(table["transfer"] == transfer)
-        if not len(chosen):
-            return float("nan"), ""
-        return float(table["price_usd_per_gib"][chosen[0]]), str(table["evidence"][chosen[0]])
+    def transfer_price(self, transfer: str) -> TransferPrice:
+        """Return what traffic costs: `zone` is between two zones, `internet` out of the cloud."""
+        return TransferPrice.of(self.tables["transfers"], transfer)
 
     def _rates(self, table: Table, wanted: Any) -> Rates:
         wanted = wanted & ~_bounds(table)
@@ -266,9 +282,9 @@ class Catalog:
             more = f"; {refresh} reads them" if refresh else ""
             return f"catalog {self.name} has no {pricing} prices{more}"
         more = f". {refresh} reads them" if refresh else ""
-        more += ", without an account" if refresh.endswith(" --public") else ""
+        more += ", without an account; so does plan --refresh" if refresh.endswith(" --public") else ""
         text = f"region {region!r} has no {pricing} prices in catalog {self.name}."
-        return f"{text} Priced: {', '.join(priced)}{more}"
+        return f"{text} Priced: {some_of(priced)}{more}"
 
 
 def _bounds(table: Table) -> Any:
@@ -295,15 +311,18 @@ def _make(row_class: type[T], row: dict[str, Any]) -> T:
 _ABOUT_THE_FACT = ("evidence", "source", "as_of", "note", "method", "instances", "repeats", "period_days")
 
 
-def facts_on(catalog: Catalog, instance_type: str) -> list[Fact]:
+def facts_on(catalog: Catalog, instance_type: str, *, region: str = "") -> list[Fact]:
     """Return every known value about a type, in file order; unknown ones (blank cells) are left out.
+
+    Prices are those of `prices.csv`, and of `region` where another file has them.
 
     The columns that tell rows of one file apart (region, mode, nodes, ...) are part of `field`:
     `price_usd_per_hour [us-east-1, spot]`; how it was measured is part of `note`.
     Raises BadInputError with the nearest names for an unknown type.
     """
     catalog.instances.index(instance_type)
-    tables = (catalog.tables[schema_.name] for schema_ in schema.ALL)
+    tables = [catalog.tables[schema_.name] for schema_ in schema.ALL]
+    tables += [catalog.price_rows(region, pricing) for pricing in FILES if region not in catalog.main_regions(pricing)]
     return [fact for table in tables if "instance_type" in table.columns for fact in _facts(table, instance_type)]
 
 

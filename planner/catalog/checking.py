@@ -10,6 +10,7 @@ from typing import Final, Literal
 
 import numpy as np
 
+from planner.catalog import region_prices
 from planner.catalog.catalog import Catalog
 from planner.catalog.cloud_regions import regions_of
 from planner.catalog.loading import catalog_directory, scan_catalog
@@ -51,6 +52,8 @@ def check_catalog(name_or_path: str | Path, *, today: date) -> list[Finding]:
     catalog, problems = scan_catalog(catalog_directory(name_or_path))
     if catalog is None:
         return [_unreadable(problem) for problem in problems]
+    if damaged := region_prices.problems(catalog.path):
+        return [_unreadable(problem) for problem in damaged]
     doubted = [_doubted(suspicion) for suspicion in implausible_rows(catalog)]
     return [*doubted, *_staleness(catalog, today), *_gaps(catalog), *_network_disagreements(catalog)]
 
@@ -82,9 +85,11 @@ def _doubted(suspicion: Suspicion) -> Finding:
     )
 
 
-def staleness_days(catalog: Catalog, *, today: date, region: str | None = None) -> int | None:
+def staleness_days(
+    catalog: Catalog, *, today: date, region: str | None = None, pricing: str = "on-demand"
+) -> int | None:
     """Return the age of a region's prices in days when it is over STALE_AFTER_DAYS, else None."""
-    age = (today - catalog.priced_on(region or catalog.default_region)).days
+    age = (today - catalog.priced_on(region or catalog.default_region, pricing)).days
     return age if age > STALE_AFTER_DAYS else None
 
 
@@ -96,12 +101,22 @@ def stale_prices(
         return
     for catalog, names in zip(catalogs, regions_of(regions, catalogs), strict=True):
         for region in names:
-            age = staleness_days(catalog, today=today, region=region)
+            age = staleness_days(catalog, today=today, region=region, pricing=pricing)
             if age is not None:
-                place = f" in {region}" if regions else ""
-                command = refresh_command(catalog.name, pricing)
+                kind, place = "spot prices" if pricing == "spot" else "prices", f" in {region}" if regions else ""
+                further = region if catalog.is_further(region, pricing) else ""
+                command = refresh_command(catalog.name, pricing, region=further)
                 advice = f"; {command} renews them" if command else ""
-                yield f"prices of {catalog.name}{place} are of {catalog.priced_on(region)}, {age} days old{advice}"
+                yield f"{kind} of {catalog.name}{place}{_age_text(catalog, region, pricing, today)}{advice}"
+
+
+def _age_text(catalog: Catalog, region: str, pricing: str, today: date) -> str:
+    """Say how old prices are; spot prices that were computed from savings are of two days."""
+    day = catalog.priced_on(region, pricing)
+    if pricing != "spot" or "derived" not in catalog.price_rows(region, pricing)["evidence"].tolist():
+        return f" are of {day}, {(today - day).days} days old"
+    full = catalog.priced_on(region)
+    return f": savings of {day} ({(today - day).days} days) off prices of {full} ({(today - full).days} days)"
 
 
 def _staleness(catalog: Catalog, today: date) -> Iterator[Finding]:

@@ -16,7 +16,7 @@ from typing import Final
 from planner.catalog.catalog import Catalog
 from planner.catalog.tables import Column, Schema, read_table
 from planner.config.paths import catalogs_directory
-from planner.errors import BadInputError, nearest
+from planner.errors import BadInputError, nearest, some_of
 
 REGIONS: Final = Schema(
     name="regions",
@@ -82,7 +82,7 @@ def _unknown_text(region: str, catalogs: Sequence[Catalog]) -> str:
     owners = [cloud for cloud, names in _listed_regions().items() if region.casefold() in names]
     if owners:
         return f"region {region!r} is of {owners[0]}, and asked for is {there}: say --cloud {owners[0]}, too"
-    priced = ", ".join(name for catalog in catalogs for name in catalog.regions())
+    priced = some_of([name for catalog in catalogs for name in catalog.regions()])
     return f"region {region!r}: there is none of this name in {there}.{_near(region, catalogs)} Priced: {priced}"
 
 
@@ -97,7 +97,7 @@ def _near(region: str, catalogs: Sequence[Catalog]) -> str:
 
 def _console_names(catalog: Catalog) -> dict[str, str]:
     """Return what a console calls each region that a catalog's cloud has or that has prices."""
-    priced = set(catalog.tables["prices"]["region"].tolist()) | {catalog.default_region}
+    priced = {*catalog.regions(), *catalog.regions("spot"), catalog.default_region}
     return {**dict.fromkeys(sorted(priced), ""), **_listed_regions().get(catalog.cloud, {})}
 
 

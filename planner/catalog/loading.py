@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from planner.arrays import Array
-from planner.catalog import schema
+from planner.catalog import region_prices, schema
 from planner.catalog.catalog import Catalog
 from planner.catalog.columns import EVIDENCE
 from planner.catalog.facts import Source
@@ -25,6 +25,8 @@ from planner.catalog.measurements import SOURCE, measurements_file, with_measure
 from planner.catalog.refreshed import current_version, lay_over
 from planner.catalog.schema import OBJECT_STORES, TRANSFERS
 from planner.catalog.tables import Problem, Schema, Table, empty_table, read_table, scan_table
+from planner.catalog.transfer_prices import UNKNOWN as NO_PRICE
+from planner.catalog.transfer_prices import TransferPrice
 from planner.config.paths import catalogs_directory, pick
 from planner.errors import BadInputError, bad_input, nearest
 
@@ -129,7 +131,7 @@ def _scan_file(directory: Path, table_schema: Schema) -> tuple[Table, list[Probl
 
 def _stray_files(directory: Path) -> Iterator[Problem]:
     """Complain about CSV files that nobody would read."""
-    expected = [f"{table_schema.name}.csv" for table_schema in schema.ALL]
+    expected = [*(f"{table_schema.name}.csv" for table_schema in schema.ALL), *region_prices.FILES.values()]
     for path in sorted(directory.glob("*.csv")):
         if path.name not in expected:
             yield Problem(
@@ -162,13 +164,9 @@ def _unknown_names(table: Table, column: str, names: set[str], expected: str) ->
 
 @dataclass(frozen=True, kw_only=True)
 class OutsideCharges:
-    """US dollars for a GiB that leaves the cloud, with what that rests on, and for each request to its object store.
+    """Price of traffic out of the cloud, and US dollars for each request to its object store; NaN is unknown."""
 
-    What is unknown is NaN.
-    """
-
-    leaving_usd_per_gib: float = math.nan
-    leaving_evidence: str = ""
+    leaving: TransferPrice = NO_PRICE
     read_usd_per_request: float = math.nan
     write_usd_per_request: float = math.nan
 
@@ -177,12 +175,9 @@ class OutsideCharges:
 def outside_charges(cloud: str) -> OutsideCharges:
     """Return what is known of a cloud. Raises BadInputError where a file of its catalog is damaged."""
     transfers, stores = _read_if_shipped(cloud, TRANSFERS), _read_if_shipped(cloud, OBJECT_STORES)
-    leaving = [] if transfers is None else [row for row in transfers.rows() if row["transfer"] == "internet"]
-    store = [] if stores is None else list(stores.rows())
-    price, asked = (rows[0] if rows else {} for rows in (leaving, store))
+    asked = next(iter(stores.rows()), {}) if stores is not None else {}
     return OutsideCharges(
-        leaving_usd_per_gib=float(price.get("price_usd_per_gib", math.nan)),
-        leaving_evidence=str(price.get("evidence", "")),
+        leaving=TransferPrice.of(transfers, "internet"),
         read_usd_per_request=float(asked.get("read_usd_per_request", math.nan)),
         write_usd_per_request=float(asked.get("write_usd_per_request", math.nan)),
     )

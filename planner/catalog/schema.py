@@ -352,9 +352,17 @@ OBJECT_STORE_RATES: Final = Schema(
 TRANSFERS: Final = Schema(
     name="transfers",
     meaning="what traffic costs that leaves the zone or the cloud",
-    key=("transfer",),
+    key=("transfer", "from_gib"),
     columns=(
         choice("transfer", ("zone", "internet"), "between two zones, both directions together; out of the cloud"),
+        Column(
+            name="from_gib",
+            kind="number",
+            unit="GiB",
+            least=0,
+            required=False,
+            meaning="the price holds for what a month carries beyond this; blank: from the first byte on",
+        ),
         Column(name="price_usd_per_gib", kind="number", unit="USD/GiB", least=0, meaning="0 is stated to be free"),
         NOTE,
         *PROVENANCE,

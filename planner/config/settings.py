@@ -21,7 +21,8 @@ from planner.schemas.request_forms import CLOUDS
 FILE_VARIABLE: Final = "PLANNER_SETTINGS"
 _ACCESS: Final = ("account", "specs_url", "prices_url")
 _OF_CLOUD: Final = (*_ACCESS, "discount", "prices")
-_OF_PRICE: Final = ("instance", "region", "pricing", "discount", "price_usd_per_hour", "nodes", "until", "note")
+_AMOUNTS: Final = ("discount", "price_usd_per_hour", "price_usd_per_vcpu_hour")
+_OF_PRICE: Final = ("instance", "region", "pricing", *_AMOUNTS, "nodes", "until", "note")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,6 +94,7 @@ def _price(cloud: str, entry: Mapping[str, Any]) -> OwnPrice:
         cloud=cloud,
         discount=_amount(entry.get("discount")),
         price_usd_per_hour=_amount(entry.get("price_usd_per_hour")),
+        price_usd_per_vcpu_hour=_amount(entry.get("price_usd_per_vcpu_hour")),
         nodes=entry.get("nodes"),
         note=entry.get("note") or "settings",
         **texts,
@@ -144,12 +146,14 @@ def _price_problems(where: str, entry: Mapping[str, Any]) -> Iterator[str]:
             yield f"{where} {key}: must be text"
     if entry.get("pricing", "on-demand") not in ("on-demand", "spot"):
         yield f"{where} pricing: must be on-demand or spot"
-    if ("discount" in entry) == ("price_usd_per_hour" in entry):
-        yield f"{where}: needs either a discount or a price_usd_per_hour"
+    if sum(name in entry for name in _AMOUNTS) != 1:
+        yield f"{where}: needs either a discount, a price_usd_per_hour or a price_usd_per_vcpu_hour"
     yield from _share(where, entry)
-    price, nodes = entry.get("price_usd_per_hour", 1.0), entry.get("nodes", 1)
-    if isinstance(price, bool) or not isinstance(price, int | float) or not 0 <= price < 1e6:
-        yield f"{where} price_usd_per_hour: must be US dollars per hour, 0 for what is paid already"
+    for key in _AMOUNTS[1:]:
+        price = entry.get(key, 1.0)
+        if isinstance(price, bool) or not isinstance(price, int | float) or not 0 <= price < 1e6:
+            yield f"{where} {key}: must be US dollars per hour, 0 for what is paid already"
+    nodes = entry.get("nodes", 1)
     if isinstance(nodes, bool) or not isinstance(nodes, int) or nodes < 1:
         yield f"{where} nodes: must be how many instances the price is for, at least 1"
     if not isinstance(entry.get("until", date.min), date):

@@ -32,6 +32,7 @@ class Breakdown:
     spares: int
     placement_group: bool
     price_usd_per_hour: float
+    price_as_of: str
     usd_per_hour: float
     storage: str
     volumes: VolumeSet | None
@@ -68,6 +69,7 @@ def breakdown(context: JobContext, offer: Offer, *, nodes: int) -> Breakdown:
         spares=spares.count,
         placement_group=nodes > 1 and goes_in_one_group(context, machines=nodes + spares.count),
         price_usd_per_hour=price,
+        price_as_of=offer.day_of(type_row),
         usd_per_hour=hourly.job,
         storage=_storage(context, nodes),
         volumes=_volumes(context, nodes),
@@ -86,7 +88,7 @@ def breakdown(context: JobContext, offer: Offer, *, nodes: int) -> Breakdown:
         interruptions=_interruptions(context, time_s.expected, spared_s=spared.whole.mean_s, nodes=nodes),
         energy_j=_finite(_energy_j(context, time_s.expected, nodes=nodes)),
         warnings=(
-            *caveats(context, phases, evidence, nodes=nodes, spares=spares.count, pricing=offer.pricing),
+            *caveats(context, phases, evidence, nodes=nodes, spares=spares.count, offer=offer),
             *simulation_advice(context, nodes=nodes),
             *([offer.notes[type_row]] if type_row in offer.notes else []),
         ),

@@ -13,6 +13,7 @@ from planner.catalog.measurement_quality import scores_behind
 from planner.catalog.shipped_tables import nearest_gap
 from planner.cost_model.bill import unpriced
 from planner.cost_model.disk_layout import LOCAL, OBJECTS, VOLUMES
+from planner.cost_model.prices import Offer
 from planner.cost_model.rate_spreads import slowed_by
 from planner.cost_model.rates import evidence_name, weakest
 from planner.cost_model.staging import on_volumes_bytes
@@ -63,7 +64,7 @@ def deciding(evidence: Mapping[str, str], phases: Phases) -> str:
 
 
 def caveats(
-    context: JobContext, phases: Phases, evidence: Mapping[str, str], *, nodes: int, spares: int, pricing: str
+    context: JobContext, phases: Phases, evidence: Mapping[str, str], *, nodes: int, spares: int, offer: Offer
 ) -> Iterator[str]:
     """Yield what to know before trusting a cluster's times and costs, as warnings."""
     yield from too_many_for_one_group(context, machines=nodes + spares)
@@ -77,10 +78,10 @@ def caveats(
     yield from _tails(context, phases)
     yield from _credit(context, nodes=nodes)
     yield from _object_store(context, phases, nodes=nodes)
-    yield from _unknown_charges(context, pricing=pricing)
-    if pricing == "spot" and evidence["price"] == "derived":
-        yield "spot: the price is today's on-demand price less a saving stated earlier, not a price that was paid"
+    yield from _unknown_charges(context, pricing=offer.pricing)
+    yield from _spot_price(context, evidence, offer)
     yield from unpriced(context)
+    yield from _prices_of_another_region(context, offer.region)
     yield from _quality(context, evidence)
 
 
@@ -212,6 +213,24 @@ def _unknown_charges(context: JobContext, *, pricing: str) -> Iterator[str]:
         yield "spot: how often nodes are taken back is unknown, and what that costs is not in the plan"
     if context.layouts.uses(OBJECTS)[0] and np.isnan(context.objects.egress_usd_per_gib):
         yield "object store: what traffic to instances of the region costs is unknown and not in the bill"
+
+
+def _spot_price(context: JobContext, evidence: Mapping[str, str], offer: Offer) -> Iterator[str]:
+    """Say of which days a spot price is that was computed from a saving."""
+    saving_of = offer.day_of(int(context.layouts.type_row[0]))
+    if offer.pricing == "spot" and evidence["price"] == "derived" and saving_of:
+        full = f"the on-demand price of {context.catalog.priced_on(offer.region)}"
+        yield f"spot: the price is {full} less a saving stated on {saving_of}, not a price that was paid"
+
+
+def _prices_of_another_region(context: JobContext, region: str) -> Iterator[str]:
+    """Say which prices are those of the catalog's own region, since it has no others."""
+    home = context.catalog.default_region
+    used = {"volumes": "volume_price" in _storage_prices(context, int(context.layouts.type_row[0]))}
+    used["object store"] = context.layouts.uses(OBJECTS)[0] or bool(context.staging.source or context.staging.sink)
+    names = [name for name, is_used in used.items() if is_used]
+    if region != home and names and not context.paper:
+        yield f"{' and '.join(names)}: priced as in {home}; what they cost in {region} is unknown"
 
 
 def _network_band(context: JobContext, evidence: Mapping[str, str], nodes: int) -> Iterator[str]:

@@ -9,8 +9,9 @@ from typing import Final
 
 import numpy as np
 
-from planner.arrays import Flags, Floats, Rows
+from planner.arrays import Days, Flags, Floats, Rows
 from planner.catalog.loading import outside_charges
+from planner.catalog.transfer_prices import TransferPrice
 from planner.cost_model.disk_layout import OBJECTS, VOLUMES
 from planner.cost_model.staging import moved_bytes
 from planner.cost_model.workload import JobContext
@@ -101,10 +102,11 @@ def copies_usd(context: JobContext) -> float:
 
     A copy goes to one of the N - 1 other nodes, so (N - N/Z)/(N - 1) = (Z-1)/Z + (Z-1)/Z/(N - 1) of the copies cross.
     """
-    zones, price = context.staging.zones, context.catalog.transfer_usd_per_gib("zone")[0]
-    if context.paper or zones == 1 or np.isnan(price):
+    zones = context.staging.zones
+    if context.paper or zones == 1:
         return 0.0
-    return _sent(context, "replicate") * (zones - 1) / zones / _GIB * price
+    copied_gib = _sent(context, "replicate") * (zones - 1) / zones / _GIB
+    return float(np.nan_to_num(context.catalog.transfer_price("zone").usd(np.array(copied_gib))))
 
 
 def known_usd(context: JobContext) -> Floats:
@@ -148,20 +150,25 @@ def _egress(context: JobContext) -> Iterator[Charge]:
         asked_usd = np.ceil(moved / sizes["read"]) * there.read_usd_per_request
         yield Charge(
             name="stage in: egress",
-            usd=moved / _GIB * there.leaving_usd_per_gib + asked_usd,
-            evidence=there.leaving_evidence,
-            basis=f"traffic out of {staging.source} and requests there",
+            usd=there.leaving.usd(moved / _GIB) + asked_usd,
+            evidence=there.leaving.evidence,
+            basis=_egress_basis(f"traffic out of {staging.source} and requests there", there.leaving),
         )
     if staging.sink and staging.sink != cloud:
         there, moved = outside_charges(staging.sink), moves["stage out"]
-        price, evidence = context.catalog.transfer_usd_per_gib("internet")
+        leaving = context.catalog.transfer_price("internet")
         asked_usd = np.ceil(moved / sizes["write"]) * there.write_usd_per_request
         yield Charge(
             name="stage out: egress",
-            usd=moved / _GIB * price + asked_usd,
-            evidence=evidence,
-            basis=f"traffic out of {cloud} and requests to {staging.sink}",
+            usd=leaving.usd(moved / _GIB) + asked_usd,
+            evidence=leaving.evidence,
+            basis=_egress_basis(f"traffic out of {cloud} and requests to {staging.sink}", leaving),
         )
+
+
+def _egress_basis(moved: str, price: TransferPrice) -> str:
+    """Say for which place and month the price of a list holds, as its note does."""
+    return f"{moved}; {price.note}" if price.note else moved
 
 
 def _between_zones(context: JobContext, nodes: float) -> Iterator[Charge]:
@@ -170,13 +177,13 @@ def _between_zones(context: JobContext, nodes: float) -> Iterator[Charge]:
     """
     zones = context.staging.zones
     if zones > 1:
-        price, evidence = context.catalog.transfer_usd_per_gib("zone")
+        price = context.catalog.transfer_price("zone")
         shuffled, copied = (_sent(context, way) for way in ("network", "replicate"))
         crossing = (shuffled + copied * (1 + 1 / max(1, nodes - 1))) * (zones - 1) / zones
-        usd = np.full(len(context.layouts.type_row), crossing / _GIB * price)
+        usd = np.full(len(context.layouts.type_row), price.usd(np.array(crossing / _GIB)))
         share = crossing / (shuffled + copied) if crossing else 0.0
         basis = f"{share:.0%} of what the nodes exchange crosses zones"
-        yield Charge(name="traffic between zones", usd=usd, evidence=evidence, basis=basis)
+        yield Charge(name="traffic between zones", usd=usd, evidence=price.evidence, basis=basis)
 
 
 def _sent(context: JobContext, way: str) -> float:
@@ -188,7 +195,7 @@ def _sent(context: JobContext, way: str) -> float:
 class Offer:
     """What a region asks for every type of a catalog, shape (T,): all-in USD per node-hour, and what that rests on.
 
-    `notes` say which types' prices are the user's own, by row.
+    `notes` say which types' prices are the user's own, by row; `as_of` is the day of each list price.
     """
 
     region: str
@@ -197,6 +204,13 @@ class Offer:
     evidence: tuple[str, ...]
     reservations: Reservations | None = None
     notes: Mapping[int, str] = field(default_factory=dict)
+    as_of: Days | None = None
+
+    def day_of(self, type_row: int) -> str:
+        """Return the day of a type's list price (ISO), '' where its price is none of a list."""
+        if self.as_of is None or type_row in self.notes or np.isnat(self.as_of[type_row]):
+            return ""
+        return str(self.as_of[type_row])
 
     def times(self, factor: float) -> Offer:
         """Return the offer with every price multiplied."""

@@ -28,7 +28,7 @@ from planner.planning.ranking.best_clusters import select_clusters
 from planner.planning.ranking.capacity import at_hand, exceeds_capacity, to_ask_for
 from planner.planning.ranking.frontier import frontier_clusters, frontier_of, point_of
 from planner.planning.request.filters import NOT_WANTED, filter_conflicts
-from planner.planning.request.region import Region
+from planner.planning.request.region import Region, priced_alike
 from planner.planning.request.request_checks import check_request
 from planner.planning.what_if.break_even import break_even, grid_of
 from planner.planning.what_if.reliefs import with_reliefs
@@ -96,6 +96,7 @@ def recommend(
         warnings=(
             *_own(ranked[:1], catalogs, request),
             *_ignored_by_paper_mode(request),
+            *_priced_alike(request, regions),
             *_capacity_seen(request, regions),
             *_beyond_the_link(request, ranked[:1]),
             *_as_if_free(ranked),
@@ -197,6 +198,12 @@ def _ignored_by_paper_mode(request: Request) -> Iterator[str]:
     aside = [name for name, given in named.items() if given]
     if request.paper and aside:
         yield f"--paper leaves aside {', '.join(aside)}: the papers' equations know nothing of it"
+
+
+def _priced_alike(request: Request, regions: Sequence[Region]) -> Iterator[str]:
+    """Say once which prices of the user's own are the same for several sizes."""
+    own = () if request.paper or "price" in request.assume else request.own_prices
+    return iter(dict.fromkeys(chain.from_iterable(priced_alike(region, own) for region in regions)))
 
 
 def _beyond_the_link(request: Request, best: Sequence[Candidate]) -> Iterator[str]:

@@ -161,7 +161,7 @@ class Candidate:
     if what surrounds the sort takes as long as expected. `quoted` is None for a job that takes no time. Of the
     recommended cluster alone is known what would overturn it (`overturned_by`), how many seconds the whole run is
     shorter with each resource twice as fast (`reliefs_s`, by the names of what-ifs), and which helps most
-    (`bottleneck`).
+    (`bottleneck`). `price_as_of` is the day of the list price (ISO), '' for a price of one's own.
     """
 
     model: str
@@ -174,6 +174,7 @@ class Candidate:
     placement_group: bool
     pricing: str
     price_usd_per_hour: float
+    price_as_of: str = ""
     usd_per_hour: float
     storage: str
     disk_split: DiskSplit | None

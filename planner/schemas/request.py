@@ -141,7 +141,7 @@ class Request:
         (), forms.DISCOUNTS, "Used first 6",
         "Off the list prices: 15%, aws=15% or 'i4i.*=15%'; beside those in the settings.", "discount",
         also=Option(forms.OWN_PRICES, "Money 2",
-                    "What a type costs you per hour: i4i.4xlarge=0.95; before any discount.", "own_price"),
+                    "What a type costs you per hour: i4i.4xlarge=0.95, i4i.*=0.08/vcpu; undiscounted.", "own_price"),
     )
     node_limits: tuple[NodeLimit, ...] = field(
         (), forms.CAPACITIES, "Cluster size 4", "At most so many instances of a type: 'i4i.*=40'.", "capacity",

@@ -23,12 +23,17 @@ NetworkView = Literal["unlimited", "ideal", "expected"]
 """The three networks of SoCC 2015, Figure 9: never the bottleneck, scaling ideally, as at scale."""
 
 
+PER_VCPU: Final = "/vcpu"
+"""What ends a price that is for each vCPU."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class OwnPrice:
     """A price of the user's own: a `discount` (a share of the list price), or `price_usd_per_hour` for a negotiated
     price or a reservation, which holds for `nodes` instances (None: for any number; others cost the list price).
 
-    `instance` and `region` are patterns; `note` says where it is from.
+    `price_usd_per_vcpu_hour` is a negotiated price that grows with the size. `instance` and `region` are patterns;
+    `note` says where it is from.
     """
 
     cloud: str = "*"
@@ -37,8 +42,22 @@ class OwnPrice:
     pricing: str = "on-demand"
     discount: float | None = None
     price_usd_per_hour: float | None = None
+    price_usd_per_vcpu_hour: float | None = None
     nodes: int | None = None
     note: str = ""
+
+    def negotiated_usd_per_hour(self, vcpu: float) -> float | None:
+        """Return what a type of so many vCPUs costs; None for a discount, NaN where the vCPUs are unknown and count."""
+        if self.price_usd_per_vcpu_hour is not None:
+            return self.price_usd_per_vcpu_hour * vcpu
+        return self.price_usd_per_hour
+
+    @property
+    def amount_text(self) -> str:
+        """The amount as options take it: `0.15`, `0.95` or `0.08/vcpu`."""
+        if self.price_usd_per_vcpu_hour is not None:
+            return f"{number_text(self.price_usd_per_vcpu_hour)}{PER_VCPU}"
+        return number_text(self.price_usd_per_hour if self.discount is None else self.discount)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,7 +198,9 @@ def discounts(values: list[str] | None) -> list[OwnPrice]:
 
 
 def own_prices(values: list[str] | None) -> list[OwnPrice]:
-    """Read `i4i.4xlarge=0.95`: US dollars per hour of a type. Raises BadInputError for what is none."""
+    """Read `i4i.4xlarge=0.95`, US dollars per hour of a type, or `i4i.*=0.08/vcpu`, per hour of each of its vCPUs.
+    Raises BadInputError for what is none.
+    """
     return [_own_price(item) for item in names(values)]
 
 
@@ -214,12 +235,16 @@ def _discount(item: str) -> OwnPrice:
 
 def _own_price(item: str) -> OwnPrice:
     name, _, amount = item.rpartition("=")
+    usd, is_per_vcpu = amount.removesuffix(PER_VCPU).removeprefix("$"), amount.endswith(PER_VCPU)
     try:
-        price = float(amount.removeprefix("$"))
+        price = float(usd)
     except ValueError:
         price = -1.0
     if not name or not 0 <= price < 1e6:
-        raise BadInputError(f"--own-price {item}: write it as TYPE=USD, such as i4i.4xlarge=0.95")
+        advice = "write it as TYPE=USD, such as i4i.4xlarge=0.95, or for each vCPU as 'i4i.*=0.08/vcpu'"
+        raise BadInputError(f"--own-price {item}: {advice}")
+    if is_per_vcpu:
+        return OwnPrice(instance=name, price_usd_per_vcpu_hour=price, note="--own-price")
     return OwnPrice(instance=name, price_usd_per_hour=price, note="--own-price")
 
 
@@ -281,5 +306,5 @@ FACTORS: Final = _form("Mapping[str, float] | str", list[str], _factors, _amount
 DISCOUNTS: Final = _form(
     "Mapping[str, str | float] | str | float", list[str], lambda amount: discounts(_texts(amount)), str
 )
-OWN_PRICES: Final = _form("Mapping[str, float] | str", list[str], lambda amount: own_prices(_texts(amount)), str)
+OWN_PRICES: Final = _form("Mapping[str, float | str] | str", list[str], lambda amount: own_prices(_texts(amount)), str)
 CAPACITIES: Final = _form("Mapping[str, int] | str", list[str], lambda amount: capacities(_texts(amount)), str)

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from planner.api.recommend import recommend
 from planner.catalog import check_catalog, load_catalog
+from planner.catalog.checking import stale_prices
 from planner.errors import BadInputError
 
 TODAY = date(2026, 1, 20)
@@ -141,3 +143,17 @@ def test_a_catalog_that_is_not_there_is_bad_input(tmp_path: Path) -> None:
         load_catalog(tmp_path)
     with pytest.raises(BadInputError, match=r"unknown catalog 'aws-2015'\. Did you mean"):
         load_catalog("aws-2015")
+
+
+def test_spot_prices_from_savings_are_as_old_as_both() -> None:
+    (said,) = stale_prices([load_catalog("aws")], [], today=date(2026, 11, 26), pricing="spot")
+    assert said.startswith("spot prices of aws: savings of 2025-06-28 (516 days) off prices of 2026-07-20 (129 days); ")
+    (listed,) = stale_prices([load_catalog("gcp")], [], today=date(2026, 11, 26), pricing="spot")
+    assert listed.startswith("spot prices of gcp are of 2026-08-03, 115 days old")
+
+
+def test_a_plan_on_spot_says_of_which_days_its_price_is() -> None:
+    best = recommend("1TB", cloud="aws", pricing="spot", nodes=8).plan.best
+    assert best is not None
+    assert best.price_as_of == "2025-06-28"
+    assert any("on-demand price of 2026-07-20 less a saving stated on 2025-06-28" in text for text in best.warnings)

@@ -54,10 +54,10 @@ def test_names_of_one_cloud_are_not_those_of_another() -> None:
 
 
 def test_a_region_without_prices_names_a_command_that_a_shell_takes() -> None:
-    with pytest.raises(BadInputError, match="has no on-demand prices in catalog azure") as refusal:
-        recommend("1TB", cloud="azure", regions="West Europe")
+    with pytest.raises(BadInputError, match="has no on-demand prices in catalog aws") as refusal:
+        recommend("1TB", cloud="aws", regions="Europe (Frankfurt)")
     command = refusal.value.message.partition("planner ")[2].partition(" reads them")[0]
-    assert shlex.split(command) == ["catalog", "refresh", "--cloud", "azure", "--region", "westeurope", "--public"]
+    assert shlex.split(command) == ["catalog", "refresh", "--cloud", "aws", "--region", "eu-central-1", "--public"]
     with pytest.raises(BadInputError, match="--region 'of mine'"):
         AWS.prices("of mine")
 

@@ -102,9 +102,18 @@ def test_data_that_leaves_the_cloud_is_priced(cloud: str) -> None:
 
 
 def test_data_that_comes_from_another_cloud_has_the_price_of_that_cloud(cloud: str) -> None:
-    """10 TB at Google's $0.12 a GiB, and 596,047 requests at $0.4 a million."""
+    """10 TB in Google's bands, of which the first GiB is free, and 596,047 requests at $0.4 a million."""
     best = best_of(cloud, input="gs://b/in")
-    assert lines(best)["stage in: egress"] == pytest.approx(1e13 / 2**30 * 0.12 + 596_047 * 4e-7)
+    in_bands = 1023 * 0.12 + (1e13 / 2**30 - 1024) * 0.11
+    assert lines(best)["stage in: egress"] == pytest.approx(in_bands + 596_047 * 4e-7)
+    assert not best.cost_usd.at_least
+
+
+@pytest.mark.parametrize(("name", "scheme"), [("aws", "s3"), ("azure", "az"), ("gcp", "gs")])
+def test_staging_within_a_region_leaves_no_price_open(name: str, scheme: str) -> None:
+    best = best_of(name, input=f"{scheme}://b/in", output=f"{scheme}://b/out", nodes=20)
+    assert lines(best)["stage in: traffic"] == 0
+    assert not best.cost_usd.unknown
     assert not best.cost_usd.at_least
 
 

@@ -122,7 +122,7 @@ READS, WRITES = 596_047, 50_000
         ({"input": "s3://b/i"}, {"stage in: requests": READS * 4e-7, "stage in: traffic": 1e13 / GIB * 0.01}),
         ({"output": "s3://b/o"}, {"stage out: requests": WRITES * 5e-6}),
         ({"output": "gs://b/o"}, {"stage out: egress": 5e12 / GIB * 0.09 + WRITES * 5e-6}),
-        ({"input": "gs://b/i"}, {"stage in: egress": 1e13 / GIB * 0.12 + READS * 4e-7}),
+        ({"input": "gs://b/i"}, {"stage in: egress": 1023 * 0.12 + (1e13 / GIB - 1024) * 0.11 + READS * 4e-7}),
     ],
     ids=str,
 )

@@ -30,6 +30,8 @@ def test_what_is_no_share_of_a_price_is_refused(text: str) -> None:
 
 def test_an_own_price_needs_a_type_and_dollars() -> None:
     assert own_prices(["i4i.4xlarge=$0.95"])[0].price_usd_per_hour == 0.95
+    (by_vcpu,) = own_prices(["i4i.*=$0.08/vcpu"])
+    assert (by_vcpu.price_usd_per_hour, by_vcpu.negotiated_usd_per_hour(16)) == (None, pytest.approx(1.28))
     for text in ("0.95", "i4i.4xlarge=-1", "i4i.4xlarge=x"):
         with pytest.raises(BadInputError, match="--own-price"):
             own_prices([text])

@@ -45,7 +45,7 @@ def catalog_refresh(
     if forget:
         _forget(clouds, json=json)
         return
-    read = [_refresh(name, regions, dry_run=dry_run, public=public) for name in clouds]
+    read = [read_anew(name, regions, dry_run=dry_run, public=public) for name in clouds]
     if json:
         show_json([_as_json(refreshed) for refreshed in read])
         return
@@ -53,7 +53,8 @@ def catalog_refresh(
         _show(refreshed, dry_run=dry_run)
 
 
-def _refresh(cloud: str, regions: list[str], *, dry_run: bool, public: bool) -> Refreshed:
+def read_anew(cloud: str, regions: list[str], *, dry_run: bool, public: bool) -> Refreshed:
+    """Read a cloud's prices, with the user's settings, and show on stderr how much has been read."""
     from planner.clouds.price_lists import Access, refresh
     from planner.config.settings import load_settings
 

@@ -51,6 +51,9 @@ def plan(
         Path | None, Option(help="Also write the plan as JSON to this file; FILE.csv has what --show csv shows.")
     ] = None,
     html: Annotated[Path | None, Option(help="Also write a page to this file; it opens without a network.")] = None,
+    refresh: Annotated[
+        bool, Option("--refresh", help="Read the public prices first of a --region that has none here: aws, azure.")
+    ] = False,
     force: Force = False,
 ) -> None:
     """Recommend the cluster to rent: which machine, how many, how long, how much, and why.
@@ -71,7 +74,7 @@ def plan(
         return
     form, views = forms_and_views([*(show or []), *(["wide"] if wide else []), *(["json"] if json else [])])
     require_form(out, form, html=html, of_tables=(sort, columns))
-    answered = _answered(completed(asked))
+    answered = _answered(completed(asked), refresh=refresh)
     if out:
         write_whole(out, out_text(answered, out, form, order=sort, only=columns) + "\n", option="--out")
     if html:
@@ -90,13 +93,15 @@ def _write_page(answered: Recommendation, html: Path) -> None:
     write_whole(html, plan_html(answered), option="--html")
 
 
-def _answered(asked: RequestOptions) -> Recommendation:
+def _answered(asked: RequestOptions, *, refresh: bool) -> Recommendation:
     from datetime import date
 
     from planner.api.recommend import answer, answer_with_profile
+    from planner.cli.plan.missing_prices import read_missing_prices
     from planner.schemas.arguments import columns, require_no_columns
 
     request = asked.request()
+    read_missing_prices(request, agreed=refresh)
     if asked["profile"]:
         return answer_with_profile(request, asked["profile"], columns(asked["option"]))
     require_no_columns(asked["option"])

@@ -94,7 +94,7 @@ def _of_request(heading: str) -> list[str]:
 _HEADINGS: Final = {
     "Used first": "* explain html",
     "What to sort": "* profile option",
-    "Where": "*",
+    "Where": "* refresh",
     "Machines": "*",
     "Limits": "*",
     "Cluster size": "*",

@@ -63,7 +63,7 @@ def refresh(
     if cloud not in _READERS:
         raise BadInputError(f"cloud {cloud!r} cannot be refreshed.{nearest(cloud, CLOUDS)} Known: {', '.join(CLOUDS)}")
     before = load_catalog(cloud)
-    chosen = tuple(region_named(name, before) or name for name in regions) or tuple(before.regions())
+    chosen = tuple(region_named(name, before) or name for name in regions) or tuple(before.main_regions())
     read = partial(read_public, cloud) if public else _READERS[cloud]
     reading = read(chosen, access=access or Access(), watch=watch, catalog_rows=_rows_by_type(before))
     _check(reading, cloud=cloud)

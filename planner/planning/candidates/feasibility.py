@@ -44,6 +44,7 @@ def _missing_facts(
     context: JobContext, offer: Offer, *, networked: bool, powered: bool
 ) -> Iterator[tuple[Flags, str, str]]:
     """Yield, in the order to report them, which layouts lack a fact, what it is called and what to do about it."""
+    yield from _unsold(context, offer)
     instances, rates, layouts = context.catalog.instances, context.rates, context.layouts
     type_rows, local = layouts.type_row, layouts.uses(LOCAL)
     disks = instances.local_disks[type_rows]
@@ -83,6 +84,23 @@ def _missing_facts(
     yield np.isnan(context.power_w)[type_rows] & powered, "power unknown", "or --assume power:TYPE=WATTS"
     where = f"{offer.pricing} price unknown in {offer.region}"
     yield np.isnan(offer.price_usd_per_hour)[type_rows], where, "or --assume price=USD"
+
+
+def _unsold(context: JobContext, offer: Offer) -> Iterator[tuple[Flags, str, str]]:
+    """Yield which layouts a region of the whole price list does not sell."""
+    catalog, type_rows, region = context.catalog, context.layouts.type_row, offer.region
+    if not catalog.is_further(region, offer.pricing):
+        return
+    unpriced = np.isnan(offer.price_usd_per_hour)[type_rows]
+    names = catalog.instances.names
+    with_disks = np.array(["+" in names[row] for row in type_rows.tolist()], dtype=bool)
+    yield unpriced & with_disks, f"price of local disks to add unknown in {region}", "or --assume price=USD"
+    day = catalog.priced_on(region, offer.pricing)
+    yield (
+        unpriced & ~with_disks,
+        f"not sold in {region}",
+        f"the {offer.pricing} prices of {day} have none, or none to trust",
+    )
 
 
 def fits_capacity(context: JobContext, request: Request) -> tuple[Flags, list[Rejection]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import partial
@@ -14,8 +14,10 @@ from planner.catalog import Catalog
 from planner.cost_model.block_volumes import VolumeChoice, choose_volumes, has_credit
 from planner.cost_model.prices import Offer, Reservations
 from planner.cost_model.rates import evidence_codes, evidence_name
+from planner.errors import some_of
 from planner.planning.request.filters import wanted
 from planner.schemas.plan import OwnPrice, Rejection, Request
+from planner.schemas.request_forms import PER_VCPU
 from planner.units import format_usd
 
 
@@ -80,7 +82,9 @@ def offer_of(catalog: Catalog, region: str, *, pricing: str, own_prices: Sequenc
             return offer
     listed = catalog.prices(region, pricing)
     words = tuple(evidence_name(code) for code in evidence_codes(listed.evidence).tolist())
-    offer = Offer(region=region, pricing=pricing, price_usd_per_hour=listed.price_usd_per_hour, evidence=words)
+    offer = Offer(
+        region=region, pricing=pricing, price_usd_per_hour=listed.price_usd_per_hour, evidence=words, as_of=listed.as_of
+    )
     return with_own_prices(offer, catalog, own_prices) if own_prices else offer
 
 
@@ -90,19 +94,18 @@ def with_own_prices(offer: Offer, catalog: Catalog, own: Sequence[OwnPrice]) -> 
     A price for a limited number of nodes needs the list price for the others: without one it does not count, and the
     type stays unpriced. A type without a list price may have a negotiated one.
     """
-    fitting = [p for p in own if _fits(p.cloud, catalog.cloud) and _fits(p.region, offer.region)]
-    fitting = [p for p in fitting if p.pricing == offer.pricing]
-    if not fitting:
+    chosen = _own_by_row(offer, catalog, own)
+    if not chosen:
         return offer
     listed, price = offer.price_usd_per_hour, offer.price_usd_per_hour.copy()
     limit, above = np.full(len(price), np.inf), np.zeros(len(price))
     words, notes = list(offer.evidence), {}
-    for type_row, name in enumerate(catalog.instances.instance_type.tolist()):
-        mine = next((p for p in fitting if _fits(p.instance, name) or _fits(p.instance, name.partition("+")[0])), None)
-        if mine is None or (np.isnan(listed[type_row]) and (mine.price_usd_per_hour is None or mine.nodes)):
+    for type_row, mine in chosen.items():
+        negotiated = mine.negotiated_usd_per_hour(float(catalog.instances.vcpu[type_row]))
+        if np.isnan(listed[type_row]) and (negotiated is None or np.isnan(negotiated) or mine.nodes):
             continue
-        price[type_row] = _amount(mine, float(listed[type_row]))
-        words[type_row] = "assumed" if mine.price_usd_per_hour is not None else words[type_row]
+        price[type_row] = listed[type_row] * (1 - (mine.discount or 0.0)) if negotiated is None else negotiated
+        words[type_row] = words[type_row] if negotiated is None else "assumed"
         notes[type_row] = _note(mine, float(listed[type_row]))
         if mine.nodes is not None:
             limit[type_row], above[type_row] = mine.nodes, listed[type_row] - price[type_row]
@@ -110,17 +113,38 @@ def with_own_prices(offer: Offer, catalog: Catalog, own: Sequence[OwnPrice]) -> 
     return replace(offer, price_usd_per_hour=price, evidence=tuple(words), reservations=limits, notes=notes)
 
 
+def priced_alike(region: Region, own: Sequence[OwnPrice]) -> Iterator[str]:
+    """Say which of the user's prices is one for types of several sizes, and how to write one that grows with them."""
+    catalog = region.catalog
+    chosen = _own_by_row(region.offer, catalog, own)
+    for mine in dict.fromkeys(chosen.values()):
+        rows = [row for row, price in chosen.items() if price is mine]
+        vcpu = catalog.instances.vcpu[rows]
+        if mine.price_usd_per_hour is None or not np.nanmax(vcpu, initial=0) > np.nanmin(vcpu, initial=np.inf):
+            continue
+        sizes = [catalog.instances.names[rows[place]] for place in np.argsort(vcpu, kind="stable").tolist()]
+        price = f"{mine.note or 'own price'} {mine.instance}={mine.amount_text}"
+        yield f"{price} prices {some_of(sizes, most=4)} alike; '{mine.instance}=USD{PER_VCPU}' grows with the size"
+
+
+def _own_by_row(offer: Offer, catalog: Catalog, own: Sequence[OwnPrice]) -> dict[int, OwnPrice]:
+    """Return the first of the user's prices that fits each type, by its row."""
+    fitting = [p for p in own if _fits(p.cloud, catalog.cloud) and _fits(p.region, offer.region)]
+    fitting = [p for p in fitting if p.pricing == offer.pricing]
+    names = catalog.instances.instance_type.tolist() if fitting else []
+    first = (
+        next((p for p in fitting if _fits(p.instance, name) or _fits(p.instance, name.partition("+")[0])), None)
+        for name in names
+    )
+    return {row: mine for row, mine in enumerate(first) if mine is not None}
+
+
 def _fits(pattern: str, name: str) -> bool:
     return fnmatchcase(name, pattern)
 
 
-def _amount(mine: OwnPrice, listed: float) -> float:
-    return mine.price_usd_per_hour if mine.price_usd_per_hour is not None else listed * (1 - (mine.discount or 0.0))
-
-
 def _note(mine: OwnPrice, listed: float) -> str:
     origin = f" ({mine.note})" if mine.note else ""
-    less = mine.price_usd_per_hour is None
-    what = f"{100 * (mine.discount or 0.0):.3g}% off the list price" if less else "your own"
+    what = "your own" if mine.discount is None else f"{100 * mine.discount:.3g}% off the list price"
     count = "" if mine.nodes is None else f" for {mine.nodes} nodes"
     return f"price: {what}{count}{origin}; the list says {format_usd(listed)} per node-hour"

@@ -10,7 +10,7 @@ from planner.clouds.registry import CLOUDS
 from planner.schemas.arguments import COLLECTED, option_of
 from planner.schemas.plan import Plan, Request
 from planner.schemas.request import default_of, options
-from planner.schemas.request_forms import number_text, size_text
+from planner.schemas.request_forms import size_text
 
 _PRICE_OPTIONS: Final = ("--discount", "--own-price")
 _CAPACITY_OPTION: Final = "--capacity"
@@ -70,8 +70,7 @@ def _own_prices(request: Request) -> Iterator[str]:
     for price in request.own_prices:
         if price.note in _PRICE_OPTIONS:
             place = price.cloud if price.cloud != "*" else price.instance
-            amount = price.price_usd_per_hour if price.discount is None else price.discount
-            yield from (price.note, f"{place}={number_text(amount)}")
+            yield from (price.note, f"{place}={price.amount_text}")
 
 
 def _capacity(request: Request) -> Iterator[str]:

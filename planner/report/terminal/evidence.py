@@ -55,7 +55,7 @@ def _facts(plan: Plan, best: Candidate) -> Iterator[Basis]:
             continue
         if catalog.cloud != best.cloud or best.instance_type not in catalog.instances.rows:
             continue
-        for fact in facts_on(catalog, best.instance_type):
+        for fact in facts_on(catalog, best.instance_type, region=best.region):
             if _concerns(fact, best):
                 source = catalog.sources[fact.source].title if fact.source in catalog.sources else fact.source
                 yield Basis(

@@ -199,7 +199,11 @@ def notes(application: Application, plan: SparkPlan, explained: Explanation) -> 
     counts = [f"{sum(r.reason == reason for r in plan.rejected)} types: {reason}" for reason in without]
     if counts:
         yield f"Left out: {'; '.join(counts)}."
-    yield "Costs are of the workers while it runs: not of the driver, volumes, storage or a platform's fee."
+    yield "Costs are of the workers while it runs: not of the driver, volumes or storage."
+    if platform := application.cluster.platform:
+        yield f"The fee of {platform} comes on top for every machine: it is not known here, and not in the costs."
+    else:
+        yield "No platform is named in the log; the fee of one would come on top."
 
 
 def _few_tasks(plan: SparkPlan, explained: Explanation) -> Iterator[str]:

@@ -111,8 +111,9 @@ def test_a_page_of_azures_that_is_missing_changes_nothing(tmp_path: Path) -> Non
     with served(second_fails) as prices, pytest.raises(IoFailureError, match="404"):
         access = Access(prices_url=f"{prices.url}/prices", retry_policy=HASTY)
         refresh("azure", regions=["westeurope"], access=access, today=date(2026, 11, 23), public=True)
-    with pytest.raises(BadInputError):
-        load_catalog("azure").prices("westeurope")
+    catalog = load_catalog("azure")
+    assert catalog.refreshed_on is None
+    assert catalog.prices("westeurope").price_usd_per_hour[catalog.instances.index("Standard_L8s_v3")] == 0.832
 
 
 @pytest.mark.parametrize(
@@ -136,3 +137,23 @@ def test_other_money_and_clouds_without_a_public_list_are_refused() -> None:
         refreshed([line.replace('"USD"', '"CNY"') for line in LIST])
     with pytest.raises(BadInputError, match="gcp has no public price list; there are those of aws, azure"):
         refresh("gcp", today=date(2026, 11, 23), public=True)
+
+
+def test_plan_reads_the_missing_prices_first_if_it_may(tmp_path: Path) -> None:
+    asked = f"plan --data 1TB --cloud aws --region {REGION} --instance i8g.8xlarge,i4i.4xlarge --nodes 4"
+    words = asked.split()
+    plan = build(only="plan")
+    with served(lambda asked: Answer("\r\n".join([*LIST, ""]).encode())) as prices:
+        (tmp_path / "settings.toml").write_text(f'[aws]\nprices_url = "{prices.url}"\n')
+        refused = CliRunner().invoke(plan, words)
+        assert isinstance(refused.exception, BadInputError)
+        said = f"--region {REGION} --public reads them, without an account; so does plan --refresh"
+        assert said in refused.exception.message
+        assert not prices.asked
+        done = CliRunner().invoke(plan, [*words, "--refresh"], catch_exceptions=False)
+        assert [request.path for request in prices.asked] == [f"/{REGION}/index.csv"]
+        again = CliRunner().invoke(plan, [*words, "--refresh"], catch_exceptions=False)
+    assert f"(aws {REGION}" in done.stdout
+    assert f"aws: 2 prices of {REGION}, kept for later plans" in done.stderr
+    assert again.exit_code == 0
+    assert len(prices.asked) == 1  # what is there is not read again

@@ -19,7 +19,7 @@ from planner.catalog import load_catalog
 from planner.config.settings import load_settings
 from planner.cost_model.prices import Offer, Reservations
 from planner.errors import BadInputError
-from planner.planning.request.region import with_own_prices
+from planner.planning.request.region import priced_alike, with_own_prices
 from planner.schemas.plan import Candidate, OwnPrice, Plan
 from planner.schemas.request_forms import discounts, own_prices
 
@@ -345,3 +345,32 @@ def test_the_documented_settings_are_read(tmp_path: Path, monkeypatch: pytest.Mo
     loaded = load_settings(today=TODAY)
     assert loaded.of("aws").account == "work"
     assert [own.nodes for own in loaded.own_prices] == [40, None]
+
+
+SIZES = {"x.large": {**NODE, "vcpu": 2}, "x.xlarge": {**NODE, "vcpu": 4}, "y.large": {**NODE, "vcpu": 2}}
+
+
+def test_a_price_per_vcpu_grows_with_the_size(make_job: Make) -> None:
+    _, region, _ = make_job(SIZES, own_prices=tuple(own_prices(["x.*=0.5/vcpu"])))
+    assert region.offer.price_usd_per_hour.tolist() == [1.0, 2.0, 2]
+    assert region.offer.evidence[:2] == ("assumed", "assumed")
+    assert "your own (--own-price); the list says $2" in region.offer.notes[1]
+    assert not list(priced_alike(region, own_prices(["x.*=0.5/vcpu"])))
+
+
+def test_one_price_for_several_sizes_is_said_with_their_names(make_job: Make) -> None:
+    _, region, _ = make_job(SIZES)
+    said = list(priced_alike(region, own_prices(["x.*=3"])))
+    assert said == ["--own-price x.*=3 prices x.large, x.xlarge alike; 'x.*=USD/vcpu' grows with the size"]
+    assert not list(priced_alike(region, own_prices(["*.large=3"])))  # of one size
+    assert not list(priced_alike(region, own_prices(["x.large=3", "x.*=4"])))  # each of one type
+
+
+def test_a_plan_says_that_a_price_of_ones_own_is_that_of_several_sizes() -> None:
+    answer = recommend_by("1TB", cloud="aws", own_price={"i4i.*": 1}, nodes=8)
+    assert any("--own-price i4i.*=1 prices i4i.large, i4i.xlarge" in warning for warning in answer.plan.warnings)
+    by_vcpu = recommend_by("1TB", cloud="aws", own_price={"i4i.*": "0.05/vcpu"}, instance="i4i.4xlarge", nodes=8)
+    assert by_vcpu.plan.best is not None
+    assert by_vcpu.plan.best.price_usd_per_hour == pytest.approx(0.8)  # 16 vCPUs
+    assert by_vcpu.plan.best.price_as_of == ""
+    assert not any("alike" in warning for warning in by_vcpu.plan.warnings)

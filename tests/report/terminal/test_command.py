@@ -31,7 +31,7 @@ REQUESTS = [
     replace(PLAIN, map_ratio=0.5, reduce_ratio=2.0, compute_bytes_per_s_per_vcpu=5e7, regions=("us-east-1",)),
     replace(PLAIN, catalogs=("aws-2014",), paper=True),
     replace(PLAIN, catalogs=("gcp",), pricing="spot", interruptions_per_node_hour=0.05),
-    replace(PLAIN, own_prices=(*own_prices(["i4i.4xlarge=0.95"]), *discounts(["aws=15%"]))),
+    replace(PLAIN, own_prices=(*own_prices(["i4i.4xlarge=0.95", "i4i.*=0.08/vcpu"]), *discounts(["aws=15%"]))),
     replace(PLAIN, catalogs=("aws-2014",), network_distribution="C"),
     replace(PLAIN, node_limits=(NodeLimit(instance="i4i.*", nodes=40, note="--capacity"),)),
 ]

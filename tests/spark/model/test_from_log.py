@@ -75,3 +75,14 @@ def test_a_cluster_that_contradicts_the_log_is_questioned(read: Reader) -> None:
     assert "names m5.xlarge" in question and "3 x m6i.xlarge, 12 virtual CPUs: is that" in question
     assert "saw executors on 2 hosts" in asks("m5.xlarge x 1")[0]
     assert len(asks("m5.xlarge x 30")) == 1  # 120 virtual CPUs, of which most were never seen
+
+
+def test_the_platform_whose_fee_is_not_in_the_costs_is_named(read: Reader) -> None:
+    def fees(properties: dict[str, str]) -> list[str]:
+        application = read(small_job(properties=properties))
+        plan = plan_application(application, REQUEST, ran_on="m5.xlarge x 2")
+        return [note for note in notes(application, plan, explain(application)) if "fee" in note]
+
+    assert fees({}) == ["No platform is named in the log; the fee of one would come on top."]
+    emr = "The fee of EMR comes on top for every machine: it is not known here, and not in the costs."
+    assert fees({"spark.emr.default.executor.memory": "4g"}) == [emr]

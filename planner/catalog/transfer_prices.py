@@ -1,0 +1,52 @@
+"""Prices of traffic that leaves a zone or a cloud, in bands: the more a month carries, the less a GiB costs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from planner.arrays import Floats
+from planner.catalog.columns import EVIDENCE
+from planner.catalog.tables import Table
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TransferPrice:
+    """Bands of a price list, (B,), from the least traffic up: `usd_per_gib` holds for what a month carries beyond
+    `from_gib`. No band from 0 on means that the price is unknown. `evidence` is the weakest of all bands.
+    """
+
+    from_gib: Floats
+    usd_per_gib: Floats
+    evidence: str = ""
+    note: str = ""
+
+    @classmethod
+    def of(cls, table: Table | None, transfer: str) -> TransferPrice:
+        """Return the price of a kind of transfer in `transfers.csv`; a blank start is 0."""
+        if table is None:
+            return UNKNOWN
+        rows = np.flatnonzero(table["transfer"] == transfer)
+        if not len(rows):
+            return UNKNOWN
+        from_gib = np.nan_to_num(table["from_gib"][rows])
+        order = np.argsort(from_gib)
+        return cls(
+            from_gib=from_gib[order],
+            usd_per_gib=table["price_usd_per_gib"][rows][order],
+            evidence=max(table["evidence"][rows].tolist(), key=EVIDENCE.index),
+            note=str(table["note"][rows[order][0]]),
+        )
+
+    def usd(self, moved_gib: Floats) -> Floats:
+        """Return what traffic costs in a month that carries nothing else; NaN where the price is unknown."""
+        moved = np.asarray(moved_gib, dtype=np.float64)
+        if not len(self.from_gib) or self.from_gib[0] > 0:
+            return np.full(moved.shape, np.nan)
+        width_gib = np.diff(self.from_gib, append=np.inf)
+        in_band_gib = np.clip(moved[..., None] - self.from_gib, 0.0, width_gib)
+        return np.asarray((in_band_gib * self.usd_per_gib).sum(axis=-1))
+
+
+UNKNOWN = TransferPrice(from_gib=np.array([]), usd_per_gib=np.array([]))

@@ -23,7 +23,7 @@ METHODS = {
     "near": "computed from the operations stated, and disks of the same make",
     "far": "computed from the operations stated, and the most similar disks of another make",
     "number": "computed from one disk, times their number",
-    "share": "computed from the other direction, as it is stated of other types",
+    "twin": "as stated of types with the same disks and the same rate in the other direction",
 }
 
 

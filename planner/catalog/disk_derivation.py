@@ -3,8 +3,8 @@
 A cloud states how many operations per second the disks of a type do, and disks of one make move about as many bytes per
 stated operation whatever their size: 4.7-5.3 KB written on all of EC2's `d` types. So a rate is the type's stated
 operations, times the bytes per operation of the most similar disks that were measured. Disks whose operations are not
-stated scale with their number, within their generation. Where a cloud states reading alone, writing is the share of it
-that it states elsewhere.
+stated scale with their number, within their generation. Where a cloud states reading alone, writing is what it
+states of the same disks elsewhere.
 
 What the rates are off by is found by leaving out what is known, a type or a generation at a time (`leave_out`).
 """
@@ -19,7 +19,7 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from planner.arrays import Flags, Floats, Rows
+from planner.arrays import Array, Flags, Floats, Rows
 from planner.catalog.catalog import Catalog
 from planner.catalog.columns import EVIDENCE
 
@@ -45,8 +45,8 @@ _NEXT_TO_NEAREST: Final = 0.05
 class Derived:
     """A rate in bytes/s, what it rests on, the type whose disks are most similar, and the evidence.
 
-    Basis: operations and disks of one make (`near`) or another (`far`), the `number` of disks, or a `share` of the
-    other mode.
+    Basis: stated operations and disks of one make (`near`) or another (`far`), the `number` of disks, or a `twin`: the
+    same disks as stated in the other mode.
     """
 
     bytes_per_s: float
@@ -168,70 +168,86 @@ def _derived(table: pd.DataFrame, wanted: Mapping[str, Rows], *, usable: Flags) 
     """Return what the first rule that applies gives for the rows `wanted` in each mode, from the types that each of
     them may use, (T, T).
     """
-    apart = distances(table) + _OTHER_GENERATION * np.not_equal.outer(*[table["generation"].to_numpy()] * 2)
+    columns = {name: column.to_numpy() for name, column in table.reset_index().items()}
+    generation = columns["generation"]
+    apart = distances(table) + _OTHER_GENERATION * (generation[:, None] != generation)
     rows = []
     for mode, targets in wanted.items():
-        known = table[f"{mode}_rate"].notna().to_numpy()
+        known = ~np.isnan(columns[f"{mode}_rate"])
         for target in targets.tolist():
             peers = usable[target] & known
             peers[target] = False
             found = (
-                _by_operations(table, target, mode, apart=np.where(peers, apart[target], np.nan))
-                or _by_number(table, target, mode, peers=peers)
-                or _by_share(table, target, mode, peers=peers)
+                _by_operations(columns, target, mode, apart=np.where(peers, apart[target], np.nan))
+                or _by_number(columns, target, mode, peers=peers)
+                or _by_twin(columns, target, mode, peers=peers)
             )
             if found is not None:
                 rows.append({"instance_type": table.index[target], "mode": mode, **vars(found)})
     return pd.DataFrame(rows, columns=["instance_type", "mode", "bytes_per_s", "basis", "like", "evidence"])
 
 
-def _by_operations(table: pd.DataFrame, target: int, mode: str, *, apart: Floats) -> Derived | None:
+Columns = Mapping[str, Array]
+"""The columns of the table, each (T,)."""
+
+
+def _by_operations(columns: Columns, target: int, mode: str, *, apart: Floats) -> Derived | None:
     """Return stated operations times the bytes per operation of the most similar disks."""
     if np.isnan(apart).all():
         return None
-    least = float(np.nanmin(apart))
+    least, operations = float(np.nanmin(apart)), columns[f"{mode}_operations"]
     nearest = np.flatnonzero(apart <= least + _NEXT_TO_NEAREST)
-    peers, operations = table.iloc[nearest], f"{mode}_operations"
-    bytes_each = float((peers[f"{mode}_rate"] / peers[operations]).median())
+    bytes_each = float(np.median(columns[f"{mode}_rate"][nearest] / operations[nearest]))
     return Derived(
-        bytes_per_s=bytes_each * float(table[operations].iloc[target]),
+        bytes_per_s=bytes_each * float(operations[target]),
         basis="near" if least < _OTHER_GENERATION + ALIKE_WITHIN else "far",
-        like=str(table.index[int(np.nanargmin(apart))]),
-        evidence=_evidence(peers[f"{mode}_evidence"]),
+        like=str(columns["instance_type"][int(np.nanargmin(apart))]),
+        evidence=_evidence(columns[f"{mode}_evidence"][nearest]),
     )
 
 
-def _by_number(table: pd.DataFrame, target: int, mode: str, *, peers: Flags) -> Derived | None:
+def _by_number(columns: Columns, target: int, mode: str, *, peers: Flags) -> Derived | None:
     """Return the rate of one disk of the generation, of the same capacity and kind, times the number of disks."""
-    disks = table.iloc[target]
-    same = (table["generation"] == disks["generation"]) & (table["kind"] == disks["kind"])
-    alike = table[peers & same & np.isclose(table["disk_bytes"], disks["disk_bytes"], rtol=0.01)]
-    if alike.empty:
+    same = (
+        _equal(columns, "generation", target) & _equal(columns, "kind", target) & _close(columns, "disk_bytes", target)
+    )
+    rows, disks = np.flatnonzero(peers & same), columns["disks"]
+    if not len(rows):
         return None
-    nearest = alike.iloc[int(np.abs(np.log(alike["disks"].to_numpy(float) / disks["disks"])).argmin())]
+    nearest = rows[np.abs(np.log(disks[rows] / disks[target])).argmin()]
     return Derived(
-        bytes_per_s=float(nearest[f"{mode}_rate"] / nearest["disks"] * disks["disks"]),
+        bytes_per_s=float(columns[f"{mode}_rate"][nearest] / disks[nearest] * disks[target]),
         basis="number",
-        like=str(nearest.name),
-        evidence=_evidence(nearest[[f"{mode}_evidence"]]),
+        like=str(columns["instance_type"][nearest]),
+        evidence=_evidence(columns[f"{mode}_evidence"][[nearest]]),
     )
 
 
-def _by_share(table: pd.DataFrame, target: int, mode: str, *, peers: Flags) -> Derived | None:
-    """Return the share of the other mode's stated rate that the cloud states of other types, with such disks if any."""
-    other, disks = next(name for name in MODES if name != mode), table.iloc[target]
-    both = table[peers & (table[f"{mode}_evidence"] == "spec") & (table[f"{other}_evidence"] == "spec")]
-    if disks[f"{other}_evidence"] != "spec" or both.empty:
+def _by_twin(columns: Columns, target: int, mode: str, *, peers: Flags) -> Derived | None:
+    """Return what the cloud states of as many disks of the same capacity that are as fast in the other mode."""
+    other = next(name for name in MODES if name != mode)
+    both = peers & (columns[f"{mode}_evidence"] == "spec") & (columns[f"{other}_evidence"] == "spec")
+    same = both & _equal(columns, "kind", target) & _equal(columns, "disks", target)
+    rows = np.flatnonzero(same & _close(columns, "disk_bytes", target) & _close(columns, f"{other}_rate", target))
+    if not len(rows) or columns[f"{other}_evidence"][target] != "spec":
         return None
-    alike = both[both["kind"] == disks["kind"]]
-    alike = both if alike.empty else alike
-    share = float((alike[f"{mode}_rate"] / alike[f"{other}_rate"]).median())
     return Derived(
-        bytes_per_s=share * float(disks[f"{other}_rate"]), basis="share", like=str(alike.index[0]), evidence="derived"
+        bytes_per_s=float(np.median(columns[f"{mode}_rate"][rows])),
+        basis="twin",
+        like=str(columns["instance_type"][rows[0]]),
+        evidence="derived",
     )
 
 
-def _evidence(words: pd.Series) -> str:
+def _equal(columns: Columns, name: str, target: int) -> Flags:
+    return np.asarray(columns[name] == columns[name][target])
+
+
+def _close(columns: Columns, name: str, target: int) -> Flags:
+    return np.asarray(np.isclose(columns[name], columns[name][target], rtol=0.01))
+
+
+def _evidence(words: Array) -> str:
     """Return what a computed rate rests on: it is no surer than what it was computed from."""
     weaknesses = [EVIDENCE.index("derived" if word == "spec" else word) for word in words]
     return EVIDENCE[max(EVIDENCE.index("derived"), *weaknesses)]
@@ -241,7 +257,7 @@ _LEFT_OUT: Final = {
     "near": ("instance_type", "family"),
     "far": ("family", "make"),
     "number": ("instance_type",),
-    "share": ("family",),
+    "twin": ("family",),
 }
 """What is left out to find how far rates of a basis are off: as much as is missing where they are used."""
 
@@ -275,10 +291,14 @@ def factors(tables: Tables) -> pd.DataFrame:
 def ranges(missed: pd.DataFrame) -> pd.DataFrame:
     """Return, by basis, the factors of a derived rate between which nine in ten rates lie: low and high.
 
-    All clouds count together, and each generation as much as any other, however many types it has. No range is narrower
-    than two measurements of one type differ.
+    All clouds count together, and each generation as much as any other, however many types it has. Of twins only
+    writing counts: clouds state reading where they state one. No range is narrower than two measurements of a type
+    differ.
     """
-    comparable = [out in _LEFT_OUT[basis] for out, basis in zip(missed["left_out"], missed["basis"], strict=True)]
+    comparable = np.array(
+        [out in _LEFT_OUT[basis] for out, basis in zip(missed["left_out"], missed["basis"], strict=True)]
+    )
+    comparable &= (missed["mode"] == "write") | (missed["basis"] != "twin")
     edges = {basis: _edges(rates) for basis, rates in missed[comparable].groupby("basis")}
     return pd.DataFrame.from_dict(edges, orient="index", columns=["low", "high"], dtype=float)
 

@@ -76,11 +76,14 @@ def test_disks_without_stated_operations_scale_with_their_number() -> None:
     assert "d2.odd" not in found.index.get_level_values(0)
 
 
-def test_writing_is_the_share_of_reading_that_the_cloud_states_of_other_types() -> None:
+def test_writing_is_what_the_cloud_states_of_the_same_disks() -> None:
     both = disks("D6.large", kind="", **measured(4e8, 1e8, "spec"))
-    reading = disks("D5.large", kind="", disk_bytes=2e12, read_rate=8e8, read_evidence="spec")
-    found = derived(both, reading)
-    assert found.at[("D5.large", "write"), "bytes_per_s"] == pytest.approx(2e8)
+    reading = disks("D5.large", kind="", read_rate=4e8, read_evidence="spec")
+    others = [disks("D4.large", kind="", disks=2.0), disks("D3.large", kind=""), disks("D2.large", kind="ssd")]
+    slower = {"read_rate": 3e8, "read_evidence": "spec"}
+    found = derived(both, reading, *({**row, **slower} for row in others))
+    assert set(found.index) == {("D5.large", "write")}
+    assert found.at[("D5.large", "write"), "bytes_per_s"] == pytest.approx(1e8)
     assert found.at[("D5.large", "write"), "evidence"] == "derived"
 
 

@@ -34,8 +34,8 @@ _DENSITY_WEIGHT: Final = 0.25
 _OTHER_GENERATION: Final = 10.0
 """Weights of `distances`; disks of another generation come after all of one's own."""
 
-ALIKE_WITHIN: Final = 0.1
-"""Disks of another generation are taken for the same make when they are no farther apart than this."""
+ONE_MAKE_WITHIN: Final = 0.03
+"""Disks of another generation are taken for the same make when what is stated of them differs by no more than this."""
 
 _NEXT_TO_NEAREST: Final = 0.05
 """Of the most similar disks, those so much farther away than the nearest count as well."""
@@ -124,18 +124,22 @@ def _operations_of_twins(table: pd.DataFrame, mode: str) -> pd.Series:
 def distances(table: pd.DataFrame) -> Floats:
     """Return how far the disks of each two types are apart, (T, T): NaN where operations of either are not stated.
 
-    The natural logarithms of four ratios are added, by weight: writes over reads as stated, capacity of a disk, number
-    of disks, and reads per byte.
+    The distance of their makes, and by weight the natural logarithms of the ratios of capacity and number of disks.
     """
-    reads, writes = (table[f"{mode}_operations"].to_numpy(float) for mode in MODES)
-    size, number = table["disk_bytes"].to_numpy(float), table["disks"].to_numpy(float)
-    weighed = (
-        (1.0, writes / reads),
-        (_CAPACITY_WEIGHT, size),
-        (_NUMBER_WEIGHT, number),
-        (_DENSITY_WEIGHT, reads / (size * number)),
-    )
-    return np.asarray(sum(weight * np.abs(np.subtract.outer(np.log(of), np.log(of))) for weight, of in weighed))
+    sizes = _CAPACITY_WEIGHT * _log_ratios(table["disk_bytes"]) + _NUMBER_WEIGHT * _log_ratios(table["disks"])
+    return _make_distances(table) + sizes
+
+
+def _make_distances(table: pd.DataFrame) -> Floats:
+    """Return the logarithms of the ratios of writes over reads as stated and, by weight, of reads per byte, (T, T)."""
+    reads, writes = table["read_operations"], table["write_operations"]
+    density = reads / (table["disk_bytes"] * table["disks"])
+    return _log_ratios(writes / reads) + _DENSITY_WEIGHT * _log_ratios(density)
+
+
+def _log_ratios(figures: pd.Series) -> Floats:
+    logarithms = np.log(figures.to_numpy(float))
+    return np.asarray(np.abs(logarithms[:, None] - logarithms))
 
 
 def derive_all(table: pd.DataFrame) -> pd.DataFrame:
@@ -153,7 +157,7 @@ def leave_out(table: pd.DataFrame, *, by: str) -> pd.DataFrame:
     names = table.index.to_numpy() if by == "instance_type" else table["generation" if by == "make" else by].to_numpy()
     usable = names[:, None] != names
     if by == "make":
-        usable &= ~(distances(table) <= ALIKE_WITHIN)
+        usable &= ~(_make_distances(table) <= ONE_MAKE_WITHIN)
     wanted = {
         mode: np.flatnonzero(table[f"{mode}_rate"].notna() & (table[f"{mode}_evidence"] != "recalled"))
         for mode in MODES
@@ -169,8 +173,9 @@ def _derived(table: pd.DataFrame, wanted: Mapping[str, Rows], *, usable: Flags) 
     them may use, (T, T).
     """
     columns = {name: column.to_numpy() for name, column in table.reset_index().items()}
-    generation = columns["generation"]
-    apart = distances(table) + _OTHER_GENERATION * (generation[:, None] != generation)
+    stranger = columns["generation"][:, None] != columns["generation"]
+    apart = distances(table) + _OTHER_GENERATION * stranger
+    other_make = stranger & ~(_make_distances(table) <= ONE_MAKE_WITHIN)
     rows = []
     for mode, targets in wanted.items():
         known = ~np.isnan(columns[f"{mode}_rate"])
@@ -178,7 +183,9 @@ def _derived(table: pd.DataFrame, wanted: Mapping[str, Rows], *, usable: Flags) 
             peers = usable[target] & known
             peers[target] = False
             found = (
-                _by_operations(columns, target, mode, apart=np.where(peers, apart[target], np.nan))
+                _by_operations(
+                    columns, target, mode, apart=np.where(peers, apart[target], np.nan), other=other_make[target]
+                )
                 or _by_number(columns, target, mode, peers=peers)
                 or _by_twin(columns, target, mode, peers=peers)
             )
@@ -191,8 +198,10 @@ Columns = Mapping[str, Array]
 """The columns of the table, each (T,)."""
 
 
-def _by_operations(columns: Columns, target: int, mode: str, *, apart: Floats) -> Derived | None:
-    """Return stated operations times the bytes per operation of the most similar disks."""
+def _by_operations(columns: Columns, target: int, mode: str, *, apart: Floats, other: Flags) -> Derived | None:
+    """Return stated operations times the bytes per operation of the most similar disks; `other` says which are of
+    another make.
+    """
     if np.isnan(apart).all():
         return None
     least, operations = float(np.nanmin(apart)), columns[f"{mode}_operations"]
@@ -200,7 +209,7 @@ def _by_operations(columns: Columns, target: int, mode: str, *, apart: Floats) -
     bytes_each = float(np.median(columns[f"{mode}_rate"][nearest] / operations[nearest]))
     return Derived(
         bytes_per_s=bytes_each * float(operations[target]),
-        basis="near" if least < _OTHER_GENERATION + ALIKE_WITHIN else "far",
+        basis="far" if other[int(np.nanargmin(apart))] else "near",
         like=str(columns["instance_type"][int(np.nanargmin(apart))]),
         evidence=_evidence(columns[f"{mode}_evidence"][nearest]),
     )

@@ -243,13 +243,17 @@ class Catalog:
         wanted = wanted & ~_bounds(table)
         rows, chosen = self._strongest(table, wanted & ~np.isnan(table["bytes_per_s"]))
         aggregate = table.columns.get("aggregate", np.full(len(table), "mean"))
-        operations = table.columns.get("operations_per_s", np.full(len(table), np.nan))
+        unknown = np.full(len(table), np.nan)
+        operations = table.columns.get("operations_per_s", unknown)
+        low, high = (table.columns.get(f"{edge}_bytes_per_s", unknown)[chosen] for edge in ("low", "high"))
         of_operations, stating = self._strongest(table, wanted & ~np.isnan(operations))
         return Rates(
             bytes_per_s=self._align(rows, table["bytes_per_s"][chosen]),
             evidence=self._align(rows, table["evidence"][chosen]),
             aggregate=self._align(rows, aggregate[chosen]),
             source=self._align(rows, table["source"][chosen]),
+            low_bytes_per_s=self._align(rows, low),
+            high_bytes_per_s=self._align(rows, high),
             operations_per_s=self._align(of_operations, operations[stating]),
             operations_evidence=self._align(of_operations, table["evidence"][stating]),
         )

@@ -42,6 +42,9 @@ class Rates:
     evidence: Texts
     aggregate: Texts
     source: Texts
+    low_bytes_per_s: Floats
+    """Of a computed rate: nineteen in twenty are above this."""
+    high_bytes_per_s: Floats
 
 
 @dataclass(frozen=True, kw_only=True)

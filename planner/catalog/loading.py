@@ -203,6 +203,7 @@ def with_added_disks(tables: Mapping[str, Table]) -> dict[str, Table]:
         "instances": _append_rows(instances, _new_instances(instances, options, pairs)),
         "prices": _append_rows(tables["prices"], _new_prices(tables["prices"], instances, options, pairs)),
         "disks": _append_rows(tables["disks"], _new_rates(tables["disks"], options, pairs)),
+        "disk_specs": _append_rows(tables["disk_specs"], _new_specs(options, pairs)),
     }
 
 
@@ -269,6 +270,18 @@ def _rates_of_mode(options: Table, choices: Array, names: Sequence[str], mode: s
         "bytes_per_s": rates[measured],
         "evidence": options["rate_evidence"][choices],
         **{name: np.full(len(measured), text) for name, text in constants.items()},
+        **{name: options[name][choices] for name in copied},
+    }
+
+
+def _new_specs(options: Table, pairs: Pairs) -> dict[str, Array]:
+    _, choices, names = pairs
+    stated = np.flatnonzero(np.isfinite(options["read_operations_per_s"][choices]))
+    choices = choices[stated]
+    copied = ("read_operations_per_s", "write_operations_per_s", "source", "as_of")
+    return {
+        "instance_type": np.array(names, dtype=np.str_)[stated],
+        "evidence": options["rate_evidence"][choices],
         **{name: options[name][choices] for name in copied},
     }
 

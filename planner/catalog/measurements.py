@@ -173,6 +173,8 @@ def _mean(rows: list[dict[str, Any]]) -> dict[str, Any]:
         "placement_group": latest["placement_group"] == "yes",
         "bytes_per_s": total / sum(weight),
         "bytes_per_s_per_vcpu": total / sum(weight),
+        "low_bytes_per_s": float("nan"),
+        "high_bytes_per_s": float("nan"),
         "aggregate": latest["aggregate"] if len({row["aggregate"] for row in rows}) == 1 else "mean",
         **{column.name: _pool_sigmas([row[column.name] for row in rows], weight) for column in VARIATION},
         "instances": instances,

@@ -83,8 +83,22 @@ DISKS: Final = Schema(
         MODE,
         count("disks", "disks the rate is of"),
         rate("bytes_per_s", "whole instance; for `simultaneous`, read and at the same time written", required=True),
+        rate("low_bytes_per_s", "of a computed rate: nineteen in twenty are above this"),
+        rate("high_bytes_per_s", "of a computed rate: nineteen in twenty are below this"),
         number("operations_per_s", "1/s", "random operations of 4 KiB"),
         *MEASURED,
+    ),
+)
+
+DISK_SPECS: Final = Schema(
+    name="disk_specs",
+    meaning="what a cloud states of all local disks of an instance together, beside bytes per second",
+    key=("instance_type",),
+    columns=(
+        TYPE,
+        number("read_operations_per_s", "1/s", "random reads of 4 KiB"),
+        number("write_operations_per_s", "1/s", "random writes of 4 KiB"),
+        *PROVENANCE,
     ),
 )
 
@@ -209,6 +223,8 @@ LOCAL_DISK_OPTIONS: Final = Schema(
         number("price_usd_per_hour", "USD/h", "all of them, on demand", required=True),
         rate("read_bytes_per_s", "reading alone, all together"),
         rate("write_bytes_per_s", "writing alone, all together"),
+        number("read_operations_per_s", "1/s", "random reads of 4 KiB as stated, where the rates are stated, too"),
+        number("write_operations_per_s", "1/s", "random writes of 4 KiB as stated, where the rates are stated, too"),
         choice("price_evidence", EVIDENCE, "what the price rests on"),
         choice("rate_evidence", EVIDENCE, "what the rates rest on", required=False),
         NOTE,
@@ -406,6 +422,7 @@ REVIEWS: Final = Schema(
 REQUIRED: Final = (INSTANCES, PRICES)
 OPTIONAL: Final = (
     DISKS,
+    DISK_SPECS,
     SMALL_IO_RATES,
     SORT_RATES,
     LOCAL_DISK_OPTIONS,

@@ -71,6 +71,7 @@ def caveats(
     yield from _warnings(evidence, waited_for={phase.bottleneck for phase in phases})
     yield from _engine(context)
     yield from _bare_metal(context)
+    yield from _computed_disks(context, waited_for={phase.bottleneck for phase in phases})
     yield from _network_band(context, evidence, nodes)
     yield from _bucket(context, phases, nodes=nodes)
     yield from _burstable(context)
@@ -106,6 +107,23 @@ def _engine(context: JobContext) -> Iterator[str]:
         alike = np.isnan(context.catalog.sort_bytes_per_s_per_vcpu[context.layouts.type_row[0]])
         speed = "taken to be as fast as the one" if alike else "as fast as was measured, beside the one"
         yield f"engine {engine.name}: a vCPU is {speed} that the engine was measured on"
+
+
+_LOCAL_DISKS: Final = frozenset(("local_disks", "data_disks", "intermediate_disks"))
+COMPUTED_DISKS: Final = "local disks: nobody measured them"
+"""How the warning begins that a cluster waits for disks whose rates are computed from others'."""
+
+
+def _computed_disks(context: JobContext, *, waited_for: Set[str]) -> Iterator[str]:
+    """Say what the rates of local disks that a phase waits for were computed from, and how wide they may be missed."""
+    edges, type_row = context.rates.local.edges, int(context.layouts.type_row[0])
+    if edges is None or np.isnan(edges[0][type_row]) or not waited_for & _LOCAL_DISKS:
+        return
+    table = context.catalog.tables["disks"]
+    of_type = table["instance_type"] == context.catalog.instances.instance_type[type_row]
+    alike = sorted(set(table["note"][of_type & np.isfinite(table["low_bytes_per_s"])].tolist()))
+    low, high = (f"{float(edge[type_row]):.0%}" for edge in edges)
+    yield f"{COMPUTED_DISKS}; their rates are computed ({', '.join(alike)}), nine in ten lie at {low} to {high} of them"
 
 
 def _bare_metal(context: JobContext) -> Iterator[str]:

@@ -2,7 +2,8 @@
 
 A measured rate is not doubted here: what plans with measured rates missed is in `RunOverheads.shared_sigma`. Nor is one
 that the user assumes. Every other is at least as doubtful as one that the cloud states; where claims of its kind were
-never compared with what came of them, as doubtful as the worst that were. That a rate may be faster than claimed is not
+never compared with what came of them, as doubtful as the worst that were. A rate that was computed from disks alike is
+as doubtful as its range in the catalog. That a rate may be faster than claimed is not
 counted on.
 """
 
@@ -11,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from statistics import NormalDist
 from typing import Final
 
 import numpy as np
@@ -75,13 +77,29 @@ def rate_doubts(rates: Rates, assume: Mapping[str, float]) -> RateDoubts:
         "object_store": ("object", rates.objects.evidence),
         "network": ("network", rates.network.evidence),
     }
-    return RateDoubts(
-        slowdowns={
-            name: _by_evidence(name)[codes]
-            for name, (assumed, codes) in evidence.items()
-            if not any(given.partition("_")[0] == assumed for given in assume)
-        }
-    )
+    slowdowns = {
+        name: _by_evidence(name)[codes]
+        for name, (assumed, codes) in evidence.items()
+        if not any(given.partition("_")[0] == assumed for given in assume)
+    }
+    if "disk" in slowdowns and rates.local.edges is not None:
+        slowdowns["disk"] = _within_edges(slowdowns["disk"], *rates.local.edges)
+    return RateDoubts(slowdowns=slowdowns)
+
+
+def _within_edges(slowdowns: Floats, low: Floats, high: Floats) -> Floats:
+    """Return the slowdowns (T, 8) with those of rates that have a range of their own (T,): lognormal, with one in
+    twenty below it and one above; at least as doubtful as a stated rate.
+    """
+    ranged = np.flatnonzero(np.isfinite(low) & np.isfinite(high))
+    middle, half = (np.log(high[ranged]) + np.log(low[ranged])) / 2, (np.log(high[ranged]) - np.log(low[ranged])) / 2
+    normal = NormalDist()
+    places = np.array([normal.inv_cdf((place + 0.5) / EIGHTHS) for place in range(EIGHTHS)])
+    factors = np.exp(middle[:, None] - half[:, None] / normal.inv_cdf(0.95) * places)
+    stated = _by_evidence("disk")[EVIDENCE.index("spec")]
+    changed = slowdowns.copy()
+    changed[ranged] = np.maximum(np.maximum(1 / factors, stated), 1.0)
+    return changed
 
 
 @lru_cache

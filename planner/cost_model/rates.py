@@ -15,6 +15,7 @@ from planner.arrays import Codes, Flags, Floats, Rows, Texts
 from planner.catalog import EVIDENCE, Catalog, NetworkPoint
 from planner.catalog.burstable import ProcessorCredits
 from planner.catalog.columns import AT_LEAST
+from planner.catalog.facts import Rates as DiskRates
 from planner.errors import BadInputError, nearest
 from planner.statistics.scaling_curve import BAND_VALUES, ScalingCurve, prior_curve, stated_slowdowns
 
@@ -124,6 +125,8 @@ class Device:
     write: Floats
     simultaneous: Floats
     evidence: Codes
+    edges: tuple[Floats, Floats] | None = None
+    """Factors (T,) of the rates between which nine in ten lie: NaN for those that were not computed."""
 
     def times(self, factor: float) -> Device:
         """Return the device with every rate multiplied."""
@@ -273,8 +276,16 @@ def _local(catalog: Catalog) -> Device:
         read=np.where(bounded, np.inf, read.bytes_per_s),
         write=np.where(bounded, np.inf, write.bytes_per_s),
         simultaneous=both.bytes_per_s,
+        edges=_edges(read, write, alone=np.isnan(both.bytes_per_s)),
         evidence=np.where(np.isnan(both.bytes_per_s), exclusive, evidence_codes(both.evidence)).astype(np.int8),
     )
+
+
+def _edges(read: DiskRates, write: DiskRates, *, alone: Flags) -> tuple[Floats, Floats]:
+    """Return the wider edges of reading and writing, of types of which they are known `alone`."""
+    low = np.fmin(read.low_bytes_per_s / read.bytes_per_s, write.low_bytes_per_s / write.bytes_per_s)
+    high = np.fmax(read.high_bytes_per_s / read.bytes_per_s, write.high_bytes_per_s / write.bytes_per_s)
+    return np.where(alone, low, np.nan), np.where(alone, high, np.nan)
 
 
 def _assumed_device(device: Device, assume: Mapping[str, float], *, prefix: str) -> Device:
@@ -290,6 +301,7 @@ def _assumed_device(device: Device, assume: Mapping[str, float], *, prefix: str)
         write=other if write is None else np.full_like(other, write),
         simultaneous=np.full_like(half, np.nan),
         evidence=np.full(len(half), EVIDENCE.index("assumed"), np.int8),
+        edges=None,
     )
 
 

@@ -23,6 +23,8 @@ from planner.catalog.tables import Table
 from planner.cost_model.model import CostModel
 from planner.cost_model.run_overheads import RunOverheads
 from planner.planning.candidates.candidate_grid import CandidateGrid, build_grid
+from planner.planning.candidates.feasibility import DISK_RATE_UNKNOWN, DISKS_UNKNOWN
+from planner.planning.catalog_questions.next_measurement import RENTED
 from planner.planning.ranking import nearest, refusal, selection
 from planner.planning.ranking.best_clusters import select_clusters
 from planner.planning.ranking.capacity import at_hand, exceeds_capacity, to_ask_for
@@ -32,7 +34,16 @@ from planner.planning.request.region import Region, priced_alike
 from planner.planning.request.request_checks import check_request
 from planner.planning.what_if.break_even import break_even, grid_of
 from planner.planning.what_if.reliefs import with_reliefs
-from planner.schemas.plan import Candidate, CapacityRequest, CatalogStamp, FrontierPoint, Plan, Rejection, Request
+from planner.schemas.plan import (
+    Candidate,
+    CapacityRequest,
+    CatalogStamp,
+    FrontierPoint,
+    Plan,
+    Rejection,
+    Request,
+    Unmeasured,
+)
 from planner.units import format_rate
 
 _SURE: Final = 0.95
@@ -92,6 +103,7 @@ def recommend(
         surer=_higher_confidence_choice(request, ranked, grids),
         capacity=_capacity(request, ranked, grids) if explained else None,
         left_out=tuple(_catalogs_without_candidates(regional)) if ranked else (),
+        unmeasured=tuple(_unmeasured(regional)),
         conflicts=conflicts,
         warnings=(
             *_own(ranked[:1], catalogs, request),
@@ -156,6 +168,21 @@ def _catalogs_without_candidates(regional: Sequence[tuple[CandidateGrid, list[Re
         lacking = [rejection for rejection in rejections if not rejection.reason.startswith(NOT_WANTED)]
         if name not in planned and lacking:
             yield f"{name} was left out: {min(lacking, key=refusal.lacking).reason}"
+
+
+def _unmeasured(regional: Sequence[tuple[CandidateGrid, list[Rejection]]]) -> Iterator[Unmeasured]:
+    """Count, by catalog, the types that are left out because nobody knows how fast or how many their local disks are,
+    and name the command that would tell.
+    """
+    types: dict[str, set[str]] = {}
+    for grid, unusable in regional:
+        names = {r.instance_type for r in unusable if r.reason in (DISKS_UNKNOWN, DISK_RATE_UNKNOWN)}
+        types.setdefault(grid.context.catalog.name, set()).update(names)
+    for name, unknown in types.items():
+        if unknown:
+            rented = f"planner bench fleet --cloud {name} --instance TYPE --nodes 2"
+            measure = rented if name in RENTED else "planner bench disk --mode all, on such a machine"
+            yield Unmeasured(cloud=name, types=len(unknown), measure=measure)
 
 
 def require_best(plan: Plan) -> Candidate:

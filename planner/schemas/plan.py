@@ -205,6 +205,17 @@ class Candidate:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Unmeasured:
+    """How many types of a cloud are left out because the rate or the number of their local disks is unknown, and the
+    command that measures one.
+    """
+
+    cloud: str
+    types: int
+    measure: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Rejection:
     """A type that is not among the candidates, and why. `nearness` orders them: how far off the mark it is (1 is on
     it), if known.
@@ -256,8 +267,9 @@ class Plan:
 
     `conflicts` names the constraints that can be met each but not together; `warnings` are about the whole answer.
     `beyond` says what stands against more data, where the request was for the most. `left_out` names catalogs of which
-    no type could be planned, and why. `surer` is what keeps the deadlines with a probability of 95% where the best does
-    not; `capacity` is None where a cloud usually has enough machines at hand.
+    no type could be planned, and why; `unmeasured` counts types whose disks nobody measured. `surer` is what keeps the
+    deadlines with a probability of 95% where the best does not; `capacity` is None where a cloud usually has enough
+    machines at hand.
     """
 
     request: Request
@@ -272,6 +284,7 @@ class Plan:
     left_out: tuple[str, ...] = ()
     surer: FrontierPoint | None = None
     capacity: CapacityRequest | None = None
+    unmeasured: tuple[Unmeasured, ...] = ()
 
     def to_json(self) -> str:
         """Return the plan as one JSON object; numbers keep every digit."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -338,3 +339,18 @@ def test_google_states_its_limit_in_the_catalog_as_the_preflight_has_it() -> Non
 
     stated = load_catalog("gcp").manifest.placement
     assert stated is not None and stated.machines_most == MOST_PLACED
+
+
+def test_disks_of_computed_rate_that_a_phase_waits_for_say_what_they_follow_and_how_wide_they_are() -> None:
+    """c8id has the disks of c6id, of which one was measured; i4i was measured itself."""
+    asked: dict[str, Any] = {"data": "10TB", "model": "indy", "nodes": 20}
+    (text,) = about("local disks: nobody", list(_best(**asked, instances=["c8id.32xlarge"]).warnings))
+    assert "computed (like c6id." in text
+    assert re.search(r"nine in ten lie at [89]\d% to 1[01]\d% of them$", text)
+    assert not about("local disks: nobody", list(_best(**asked, instances=["i4i.8xlarge"]).warnings))
+
+
+def _best(**asked: Any) -> Candidate:
+    best = recommend(**asked).best
+    assert best is not None
+    return best

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import planner
-from planner.catalog import EVIDENCE
+from planner.catalog import EVIDENCE, load_catalog
 from planner.catalog.shipped_tables import load_spreads
 from planner.cost_model.rate_doubts import CERTAIN, ORDERS, RateDoubts, _by_evidence, rate_doubts
-from planner.cost_model.rates import evidence_codes
+from planner.cost_model.rates import _local, evidence_codes
 from planner.cost_model.workload import JobContext
 from planner.schemas.plan import Candidate
 
@@ -68,6 +68,30 @@ def test_by_hand_a_disk_bound_job_is_slower_by_the_mean_doubt_of_its_disks() -> 
     rates = {"local_read": 6231600000.0, "local_write": 4578600000.0}
     doubted, assumed = planned(assume={"network": 1e15}), planned(assume=rates | {"network": 1e15})
     assert doubted.time_s.expected / assumed.time_s.expected == pytest.approx(mean, rel=2e-3)
+
+
+def test_a_computed_rate_of_disks_is_as_doubtful_as_its_range(make_context: Callable[..., JobContext]) -> None:
+    """Three quarters to four thirds: the eight slowdowns rise from none to those of a normal distribution by hand, of
+    which 1.5341 is the largest and 1.645 leaves one in twenty. The other type has no range.
+    """
+    rates = make_context({"a": {"read": 4e9, "write": 2e9}, "b": {"read": 4e9, "write": 2e9}}).rates
+    edges = (np.array([0.75, np.nan]), np.array([4 / 3, np.nan]))
+    doubts = rate_doubts(replace(rates, local=replace(rates.local, edges=edges)), {})
+    ranged, other = doubts.slowdowns["disk"]
+    assert ranged[-1] == pytest.approx((4 / 3) ** (1.5341 / 1.6449), rel=1e-3)
+    assert ranged[0] == 1
+    assert (np.diff(ranged) >= 0).all()
+    assert other.tolist() == rate_doubts(rates, {}).slowdowns["disk"][1].tolist()
+
+
+def test_only_computed_rates_of_disks_have_a_range() -> None:
+    """c6id.8xlarge was measured, m6id.8xlarge has the same disks and is computed."""
+    aws = load_catalog("aws")
+    edges = _local(aws).edges
+    assert edges is not None
+    measured, computed = (aws.instances.index(name) for name in ("c6id.8xlarge", "m6id.8xlarge"))
+    assert np.isnan([edge[measured] for edge in edges]).all()
+    assert edges[0][computed] < 1 < edges[1][computed]
 
 
 def test_claims_that_were_never_compared_are_as_doubtful_as_the_worst_that_were(

@@ -15,6 +15,10 @@ from planner.cost_model.workload import JobContext
 from planner.schemas.plan import Rejection, Request
 from planner.units import format_bytes
 
+DISKS_UNKNOWN: Final = "number of local disks unknown"
+DISK_RATE_UNKNOWN: Final = "local disk rate unknown"
+"""Reasons that a measurement would remove."""
+
 TOO_FEW: Final = ("does not hold the data", "does not keep its copies on two nodes", "has no node in each zone")
 """How the reasons begin of types of which more nodes are needed than a request allows."""
 
@@ -50,13 +54,13 @@ def _missing_facts(
     disks = instances.local_disks[type_rows]
     # A model of local intermediate data keeps it on volumes where a type has no disks; whether it has must be known.
     by_default = local | ((layouts.intermediate_on == VOLUMES) & (context.model.storage["intermediate"] == "local"))
-    yield by_default & np.isnan(disks), "number of local disks unknown", ""
+    yield by_default & np.isnan(disks), DISKS_UNKNOWN, ""
     yield local & (disks == 0), "no local disks", "the model keeps its data on them"
     measure = "measure it, or --assume {0}_read=RATE,{0}_write=RATE"
     there = local & (disks != 0)
-    yield there & ~rates.local.known[type_rows], "local disk rate unknown", measure.format("local")
+    yield there & ~rates.local.known[type_rows], DISK_RATE_UNKNOWN, measure.format("local")
     alone = there & (layouts.data_on == LOCAL) & np.isinf(rates.local.read)[type_rows]
-    yield alone, "local disk rate unknown", "only that the disks kept up with volumes; " + measure.format("local")
+    yield alone, DISK_RATE_UNKNOWN, "only that the disks kept up with volumes; " + measure.format("local")
     yield there & np.isnan(instances.local_disk_bytes[type_rows]), "local disk capacity unknown", ""
     on_volumes, unknown = layouts.uses(VOLUMES), np.isnan(rates.volumes.read + rates.volumes.write)[type_rows]
     yield on_volumes & unknown, "block volume rate unknown", measure.format("volume")

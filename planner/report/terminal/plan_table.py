@@ -177,6 +177,9 @@ def notes(plan: Plan, best: Candidate) -> Iterator[Text]:
         yield Text(f"Most data: {plan.beyond}.", style="dim")
     for warning in (*plan.warnings, *best.warnings, *filter(None, [break_even_text(best)])):
         yield Text(f"Note: {in_words(warning)}", style="yellow")
+    for unmeasured in plan.unmeasured:
+        text = f"{unmeasured.types} types of {unmeasured.cloud} are left out, as their disks' rates are unknown"
+        yield Text(f"Note: {text}; to measure one: {unmeasured.measure}", style="yellow")
     if plan.rejected:
         yield Text(f"{len(plan.rejected)} types left out; --rejected lists why.", style="dim")
 

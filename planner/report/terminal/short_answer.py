@@ -10,6 +10,7 @@ import textwrap
 from collections.abc import Iterator
 from typing import Final
 
+from planner.cost_model.caveats import COMPUTED_DISKS
 from planner.planning.ranking.capacity import MACHINES_AT_HAND
 from planner.report.terminal.bill_items import bill_of
 from planner.report.words import RESOURCE_WORDS, words
@@ -47,9 +48,12 @@ def short_answer(plan: Plan, *, width: int, before: Candidate | None = None) -> 
     reasons = [binds(best), *_capacity(plan, best), _evidence_and_break_even(best)]
     reasons += [f"Most data: {plan.beyond}."] if plan.beyond else []
     lines += [line for reason in reasons for line in _wrap(reason, width)]
-    notes = [f"Note: {in_words(warning)}" for warning in (*_refreshed_note(plan), *plan.warnings, *best.warnings)]
+    notes = [*filter(None, [unmeasured_text(plan)])]
+    notes += [f"Note: {in_words(warning)}" for warning in (*_refreshed_note(plan), *plan.warnings, *best.warnings)]
     ending = _next(plan, width, notes=len(notes))
-    lines = _drop_least(lines, over=len(lines) + len(ending) - LINES)
+    over = len(lines) + len(ending) - LINES
+    with_notes = over + sum(len(_wrap(note, width)) for note in notes[:2])
+    lines = _drop_least(lines, over=1 if with_notes == 1 else over)  # an empty line is worth less than a note
     for number, note in enumerate(notes):
         wrapped = _wrap(note, width)
         if len(lines) + len(wrapped) + len(ending) > LINES:
@@ -234,7 +238,19 @@ def _of_at_most(smaller: FrontierPoint | None) -> str:
 def evidence_text(best: Candidate) -> str:
     """Say what the figures that decide, rates as well as prices and shapes, rest on."""
     at_worst = "" if best.evidence == "measured" else "at worst "
-    return f"Sureness: the figures that decide are {at_worst}{_EVIDENCE.get(best.evidence, best.evidence)}."
+    text = f"Sureness: the figures that decide are {at_worst}{_EVIDENCE.get(best.evidence, best.evidence)}."
+    computed = any(warning.startswith(COMPUTED_DISKS) for warning in best.warnings)
+    return f"{text} Nobody measured its disks: their rates are computed." if computed else text
+
+
+def unmeasured_text(plan: Plan) -> str:
+    """Say how many types are left out for want of a disk rate, and what measures one; '' where there are none."""
+    if not plan.unmeasured:
+        return ""
+    count = sum(of_cloud.types for of_cloud in plan.unmeasured)
+    subject = "1 type" if count == 1 else f"{count:,} types"
+    rented = any("bench fleet" in of_cloud.measure for of_cloud in plan.unmeasured)
+    return f"Left out: {subject} of unknown disk rate; planner bench {'fleet' if rented else 'disk'} measures it."
 
 
 def _evidence_and_break_even(best: Candidate) -> str:

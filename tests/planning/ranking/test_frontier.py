@@ -134,6 +134,18 @@ def test_a_cloud_that_drops_out_is_named(make_catalog: Callable[..., str], marke
     assert not plan_of(market).left_out
 
 
+def test_types_whose_disks_nobody_measured_are_counted(make_catalog: Callable[..., str], market: str) -> None:
+    """Two types of the other catalog lack a rate or a number of disks, the third is whole."""
+    known = {"read": 4e9, "write": 2e9}
+    other = make_catalog({"blind": {}, "vague": {"local_disks": None, **known}, "whole": known})
+    (unmeasured,) = recommend("8TB", model="indy", catalogs=[market, other], max_nodes=100).plan.unmeasured
+    assert (unmeasured.types, unmeasured.measure) == (2, "planner bench disk --mode all, on such a machine")
+    (rented,) = recommend("8TB", model="indy", catalogs=["aws"], instances=["g7.48xlarge", "i4i.*"]).plan.unmeasured
+    assert rented.types == 1
+    assert rented.measure == "planner bench fleet --cloud aws --instance TYPE --nodes 2"
+    assert not plan_of(market).unmeasured
+
+
 def test_bare_metal_counts_as_half_a_percent_slower_and_dearer() -> None:
     point = FrontierPoint(
         model="indy", cloud="aws", instance_type="a.metal", nodes=1, time_s=100.0, cost_usd_total=200.0

@@ -98,7 +98,7 @@ def test_notes_are_in_words_that_a_first_reader_knows(plans: dict[str, Plan]) ->
     plan = plans["copies"]
     assert plan.best is not None
     noted = replace(plan.best, warnings=("driver: slow", "cloud truth 0 of 6: network not measured"))
-    text = " ".join(" ".join(short_answer(replace(plan, warnings=(), best=noted), width=100)).split())
+    text = " ".join(" ".join(short_answer(replace(plan, warnings=(), unmeasured=(), best=noted), width=100)).split())
     assert "Note: handing out tasks: slow" in text
     assert "Note: 0 of 6 demands on a measurement are met: network not measured" in text
 
@@ -168,3 +168,22 @@ def test_a_fastest_cluster_that_hardly_is_faster_is_no_choice(plans: dict[str, P
         )
         lines = short_answer(replace(plan, frontier=(faster, *plan.frontier[-2:], recommended)), width=80)
         assert any(line.startswith("  next faster      99 x") for line in lines) == is_shown
+
+
+def test_the_answer_counts_types_of_unknown_disk_rate_and_names_what_measures_them(plans: dict[str, Plan]) -> None:
+    plan = plans["copies"]
+    (unmeasured,) = plan.unmeasured
+    line = f"Left out: {unmeasured.types} types of unknown disk rate; planner bench fleet measures it."
+    assert line in short_answer(plan, width=80)
+    single = replace(plan, unmeasured=(replace(unmeasured, types=1),))
+    assert any(line.startswith("Left out: 1 type of unknown") for line in short_answer(single, width=80))
+    assert not any("Left out" in line for line in short_answer(replace(plan, unmeasured=()), width=80))
+
+
+def test_a_cluster_that_waits_for_computed_disks_says_so_beside_the_evidence() -> None:
+    computed, measured = (
+        " ".join(short_answer(planner.recommend(data="10TB", model="indy", instances=[name]).plan, width=80))
+        for name in ("c8id.32xlarge", "i4i.8xlarge")
+    )
+    assert "Nobody measured its disks: their rates are computed." in computed
+    assert "Nobody measured" not in measured

@@ -113,7 +113,7 @@ def _expected_phases(phases: tuple[PhaseEstimate, ...], times: Undisturbed) -> t
         alone = times.resources_s(number)
         uses = {name: replace(use, time_s=alone[name] * scale) for name, use in phase.resources.items()}
         bottleneck = times.bottleneck(number)
-        expected.append(replace(phase, time_s=times.phase_s(number) * scale, bottleneck=bottleneck, resources=uses))
+        expected.append(replace(phase, time_s=times.phases_s[number] * scale, bottleneck=bottleneck, resources=uses))
     return tuple(expected)
 
 

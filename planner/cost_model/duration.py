@@ -97,11 +97,8 @@ class Undisturbed:
 
     @cached_property
     def barriers(self) -> list[list[Duration]]:
-        """The distribution of each phase under each of the slowdowns."""
-        return [
-            [order_statistics.barrier(list(_slowed(of_phase, slowed).values())) for slowed in self.slowdowns]
-            for of_phase in self.loads
-        ]
+        """The distribution of each phase under each of the slowdowns; those that no doubted rate slows are alike."""
+        return [_barriers(of_phase, self.slowdowns) for of_phase in self.loads]
 
     @cached_property
     def whole(self) -> Duration:
@@ -116,11 +113,12 @@ class Undisturbed:
     @property
     def mean_s(self) -> float:
         """The expected seconds of the job."""
-        return sum(self.phase_s(phase) for phase in range(len(self.loads)))
+        return sum(self.phases_s)
 
-    def phase_s(self, phase: int) -> float:
-        """Return the expected seconds of a phase, by its number."""
-        return self._shared * float(np.mean([barrier.mean_s for barrier in self.barriers[phase]]))
+    @cached_property
+    def phases_s(self) -> list[float]:
+        """The expected seconds of each phase."""
+        return [self._shared * float(np.mean([made.mean_s for made in of_phase])) for of_phase in self.barriers]
 
     def resources_s(self, phase: int) -> dict[str, float]:
         """Return the expected seconds of each resource alone until the slowest node's is done."""
@@ -200,6 +198,18 @@ def _loads(
         spare_count = spares.count if name == screened and not certain else 0
         loads[name] = Load(median_s=use.equation_s, spread=spread, count=nodes, spares=spare_count)
     return loads
+
+
+def _barriers(loads: Mapping[str, Load], slowdowns: Sequence[Mapping[str, float]]) -> list[Duration]:
+    """Return a phase's distribution for each of some slowdowns of its resources."""
+    made: dict[tuple[float, ...], Duration] = {}
+    barriers = []
+    for slowed in (_slowed(loads, slowdown) for slowdown in slowdowns):
+        medians_s = tuple(load.median_s for load in slowed.values())
+        if medians_s not in made:
+            made[medians_s] = order_statistics.barrier(list(slowed.values()))
+        barriers.append(made[medians_s])
+    return barriers
 
 
 def _slowed(loads: Mapping[str, Load], slowdowns: Mapping[str, float]) -> dict[str, Load]:

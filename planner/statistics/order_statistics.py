@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from typing import Final
 
 import numpy as np
@@ -127,7 +127,7 @@ class Duration:
     times_s: Floats
     cdf: Floats
 
-    @property
+    @cached_property
     def mean_s(self) -> float:
         """The expected time."""
         return float(_mean(self.cdf, self.times_s))

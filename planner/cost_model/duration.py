@@ -73,6 +73,10 @@ def loading_s(context: JobContext, nodes: int) -> float:
     return sum(float(seconds[0, 0]) for seconds in loading_seconds(context, np.array([float(nodes)])).values())
 
 
+_NEAR: Final = 0.8
+"""A resource that alone takes a smaller share of the longest is not what a phase waits for."""
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Undisturbed:
     """The job's time when no node is taken back: `loads` of each phase by resource, equally likely `slowdowns` of the
@@ -132,7 +136,7 @@ class Undisturbed:
         """Return the resource whose doubling would shorten a phase most, at the mean of what is in doubt."""
         alone = self.resources_s(phase)
         longest = max(alone.values(), default=0.0)
-        contenders = [name for name, seconds in alone.items() if seconds > longest / 2]
+        contenders = [name for name, seconds in alone.items() if seconds > longest * _NEAR]
         if len(contenders) < 2:
             return contenders[0] if contenders else "nothing"
         loads = _slowed(self.loads[phase], self._mean_slowdown)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Final
@@ -18,6 +18,9 @@ from planner.schemas.plan import Candidate, Objective, Rejection, Request
 
 _TRIES: Final = 6
 """How often a cell that turns out to miss what was asked is replaced by a safer one."""
+
+_MOST_TRIED: Final = 100
+"""So many types, the most promising, may be worked out because they might be better than those that are shown."""
 
 _ALIKE: Final = 1.01
 """Layouts whose estimated times lie within this factor are compared exactly."""
@@ -41,8 +44,8 @@ class _Pick:
 def select_clusters(
     request: Request, grids_by_model: Sequence[Sequence[CandidateGrid]]
 ) -> tuple[list[Candidate], list[Rejection]]:
-    """Pick the best cluster of each type in each grid; the first `2 * top` are worked out in full, and of each model
-    the first.
+    """Pick the best cluster of each type in each grid; the first `2 * top` are worked out in full, of each model the
+    first, and all that may be better than the best of these, so that it is the same however many are shown.
     """
     rejected: list[Rejection] = []
     picks = [_picks(request, grids, rejected) for grids in grids_by_model]
@@ -57,8 +60,30 @@ def select_clusters(
             if id(pick) not in outcomes:
                 outcomes[id(pick)] = _exact_candidate(request, pick)
             good += isinstance(outcomes[id(pick)], Candidate)
+    for pick in ranked[:_MOST_TRIED]:
+        if id(pick) not in outcomes and _may_win(request, pick, outcomes.values()):
+            outcomes[id(pick)] = _exact_candidate(request, pick)
     candidates = [outcome for outcome in outcomes.values() if isinstance(outcome, Candidate)]
     return candidates, rejected + [outcome for outcome in outcomes.values() if isinstance(outcome, Rejection)]
+
+
+def _may_win(request: Request, pick: _Pick, outcomes: Iterable[Candidate | Rejection]) -> bool:
+    """Return whether a pick may come before all that are worked out, if its estimates, lower bounds, come true."""
+    known = [outcome for outcome in outcomes if isinstance(outcome, Candidate)]
+    if not known:
+        return True
+    grid, cell = pick.grid, pick.cell
+    best = selection.order(known, request.objective)[0]
+    energy_j = float(grid.estimates.energy_j(np.array([cell.row]))[0, cell.column])
+    total_usd = float(grid.estimates.total_usd[cell.row, cell.column])
+    hopeful = replace(
+        best,
+        instance_type=grid.type_name(cell.row),
+        time_s=replace(best.time_s, expected=float(grid.estimates.expected_s[cell.row, cell.column])),
+        cost_usd=replace(best.cost_usd, total=total_usd, at_least=bool(grid.partly_unknown[cell.row])),
+        energy_j=None if np.isnan(energy_j) else energy_j,
+    )
+    return selection.order([*known, hopeful], request.objective)[0] is hopeful
 
 
 def _limit(grids: Sequence[CandidateGrid]) -> Limit:
@@ -87,8 +112,8 @@ def _picks(request: Request, grids: Sequence[CandidateGrid], rejected: list[Reje
 def _shortlist(
     request: Request, grids: Sequence[CandidateGrid]
 ) -> tuple[list[tuple[CandidateGrid, Rows]], list[Rejection]]:
-    """Return the types, as rows of a grid, that can be among the first `6 * top`, and a rejection of each that is
-    not admissible at any size.
+    """Return the types, as rows of a grid, that can be among the first `6 * top`, or among the `_MOST_TRIED`, and a
+    rejection of each that is not admissible at any size.
     """
     shortlist: list[tuple[float, CandidateGrid, Rows]] = []
     rejected: list[Rejection] = []
@@ -104,7 +129,7 @@ def _shortlist(
     by_bill: tuple[list[tuple[float, CandidateGrid, Rows]], ...] = ([], [])
     for item in shortlist:
         by_bill[bool(item[1].partly_unknown[item[2][0]])].append(item)
-    return [pair for alike in by_bill for pair in _first(alike, 6 * request.top)], rejected
+    return [pair for alike in by_bill for pair in _first(alike, max(6 * request.top, _MOST_TRIED))], rejected
 
 
 def _first(rising: Sequence[tuple[float, CandidateGrid, Rows]], wanted: int) -> list[tuple[CandidateGrid, Rows]]:

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from planner.api.input_format import InputFormat
-from planner.api.sort import files_among, name_of
+from planner.api.sort_job import files_among, name_of
 from planner.cli.app import build
 from planner.errors import BadInputError
 from planner.sorting.records.keys import parse_key

@@ -20,7 +20,7 @@ from planner.errors import BadInputError
 from planner.units import format_bytes, format_duration, format_rate, parse_size
 
 if TYPE_CHECKING:
-    from planner.api.sort import SortResult
+    from planner.api.sort_job import SortResult
     from planner.sorting.records.keyed import TextReport
     from planner.sorting.records.local import SortReport, StageReport, ThreadStats
 

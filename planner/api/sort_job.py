@@ -1,0 +1,139 @@
+"""A sort to be done, as Python and the commands ask for it, and what it returns."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from planner.api.files import mode_of, require_directories, require_new, require_readable
+from planner.api.input_format import InputFormat
+from planner.errors import BadInputError
+
+if TYPE_CHECKING:
+    from planner.sorting.records.keyed import TextReport
+    from planner.sorting.records.local import SortReport, Spill
+    from planner.sorting.tables.parquet import ParquetReport
+
+StrPath = str | os.PathLike[str]
+Compress = Literal["gz", "zst", "none"]
+Say = Callable[[str], None]
+OnEvent = Callable[[dict[str, Any]], None]
+
+_URI: Final = re.compile(r"^(s3|gs|az):/+")
+USUAL_RECORD: Final = (100, 0, None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SortResult:
+    """Number of `counted` (records, lines or rows) that were written, and the report of the engine that sorted them.
+
+    `seconds` is None of a sort on a cluster, whose report is a JSON object.
+    """
+
+    counted: str
+    count: int
+    seconds: float | None
+    report: SortReport | TextReport | ParquetReport | dict[str, Any]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as JSON-able values."""
+        from planner.sorting.records.local import SortReport
+
+        if isinstance(self.report, dict):
+            return self.report
+        if isinstance(self.report, SortReport):
+            return self.report.to_dict()
+        values = asdict(self.report)
+        if "lines" in values:
+            del values["lines"]
+            return {self.counted: self.count, "seconds": self.seconds, **values}
+        return values | {"seconds": self.seconds}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Disorder:
+    """The first line, row or record that is out of order: its number, from 1, and its text, of records in hex."""
+
+    number: int
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SortJob:
+    """How files are sorted or checked."""
+
+    form: InputFormat
+    lines: bool = False
+    merge: bool = False
+    limit: int | None = None
+    compress: Compress | None = None
+    record: tuple[int, int, int | None] = USUAL_RECORD
+    """Its size, and where its key begins and how many bytes that has; of lines, the last two."""
+    stable: bool = False
+    spill: Spill = "auto"
+    memory_bytes: int | None = None
+    threads: int | None = None
+    temp_dirs: tuple[str, ...] = ()
+
+    @property
+    def is_text_or_table(self) -> bool:
+        """Whether anything is given that only text or tables have."""
+        return bool(self.form.is_text_or_table or self.merge or self.limit or self.compress)
+
+    @property
+    def record_bytes(self) -> int:
+        """Size of a record; 0 of text. --unique, --merge and --limit alone mean lines. Raises BadInputError."""
+        if self.lines or not self.form.is_of_records:
+            return 0
+        if self.record[0] < 1:
+            raise BadInputError(f"--record-size {self.record[0]}: a record has at least one byte")
+        says_so = self.form.format == "records" or self.form.key or self.record != USUAL_RECORD
+        return self.record[0] if says_so or not (self.form.unique or self.merge or self.limit) else 0
+
+    @property
+    def span(self) -> tuple[int, int | None] | None:
+        """Where the key begins, and its bytes (None: to the line's end, or 10); None where keys are given by name."""
+        return self.record[1:] if (self.lines or self.record_bytes) and not self.form.key else None
+
+    def require_one_output(self, *, others: bool) -> None:
+        """Raise BadInputError for options of plain records in a sort by keys."""
+        span = (0, None) if self.span else self.record[1:]
+        if (self.record[0] != USUAL_RECORD[0] and not self.record_bytes) or span != (0, None) or others:
+            raise BadInputError(
+                "--key and its kin sort into one file: leave out --more-output, --key-offset and --key-size; of text"
+                " and tables also --record-size"
+            )
+
+
+def require_inputs(
+    sources: Sequence[Path], outputs: Sequence[Path], job: SortJob, *, force: bool, is_text: bool = False
+) -> None:
+    """Raise BadInputError for files that cannot be read or must not be replaced.
+
+    `planner sort *.dat` without an output must not replace the last of the data. What is an input is never replaced by
+    records, as the sort core says; by text it is with --force. Text may be standard input and output, too.
+    """
+    require_readable(path for path in sources if not (is_text and str(path) == "-"))
+    require_directories("--temp-dir", map(Path, job.temp_dirs))
+    if is_text:
+        outputs = [path for path in outputs if str(path) != "-"]
+    if any(str(path) == "-" for path in outputs):
+        raise BadInputError("OUTPUT -: the result is a file, which appears whole or not at all; name it")
+    several = "; with several inputs the last name is the output's, which might be an oversight"
+    inputs = [] if is_text else sources
+    new = (path for path in outputs if not any(mode_of(path) and path.samefile(source) for source in inputs))
+    require_new(new, force=force, hint=several if len(sources) > 1 else "")
+
+
+def files_among(sources: Sequence[Path]) -> list[Path]:
+    """Return the sources that are neither directories nor prefixes of an object store."""
+    return [path for path in sources if not path.is_dir() and "://" not in name_of(path)]
+
+
+def name_of(source: Path) -> str:
+    """Return a path, or the URI that was taken for one and lost a slash."""
+    return _URI.sub(r"\1://", str(source))

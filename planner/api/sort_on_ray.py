@@ -1,0 +1,78 @@
+"""Sorts on a Ray cluster that runs already."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from planner.api.sort_job import USUAL_RECORD, OnEvent, Say, SortJob, SortResult, files_among, name_of, require_inputs
+from planner.errors import BadInputError
+
+if TYPE_CHECKING:
+    from planner.distributed_sort.dataset.dataset import Dataset
+
+
+def sort_on_ray(
+    job: SortJob,
+    sources: Sequence[Path],
+    outputs: Sequence[Path],
+    cluster: dict[str, Any],
+    *,
+    address: str,
+    force: bool,
+    say: Say | None,
+    on_event: OnEvent | None,
+) -> SortResult:
+    """Sort a dataset on a cluster and write its manifest."""
+    from json import loads
+
+    from planner.clusters.ray.driver_session import ray_session
+    from planner.distributed_sort.dataset.dataset import dataset_of, write_manifest
+
+    is_text, output = job.lines or job.is_text_or_table, outputs[0]
+    require_inputs(files_among(sources) if is_text else sources, outputs, job, force=force)
+    _require_sortable_on_ray(job, outputs)
+    names = [name_of(path) for path in sources]
+    source = job.form.dataset_of(names, say=say) if is_text else _manifest(sources)
+    request = {"source": loads(source.to_json()), "memory_bytes": job.memory_bytes} | cluster
+    journal = str(output.with_name(f".{output.name}.journal").resolve())
+    driver = ray_session(address=address, command=lambda *words: list(words), environment=os.environ)
+    with driver as session:
+        order = {"do": "sort", "journal": journal, "request": request}
+        done = session.do(order, on_event or (lambda _: None))
+    write_manifest(dataset_of(done["dataset"]), output)
+    report = done["report"]
+    return SortResult(counted=source.layout.counted_unit, count=report["records"], seconds=None, report=report)
+
+
+def _require_sortable_on_ray(job: SortJob, outputs: Sequence[Path]) -> None:
+    job.form.require_sortable_on_cluster(lines=job.lines)
+    if job.compress:
+        raise BadInputError("--check and --compress are for one machine: leave them out, or leave out --ray")
+    if len(outputs) > 1:
+        raise BadInputError("with --ray there is one OUTPUT: a manifest, which names many partitions")
+    if job.stable:
+        raise BadInputError("--stable is for one machine: leave it out, or leave out --ray")
+    if job.threads or job.temp_dirs:
+        raise BadInputError("--threads and --temp-dir are for one machine: Ray and the nodes' environment say both")
+    if job.spill != "auto":
+        raise BadInputError("--spill is for one machine: leave it out, or leave out --ray")
+    if job.record != USUAL_RECORD:
+        raise BadInputError(
+            "with --ray the manifest says --record-size, --key-offset and --key-size; of text say --key 1.6,1.17"
+        )
+    if job.merge or job.limit:
+        raise BadInputError("--merge and --limit are for one machine: leave them out, or leave out --ray")
+
+
+def _manifest(sources: Sequence[Path]) -> Dataset:
+    from planner.distributed_sort.dataset.dataset import read_manifest
+
+    if len(sources) > 1:
+        raise BadInputError("with --ray there is one INPUT and one OUTPUT: manifests, which name many partitions")
+    try:
+        return read_manifest(sources[0])
+    except BadInputError as error:
+        raise BadInputError(f"{error.message}; to sort text, say --lines, --key or --format csv") from error

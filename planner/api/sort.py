@@ -13,6 +13,7 @@ from planner.api.input_format import Format, InputFormat
 from planner.api.progress import OnProgress
 from planner.api.sort_here import disorder_of_rows, disorder_of_text, sort_parquet, sort_records, sort_text
 from planner.api.sort_job import Compress, Disorder, OnEvent, Say, SortJob, SortResult, StrPath, require_inputs
+from planner.api.sort_on_ray import sort_on_ray
 
 if TYPE_CHECKING:
     from planner.sorting.records.local import Spill

@@ -31,8 +31,9 @@ MODES: Final = {"read": "read_only", "write": "write_only"}
 _CAPACITY_WEIGHT: Final = 0.1
 _NUMBER_WEIGHT: Final = 0.05
 _DENSITY_WEIGHT: Final = 0.25
+_OTHER_MAKE: Final = 1.0
 _OTHER_GENERATION: Final = 10.0
-"""Weights of `distances`; disks of another generation come after all of one's own."""
+"""Weights of distances; disks of another generation come after all of one's own, and of these the same make first."""
 
 ONE_MAKE_WITHIN: Final = 0.03
 """Disks of another generation are taken for the same make when what is stated of them differs by no more than this."""
@@ -174,8 +175,8 @@ def _derived(table: pd.DataFrame, wanted: Mapping[str, Rows], *, usable: Flags) 
     """
     columns = {name: column.to_numpy() for name, column in table.reset_index().items()}
     stranger = columns["generation"][:, None] != columns["generation"]
-    apart = distances(table) + _OTHER_GENERATION * stranger
     other_make = stranger & ~(_make_distances(table) <= ONE_MAKE_WITHIN)
+    apart = distances(table) + _OTHER_GENERATION * stranger + _OTHER_MAKE * other_make
     rows = []
     for mode, targets in wanted.items():
         known = ~np.isnan(columns[f"{mode}_rate"])

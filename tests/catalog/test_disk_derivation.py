@@ -67,6 +67,13 @@ def test_disks_of_another_generation_are_far_unless_the_cloud_states_the_same_of
     assert found.at[("m7gd.large", "read"), "basis"] == "far"
 
 
+def test_the_same_make_comes_before_disks_of_the_same_size() -> None:
+    alike = disks("i9.large", reads=16e5, writes=8e5, disks=16.0, **measured(8e9, 4e9))
+    as_large = disks("i8.large", reads=1e5, writes=6e4, **measured(4e8, 3e8))
+    found = derived(alike, as_large, disks("m6gd.large", reads=1e5, writes=5e4))
+    assert found.at[("m6gd.large", "read"), "like"] == "i9.large"
+
+
 def test_disks_without_stated_operations_scale_with_their_number() -> None:
     known = disks("d2.xlarge", kind="hdd", disks=3.0, **measured(6e8, 3e8, "recalled"))
     found = derived(known, disks("d2.8xlarge", kind="hdd", disks=24.0), disks("d2.odd", kind="ssd", disks=24.0))

@@ -56,6 +56,7 @@ def test_page_holds_what_a_reader_needs_to_trust_and_repeat_it(plan_file: Path, 
         "SoCC 2015",
         "Cost under three networks",
         "ends within 1 h",
+        f"Left out: {plan.unmeasured[0].types} types of unknown disk rate; planner bench disk measures it.",
         *{rejection.reason for rejection in plan.rejected},
         *(rejection.instance_type for rejection in plan.rejected),
     ]

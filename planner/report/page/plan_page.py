@@ -16,7 +16,7 @@ from planner.report.page.what_if import what_if_part
 from planner.report.terminal.command import plan_command, rent_commands
 from planner.report.terminal.evidence import bases
 from planner.report.terminal.reasons import reasons
-from planner.report.terminal.short_answer import in_words
+from planner.report.terminal.short_answer import in_words, unmeasured_text
 from planner.report.words import words
 from planner.schemas.plan import ALL_MODELS, Candidate, Plan
 from planner.units import format_bytes, format_duration, format_rate, format_usd
@@ -48,7 +48,7 @@ def plan_page(
         headline=f"Rent {frames.cluster_name(best)} ({_place(best)})",
         key_figures=list(_key_figures(best)),
         reasons=reasons(plan, contrast or Contrast()),
-        warnings=list(map(in_words, (*plan.warnings, *best.warnings))),
+        warnings=[*filter(None, [unmeasured_text(plan)]), *map(in_words, (*plan.warnings, *best.warnings))],
         command=plan_command(plan.request),
         rent=rent_commands(plan),
         plan=plan_parts(plan, figures=figures, total=_sum(plan, best)),

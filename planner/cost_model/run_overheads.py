@@ -30,8 +30,9 @@ class RunOverheads:
     `cpu_bytes_per_s_per_vcpu` is the sort core's own speed; the sigmas are standard deviations of ln(time):
     `node_sigma` between the nodes of one cluster, `shared_sigma` between the equations and a whole run.
     `staging_request_bytes` is how much one request to an object store moves. `boot` says how launches of the cloud were
-    measured; `boot_s` holds where nobody did. `install_s` is for the software, on all nodes at
-    once. `skew` is how much more than the mean the fullest node holds, and room is left for what `lost_nodes` held. A sort has `partitions_at_once` in memory, and writes each in pieces of
+    measured; `boot_s` holds where nobody did. `install_s` is for the software, on all nodes at once. `skew` is how
+    much more than the mean the fullest node holds, and room is left for what `lost_nodes` held. A sort has
+    `partitions_at_once` in memory, and writes each in pieces of
     `pass_buffer_bytes` at least, by kind of disk. The papers know none of these.
     """
 

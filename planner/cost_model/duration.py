@@ -49,7 +49,7 @@ def planned_spares(context: JobContext, phases: tuple[PhaseEstimate, ...], nodes
         return PlannedSpares(count=int(paid) - nodes, paid_s=paid_s, screened=False)
     phase, _ = _longest(context, phases)
     spread = context.spread(name, context.works(phase).get(name))
-    screen_s = float(life.booting_s(sizes)[0]) + life.screen_s
+    screen_s = float(life.ready_s(sizes)[0])
     work_s = sum(estimate.equation_s for estimate in phases)
     count = spares_for(spread, nodes=nodes, work_s=work_s, screen_s=screen_s)
     return PlannedSpares(count=count, paid_s=paid_s, screened=True)

@@ -39,7 +39,7 @@ class Reservations:
 
 def spares_paid_s(context: JobContext, nodes: Floats) -> Floats:
     """Return the seconds that spares are paid for at each cluster size (N,): a run ends them when screening is over."""
-    return billed_s(context.overheads.booting_s(nodes) + context.overheads.screen_s, context)
+    return billed_s(context.overheads.ready_s(nodes), context)
 
 
 def billed_s(seconds: Floats, context: JobContext) -> Floats:

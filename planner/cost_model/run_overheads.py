@@ -1,4 +1,4 @@
-"""What a run costs beyond the job itself: boot, generating, screening, validating, teardown and spare nodes, as data.
+"""What a run costs beyond the job itself, as data: boot, installing, screening, loading, teardown and spare nodes.
 
 The papers' cost counts the job alone; budgets must count everything that is billed.
 """
@@ -30,8 +30,9 @@ class RunOverheads:
     `cpu_bytes_per_s_per_vcpu` is the sort core's own speed; the sigmas are standard deviations of ln(time):
     `node_sigma` between the nodes of one cluster, `shared_sigma` between the equations and a whole run.
     `staging_request_bytes` is how much one request to an object store moves. `boot` says how launches of the cloud were
-    measured; `boot_s` holds where nobody did. `skew` is how much more than the mean the fullest node holds, and room is
-    left for what `lost_nodes` held. A sort has `partitions_at_once` in memory, and writes each in pieces of
+    measured; `boot_s` holds where nobody did. `install_s` is for the software, on all nodes at once. `skew` is how
+    much more than the mean the fullest node holds, and room is left for what `lost_nodes` held. A sort has
+    `partitions_at_once` in memory, and writes each in pieces of
     `pass_buffer_bytes` at least, by kind of disk. The papers know none of these.
     """
 
@@ -50,6 +51,7 @@ class RunOverheads:
     lost_nodes: float = 0.0
     partitions_at_once: float = 0.0
     pass_buffer_bytes: dict[str, float] = field(default_factory=dict)
+    install_s: float = 0.0
     boot: Boot | None = None
 
     def with_head_room(self, share: float | None) -> RunOverheads:
@@ -61,7 +63,7 @@ class RunOverheads:
         return replace(self, boot=boot) if self.boot_s else self
 
     def times(self, factor: float) -> RunOverheads:
-        """Return the figures with boot, screening and teardown so many times as fast."""
+        """Return the figures with boot, installation, screening and teardown so many times as fast."""
         if factor == 1:
             return self
         boot = self.boot and replace(
@@ -70,7 +72,7 @@ class RunOverheads:
             p90_s=self.boot.p90_s / factor,
             p95_s=self.boot.p95_s / factor,
         )
-        shorter = {name: getattr(self, name) / factor for name in ("boot_s", "screen_s", "teardown_s")}
+        shorter = {name: getattr(self, name) / factor for name in ("boot_s", "install_s", "screen_s", "teardown_s")}
         return replace(self, boot=boot, **shorter)
 
     def booting_s(self, nodes: Floats) -> Floats:
@@ -91,7 +93,11 @@ class RunOverheads:
     @property
     def fixed_s(self) -> float:
         """Seconds around the job, once all nodes answer, that do not depend on the data."""
-        return self.screen_s + self.teardown_s
+        return self.install_s + self.screen_s + self.teardown_s
+
+    def ready_s(self, nodes: Floats) -> Floats:
+        """Return the expected seconds until all of `nodes` (N,) are booted, equipped and screened."""
+        return self.booting_s(nodes) + self.install_s + self.screen_s
 
 
 PAPER = RunOverheads(
@@ -117,6 +123,7 @@ def on_hand() -> RunOverheads:
     return replace(
         shipped(),
         boot_s=0.0,
+        install_s=0.0,
         screen_s=0.0,
         teardown_s=0.0,
         spare_fraction=0.0,

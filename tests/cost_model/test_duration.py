@@ -152,15 +152,16 @@ def test_unscreened_spares_are_the_usual_share(certain: JobContext) -> None:
     """One node in fifty, begun: two of a hundred and one of ten; a single node has none, whatever it differs by."""
     for context in (certain, differing(certain, 0.3, lasts=False)):
         spares = planned_spares(context, PHASES, 100)
-        assert (spares.count, spares.paid_s, spares.screened) == (2, 240, False)
+        assert (spares.count, spares.paid_s, spares.screened) == (2, 300, False)
         assert planned_spares(context, PHASES, 10).count == 1
-    assert planned_spares(differing(certain, 0.3), PHASES, 1) == PlannedSpares(count=0, paid_s=240, screened=False)
+    assert planned_spares(differing(certain, 0.3), PHASES, 1) == PlannedSpares(count=0, paid_s=300, screened=False)
 
 
 def test_nodes_are_screened_by_what_decides_the_longest_phase(certain: JobContext) -> None:
-    """120 s of boot and 120 of screening are paid; where the network decides the longest phase, disks say nothing."""
+    """120 s of boot, 60 of installing, 120 of screening are paid;
+    where the network decides the longest phase, disks say nothing."""
     spares = planned_spares(differing(certain, 0.5), PHASES, 20)
-    assert (spares.paid_s, spares.screened) == (240, True)
+    assert (spares.paid_s, spares.screened) == (300, True)
     assert spares.count > 2
     sending = (phase(MAP, network=301.0, local_disks=300.0), PHASES[1])
     assert not planned_spares(differing(certain, 0.5), sending, 20).screened
@@ -168,13 +169,13 @@ def test_nodes_are_screened_by_what_decides_the_longest_phase(certain: JobContex
 
 
 def test_spares_are_worth_more_the_longer_the_job(certain: JobContext) -> None:
-    """A spare costs 240 s of one node; what it saves grows with the whole job, all phases of it."""
+    """A spare costs 300 s of one node; what it saves grows with the whole job, all phases of it."""
     context, counts = differing(certain, 0.3), []
     for map_s, reduce_s in ((30.0, 20.0), (300.0, 20.0), (300.0, 290.0)):
         phases = (phase(MAP, local_disks=map_s), phase(REDUCE, local_disks=reduce_s))
         counts.append(planned_spares(context, phases, 20).count)
         assert counts[-1] == spares_for(
-            context.spread("local_disks", None), nodes=20, work_s=map_s + reduce_s, screen_s=240
+            context.spread("local_disks", None), nodes=20, work_s=map_s + reduce_s, screen_s=300
         )
     assert counts == sorted(set(counts))
 

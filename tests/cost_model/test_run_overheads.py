@@ -21,9 +21,10 @@ from planner.errors import BadInputError
 BOOT = Boot(launches=7, median_s=30, p90_s=40, p95_s=50, node_sigma=0.1, evidence="measured", source="made")
 
 
-def test_screening_and_teardown_do_not_depend_on_the_data() -> None:
-    """Two minutes and one."""
-    assert shipped().fixed_s == 120 + 60
+def test_installing_screening_and_teardown_do_not_depend_on_the_data() -> None:
+    """A minute, two and one."""
+    assert shipped().fixed_s == 60 + 120 + 60
+    assert shipped().ready_s(np.ones(2)).tolist() == [120 + 60 + 120] * 2
 
 
 def test_the_papers_know_the_job_alone() -> None:

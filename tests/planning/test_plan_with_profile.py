@@ -69,9 +69,9 @@ def test_a_what_if_keeps_the_profile(request_for: Callable[..., Request]) -> Non
 
 
 def test_a_deadline_holds_the_upper_end_of_the_range_to_it(request_for: Callable[..., Request]) -> None:
-    best = answer_with_profile(request_for(deadline_s=600.0), "mine").best
+    best = answer_with_profile(request_for(deadline_s=660.0), "mine").best
     assert best is not None
-    assert best.time_s.p95 <= 600
+    assert best.time_s.p95 <= 660
 
 
 def test_what_cannot_be_met_is_rejected_with_how_near_it_comes(request_for: Callable[..., Request]) -> None:
@@ -92,7 +92,7 @@ def test_the_bill_is_that_of_the_profiles_time(request_for: Callable[..., Reques
     lines = {line.name: line.usd for line in calibrated.bill}
     assert sum(usd or 0.0 for usd in lines.values()) == pytest.approx(calibrated.cost_usd.total)
     assert lines["job"] == pytest.approx(calibrated.cost_usd.expected)
-    booted_and_screened_s = calibrated.overheads_s["boot"] + calibrated.overheads_s["screen"]
+    booted_and_screened_s = sum(calibrated.overheads_s[name] for name in ("boot", "install", "screen"))
     assert lines["spares"] == pytest.approx(booted_and_screened_s / 3600)
     assert calibrated.cost_usd.unknown == ("traffic between zones",)
 

@@ -158,7 +158,7 @@ def _spares(
     from planner.units import parse_duration
 
     usual = shipped()
-    before_s = usual.boot_s + usual.screen_s if screening is None else parse_duration(screening)
+    before_s = usual.boot_s + usual.install_s + usual.screen_s if screening is None else parse_duration(screening)
     return best_spares(rates, nodes=nodes, work_s=parse_duration(work), screen_s=before_s, objective=objective)
 
 

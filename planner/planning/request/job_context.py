@@ -101,7 +101,7 @@ def _risk(request: Request, catalog: Catalog, model: CostModel, overheads: RunOv
     hourly = asked or (stated.interruptions_per_node_hour if stated else 0.0)
     return Risk(
         per_node_s=hourly / 3600,
-        replacement_s=float(overheads.booting_s(np.ones(1))[0]) + overheads.screen_s,
+        replacement_s=float(overheads.ready_s(np.ones(1))[0]),
         recovery=model.recovery,
         evidence="assumed"
         if asked or stated is None

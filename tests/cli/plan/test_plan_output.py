@@ -88,7 +88,7 @@ def test_of_several_regions_each_row_says_its_own(columns: str, monkeypatch: pyt
         (("--show", "csv", "--columns", "node"), "Did you mean nodes"),
         (("--show", "csv", "--columns", "instance"), "Did you mean instance_type"),
         (("--show", "csv", "--columns", "zzz"), "--columns all shows all"),
-        (("--show", "csv", "--columns", "price"), "Did you mean price_usd_per_hour?"),
+        (("--show", "csv", "--columns", "price"), "Did you mean price_usd_per_hour or price_as_of?"),
         (("--out", "four.csv"), "add --show csv, or name a .json file"),
         (("--out", "page.html"), "--html page.html writes a page"),
         (("--show", "json", "--columns", "nodes"), "are for --show csv"),

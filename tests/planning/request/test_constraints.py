@@ -69,7 +69,7 @@ def test_what_is_asked_is_measured_on_every_cluster(make_job: Callable[..., Any]
     assert measured["sort's deadline"].measure[0, 1] == estimates.expected_s[0, 1]
     beside = candidate(context, row=0, nodes=10, offer=region.offer).overheads_s
     assert measured["deadline"].measure[0, 1] == pytest.approx(estimates.expected_s[0, 1] + sum(beside.values()))
-    assert {"boot", "screen", "teardown", "generate", "validate"} == set(beside)
+    assert {"boot", "install", "screen", "teardown", "generate", "validate"} == set(beside)
     assert measured["budget"].measure[0, 1] == estimates.total_p95_usd[0, 1] > estimates.total_usd[0, 1]
     assert [measured[name].limit for name in ("deadline", "sort's deadline", "budget", "capacity")] == [
         3000,

@@ -70,7 +70,7 @@ def test_a_software_of_ones_own_has_its_rates_and_scatter(context_of: Callable[.
 def test_spot_nodes_are_taken_back_as_often_as_asked_or_else_known(
     make_job: Make, asked: dict[str, Any], per_node_hour: float | None
 ) -> None:
-    """A replacement boots for 120 s and is screened for 120."""
+    """A replacement boots for 120 s, is installed for 60 and screened for 120."""
     head = '[spot]\ninterruptions_per_node_hour = 0.04\nevidence = "spec"\nsource = "made"'
     context, region, request = make_job(NODE, head=head)
     risk = job_context(
@@ -82,7 +82,7 @@ def test_spot_nodes_are_taken_back_as_often_as_asked_or_else_known(
     ).risk
     assert (risk and risk.per_node_s) == (per_node_hour and pytest.approx(per_node_hour / 3600))
     if risk:
-        assert (risk.replacement_s, risk.recovery) == (240, "reload")
+        assert (risk.replacement_s, risk.recovery) == (300, "reload")
         assert risk.evidence == ("assumed" if asked else "spec")
 
 

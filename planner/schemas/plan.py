@@ -153,7 +153,8 @@ class Candidate:
     buys; `spares` are launched beside `nodes`; `interruptions` are None for nodes that are not taken back, or where it
     is not known how often they are. `deadline_kept` is how likely it is that the deadlines asked for are kept,
     if what surrounds the sort takes as long as expected. `quoted` is None for a job that takes no time; `overturned_by`
-    is known of the recommended cluster alone.
+    is known of the recommended cluster alone. `bandwidth_weighting` is what a launch on EC2 asks for: `vpc-1` is more
+    bandwidth for the network and less for volumes, `ebs-1` the reverse; '' is the cloud's default.
     """
 
     model: str
@@ -187,6 +188,7 @@ class Candidate:
     overturned_by: Overturn | None = None
     quoted: Quoted | None = None
     deadline_kept: float | None = None
+    bandwidth_weighting: str = ""
 
     def __repr__(self) -> str:
         place = f"{self.nodes} x {self.instance_type}, {self.cloud} {self.region}, {self.model}"
@@ -215,6 +217,7 @@ class FrontierPoint:
     nodes: int
     time_s: float
     cost_usd_total: float
+    bandwidth_weighting: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -174,7 +174,13 @@ def _common(network: RunNetwork, place: Place) -> dict[str, Any]:
         "UserData": cloud_config(expires_at=order.expires_at),
         **identity_request(order.node_identity),
         **reservation_request(order.reservation),
+        **weighting_request(choice.bandwidth_weighting),
     }
+
+
+def weighting_request(weighting: str) -> dict[str, Any]:
+    """Return the part of a launch that names a bandwidth weighting; nothing for '', the default of the type."""
+    return {"NetworkPerformanceOptions": {"BandwidthWeighting": weighting}} if weighting else {}
 
 
 def _group(network: RunNetwork, place: Place) -> str:

@@ -14,6 +14,7 @@ import numpy as np
 
 from planner.arrays import Floats
 from planner.catalog import schema
+from planner.catalog.bandwidth_weightings import at_their_weightings, with_weighted_types
 from planner.catalog.burstable import ProcessorCredits, processor_credits
 from planner.catalog.columns import AT_LEAST, EVIDENCE, MODES
 from planner.catalog.facts import (
@@ -90,12 +91,19 @@ class Catalog:
         """All types as aligned arrays; their network and volume limits are those that count of all that is stated."""
         listed, stated = Instances.from_table(self.tables["instances"], where=f"catalog {self.name}"), self.networks
         limits = self.volume_limits
-        return replace(
+        whole = replace(
             listed,
             **{name: getattr(limits, name) for name in FIELDS},
             network_baseline_bytes_per_s=stated.baseline_bytes_per_s,
             network_peak_bytes_per_s=stated.peak_bytes_per_s,
         )
+        return at_their_weightings(whole, self.tables["bandwidth_weightings"])
+
+    @cached_property
+    def with_weightings(self) -> Catalog:
+        """The catalog with a further type for each bandwidth weighting of a type, for planning."""
+        tables = with_weighted_types(self.tables, keep=frozenset(self.network_points))
+        return self if tables is self.tables else replace(self, tables=tables)
 
     @cached_property
     def networks(self) -> StatedNetworks:

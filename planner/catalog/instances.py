@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from planner.arrays import Days, Flags, Floats, Texts
+from planner.arrays import Days, Flags, Floats, Rows, Texts
 from planner.catalog.tables import Table
 from planner.errors import BadInputError, nearest
 
@@ -78,6 +78,21 @@ class Instances:
     def cloud_type(self) -> Texts:
         """The cloud's name of each type: with added disks (`n2-standard-32+8x375GB`), the part before the plus."""
         return np.array([name.partition("+")[0] for name in self.instance_type.tolist()], dtype=np.str_)
+
+    @cached_property
+    def offered_row(self) -> Rows:
+        """The row of each type as its cloud offers it: its own but for types at a bandwidth weighting."""
+        return np.array([self.rows[split_weighting(name)[0]] for name in self.names], dtype=np.intp)
+
+
+WEIGHTINGS: Final = ("vpc-1", "ebs-1")
+"""EC2's names of what a launch can ask for: more bandwidth for the network, or more for volumes."""
+
+
+def split_weighting(name: str) -> tuple[str, str]:
+    """Return a type's name without its bandwidth weighting, and the weighting: '' is what its cloud gives unasked."""
+    offered, _, last = name.rpartition("+")
+    return (offered, last) if last in WEIGHTINGS else (name, "")
 
 
 HANDICAP: Final = 1.005

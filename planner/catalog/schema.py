@@ -180,6 +180,20 @@ TOKEN_BUCKETS: Final = Schema(
     ),
 )
 
+BANDWIDTH_WEIGHTINGS: Final = Schema(
+    name="bandwidth_weightings",
+    meaning="types that can be launched with part of the bandwidth to volumes moved to the network, or back",
+    key=("instance_type", "weighting"),
+    columns=(
+        TYPE,
+        choice("weighting", ("vpc-1", "ebs-1"), "the cloud's name: more for the network, or more for volumes"),
+        rate("network_baseline_bytes_per_s", "network rate that the cloud sustains under it", required=True),
+        rate("volume_bytes_per_s", "sustained limit of all block volumes together under it", required=True),
+        NOTE,
+        *PROVENANCE,
+    ),
+)
+
 BURSTABLE: Final = Schema(
     name="burstable",
     meaning="types whose processors run at full speed on credit alone, then at a share of it",
@@ -430,6 +444,7 @@ OPTIONAL: Final = (
     NETWORKS,
     NETWORK_SPECS,
     TOKEN_BUCKETS,
+    BANDWIDTH_WEIGHTINGS,
     BURSTABLE,
     SURCHARGES,
     VOLUME_LIMITS,

@@ -38,7 +38,8 @@ class ClusterOffer:
     `price_usd_per_hour` is the planned price of one node without volumes, `usd_per_hour` that of all planned nodes with
     volumes. `expected_s` is the whole run's time, `total_usd` its cost; 95 of 100 runs end within `late_s`, None in
     orders of earlier versions. `pricing` is that of all machines but the head, which is always on demand; where they
-    differ, `head_usd_per_hour` is the head's planned price, None where it is not known.
+    differ, `head_usd_per_hour` is the head's planned price, None where it is not known. `bandwidth_weighting` is EC2's
+    name of how network and volumes share their bandwidth, '' for its default.
     """
 
     instance_type: str
@@ -55,6 +56,7 @@ class ClusterOffer:
     late_s: float | None = None
     pricing: str = "on-demand"
     head_usd_per_hour: float | None = None
+    bandwidth_weighting: str = ""
 
     @classmethod
     def from_dict(cls, document: dict[str, Any]) -> Self:
@@ -116,6 +118,7 @@ class ClusterOffer:
             local_disks=added_disks(candidate.instance_type),
             late_s=late_s,
             pricing=candidate.pricing,
+            bandwidth_weighting=candidate.bandwidth_weighting,
         )
 
 

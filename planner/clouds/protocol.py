@@ -32,7 +32,8 @@ class Place:
     def text(self) -> str:
         """For people: 81 x i4i.8xlarge in us-east-1b."""
         spot = " (spot, the head on demand)" if self.choice.is_spot else ""
-        return f"{self.choice.machines} x {self.choice.instance_type}{spot} in {self.zone or self.region}"
+        weighting = f" ({self.choice.bandwidth_weighting})" if self.choice.bandwidth_weighting else ""
+        return f"{self.choice.machines} x {self.choice.instance_type}{weighting}{spot} in {self.zone or self.region}"
 
 
 @dataclass(frozen=True, kw_only=True)

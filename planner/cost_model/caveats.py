@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from planner.catalog import Straggler
-from planner.catalog.instances import is_bare_metal
+from planner.catalog.instances import is_bare_metal, split_weighting
 from planner.catalog.measurement_quality import scores_behind
 from planner.catalog.shipped_tables import nearest_gap
 from planner.cost_model.bill import unpriced
@@ -72,6 +72,7 @@ def caveats(
     yield from _engine(context)
     yield from _bare_metal(context)
     yield from _computed_disks(context, waited_for={phase.bottleneck for phase in phases})
+    yield from _weighting(context)
     yield from _network_band(context, evidence, nodes)
     yield from _bucket(context, phases, nodes=nodes)
     yield from _burstable(context)
@@ -130,6 +131,14 @@ def _bare_metal(context: JobContext) -> Iterator[str]:
     name = str(context.catalog.instances.instance_type[context.layouts.type_row[0]])
     if is_bare_metal(name) and context.overheads.boot is not None:
         yield "boot: hardly any launch of bare metal was measured; it may take longer than that of a virtual machine"
+
+
+def _weighting(context: JobContext) -> Iterator[str]:
+    weighting = split_weighting(context.catalog.instances.names[int(context.layouts.type_row[0])])[1]
+    if weighting:
+        gains, loses = ("network", "volumes") if weighting == "vpc-1" else ("volumes", "network")
+        share = f"part of the bandwidth of its {loses} goes to its {gains}; what either bursts to is unknown"
+        yield f"{gains}: the machines must be launched with bandwidth weighting {weighting}: {share}"
 
 
 def _bucket(context: JobContext, phases: Phases, *, nodes: int) -> Iterator[str]:

@@ -10,19 +10,14 @@ import pandas as pd
 
 from planner.cost_model.volume_counts import VolumeCount
 from planner.planning.what_if.network_views import NetworkRow
+from planner.report.cluster_names import cluster_name
 from planner.report.words import RESOURCE_WORDS, words
 from planner.schemas.json_values import to_jsonable
-from planner.schemas.plan import Candidate, FrontierPoint, Plan
+from planner.schemas.plan import Candidate, Plan
 from planner.schemas.run_report import RunReport
 
 _TIMES = ("time_s", "time_s_equation", "time_s_p50", "time_s_p95")
 _SHORT = ["cluster", "region", "time_s", "time_s_p95", "cost_usd_total", "cost_usd_total_p95", "evidence"]
-
-
-def cluster_name(of: Candidate | FrontierPoint, *, several_models: bool = False) -> str:
-    """Name a cluster as people do: `79 x i8g.8xlarge`, with the model where several are compared."""
-    name = f"{of.nodes} x {of.instance_type}"
-    return f"{name}, {of.model}" if several_models else name
 
 
 def candidates_frame(plan: Plan) -> pd.DataFrame:

@@ -162,6 +162,8 @@ class Candidate:
     recommended cluster alone is known what would overturn it (`overturned_by`), how many seconds the whole run is
     shorter with each resource twice as fast (`reliefs_s`, by the names of what-ifs), and which helps most
     (`bottleneck`). `price_as_of` is the day of the list price (ISO), '' for a price of one's own.
+    `bandwidth_weighting` is what a launch on EC2 asks for: `vpc-1` is more bandwidth for the network and less for
+    volumes, `ebs-1` the reverse; '' is the cloud's default.
     """
 
     model: str
@@ -198,6 +200,7 @@ class Candidate:
     deadline_kept: float | None = None
     bottleneck: str = ""
     reliefs_s: dict[str, float] = field(default_factory=dict)
+    bandwidth_weighting: str = ""
 
     def __repr__(self) -> str:
         place = f"{self.nodes} x {self.instance_type}, {self.cloud} {self.region}, {self.model}"
@@ -237,6 +240,7 @@ class FrontierPoint:
     nodes: int
     time_s: float
     cost_usd_total: float
+    bandwidth_weighting: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

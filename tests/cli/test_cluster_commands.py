@@ -69,6 +69,12 @@ def test_verbose_adds_the_requests() -> None:
     assert long.splitlines()[0] == short.splitlines()[0] and f"\n {number} ec2 us-east-1 " in long
 
 
+def test_the_planned_bandwidth_weighting_is_in_the_requests() -> None:
+    words = ["--data", "1TB", "--model", "cloudsort", "--instance", "m8g.4xlarge", "--nodes", "10"]
+    text = printed("cluster", "up", "--cloud", "aws", *words, "--dry-run", "--verbose")
+    assert text.count("NetworkPerformanceOptions = {'BandwidthWeighting': 'ebs-1'}") == 2, "nodes and head"
+
+
 def test_a_dry_run_refuses_volumes_that_azure_makes_apart() -> None:
     """A Premium SSD v2 has a throughput of its own, which only a disk made before its machine can ask for."""
     words = ["cluster", "up", "--cloud", "azure", "--data", "1TB", "--model", "cloudsort", "--dry-run"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, Final
@@ -82,6 +83,8 @@ _GP3_IOPS: Final = 3000
 """What every gp3 volume has."""
 _IO_BYTES: Final = 256 * 1024
 """The most bytes that count as one operation."""
+_ON_CREDIT: Final = re.compile(r"t[2-9]")
+"""Names of burstable types that take a credit specification."""
 _TAGGED: Final = ("instance", "volume", "network-interface")
 
 
@@ -174,7 +177,21 @@ def _common(network: RunNetwork, place: Place) -> dict[str, Any]:
         "UserData": cloud_config(expires_at=order.expires_at),
         **identity_request(order.node_identity),
         **reservation_request(order.reservation),
+        **weighting_request(choice.bandwidth_weighting),
+        **credit_request(choice.instance_type),
     }
+
+
+def credit_request(instance_type: str) -> dict[str, Any]:
+    """Return the part of a launch that keeps a burstable type to its credit, as it was planned: EC2 would let most of
+    them go on at full speed, at a charge that is not in the plan. Nothing for other types.
+    """
+    return {"CreditSpecification": {"CpuCredits": "standard"}} if _ON_CREDIT.match(instance_type) else {}
+
+
+def weighting_request(weighting: str) -> dict[str, Any]:
+    """Return the part of a launch that names a bandwidth weighting; nothing for '', the default of the type."""
+    return {"NetworkPerformanceOptions": {"BandwidthWeighting": weighting}} if weighting else {}
 
 
 def _group(network: RunNetwork, place: Place) -> str:

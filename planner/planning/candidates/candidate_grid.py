@@ -9,6 +9,7 @@ from functools import cached_property, partial
 import numpy as np
 
 from planner.arrays import Flags, Floats, Rows
+from planner.catalog.instances import split_weighting
 from planner.cost_model.capacity import with_lasting_credit
 from planner.cost_model.disk_layout import VOLUMES
 from planner.cost_model.duration import duration
@@ -56,13 +57,18 @@ class CandidateGrid:
         return partly_unknown(self.context)
 
     def rows_of_types(self) -> list[Rows]:
-        """Return the layouts of each type, as arrays of rows."""
-        rows = np.arange(len(self.context.layouts.type_row))
-        return np.split(rows, self.context.layouts.first_of_types()[1:])
+        """Return the layouts of each type at all its bandwidth weightings, as arrays of rows: unasked ones first."""
+        offered = self.context.catalog.instances.offered_row[self.context.layouts.type_row]
+        rows = np.argsort(offered, kind="stable")
+        return np.split(rows, np.flatnonzero(np.diff(offered[rows])) + 1)
 
     def type_name(self, row: int) -> str:
         """Return the instance type of a layout."""
-        return str(self.context.catalog.instances.instance_type[self.context.layouts.type_row[row]])
+        return self._weighted_type(row)[0]
+
+    def _weighted_type(self, row: int) -> tuple[str, str]:
+        """Return the instance type of a layout, and its bandwidth weighting."""
+        return split_weighting(self.context.catalog.instances.names[self.context.layouts.type_row[row]])
 
     def cluster_name(self, row: int, column: int) -> str:
         """Return what a cell is called: `79 x i8g.8xlarge`."""
@@ -74,6 +80,7 @@ class CandidateGrid:
             model=self.context.model.name,
             cloud=self.context.catalog.cloud,
             instance_type=self.type_name(cell.row),
+            bandwidth_weighting=self._weighted_type(cell.row)[1],
             nodes=int(self.estimates.nodes[cell.column]),
             time_s=float(self.estimates.expected_s[cell.row, cell.column]),
             cost_usd_total=float(self.estimates.total_usd[cell.row, cell.column]),
@@ -159,6 +166,7 @@ def _feasible(
     fitting_rows, small = feasibility.fits_capacity(fitting, request)
     unasked = {rejection.instance_type for rejection in region.unasked}
     rejected = [*region.unasked, *(r for r in lacking if r.instance_type not in unasked), *weak, *small]
+    rejected = [rejection for rejection in rejected if not split_weighting(rejection.instance_type)[1]]
     return fitting.only_rows(np.flatnonzero(fitting_rows)), rejected
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from typing import Final
 
+from planner.catalog.instances import split_weighting
 from planner.cost_model.breakdown import Breakdown, breakdown
 from planner.cost_model.prices import Offer
 from planner.cost_model.workload import JobContext
@@ -23,13 +24,14 @@ def candidate(context: JobContext, *, row: int, nodes: int, offer: Offer, reques
     """
     context = context.only(row)
     parts = breakdown(context, offer, nodes=nodes)
-    name = str(context.catalog.instances.instance_type[context.layouts.type_row[0]])
+    name, weighting = split_weighting(context.catalog.instances.names[context.layouts.type_row[0]])
     cluster = Candidate(
         model=context.model.name,
         cloud=context.catalog.cloud,
         region=offer.region,
         instance_type=name,
         cloud_type=name.partition("+")[0],
+        bandwidth_weighting=weighting,
         nodes=nodes,
         pricing=offer.pricing,
         shared=bool(context.layouts.shared[0]),

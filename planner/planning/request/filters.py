@@ -11,6 +11,7 @@ import numpy as np
 
 from planner.arrays import Codes, Flags
 from planner.catalog import EVIDENCE, Catalog
+from planner.catalog.instances import split_weighting
 from planner.cost_model.disk_layout import LOCAL, OBJECTS, VOLUMES
 from planner.cost_model.rates import evidence_name
 from planner.cost_model.workload import JobContext
@@ -55,11 +56,12 @@ def wanted(request: Request, catalog: Catalog) -> tuple[Flags, list[Rejection]]:
     types, chosen = _types(catalog), list(filters(request).values())
     passed = ~_past_their_time(request, catalog)
     unasked = [_past(types[row][0]) for row in np.flatnonzero(~passed).tolist()]
-    for row, facts in enumerate(types if chosen else ()):
-        name, reason = facts[0], next(filter(None, (reason_of(*facts) for reason_of in chosen)), "")
+    for row, (listed, arch, memory_bytes) in enumerate(types if chosen else ()):
+        name, weighting = split_weighting(listed)  # patterns know types as they are offered
+        reason = next(filter(None, (reason_of(name, arch, memory_bytes) for reason_of in chosen)), "")
         if reason and passed[row]:
             passed[row] = False
-            unasked.append(Rejection(instance_type=name, reason=reason))
+            unasked += [] if weighting else [Rejection(instance_type=name, reason=reason)]
     return passed, unasked
 
 

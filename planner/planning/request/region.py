@@ -36,7 +36,10 @@ class Region:
 
     @classmethod
     def of(cls, request: Request, catalog: Catalog, name: str) -> Region:
-        """Return the region called `name`. Raises BadInputError where the catalog has no prices."""
+        """Return the region called `name`. Raises BadInputError where the catalog has no prices. Types at a bandwidth
+        weighting are among its types, but for the papers.
+        """
+        catalog = catalog if request.paper else catalog.with_weightings
         offer = _offer(catalog, name, request)
         price = offer.price_usd_per_hour
         assumed = [request.assume[rate] for rate in ("volume_read", "volume_write") if rate in request.assume]

@@ -11,6 +11,7 @@ from planner.planning.recommendation import require_best
 from planner.planning.what_if.network_views import verdict
 from planner.planning.what_if.what_if import Contrast
 from planner.report import frames, plots
+from planner.report.cluster_names import cluster_name
 from planner.report.page.rendering import Figure, inline, render, script_json
 from planner.report.page.what_if import what_if_part
 from planner.report.terminal.command import plan_command, rent_commands
@@ -41,11 +42,11 @@ def plan_page(
     return render(
         "plan.html",
         figures=figures,
-        title=f"{frames.cluster_name(best)} for {format_bytes(plan.request.data_bytes)}",
+        title=f"{cluster_name(best)} for {format_bytes(plan.request.data_bytes)}",
         version=version("sortplanner"),
         made_on=made_on,
         asked=f"Which cluster to rent to sort {format_bytes(plan.request.data_bytes)} under the {best.model} model?",
-        headline=f"Rent {frames.cluster_name(best)} ({_place(best)})",
+        headline=f"Rent {cluster_name(best)} ({_place(best)})",
         key_figures=list(_key_figures(best)),
         reasons=reasons(plan, contrast or Contrast()),
         warnings=[*filter(None, [unmeasured_text(plan)]), *map(in_words, (*plan.warnings, *best.warnings))],
@@ -193,7 +194,7 @@ def _place(best: Candidate) -> str:
 def _candidates(plan: Plan) -> dict[str, Any]:
     rows = [
         [
-            frames.cluster_name(candidate),
+            cluster_name(candidate),
             candidate.model,
             f"{candidate.cloud} {candidate.region}",
             f"{candidate.price_usd_per_hour:.4g}",

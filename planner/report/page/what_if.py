@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from planner.planning.what_if.what_if import Contrast, Variant
-from planner.report import frames
+from planner.report.cluster_names import cluster_name
 from planner.report.terminal.bill_items import bill_of
 from planner.report.words import words
 from planner.schemas.plan import ALL_MODELS, Candidate, FrontierPoint, Plan
@@ -92,7 +92,7 @@ def _answer(best: Candidate, *, several: bool) -> dict[str, Any]:
     bill, cost, time = bill_of(best), best.cost_usd, best.time_s
     items = [[item.name, _duration(item.time_s), _usd(bill.shown(item.usd))] for item in bill]
     return {
-        "cluster": frames.cluster_name(best, several_models=several),
+        "cluster": cluster_name(best, several_models=several),
         "time_s": time.expected,
         "time": format_duration(time.expected),
         "time_p95": format_duration(time.p95),
@@ -108,7 +108,7 @@ def _answer(best: Candidate, *, several: bool) -> dict[str, Any]:
 
 def _point(point: FrontierPoint, *, several: bool) -> dict[str, Any]:
     return {
-        "cluster": frames.cluster_name(point, several_models=several),
+        "cluster": cluster_name(point, several_models=several),
         "time_s": point.time_s,
         "time": format_duration(point.time_s),
         "total_usd": point.cost_usd_total,

@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from planner.report.cluster_names import cluster_name
 from planner.report.terminal.short_answer import break_even_text, in_words
 from planner.schemas.plan import Candidate, FrontierPoint, Plan, Quoted, Rejection
 from planner.units import format_bytes, format_duration, format_rate, format_usd
@@ -36,7 +37,7 @@ def render_plan(plan: Plan) -> RenderableType:
 
 def answer(plan: Plan, best: Candidate) -> Text:
     """Say in two sentences what to rent, how long it takes and what it costs."""
-    cluster = f"{best.nodes} x {best.instance_type}"
+    cluster = cluster_name(best)
     place = f"{best.cloud} {best.region}" + (", one placement group" if best.placement_group else "")
     whole = best.time_s.expected + sum(best.overheads_s.values())
     text = Text()
@@ -62,7 +63,7 @@ def brief_candidates_table(plan: Plan, *, evidence: bool = True) -> Table:
     places = _has_several_places(plan)
     for candidate in plan.candidates:
         chosen, times = candidate == plan.best, (candidate.time_s.expected, candidate.time_s.p95)
-        name = f"{candidate.nodes} x {candidate.instance_type}" + (f", {candidate.model}" if several else "")
+        name = cluster_name(candidate, several_models=several)
         name += f", {candidate.region}" if places else ""
         grade = [candidate.evidence] if evidence else []
         cells = (*map(format_duration, times), format_usd(candidate.cost_usd.total), *grade)
@@ -217,7 +218,7 @@ def render_rejected(rejected: Sequence[Rejection]) -> Table:
 
 
 def _cells(candidate: Candidate) -> Iterator[str]:
-    yield candidate.instance_type
+    yield cluster_name(candidate).partition(" x ")[2]
     yield str(candidate.nodes)
     yield f"{candidate.price_usd_per_hour:.4g}"
     yield candidate.storage

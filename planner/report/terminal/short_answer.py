@@ -12,6 +12,7 @@ from typing import Final
 
 from planner.cost_model.caveats import COMPUTED_DISKS
 from planner.planning.ranking.capacity import MACHINES_AT_HAND
+from planner.report.cluster_names import cluster_name
 from planner.report.terminal.bill_items import bill_of
 from planner.report.words import RESOURCE_WORDS, words
 from planner.schemas.plan import Candidate, FrontierPoint, Plan
@@ -86,7 +87,7 @@ def _wrap(text: str, width: int) -> list[str]:
 def _headline(plan: Plan, best: Candidate, width: int) -> Iterator[str]:
     whole = format_duration(best.time_s.expected + sum(best.overheads_s.values()))
     place = f"{best.cloud} {best.region}" + (", one placement group" if best.placement_group else "")
-    yield from _wrap(f"Rent {best.nodes} x {best.instance_type} ({place})", width)
+    yield from _wrap(f"Rent {cluster_name(best)} ({place})", width)
     whole += _limit(plan.request.deadline_s)
     beside = f" and {', '.join(best.cost_usd.unknown)}, of unknown price" if best.cost_usd.unknown else " in all"
     yield from _wrap(f"for {whole}, {total_text(best)}{beside}.", width)
@@ -153,7 +154,7 @@ def _choices(plan: Plan, best: Candidate, width: int) -> Iterator[str]:
     before = None
     for name, point in named.items():
         saved = f"{'' if before is None else _per_minute(before, point):>{_SAVED_WIDTH}}"
-        cluster = f"{point.nodes} x {point.instance_type}"
+        cluster = cluster_name(point)
         cluster = f"{cluster:<{min(25, max(11, width - 42))}}"
         costs = f"{format_duration(point.time_s):>12} {format_usd(point.cost_usd_total):>9}"
         line = f"  {name:<16} {cluster} {costs}"
@@ -192,8 +193,8 @@ def _choices_heading(width: int) -> Iterator[str]:
 
 def is_point_of(point: FrontierPoint, best: Candidate) -> bool:
     """Whether a point of the frontier is that cluster."""
-    place = (point.model, point.cloud, point.instance_type, point.nodes)
-    return place == (best.model, best.cloud, best.instance_type, best.nodes)
+    place = (point.model, point.cloud, point.instance_type, point.bandwidth_weighting, point.nodes)
+    return place == (best.model, best.cloud, best.instance_type, best.bandwidth_weighting, best.nodes)
 
 
 def _per_minute(slower: FrontierPoint, faster: FrontierPoint) -> str:

@@ -133,6 +133,24 @@ def test_the_dry_run_is_what_is_done(ec2: EmulatedEc2) -> None:
     assert [call for call in planned if not call.startswith(("Describe", "Get"))] == done
 
 
+def test_machines_are_launched_with_the_planned_bandwidth_weighting(ec2: EmulatedEc2) -> None:
+    for weighting in ("", "vpc-1"):
+        ec2.proxy.seen.clear()
+        _, directory = launched(order(f"weighed{weighting}", choice(bandwidth_weighting=weighting)))
+        launches = [seen.params for seen in ec2.proxy.seen if seen.action == "RunInstances" and ec2.is_meant(seen)]
+        asked = [params.get("NetworkPerformanceOptions.BandwidthWeighting", "") for params in launches]
+        assert asked == [weighting] * 2, "nodes and head"
+        down(directory, session())
+
+
+def test_a_burstable_type_is_kept_to_its_credit(ec2: EmulatedEc2) -> None:
+    """As planned: unlimited, EC2's default for t3, would bill what goes beyond the credit."""
+    _, directory = launched(order("credit", choice(instance_type="t3.large", placement_group=False)))
+    launches = [seen.params for seen in ec2.proxy.seen if seen.action == "RunInstances" and ec2.is_meant(seen)]
+    assert [params["CreditSpecification.CpuCredits"] for params in launches] == ["standard"] * 2
+    down(directory, session())
+
+
 def test_status_tells_cost_and_what_is_there(ec2: EmulatedEc2) -> None:
     assert ec2.planner(*ec2.up).code == 0
     run = ec2.runs()[0]

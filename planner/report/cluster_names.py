@@ -1,0 +1,14 @@
+"""Names of clusters in reports."""
+
+from __future__ import annotations
+
+from planner.schemas.plan import Candidate, FrontierPoint
+
+
+def cluster_name(of: Candidate | FrontierPoint, *, several_models: bool = False) -> str:
+    """Name a cluster as people do: `79 x i8g.8xlarge`, with its bandwidth weighting if it is not the default, and the
+    model where several are compared.
+    """
+    weighting = f" ({of.bandwidth_weighting})" if of.bandwidth_weighting else ""
+    name = f"{of.nodes} x {of.instance_type}{weighting}"
+    return f"{name}, {of.model}" if several_models else name

@@ -95,6 +95,11 @@ def split_weighting(name: str) -> tuple[str, str]:
     return (offered, last) if last in WEIGHTINGS else (name, "")
 
 
+def weighted_name(name: str, weighting: str) -> str:
+    """Return the name under which a type is planned with at a bandwidth weighting; `split_weighting` undoes it."""
+    return f"{name}+{weighting}" if weighting else name
+
+
 HANDICAP: Final = 1.005
 """By what factor bare metal must be better than another type to be preferred: how long it takes to launch is hardly
 measured. The launches of SpareCores' inspector behind the catalogs have 3 of bare metal, of two types of EC2.

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from planner.catalog import EVIDENCE
-from planner.catalog.instances import is_bare_metal
+from planner.catalog.instances import is_bare_metal, weighted_name
 from planner.cost_model.estimate import estimate
 from planner.cost_model.rates import evidence_name
 from planner.planning.candidates.candidate_grid import CandidateGrid
@@ -83,6 +83,11 @@ def _is_of(grid: CandidateGrid, candidate: Candidate) -> bool:
     ) and candidate.instance_type in grid.context.catalog.instances.rows
 
 
+def _row_of(cluster: Candidate, grid: CandidateGrid) -> int:
+    """Return the row of a cluster's type at its bandwidth weighting."""
+    return grid.context.catalog.instances.index(weighted_name(cluster.instance_type, cluster.bandwidth_weighting))
+
+
 def _same_machine(rival: Candidate, best: Candidate, grid: CandidateGrid) -> bool:
     """Whether two types are one, or bare metal and the largest virtual machine on it: what slows one slows the other.
 
@@ -104,7 +109,7 @@ def _doubtful(best: Candidate, grid: CandidateGrid) -> Iterator[tuple[str, str]]
     """Yield the rates that the best cluster waits for and nobody measured, by the names of `Request.scale`, and what
     they rest on.
     """
-    rates, type_row = grid.context.rates, grid.context.catalog.instances.index(best.instance_type)
+    rates, type_row = grid.context.rates, _row_of(best, grid)
     used = used_resources(best)
     devices = {"local": rates.local, "volumes": rates.volumes, "objects": rates.objects}
     words = {name: evidence_name(int(device.evidence[type_row])) for name, device in devices.items()}
@@ -193,4 +198,4 @@ class _Trial:
 
     @property
     def _type_row(self) -> int:
-        return self.grid.context.catalog.instances.index(self.best.instance_type)
+        return _row_of(self.best, self.grid)

@@ -40,9 +40,9 @@ def used_resources(cluster: Candidate) -> list[str]:
 
 def with_reliefs(best: Candidate, grid: CandidateGrid) -> Candidate:
     """Return a cluster of a grid with what doubling each of its resources saves of the whole run, and its bottleneck:
-    the resource that saves most. The other disk layouts of its type count, too, as in a what-if.
+    the resource that saves most. As in a what-if, its type may then have other disk layouts and bandwidth weightings.
     """
-    rows = np.flatnonzero(grid.context.layouts.type_row == grid.context.catalog.instances.index(best.instance_type))
+    rows = next(rows for rows in grid.rows_of_types() if grid.type_name(int(rows[0])) == best.instance_type)
     of_type = grid.context.only_rows(rows)
     whole_s = best.time_s.expected + sum(best.overheads_s.values())
     reliefs_s = {}

@@ -69,7 +69,7 @@ def caveats(
     """Yield what to know before trusting a cluster's times and costs, as warnings."""
     yield from too_many_for_one_group(context, machines=nodes + spares)
     yield from _warnings(evidence, waited_for={phase.bottleneck for phase in phases})
-    yield from _engine(context)
+    yield from _engine(context, nodes=nodes)
     yield from _bare_metal(context)
     yield from _computed_disks(context, waited_for={phase.bottleneck for phase in phases})
     yield from _weighting(context)
@@ -101,13 +101,16 @@ def _warnings(evidence: Mapping[str, str], *, waited_for: Set[str]) -> Iterator[
             yield f"{name.replace('_', ' ')}: {meaning[word]}{spared}"
 
 
-def _engine(context: JobContext) -> Iterator[str]:
-    """Say what an engine's figures take every processor to be."""
+def _engine(context: JobContext, *, nodes: int) -> Iterator[str]:
+    """Yield what an engine's figures take every processor to be, and how many nodes they were measured on."""
     engine = context.model.engine
     if engine.cpu_s_per_byte and engine.evidence != "measured":
         alike = np.isnan(context.catalog.sort_bytes_per_s_per_vcpu[context.layouts.type_row[0]])
         speed = "taken to be as fast as the one" if alike else "as fast as was measured, beside the one"
         yield f"engine {engine.name}: a vCPU is {speed} that the engine was measured on"
+    if 0 < engine.measured_nodes < nodes:
+        most = f"whole sorts were measured on at most {engine.measured_nodes:.0f} nodes"
+        yield f"engine {engine.name}: {most}; its error on {nodes} is unknown"
 
 
 _LOCAL_DISKS: Final = frozenset(("local_disks", "data_disks", "intermediate_disks"))

@@ -169,7 +169,8 @@ class Engine:
     written. `busy` has, by resource and CPU work of the phase, how much of its rate is reached where it decides; 1
     where nothing is stated. `memory_node_bytes` and `memory_task_bytes` are what a node, and each of its tasks, takes
     beside the data. Where `shares_processors`, all nodes and the driver run on the processors of one machine.
-    `shared_sigma` is the standard deviation of ln(time) of whole runs, `evidence` what the figures rest on, `source`
+    `shared_sigma` is the standard deviation of ln(time) of whole runs, `measured_nodes` the most nodes that whole sorts
+    were measured on (0: not stated), `evidence` what the figures rest on, `source`
     where they are from.
     """
 
@@ -188,6 +189,7 @@ class Engine:
     shares_processors: bool = False
     emulated: Emulated = field(default_factory=Emulated)
     shared_sigma: float | None = None
+    measured_nodes: float = 0.0
     evidence: str = "measured"
     source: str = ""
 

@@ -177,7 +177,14 @@ class _Reader:
 _TABLES: Final = ("cpu_s_per_byte", "tasks", "sizes", "busy", "emulated")
 _FLAGS: Final = ("in_memory", "one_machine")
 _TEXTS: Final = ("title", "source", "evidence")
-_NUMBERS: Final = ("send_s_per_byte", "copy_s_per_byte", "memory_node_bytes", "memory_task_bytes", "shared_sigma")
+_NUMBERS: Final = (
+    "send_s_per_byte",
+    "copy_s_per_byte",
+    "memory_node_bytes",
+    "memory_task_bytes",
+    "shared_sigma",
+    "measured_nodes",
+)
 
 
 def engine_choices() -> tuple[str, ...]:

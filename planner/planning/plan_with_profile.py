@@ -86,11 +86,11 @@ def plan_with_profile(
     ]
     without = sorted({name for name, _ in estimated.keys() - ratios.keys()} - {name for name, _ in ratios})
     good = [candidate for candidate in tried if _meets(candidate, request)]
-    best = {candidate.instance_type: candidate for candidate in reversed(order(good, request.objective))}
+    best = {candidate.instance_type: candidate for candidate in reversed(order(good, request.rule))}
     missed = [
         _rejection(tried, name, request) for name in {candidate.instance_type for candidate in tried} - best.keys()
     ]
-    ranked = order(list(best.values()), request.objective)
+    ranked = order(list(best.values()), request.rule)
     if ranked:
         place = [_cluster(job) for job in jobs].index((ranked[0].instance_type, ranked[0].nodes))
         ranked[0] = _with_reliefs(ranked[0], free, float(median[place]), times, plan_again)
@@ -127,7 +127,7 @@ def _promising(
     first, second = (seconds, usd) if request.objective == "time" else (usd, seconds)
 
     def promise(place: int) -> tuple[float, ...]:
-        near = request.objective == "balanced" and within[place]
+        near = request.rule in ("balanced", "papers") and within[place]
         return (over[place], not near, seconds[place] if near else first[place], second[place])
 
     by_type: dict[str, list[int]] = {}

@@ -84,7 +84,7 @@ def recommend(
         regional += built
     all_grids = list(chain(*grids))
     clusters, missed = _evaluate_exactly(request, grids)
-    ranked = selection.best_of_types(selection.order(clusters, request.objective))
+    ranked = selection.best_of_types(selection.order(clusters, request.rule))
     cheapest = sorted(clusters, key=lambda cluster: (cluster.cost_usd.at_least, cluster.cost_usd.total))[:1]
     rejected += missed
     explanation = () if ranked or not explained else _explained(request, catalogs, all_grids, rejected)
@@ -138,7 +138,7 @@ def _higher_confidence_choice(
         return None
     sure = replace(request, confidence=_SURE, top=1)
     clusters, _ = _evaluate_exactly(sure, [[grid.asked_again(sure) for grid in of_model] for of_model in grids])
-    more_confident = selection.order(clusters, request.objective)
+    more_confident = selection.order(clusters, request.rule)
     return point_of(more_confident[0]) if more_confident else None
 
 
@@ -153,7 +153,7 @@ def _capacity(
         return None
     instances = grid.context.catalog.instances
     clusters, _ = select_clusters(replace(request, top=1), [at_hand(of_model) for of_model in grids])
-    smaller = [point_of(cluster) for cluster in selection.order(clusters, request.objective)[:1]]
+    smaller = [point_of(cluster) for cluster in selection.order(clusters, request.rule)[:1]]
     vcpu = float(instances.vcpu[instances.index(best.instance_type)])
     return to_ask_for(best, smaller[0] if smaller else None, vcpu=vcpu)
 

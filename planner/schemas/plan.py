@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from planner.errors import BadInputError
 from planner.schemas.json_values import from_jsonable, to_jsonable
 from planner.schemas.request import ALL_MODELS, Request
-from planner.schemas.request_forms import NetworkView, NodeLimit, Objective, OwnPrice
+from planner.schemas.request_forms import NetworkView, NodeLimit, Objective, OwnPrice, Rule
 from planner.units import format_duration
 
-__all__ = ["ALL_MODELS", "NetworkView", "NodeLimit", "Objective", "OwnPrice", "Plan", "Request"]
+__all__ = ["ALL_MODELS", "NetworkView", "NodeLimit", "Objective", "OwnPrice", "Plan", "Request", "Rule"]
 
 
 @dataclass(frozen=True, kw_only=True)

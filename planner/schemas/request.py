@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any, Final, get_args
 
 from planner.schemas import request_forms as forms
-from planner.schemas.request_forms import Form, NetworkView, NodeLimit, Objective, OwnPrice
+from planner.schemas.request_forms import Form, NetworkView, NodeLimit, Objective, OwnPrice, Rule
 
 ALL_MODELS: Final = "all"
 """What `Request.model` says to rank the clusters of every model against each other."""
@@ -178,6 +178,11 @@ class Request:
         "Instead of --data: how much can be sorted within the deadline, budget and nodes?",
     )
     # fmt: on
+
+    @property
+    def rule(self) -> Rule:
+        """By what clusters are ranked: the objective, or the papers' default, which knows no worth of time."""
+        return "papers" if self.paper and self.objective == "balanced" else self.objective
 
     @property
     def has_deadline(self) -> bool:

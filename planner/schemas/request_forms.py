@@ -18,6 +18,8 @@ CLOUDS: Final[tuple[str, ...]] = ("aws", "gcp", "azure", "oci")
 
 
 Objective = Literal["balanced", "cost", "time", "energy"]
+Rule = Objective | Literal["papers"]
+"""By what clusters are ranked: the papers' is the default objective without its worth of hours and minutes."""
 
 NetworkView = Literal["unlimited", "ideal", "expected"]
 """The three networks of SoCC 2015, Figure 9: never the bottleneck, scaling ideally, as at scale."""

@@ -32,12 +32,12 @@ def test_the_sum_by_hand(make_catalog: Make) -> None:
     """
     best = best_of(make_catalog({"a": {"read": 1e9, "write": 1e9}}))
     assert best.phases[0].bottleneck == "start_up"
-    assert best.phases[0].time_s == pytest.approx(25)
+    assert best.phases[0].equation_s == pytest.approx(25)
     first, second = best.phases[1].resources, best.phases[2].resources
-    assert {name: use.time_s for name, use in first.items()} == pytest.approx(
+    assert {name: use.equation_s for name, use in first.items()} == pytest.approx(
         {"local_disks": 400, "network": 90, "cpu": 1250}
     )
-    assert {name: use.time_s for name, use in second.items()} == pytest.approx({"local_disks": 400, "cpu": 1250})
+    assert {name: use.equation_s for name, use in second.items()} == pytest.approx({"local_disks": 400, "cpu": 1250})
     assert best.time_s.equation == pytest.approx(25 + 2500)
     assert best.evidence == "extrapolated"
 

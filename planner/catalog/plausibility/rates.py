@@ -114,7 +114,7 @@ def _place(catalog: Catalog, row: Any, rate: str, *, file: str, column: str) -> 
 def _disk_rates(catalog: Catalog, types: pd.DataFrame) -> Iterator[Suspicion]:
     """More local disk of one family has at least the rates of less, in each mode, and equal disks are equally fast.
 
-    The user's own measurements, which have no line in the file, are not doubted.
+    The user's own measurements, which have no line in the file, are not doubted, nor rates computed from others'.
     """
     import pandas as pd
 
@@ -128,7 +128,8 @@ def _disk_rates(catalog: Catalog, types: pd.DataFrame) -> Iterator[Suspicion]:
     for column in ("bytes_per_s", "operations_per_s"):
         stated = known[known[column].notna()]
         stated = stated.assign(rate=stated[column])
-        for row, expected, reason in (*_off_sizes(stated, slack=DISK_SLACK), *_unequal_disks(stated)):
+        odd = (*_off_sizes(stated, slack=DISK_SLACK), *_unequal_disks(stated))
+        for row, expected, reason in (found for found in odd if found[0].evidence != "derived"):
             yield Suspicion(
                 file="disks",
                 line=row.disk_line,

@@ -237,7 +237,7 @@ def _of_model(catalog: Catalog, model: CostModel, overheads: RunOverheads) -> Co
     grid, lacking = build_grid(
         request, model=model, region=Region.of(request, catalog, catalog.default_region), overheads=overheads
     )
-    plannable = len(np.unique(grid.context.layouts.type_row))
+    plannable = len(grid.rows_of_types())
     reasons = Counter(rejection.reason for rejection in lacking)
     return Coverage(
         catalog=catalog.name,

@@ -73,7 +73,7 @@ def _may_win(request: Request, pick: _Pick, outcomes: Iterable[Candidate | Rejec
     if not known:
         return True
     grid, cell = pick.grid, pick.cell
-    best = selection.order(known, request.objective)[0]
+    best = selection.order(known, request.rule)[0]
     energy_j = float(grid.estimates.energy_j(np.array([cell.row]))[0, cell.column])
     total_usd = float(grid.estimates.total_usd[cell.row, cell.column])
     hopeful = replace(
@@ -83,7 +83,7 @@ def _may_win(request: Request, pick: _Pick, outcomes: Iterable[Candidate | Rejec
         cost_usd=replace(best.cost_usd, total=total_usd, at_least=bool(grid.partly_unknown[cell.row])),
         energy_j=None if np.isnan(energy_j) else energy_j,
     )
-    return selection.order([*known, hopeful], request.objective)[0] is hopeful
+    return selection.order([*known, hopeful], request.rule)[0] is hopeful
 
 
 def _limit(grids: Sequence[CandidateGrid]) -> Limit:
@@ -103,7 +103,7 @@ def _picks(request: Request, grids: Sequence[CandidateGrid], rejected: list[Reje
     rejected += without_clusters
     picks = []
     for grid, rows in shortlist:
-        cell = selection.best_cell(rows, grid.estimates, grid.good, objective=request.objective, limit=limit)
+        cell = selection.best_cell(rows, grid.estimates, grid.good, objective=request.rule, limit=limit)
         if cell:
             picks.append(_Pick(grid=grid, rows=rows, cell=cell, limit=limit))
     return sorted(picks, key=lambda pick: _promise(pick, request=request, limit=limit))
@@ -153,11 +153,9 @@ def _exact_candidate(request: Request, pick: _Pick) -> Candidate | Rejection:
     for _ in range(_TRIES):
         cluster, excess = pick.grid.exact(cell, request)
         if excess <= 1:
-            return selection.order([cluster, *_like(request, pick, cell)], request.objective)[0]
+            return selection.order([cluster, *_like(request, pick, cell)], request.rule)[0]
         good = _safer(pick, cell, good, excess=excess)
-        safer_cell = selection.best_cell(
-            pick.rows, pick.grid.estimates, good, objective=request.objective, limit=pick.limit
-        )
+        safer_cell = selection.best_cell(pick.rows, pick.grid.estimates, good, objective=request.rule, limit=pick.limit)
         if safer_cell is None:
             break
         cell = safer_cell
@@ -227,7 +225,8 @@ def _promise(pick: _Pick, *, request: Request, limit: Limit) -> tuple[float, ...
     in_part = bool(grid.partly_unknown[cell.row])
     if request.objective == "energy":
         return (float(grid.estimates.energy_j(np.array([cell.row]))[0, cell.column]), time)
-    if request.objective == "balanced":
+    if request.rule in ("balanced", "papers"):
+        limit = limit.without_hours if request.rule == "papers" else limit
         is_near = limit.admits(total_usd=total, time_s=time)
         return (in_part, 0.0, time, total) if is_near else (in_part, 1.0, total, time)
     return (in_part, total, time) if request.objective == "cost" else (time, in_part, total)

@@ -70,7 +70,7 @@ def _as_planned(request: Request, grid: CandidateGrid, cell: Cell) -> Cell:
     rows = next(rows for rows in grid.rows_of_types() if cell.row in rows)
     of_size = np.zeros_like(grid.good)
     of_size[rows, cell.column] = grid.good[rows, cell.column]
-    best = selection.best_cell(rows, grid.estimates, of_size, objective=request.objective, limit=Limit(usd=0.0))
+    best = selection.best_cell(rows, grid.estimates, of_size, objective=request.rule, limit=Limit(usd=0.0))
     return best or cell
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from planner.arrays import Flags, Floats, Rows
 from planner.catalog.instances import handicap
 from planner.cost_model.estimate import Estimates
-from planner.schemas.plan import Candidate, Objective, Request
+from planner.schemas.plan import Candidate, Request, Rule
 
 SLACK: Final = 1.05
 """How far above the least total cost, without charges, a faster cluster may lie under the default objective."""
@@ -44,6 +44,11 @@ class Limit:
     usd: float
     least_usd: float = 0.0
     time_s: float = 0.0
+
+    @property
+    def without_hours(self) -> Limit:
+        """The same limit, at which hours are worth nothing."""
+        return Limit(usd=self.usd)
 
     def admits(self, *, total_usd: Floats, time_s: Floats) -> Flags:
         """Return for each of some clusters whether it lies within."""
@@ -78,7 +83,7 @@ def limit_of_estimates(estimates: Estimates, good: Flags) -> Limit | None:
     return Limit(usd=limit_above(least, charges_usd=charges), least_usd=least, time_s=time_s)
 
 
-def best_cell(rows: Rows, estimates: Estimates, good: Flags, *, objective: Objective, limit: Limit) -> Cell | None:
+def best_cell(rows: Rows, estimates: Estimates, good: Flags, *, objective: Rule, limit: Limit) -> Cell | None:
     """Return the best cluster among the layouts `rows` of one type; None when none is admissible.
 
     `limit` is that above the cheapest cluster of any type: balanced, a type that comes within it is shown at its
@@ -88,7 +93,8 @@ def best_cell(rows: Rows, estimates: Estimates, good: Flags, *, objective: Objec
     if not np.isfinite(total.min()):
         return None
     time = np.where(good[rows], estimates.expected_s[rows], np.inf)
-    if objective == "balanced":
+    if objective in ("balanced", "papers"):
+        limit = limit if objective == "balanced" else limit.without_hours
         within = limit.admits(total_usd=total, time_s=time)
         if not within.any():
             within = _own_limit(rows, estimates, total).admits(total_usd=total, time_s=time)
@@ -110,15 +116,13 @@ def _own_limit(rows: Rows, estimates: Estimates, total: Floats) -> Limit:
     return Limit(usd=limit_above(least, charges_usd=charges), least_usd=least, time_s=time_s)
 
 
-def _slowest_alike(fastest_s: float, objective: Objective) -> float:
+def _slowest_alike(fastest_s: float, objective: Rule) -> float:
     """Return up to which time a cluster counts as being as fast as the fastest."""
     allowed_s = fastest_s + _SAME_TIME_S if objective == "balanced" else 0.0
     return max(fastest_s * SAME_TIME, allowed_s)
 
 
-def order(
-    candidates: Sequence[Candidate], objective: Objective, *, cheapest: Sequence[Candidate] = ()
-) -> list[Candidate]:
+def order(candidates: Sequence[Candidate], objective: Rule, *, cheapest: Sequence[Candidate] = ()) -> list[Candidate]:
     """Return the candidates best first under `objective`; `cheapest` are clusters that are not among them and may cost
     less than all that are. What has a bill that is known in part alone does not come before others for costing less,
     nor bare metal before others that are as good.
@@ -126,18 +130,23 @@ def order(
     if not candidates:
         return []
     limit, fastest = limit_of([*candidates, *cheapest]), min(map(_time_s, candidates))
+    limit = limit.without_hours if objective == "papers" else limit
     first_in_part = min(c.cost_usd.at_least for c in candidates)
     near = [c for c in candidates if _is_within(c, limit) and c.cost_usd.at_least == first_in_part]
     fastest_near = min(map(_time_s, near), default=math.inf)
+    alike_s = _slowest_alike(fastest_near, objective)
+
+    def balanced(cluster: Candidate) -> tuple[float, ...]:
+        if _is_within(cluster, limit):
+            return (cluster.cost_usd.at_least, 0, *_by_time(cluster, alike_s))
+        return (cluster.cost_usd.at_least, 1, _total_usd(cluster), _time_s(cluster))
+
     keys: dict[str, Callable[[Candidate], tuple[float, ...]]] = {
         "cost": lambda c: (c.cost_usd.at_least, _total_usd(c), _time_s(c)),
         "energy": lambda c: (math.inf if c.energy_j is None else c.energy_j, _time_s(c)),
         "time": lambda c: _by_time(c, _slowest_alike(fastest, "time")),
-        "balanced": lambda c: (
-            (c.cost_usd.at_least, 0, *_by_time(c, _slowest_alike(fastest_near, "balanced")))
-            if _is_within(c, limit)
-            else (c.cost_usd.at_least, 1, _total_usd(c), _time_s(c))
-        ),
+        "balanced": balanced,
+        "papers": balanced,
     }
     return sorted(candidates, key=keys[objective])
 

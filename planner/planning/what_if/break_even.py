@@ -150,7 +150,7 @@ class _Trial:
             ratio = lowered.cost_usd.total / self.best.cost_usd.total if self.best.cost_usd.total else 1.0
             own = (cluster for cluster in self.cheapest if cluster.instance_type == self.best.instance_type)
             cheapest += [replace(c, cost_usd=replace(c.cost_usd, total=ratio * c.cost_usd.total)) for c in own]
-        return selection.order(able, self.request.objective, cheapest=cheapest)[0].instance_type
+        return selection.order(able, self.request.rule, cheapest=cheapest)[0].instance_type
 
     def _holds(self, fraction: float) -> bool:
         return self.winner(fraction) == self.best.instance_type
@@ -191,7 +191,7 @@ class _Trial:
         for constraint in constraints(context, estimates, request, region=grid.offer.region):
             good &= constraint.met
         limit = selection.limit_of(self.rivals)
-        cell = selection.best_cell(np.arange(len(rows)), estimates, good, objective=request.objective, limit=limit)
+        cell = selection.best_cell(np.arange(len(rows)), estimates, good, objective=request.rule, limit=limit)
         if cell is None:
             return None
         return float(estimates.expected_s[cell.row, cell.column]), float(estimates.total_usd[cell.row, cell.column])

@@ -8,6 +8,7 @@ from typing import Final
 
 from planner.catalog import Catalog
 from planner.catalog.cloud_regions import regions_of
+from planner.catalog.instances import split_weighting
 from planner.catalog.loading import catalog_names, load_catalog
 from planner.errors import BadInputError
 from planner.planning.request.region import Region
@@ -52,7 +53,8 @@ def plan_application(
         catalog = load_catalog(name)
         for region_name in _regions(request, catalog, application):
             region = Region.of(request, catalog, region_name)
-            offered += [m for m, passed in zip(machines(catalog, region.offer), region.passed, strict=True) if passed]
+            made = zip(machines(region.catalog, region.offer), region.passed, strict=True)
+            offered += [m for m, passed in made if passed and not split_weighting(m.instance_type)[1]]
             unasked += region.unasked
     plan = select_cluster(
         work_of(application, logged.nodes),

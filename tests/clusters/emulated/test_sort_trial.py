@@ -32,7 +32,7 @@ def test_a_plan_knows_what_the_nodes_share(tmp_path: Path, network: float, secon
     """
     run = EmulatedRun(data_bytes=4 * 10**9, model="indy", nodes=4, shaping=Shaping(), directory=tmp_path)
     best = require_best(question_for(MACHINE, run, tmp_path, network_bytes_per_s=network, trial=TRIAL).plan())
-    assert [phase.time_s for phase in best.phases] == pytest.approx([0.5, second, 8.0])
+    assert [phase.equation_s for phase in best.phases] == pytest.approx([0.5, second, 8.0])
     assert [phase.bottleneck for phase in best.phases][::2] == ["start_up", "local_disks"]
 
 

@@ -40,7 +40,7 @@ def best_of(make_catalog: Make, **asked: Any) -> Candidate:
 def test_a_job_that_waits_for_its_network_has_more_of_it(make_catalog: Make) -> None:
     best = best_of(make_catalog, model="indy")
     assert (best.instance_type, best.cloud_type, best.bandwidth_weighting) == ("a", "a", "vpc-1")
-    assert best.phases[0].time_s == pytest.approx(0.9 * 1e11 / 1.25e9)  # of ten nodes nine tenths are sent
+    assert best.phases[0].equation_s == pytest.approx(0.9 * 1e11 / 1.25e9)  # of ten nodes nine tenths are sent
     assert cluster_name(best) == "10 x a (vpc-1)"
     assert any("bandwidth weighting vpc-1" in warning for warning in best.warnings)
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from planner.arrays import Floats
 from planner.catalog.catalog import Catalog
+from planner.catalog.disk_derivation import DERIVED_SOURCE
 from planner.catalog.plausibility.shapes import groups_of, most_common, rows_at
 from planner.catalog.plausibility.suspicion import Suspicion
 from planner.catalog.tables import Table
@@ -119,7 +120,7 @@ def _disk_rates(catalog: Catalog, types: pd.DataFrame) -> Iterator[Suspicion]:
     import pandas as pd
 
     table = catalog.tables["disks"]
-    names = ("instance_type", "mode", "aggregate", "evidence", "bytes_per_s", "operations_per_s")
+    names = ("instance_type", "mode", "aggregate", "source", "bytes_per_s", "operations_per_s")
     rows = pd.DataFrame({name: table[name] for name in names}).assign(disk_line=list(table.lines))
     known = rows.merge(types, on="instance_type")
     known = known[(known.local_disks > 0) & (known.disk_line > 0)]
@@ -129,7 +130,7 @@ def _disk_rates(catalog: Catalog, types: pd.DataFrame) -> Iterator[Suspicion]:
         stated = known[known[column].notna()]
         stated = stated.assign(rate=stated[column])
         odd = (*_off_sizes(stated, slack=DISK_SLACK), *_unequal_disks(stated))
-        for row, expected, reason in (found for found in odd if found[0].evidence != "derived"):
+        for row, expected, reason in (found for found in odd if found[0].source != DERIVED_SOURCE):
             yield Suspicion(
                 file="disks",
                 line=row.disk_line,

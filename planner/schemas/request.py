@@ -106,7 +106,7 @@ class Request:
     )
     objective: Objective = field(
         "balanced", forms.OBJECTIVE, "Money 1", "cost, time or energy.",
-        shown="the fastest within 5% of the least total cost, or for under $1 per hour saved",
+        shown="the fastest within 5% of the least total cost, or for under $0.25 per hour saved",
         complete=get_args(Objective),
     )
     evidence: str = field(

@@ -1,6 +1,6 @@
 """Which cluster size of each type to show, and which cluster comes first.
 
-The default objective is the fastest cluster that costs at most 5% more than the cheapest, or less than a dollar for
+The default objective is the fastest cluster that costs at most 5% more than the cheapest, or less than 25 cents for
 each hour that it saves; of those within a minute or 1% of it, the cheapest. Equation 7 of SoCC 2015 does not depend on
 the number of nodes, so cost alone leaves the choice open; a minute is worth no 300 machines, nor some cents an hour.
 What requests and traffic cost is not counted into the 5%: no choice of cluster changes it, and where it is most of a
@@ -25,7 +25,7 @@ SLACK: Final = 1.05
 """How far above the least total cost, without charges, a faster cluster may lie under the default objective."""
 
 
-USD_PER_HOUR_SAVED: Final = 1.0
+USD_PER_HOUR_SAVED: Final = 0.25
 """A faster cluster may lie above the SLACK where each hour that it saves of the cheapest's costs less."""
 
 SAME_TIME: Final = 1.01

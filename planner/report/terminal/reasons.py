@@ -50,7 +50,7 @@ def _objective(plan: Plan) -> Iterator[str]:
         limits.append(f"does so with probability {request.confidence:g}")
     aim = {
         "balanced": "But for a minute or 1% it is the fastest cluster within 5% of the least total cost, or that costs "
-        "less than $1 more for each hour that it saves",
+        "less than $0.25 more for each hour that it saves",
         "cost": "It has the least total cost",
         "time": "It costs least of those within 1% of the fastest",
         "energy": "Its job takes the least energy",

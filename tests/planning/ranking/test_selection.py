@@ -243,14 +243,14 @@ def test_beyond_the_slack_the_cheaper_comes_first_then_the_faster(candidate_of: 
     )
 
 
-def test_an_hour_is_worth_a_dollar_and_a_minute_no_money(candidate_of: Callable[..., Candidate]) -> None:
-    """$0.30 above $1 for 0.4 hours less are paid, $0.40 for as much are not; nor is a cent for the last minute."""
+def test_an_hour_is_worth_25_cents_and_a_minute_no_money(candidate_of: Callable[..., Candidate]) -> None:
+    """$0.09 above $1 for 0.4 hours less are paid, $0.11 for as much are not; nor is a cent for the last minute."""
     slow = candidate_of("slow", seconds=1800, usd=1.0)
-    last_minute = candidate_of("slower by a minute", seconds=419, usd=1.29)
-    for usd, first in ((1.3, "quick"), (1.41, "slow")):
+    last_minute = candidate_of("slower by a minute", seconds=419, usd=1.08)
+    for usd, first in ((1.09, "quick"), (1.11, "slow")):
         quick = candidate_of("quick", seconds=360, usd=usd)
         assert order([slow, quick], "balanced")[0].instance_type == first
-    assert order([slow, candidate_of("quick", seconds=360, usd=1.3), last_minute], "balanced")[0] == last_minute
+    assert order([slow, candidate_of("quick", seconds=360, usd=1.09), last_minute], "balanced")[0] == last_minute
 
 
 def test_the_cluster_is_planned_again_as_it_was() -> None:

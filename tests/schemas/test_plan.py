@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from planner import recommend
 from planner.errors import BadInputError
 from planner.schemas.plan import CatalogStamp, Plan, Range, Request
 
@@ -95,3 +97,23 @@ def test_a_plan_from_before_there_were_engines_keeps_the_one_it_was_made_with() 
 def test_a_time_says_which_of_its_two_figures_is_which() -> None:
     time = Range(equation=26.4, expected=28.1, p50=28.0, p95=33.0)
     assert time.both_times == "26.4 s by the equations, 28.1 s as runs vary"
+
+
+def test_phases_of_earlier_files_have_the_equations_seconds(make_catalog: Callable[..., str]) -> None:
+    """Before `equation_s` was stored `time_s` was the equation's."""
+    document = json.loads(
+        recommend(
+            "1TB", model="indy", catalogs=[make_catalog({"a": {"read": 2e9, "write": 1e9}})], nodes=10
+        ).plan.to_json()
+    )
+    for cluster in (document["best"], *document["candidates"]):
+        for phase in cluster["phases"]:
+            phase["time_s"] = phase.pop("equation_s")
+            for use in phase["resources"].values():
+                use["time_s"] = use.pop("equation_s")
+        for later in ("bottleneck", "reliefs_s"):
+            del cluster[later]
+    best = Plan.from_json(json.dumps(document)).best
+    assert best is not None and best.bottleneck == "" and best.reliefs_s == {}
+    assert [phase.equation_s for phase in best.phases] == [phase.time_s for phase in best.phases]
+    assert all(use.equation_s == use.time_s for phase in best.phases for use in phase.resources.values())

@@ -21,6 +21,7 @@ CHARTS = {
     "05_run_report": 2,
     "06_spark_log": 1,
     "07_rented_run": 1,
+    "08_hardware_balance": 0,
 }
 FIRST = ("05_run_report",)
 """Those that `make test` runs: with controls, and of a run. Each takes a kernel and five seconds of a processor."""

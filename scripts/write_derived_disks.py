@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from planner.catalog.disk_derivation import DERIVED_SOURCE, MODES, accuracy, derive_all, disk_table, factors, ranges
+from planner.catalog.columns import DERIVED_SOURCE
+from planner.catalog.disk_derivation import MODES, accuracy, derive_all, disk_table, factors, ranges
 from planner.catalog.loading import load_catalog
 from planner.config.paths import catalogs_directory
 

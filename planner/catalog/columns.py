@@ -15,6 +15,9 @@ SMALL_IO: Final = ("read4K", "read4M", "write4K", "write4M", "write4K/64")
 MODES: Final = ("simultaneous", "read_only", "write_only")
 """How disks were driven: reading and writing at once with half the disks each (DiskBench), or one of the two alone."""
 
+DERIVED_SOURCE: Final = "disks-alike"
+"""The source, in `catalog.toml`, of disk rates that `planner.catalog.disk_derivation` computes."""
+
 AT_LEAST: Final = "at_least"
 
 AGGREGATES: Final = ("mean", "median", "slowest_of_n", "documented", AT_LEAST)

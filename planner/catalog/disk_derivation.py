@@ -21,10 +21,7 @@ import pandas as pd
 
 from planner.arrays import Array, Flags, Floats, Rows
 from planner.catalog.catalog import Catalog
-from planner.catalog.columns import EVIDENCE
-
-DERIVED_SOURCE: Final = "disks-alike"
-"""The source, in `catalog.toml`, of the rows that are computed here."""
+from planner.catalog.columns import DERIVED_SOURCE, EVIDENCE
 
 MODES: Final = {"read": "read_only", "write": "write_only"}
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from planner.arrays import Floats
 from planner.catalog.catalog import Catalog
-from planner.catalog.disk_derivation import DERIVED_SOURCE
+from planner.catalog.columns import DERIVED_SOURCE
 from planner.catalog.plausibility.shapes import groups_of, most_common, rows_at
 from planner.catalog.plausibility.suspicion import Suspicion
 from planner.catalog.tables import Table

@@ -60,6 +60,8 @@ class CandidateGrid:
         """Return the layouts of each type at all its bandwidth weightings, as arrays of rows: unasked ones first."""
         offered = self.context.catalog.instances.offered_row[self.context.layouts.type_row]
         rows = np.argsort(offered, kind="stable")
+        if not len(rows):
+            return []
         return np.split(rows, np.flatnonzero(np.diff(offered[rows])) + 1)
 
     def type_name(self, row: int) -> str:

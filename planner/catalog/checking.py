@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
@@ -15,10 +15,12 @@ from planner.catalog.catalog import Catalog
 from planner.catalog.cloud_regions import regions_of
 from planner.catalog.loading import catalog_directory, scan_catalog
 from planner.catalog.network_specs import Disagreement, disagreements
-from planner.catalog.plausibility import Suspicion, implausible_rows
 from planner.catalog.refreshed import refresh_command
 from planner.catalog.tables import Problem
 from planner.units import format_rate
+
+if TYPE_CHECKING:
+    from planner.catalog.plausibility import Suspicion
 
 STALE_AFTER_DAYS: Final = 60
 _MOST_NAMED: Final = 8
@@ -54,6 +56,8 @@ def check_catalog(name_or_path: str | Path, *, today: date) -> list[Finding]:
         return [_unreadable(problem) for problem in problems]
     if damaged := region_prices.problems(catalog.path):
         return [_unreadable(problem) for problem in damaged]
+    from planner.catalog.plausibility import implausible_rows
+
     doubted = [_doubted(suspicion) for suspicion in implausible_rows(catalog)]
     return [*doubted, *_staleness(catalog, today), *_gaps(catalog), *_network_disagreements(catalog)]
 

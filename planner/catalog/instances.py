@@ -85,7 +85,8 @@ class Instances:
         return np.array([self.rows[split_weighting(name)[0]] for name in self.names], dtype=np.intp)
 
 
-WEIGHTINGS: Final = ("vpc-1", "ebs-1")
+FOR_VOLUMES: Final = "ebs-1"
+WEIGHTINGS: Final = ("vpc-1", FOR_VOLUMES)
 """EC2's names of what a launch can ask for: more bandwidth for the network, or more for volumes."""
 
 

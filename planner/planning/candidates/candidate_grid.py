@@ -9,7 +9,7 @@ from functools import cached_property, partial
 import numpy as np
 
 from planner.arrays import Flags, Floats, Rows
-from planner.catalog.instances import split_weighting
+from planner.catalog.instances import FOR_VOLUMES, split_weighting
 from planner.cost_model.capacity import with_lasting_credit
 from planner.cost_model.disk_layout import VOLUMES
 from planner.cost_model.duration import duration
@@ -162,7 +162,8 @@ def _feasible(
     fit, lacking = feasibility.with_all_facts(
         whole, offer, networked=request.nodes != 1, powered=request.objective == "energy"
     )
-    fitting = whole.only_rows(np.flatnonzero(region.passed[whole.layouts.type_row] & fit))
+    fit &= region.passed[whole.layouts.type_row] & ~_gains_nothing(whole)
+    fitting = whole.only_rows(np.flatnonzero(fit))
     founded, weak = well_founded(fitting, request.evidence, networked=request.nodes not in (None, 1))
     fitting = fitting.only_rows(np.flatnonzero(founded))
     fitting_rows, small = feasibility.fits_capacity(fitting, request)
@@ -170,6 +171,12 @@ def _feasible(
     rejected = [*region.unasked, *(r for r in lacking if r.instance_type not in unasked), *weak, *small]
     rejected = [rejection for rejection in rejected if not split_weighting(rejection.instance_type)[1]]
     return fitting.only_rows(np.flatnonzero(fitting_rows)), rejected
+
+
+def _gains_nothing(context: JobContext) -> Flags:
+    """Return the layouts whose type gives network to volumes that the job does not use."""
+    for_volumes = np.char.endswith(context.catalog.instances.names, f"+{FOR_VOLUMES}")
+    return np.asarray(for_volumes[context.layouts.type_row] & ~context.layouts.uses(VOLUMES))
 
 
 def _with_volumes(offer: Offer, context: JobContext, request: Request) -> Offer:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Final
@@ -60,20 +60,33 @@ def select_clusters(
             if id(pick) not in outcomes:
                 outcomes[id(pick)] = _exact_candidate(request, pick)
             good += isinstance(outcomes[id(pick)], Candidate)
-    for pick in ranked[:_MOST_TRIED]:
-        if id(pick) not in outcomes and _may_win(request, pick, outcomes.values()):
-            outcomes[id(pick)] = _exact_candidate(request, pick)
+    _work_out_hopeful(request, ranked[:_MOST_TRIED], outcomes)
     candidates = [outcome for outcome in outcomes.values() if isinstance(outcome, Candidate)]
     return candidates, rejected + [outcome for outcome in outcomes.values() if isinstance(outcome, Rejection)]
 
 
-def _may_win(request: Request, pick: _Pick, outcomes: Iterable[Candidate | Rejection]) -> bool:
-    """Return whether a pick may come before all that are worked out, if its estimates, lower bounds, come true."""
-    known = [outcome for outcome in outcomes if isinstance(outcome, Candidate)]
-    if not known:
-        return True
+def _work_out_hopeful(request: Request, picks: Sequence[_Pick], outcomes: dict[int, Candidate | Rejection]) -> None:
+    """Add the outcomes of the picks that may come before all that are worked out, if their estimates, lower bounds,
+    come true.
+    """
+    known = [outcome for outcome in outcomes.values() if isinstance(outcome, Candidate)]
+    best, cheapest = _first_and_cheapest(request, known)
+    for pick in (pick for pick in picks if id(pick) not in outcomes):
+        if best and not _may_win(request, pick, best[0], cheapest):
+            continue
+        outcomes[id(pick)] = outcome = _exact_candidate(request, pick)
+        if isinstance(outcome, Candidate):
+            known.append(outcome)
+            best, cheapest = _first_and_cheapest(request, known)
+
+
+def _first_and_cheapest(request: Request, known: Sequence[Candidate]) -> tuple[list[Candidate], list[Candidate]]:
+    cheapest = sorted(known, key=lambda cluster: (cluster.cost_usd.at_least, cluster.cost_usd.total))
+    return selection.order(known, request.rule)[:1], cheapest[:1]
+
+
+def _may_win(request: Request, pick: _Pick, best: Candidate, cheapest: Sequence[Candidate]) -> bool:
     grid, cell = pick.grid, pick.cell
-    best = selection.order(known, request.rule)[0]
     energy_j = float(grid.estimates.energy_j(np.array([cell.row]))[0, cell.column])
     total_usd = float(grid.estimates.total_usd[cell.row, cell.column])
     hopeful = replace(
@@ -83,7 +96,7 @@ def _may_win(request: Request, pick: _Pick, outcomes: Iterable[Candidate | Rejec
         cost_usd=replace(best.cost_usd, total=total_usd, at_least=bool(grid.partly_unknown[cell.row])),
         energy_j=None if np.isnan(energy_j) else energy_j,
     )
-    return selection.order([*known, hopeful], request.rule)[0] is hopeful
+    return selection.order([best, hopeful], request.rule, cheapest=cheapest)[0] is hopeful
 
 
 def _limit(grids: Sequence[CandidateGrid]) -> Limit:

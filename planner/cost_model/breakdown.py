@@ -99,8 +99,7 @@ def whole_run_s(context: JobContext, *, nodes: int) -> float:
     """Return the expected seconds of a whole run, from boot to teardown, on the only layout of `context`."""
     phases = _phases_by_equation(context, nodes)
     spared = Undisturbed.of(context, phases, nodes, spares=planned_spares(context, phases, nodes))
-    job_s = spared.mean_s if context.risk is None else disturbed(context, spared.whole, nodes).mean_s
-    return job_s + sum(_overheads_s(context, nodes).values())
+    return disturbed(context, spared.whole, nodes).mean_s + sum(_overheads_s(context, nodes).values())
 
 
 def _expected_phases(phases: tuple[PhaseEstimate, ...], times: Undisturbed) -> tuple[PhaseEstimate, ...]:

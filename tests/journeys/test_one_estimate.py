@@ -17,6 +17,8 @@ from tests.marks import quick_soak
 CLOUD = str(Path(__file__).parents[1] / "golden" / "cloud")
 MODELS = ("indy", "daytona", "cloudsort", "object-store")
 ROUNDING = 1e-6
+OF_SUMS = 2e-3
+"""What `order_statistics.sum_of` promises: it adds distributions by a finite number of values."""
 
 requests = st.fixed_dictionaries(
     {
@@ -48,9 +50,9 @@ def assert_the_limit_helps_most(answered: Recommendation) -> None:
     saved_s = {name: whole_s(best) - whole_s(made) for name, made in answered.reliefs(2.0).items()}
     assert saved_s.keys() == best.reliefs_s.keys()
     most_s = max(saved_s.values())
-    assert saved_s[best.bottleneck] >= most_s - 1e-3 * whole_s(best), (best.bottleneck, saved_s)
+    assert saved_s[best.bottleneck] >= most_s - OF_SUMS * whole_s(best), (best.bottleneck, saved_s)
     for name, seconds in saved_s.items():
-        assert best.reliefs_s[name] == pytest.approx(max(0.0, seconds), abs=1e-3 * whole_s(best))
+        assert best.reliefs_s[name] == pytest.approx(max(0.0, seconds), abs=OF_SUMS * whole_s(best))
 
 
 @settings(max_examples=5)  # each asks for a plan and nine more

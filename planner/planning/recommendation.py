@@ -27,7 +27,7 @@ from planner.planning.candidates.feasibility import DISK_RATE_UNKNOWN, DISKS_UNK
 from planner.planning.catalog_questions.next_measurement import RENTED
 from planner.planning.ranking import nearest, refusal, selection
 from planner.planning.ranking.best_clusters import select_clusters
-from planner.planning.ranking.capacity import at_hand, exceeds_capacity, to_ask_for
+from planner.planning.ranking.capacity import at_hand, exceeds_capacity
 from planner.planning.ranking.frontier import frontier_clusters, frontier_of, point_of
 from planner.planning.request.filters import NOT_WANTED, filter_conflicts
 from planner.planning.request.region import Region, priced_alike
@@ -154,8 +154,8 @@ def _capacity(
     instances = grid.context.catalog.instances
     clusters, _ = select_clusters(replace(request, top=1), [at_hand(of_model) for of_model in grids])
     smaller = [point_of(cluster) for cluster in selection.order(clusters, request.rule)[:1]]
-    vcpu = float(instances.vcpu[instances.index(best.instance_type)])
-    return to_ask_for(best, smaller[0] if smaller else None, vcpu=vcpu)
+    machines, vcpu = best.nodes + best.spares, float(instances.vcpu[instances.index(best.instance_type)])
+    return CapacityRequest(machines=machines, vcpus=machines * vcpu, smaller=smaller[0] if smaller else None)
 
 
 def _catalogs_without_candidates(regional: Sequence[tuple[CandidateGrid, list[Rejection]]]) -> Iterator[str]:

@@ -40,6 +40,12 @@ hours_per_month = 720
 [sources]
 drawn = { title = "drawn" }
 """
+ENGINE = """title = "the drawn clouds' sort: what `run_usd` simulates"
+source = "drawn"
+[cpu_s_per_byte]
+partition = 1e-9
+sort = 1e-9
+"""
 
 
 @dataclass(frozen=True)
@@ -98,7 +104,7 @@ def slowest(count: int, sigma: float, rng: np.random.Generator) -> float:
 def run_usd(machine: Machine, nodes: int, rng: np.random.Generator) -> float:
     """Simulate one run of a 2-IO sort and return its whole bill."""
     share = DATA_BYTES / nodes
-    in_memory = nodes * machine.memory_bytes * 0.53 >= DATA_BYTES
+    in_memory = nodes * machine.memory_bytes * run_overheads.shipped().memory_share >= DATA_BYTES
     slow_nodes = rng.binomial(nodes, machine.tail)
     disk = slowest(nodes, machine.node_sigma, rng)
     if slow_nodes:
@@ -110,8 +116,19 @@ def run_usd(machine: Machine, nodes: int, rng: np.random.Generator) -> float:
     cpu = share / (machine.vcpu * 1e9)
     job = max(first * disk, sent, cpu) + max(second * slowest(nodes, machine.node_sigma, rng), cpu)
     job *= math.exp(0.116 * rng.standard_normal())
-    launched = nodes + math.ceil(0.02 * nodes) if nodes > 1 else 1
-    return launched * machine.price * (job + 300 + read + write) / 3600
+    life = run_overheads.shipped()
+    ready_s = life.boot_s + life.install_s + life.screen_s
+    spares = math.ceil(life.spare_fraction * nodes) if nodes > 1 else 0
+    whole_s = ready_s + job + life.teardown_s + read + write
+    return machine.price * (nodes * whole_s + spares * ready_s) / 3600
+
+
+def holds(machine: Machine, nodes: int) -> bool:
+    """Whether a cluster has room for the data on skewed nodes, and on those that are left when it has lost one."""
+    life = run_overheads.shipped()
+    copies = 2 if nodes * machine.memory_bytes * life.memory_share >= DATA_BYTES else 3
+    needed = copies * DATA_BYTES / machine.held_bytes
+    return nodes >= needed * (1 + life.skew) and (nodes == 1 or nodes - life.lost_nodes >= needed)
 
 
 def slowest_rate(nodes: int, sigma: float, rng: np.random.Generator) -> float:
@@ -129,8 +146,7 @@ def network_s(machine: Machine, moved: float) -> float:
 
 def true_usd(machine: Machine, nodes: int) -> float:
     """Return the mean bill over `RUNS` runs; the same draws for every cluster, so that differences are not luck."""
-    needed = 2 if nodes * machine.memory_bytes * 0.53 >= DATA_BYTES else 3
-    if nodes * machine.held_bytes < needed * DATA_BYTES:
+    if not holds(machine, nodes):
         return math.inf
     return float(np.mean([run_usd(machine, nodes, np.random.default_rng(run)) for run in range(RUNS)]))
 
@@ -183,7 +199,9 @@ def choices(folder: Path, machines: list[Machine], rng: np.random.Generator) -> 
     true_catalog = write_catalog(folder / "known", machines, rng, advertised=False)
     rng.bit_generator.state = state
     advertised = write_catalog(folder / "advertised", machines, rng, advertised=True)
-    asked = {"data": DATA, "model": "indy", "max_nodes": MAX_NODES, "objective": "cost"}
+    (folder / "drawn.toml").write_text(ENGINE)
+    engine = str(folder / "drawn.toml")
+    asked = {"data": DATA, "model": "indy", "max_nodes": MAX_NODES, "objective": "cost", "engine": engine}
     ways: dict[str, Callable[[], Candidate | None]] = {
         "the planner": lambda: recommend(**asked, catalogs=(true_catalog,)).best,
         "storage alone": lambda: recommend(**asked, catalogs=(true_catalog,), assume={"network": 1e15}).best,
@@ -191,9 +209,10 @@ def choices(folder: Path, machines: list[Machine], rng: np.random.Generator) -> 
     }
     picked = {name: way() for name, way in ways.items()}
     chosen = {name: (option.instance_type, option.nodes) for name, option in picked.items() if option is not None}
-    fitting = (option for option in machines if option.held_bytes * MAX_NODES >= 3 * DATA_BYTES)
+    fitting = (option for option in machines if holds(option, MAX_NODES))
     cheapest = min(fitting, key=lambda option: option.price)
-    return chosen | {"cheapest per hour": (cheapest.name, math.ceil(3 * DATA_BYTES / cheapest.held_bytes))}
+    fewest = next(nodes for nodes in range(1, MAX_NODES + 1) if holds(cheapest, nodes))
+    return chosen | {"cheapest per hour": (cheapest.name, fewest)}
 
 
 def regrets(seed: int) -> dict[str, float]:

@@ -80,12 +80,13 @@ _NEAR: Final = 0.8
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Undisturbed:
     """The job's time when no node is taken back: `loads` of each phase by resource, equally likely `slowdowns` of the
-    rates in doubt, and the standard deviation of ln(time) that a run's nodes share.
+    rates in doubt, `barrier_s` at the end of each phase, and the standard deviation of ln(time) that a run's nodes share.
     """
 
     loads: Sequence[Mapping[str, Load]]
     slowdowns: Sequence[Mapping[str, float]]
     shared_sigma: float
+    barrier_s: float = 0.0
 
     @classmethod
     def of(
@@ -97,12 +98,19 @@ class Undisturbed:
             _loads(context, phase, seen.resources, nodes, spares=spares, screened=compared)
             for phase, seen in zip(context.model.phases, phases, strict=True)
         ]
-        return cls(loads=loads, slowdowns=slowdowns_of(context, nodes), shared_sigma=context.overheads.shared_sigma)
+        return cls(
+            loads=loads,
+            slowdowns=slowdowns_of(context, nodes),
+            shared_sigma=context.overheads.shared_sigma,
+            barrier_s=float(context.barrier_s(np.array([float(nodes)]))[0]),
+        )
 
     @cached_property
     def barriers(self) -> list[list[Duration]]:
         """The distribution of each phase under each of the slowdowns; those that no doubted rate slows are alike."""
-        return [_barriers(of_phase, self.slowdowns) for of_phase in self.loads]
+        return [
+            [made.later_by(self.barrier_s) for made in _barriers(of_phase, self.slowdowns)] for of_phase in self.loads
+        ]
 
     @cached_property
     def whole(self) -> Duration:

@@ -172,6 +172,9 @@ class Engine:
     `shared_sigma` is the standard deviation of ln(time) of whole runs, `measured_nodes` the most nodes that whole sorts
     were measured on (0: not stated), `evidence` what the figures rest on, `source`
     where they are from.
+
+    Beside its data a run needs `start_s`, and `start_per_node_s` for each node, until the engine runs on all nodes, and
+    at the end of each phase `barrier_per_node_s` for each node, until the head knows that all are done.
     """
 
     name: str
@@ -190,6 +193,9 @@ class Engine:
     emulated: Emulated = field(default_factory=Emulated)
     shared_sigma: float | None = None
     measured_nodes: float = 0.0
+    start_s: float = 0.0
+    start_per_node_s: float = 0.0
+    barrier_per_node_s: float = 0.0
     evidence: str = "measured"
     source: str = ""
 

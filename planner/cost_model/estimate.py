@@ -218,7 +218,7 @@ class _PhaseLoad:
             np.maximum(longest, driver_s, out=longest)
         for _, seconds in context.undivided(self.phase, nodes).values():
             np.maximum(longest, seconds, out=longest)
-        return longest
+        return longest + context.barrier_s(nodes)
 
 
 def _tailed(
@@ -281,7 +281,7 @@ class _Bill:
     def total_usd(self, block: _Block, booted_job_s: Floats) -> Floats:
         """Return the cost of the whole run on the clusters of a block, whose boot and job take `booted_job_s`."""
         nodes = self.nodes[block.columns]
-        overheads_s = self.context.overheads.fixed_s + sum(
+        overheads_s = self.context.overheads.fixed_s(nodes) + sum(
             np.maximum(node_s[block.rows, None] / nodes, least_s[block.rows, None]) for node_s, least_s in self.steps
         )
         billed = billed_s(booted_job_s + overheads_s, self.context)

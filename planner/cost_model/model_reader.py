@@ -184,6 +184,9 @@ _NUMBERS: Final = (
     "memory_task_bytes",
     "shared_sigma",
     "measured_nodes",
+    "start_s",
+    "start_per_node_s",
+    "barrier_per_node_s",
 )
 
 

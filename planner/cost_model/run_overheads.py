@@ -20,6 +20,12 @@ from planner.config import paths
 from planner.errors import BadInputError
 
 
+_OF_OTHERS: Final = ("boot", "start_s", "start_per_node_s")
+"""Fields that the cloud and the engine state, not `run_overheads.toml`."""
+_SCALED: Final = ("boot_s", "install_s", "start_s", "start_per_node_s", "screen_s", "teardown_s")
+"""What a what-if of `startup` makes faster."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class RunOverheads:
     """Seconds every node is paid for around the job, the share of spare nodes, and what else a whole run needs to
@@ -30,7 +36,8 @@ class RunOverheads:
     `cpu_bytes_per_s_per_vcpu` is the sort core's own speed; the sigmas are standard deviations of ln(time):
     `node_sigma` between the nodes of one cluster, `shared_sigma` between the equations and a whole run.
     `staging_request_bytes` is how much one request to an object store moves. `boot` says how launches of the cloud were
-    measured; `boot_s` holds where nobody did. `install_s` is for the software, on all nodes at once. `skew` is how
+    measured; `boot_s` holds where nobody did. `install_s` is for the software, on all nodes at once; `start_s` and, for
+    each node, `start_per_node_s` until it has started there. `skew` is how
     much more than the mean the fullest node holds, and room is left for what `lost_nodes` held. A sort has
     `partitions_at_once` in memory, and writes each in pieces of
     `pass_buffer_bytes` at least, by kind of disk. The papers know none of these.
@@ -52,6 +59,8 @@ class RunOverheads:
     partitions_at_once: float = 0.0
     pass_buffer_bytes: dict[str, float] = field(default_factory=dict)
     install_s: float = 0.0
+    start_s: float = 0.0
+    start_per_node_s: float = 0.0
     boot: Boot | None = None
 
     def with_head_room(self, share: float | None) -> RunOverheads:
@@ -72,7 +81,7 @@ class RunOverheads:
             p90_s=self.boot.p90_s / factor,
             p95_s=self.boot.p95_s / factor,
         )
-        shorter = {name: getattr(self, name) / factor for name in ("boot_s", "install_s", "screen_s", "teardown_s")}
+        shorter = {name: getattr(self, name) / factor for name in _SCALED}
         return replace(self, boot=boot, **shorter)
 
     def booting_s(self, nodes: Floats) -> Floats:
@@ -90,10 +99,13 @@ class RunOverheads:
             return "assumed: no launches of this cloud were measured"
         return f"{self.boot.evidence}: the slowest node, from {self.boot.launches} launches of all types"
 
-    @property
-    def fixed_s(self) -> float:
-        """Seconds around the job, once all nodes answer, that do not depend on the data."""
-        return self.install_s + self.screen_s + self.teardown_s
+    def starting_s(self, nodes: Floats) -> Floats:
+        """Return the seconds until the software runs on all of `nodes` (N,)."""
+        return np.asarray(self.start_s + self.start_per_node_s * nodes)
+
+    def fixed_s(self, nodes: Floats) -> Floats:
+        """Return the seconds around the job, once all of `nodes` (N,) answer, that do not depend on the data."""
+        return self.install_s + self.screen_s + self.teardown_s + self.starting_s(nodes)
 
     def ready_s(self, nodes: Floats) -> Floats:
         """Return the expected seconds until all of `nodes` (N,) are booted, equipped and screened."""
@@ -124,6 +136,8 @@ def on_hand() -> RunOverheads:
         shipped(),
         boot_s=0.0,
         install_s=0.0,
+        start_s=0.0,
+        start_per_node_s=0.0,
         screen_s=0.0,
         teardown_s=0.0,
         spare_fraction=0.0,
@@ -140,7 +154,7 @@ def shipped() -> RunOverheads:
     """Return the shipped figures. Raises BadInputError when their file is damaged."""
     path = paths.catalogs_directory() / "run_overheads.toml"
     document: dict[str, Any] = tomllib.loads(path.read_text("utf-8"))
-    names = [column.name for column in fields(RunOverheads) if column.name != "boot"]
+    names = [column.name for column in fields(RunOverheads) if column.name not in _OF_OTHERS]
     missing = [name for name in names if name not in document]
     if missing:
         raise BadInputError(f"{path}: missing {', '.join(missing)}; reinstall the package")

@@ -123,7 +123,7 @@ def _on_nodes(node_seconds: dict[str, Floats], least: dict[str, Floats], nodes: 
 def overheads_s(context: JobContext, nodes: Floats) -> Floats:
     """Return how long a run takes beside its job, boot included, on `nodes` (N,) of each layout, shape (R, N)."""
     steps = sum(staging_seconds(context, nodes).values(), start=np.zeros((1, len(nodes))))
-    return np.asarray(context.overheads.booting_s(nodes) + context.overheads.fixed_s + steps)
+    return np.asarray(context.overheads.booting_s(nodes) + context.overheads.fixed_s(nodes) + steps)
 
 
 def loading_node_seconds(context: JobContext) -> dict[str, Floats]:

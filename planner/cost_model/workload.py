@@ -128,6 +128,13 @@ class JobContext:
             spreads=replace(self.spreads, narrowing=self.spreads.narrowing * scale.get("barriers", 1.0)),
         )
 
+    def barrier_s(self, nodes: Floats) -> Floats:
+        """Return the seconds at the end of a phase, shape (N,), in which the engine's head does nothing but learn that
+        all of `nodes` are done.
+        """
+        seconds = 0.0 if self.paper else self.model.engine.barrier_per_node_s
+        return np.where(nodes > 1, seconds * nodes, 0.0) / self.spreads.narrowing
+
     @property
     def nodes_min(self) -> int:
         """The fewest nodes that keep the model's copies apart and stand in as many zones as are asked for."""

@@ -28,7 +28,7 @@ class PhaseWork:
     are those exchanged with other nodes, and those through the NIC from and to a store. `spread` is the share of writes
     that other nodes do. `driver_s` is the driver's work for the whole cluster, and `order_s` what of it is not for
     parcels. `driver_core_s` is that on the nodes' processors, where they are the same. `fixed_s` takes its time
-    whatever the nodes do. Work that `is_anyones` is read from where all nodes read: who is done sooner takes more.
+    whatever the nodes do, and `barrier_s` once all are done. Work that `is_anyones` is read from where all nodes read: who is done sooner takes more.
     """
 
     name: str
@@ -49,6 +49,7 @@ class PhaseWork:
     fixed_s: Mapping[str, float]
     tasks: Tasks | None
     is_anyones: bool = False
+    barrier_s: float = 0.0
 
     @property
     def is_sent_apart(self) -> bool:
@@ -106,6 +107,7 @@ def phase_work(context: JobContext, phase: Phase, nodes: int, machines: Machines
         requests_s=fixed_s.pop("object_requests", 0.0),
         fixed_s=fixed_s,
         tasks=tasks,
+        barrier_s=float(context.barrier_s(count)[0]),
         is_anyones=bool(phase.network) and context.model.storage["data"] == MEDIA[OBJECTS],
     )
 

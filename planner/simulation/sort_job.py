@@ -25,7 +25,9 @@ _IN_PARTS: Final = (1 / 256,) * 256
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SimulatedPhase:
-    """A phase of one run: its seconds, who waited for what meanwhile, and how full links' buckets are at its end."""
+    """A phase of one run: its seconds with the barrier at its end, who waited for what before, and how full links'
+    buckets are then.
+    """
 
     name: str
     seconds: float
@@ -44,7 +46,7 @@ def simulate_job(works: Sequence[PhaseWork], groups: Sequence[NodeGroup], machin
         tokens = clock.capacities.tokens
         timeline = timeline_of(stretches, placed, groups)
         full = float(tokens.sum() / clock.capacities.size.sum()) if machines.bucket_bytes else 1.0
-        phases.append(SimulatedPhase(name=work.name, seconds=clock.now_s, timeline=timeline, full_share=full))
+        phases.append(SimulatedPhase(name=work.name, seconds=clock.now_s + work.barrier_s, timeline=timeline, full_share=full))
     return phases
 
 

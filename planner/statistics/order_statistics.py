@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 from typing import Final
 
@@ -131,6 +131,10 @@ class Duration:
     def mean_s(self) -> float:
         """The expected time."""
         return float(_mean(self.cdf, self.times_s))
+
+    def later_by(self, seconds: float) -> Duration:
+        """Return the time and so many seconds."""
+        return replace(self, times_s=self.times_s + seconds) if seconds else self
 
     def probability_by(self, time_s: float) -> float:
         """Return how likely it is that the time is not longer."""

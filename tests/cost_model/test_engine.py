@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 import planner
 from planner.catalog import load_catalog
+from planner.config import paths
 from planner.cost_model import run_overheads
 from planner.cost_model.engine import IDEAL, Emulated
 from planner.cost_model.model import run_by
@@ -380,3 +382,23 @@ def test_a_byte_costs_more_behind_a_slower_cap_as_far_as_that_was_measured() -> 
     caps = [None, 1e9, 100e6, 100e6 / 1.5, 50e6, 1e6]
     assert [seen.packets_s_per_byte(cap) * 1e9 for cap in caps] == pytest.approx([0.0, 1.0, 1.0, 2.5, 4.0, 4.0])
     assert Emulated(capped_s_per_byte=2e-9).packets_s_per_byte(1e6) == 2e-9
+
+
+def test_each_phase_ends_with_a_barrier_that_grows_with_the_nodes(tmp_path: Path) -> None:
+    shipped = (paths.models_directory() / "engines" / "ray.toml").read_text("utf-8")
+    engine = load_engine("ray")
+    times_s = {}
+    for seconds in (0.0, 0.5):
+        file = tmp_path / f"waits-{seconds}.toml"
+        line = f"barrier_per_node_s = {engine.barrier_per_node_s:g}"
+        assert line in shipped
+        file.write_text(shipped.replace(line, f"barrier_per_node_s = {seconds:g}"), "utf-8")
+        times_s[seconds] = best(str(file), nodes=20).time_s
+    added_s = 2 * 20 * 0.5
+    assert engine.shared_sigma is not None
+    assert times_s[0.5].equation == times_s[0.0].equation
+    assert times_s[0.5].expected - times_s[0.0].expected == pytest.approx(
+        added_s * math.exp(engine.shared_sigma**2 / 2), rel=0.02
+    )
+    assert best("ideal", nodes=20).overheads_s.get("start") is None
+    assert best("ray", nodes=20).overheads_s["start"] == pytest.approx(engine.start_s + 20 * engine.start_per_node_s)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -23,21 +24,21 @@ BOOT = Boot(launches=7, median_s=30, p90_s=40, p95_s=50, node_sigma=0.1, evidenc
 
 def test_installing_screening_and_teardown_do_not_depend_on_the_data() -> None:
     """A minute, two and one."""
-    assert shipped().fixed_s == 60 + 120 + 60
+    assert shipped().fixed_s(np.ones(1)) == 60 + 120 + 60
     assert shipped().ready_s(np.ones(2)).tolist() == [120 + 60 + 120] * 2
 
 
 def test_the_papers_know_the_job_alone() -> None:
     """TritonSort's MinuteSort held 20.5 GB on nodes of 24 GB; nothing else is taken off."""
     assert PAPER.memory_share == pytest.approx(0.8541667)
-    assert (PAPER.fixed_s, PAPER.boot_s, PAPER.spare_fraction, PAPER.file_system_overhead) == (0, 0, 0, 0)
+    assert (PAPER.fixed_s(np.ones(1)), PAPER.boot_s, PAPER.spare_fraction, PAPER.file_system_overhead) == (0, 0, 0, 0)
     assert (PAPER.shared_sigma, PAPER.node_sigma) == (0, {})
     assert set(PAPER.cpu_bytes_per_s_per_vcpu.values()) == {math.inf}
 
 
 def test_machines_on_hand_start_at_once_and_vary_as_others_do() -> None:
     local = on_hand()
-    assert (local.boot_s, local.fixed_s, local.spare_fraction, local.file_system_overhead) == (0, 0, 0, 0)
+    assert (local.boot_s, local.fixed_s(np.ones(1)), local.spare_fraction, local.file_system_overhead) == (0, 0, 0, 0)
     assert set(local.cpu_bytes_per_s_per_vcpu.values()) == {math.inf}
     assert (local.shared_sigma, local.node_sigma) == (shipped().shared_sigma, shipped().node_sigma)
 
@@ -144,3 +145,10 @@ def test_the_bill_says_what_the_boot_rests_on_and_its_95_percent_has_the_boots(c
     # all nodes wait for the boot, and spares are gone before the job; rounding leaves less than two seconds
     later_usd = (hourly * (job_later_s + boot_later_s) + spares_hourly * boot_later_s) / 3600
     assert best.cost_usd.total_p95 - best.cost_usd.total == pytest.approx(later_usd, abs=2 * hourly / 3600)
+
+
+def test_software_takes_longer_to_start_on_more_nodes_and_a_what_if_halves_it() -> None:
+    overheads = replace(shipped(), start_s=0.9, start_per_node_s=0.04)
+    extra_s = overheads.fixed_s(np.array([1.0, 100.0])) - shipped().fixed_s(np.ones(2))
+    assert extra_s == pytest.approx([0.94, 4.9])
+    assert overheads.times(2).starting_s(np.array([100.0])) == pytest.approx([2.45])

@@ -40,6 +40,9 @@ def job_context(
         overheads = replace(overheads, shared_sigma=software.shared_sigma)
     elif model.engine.shared_sigma is not None:
         overheads = replace(overheads, shared_sigma=model.engine.shared_sigma)
+    if overheads.boot_s:
+        engine = model.engine
+        overheads = replace(overheads, start_s=engine.start_s, start_per_node_s=engine.start_per_node_s)
     rates = _rates(request, catalog, overheads, volumes=volumes, software=software or _software_of(model.engine))
     if software is None and model.engine.cpu_s_per_byte and "sort" not in request.assume:
         rates = _at_measured_speed(rates, catalog, sort_bytes_per_s=overheads.cpu_bytes_per_s_per_vcpu["sort"])

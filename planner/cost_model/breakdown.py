@@ -157,8 +157,8 @@ def _overheads_s(context: JobContext, nodes: int) -> dict[str, float]:
     overheads = context.overheads
     count = np.array([float(nodes)])
     boot_s = float(overheads.booting_s(count)[0])
-    named = {"boot": boot_s, "install": overheads.install_s, "screen": overheads.screen_s}
-    named["start"] = float(overheads.starting_s(count)[0])
+    install_s = overheads.install_s + float(overheads.starting_s(count)[0])
+    named = {"boot": boot_s, "install": install_s, "screen": overheads.screen_s}
     named["teardown"] = overheads.teardown_s
     moved = {name: float(seconds[0, 0]) for name, seconds in staging_seconds(context, count).items()}
     return {name: seconds for name, seconds in (named | moved).items() if seconds > 0}

@@ -11,7 +11,7 @@ from planner.units import format_duration, usd_decimals
 
 BILL_GROUPS: Final = {
     "sort": ("job",),
-    "boot, install, screen, tear down": ("boot", "install", "screen", "start", "teardown"),
+    "boot, install, screen, tear down": ("boot", "install", "screen", "teardown"),
     "generate, load, validate, fetch": ("generate", "load", "validate", "fetch"),
     "stage in, stage out": ("stage in", "stage out"),
     "spare nodes": ("spares", "rounding"),

@@ -87,5 +87,5 @@ def test_wide_shows_what_fits_of_the_candidates(tmp_path: Path, monkeypatch: pyt
     call("plan", "--data", "1TB", "--model", "indy", "--catalog", "aws-2014", "--out", str(plan))
     monkeypatch.setenv("COLUMNS", "80")
     shown = call("report", str(plan), "--wide")
-    assert "*  m1.xlarge          5    0.35   1 h 55 min   2 h 28 min    $5.60" in shown
+    assert "*  m1.xlarge          5    0.35   1 h 56 min   2 h 30 min    $5.60" in shown
     assert "Not shown, as the screen is narrow: disks data:interm., equation" in " ".join(shown.split())

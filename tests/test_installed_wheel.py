@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from planner.clusters.remote.own_source import CARRIED
 from tests.marks import quick_soak
 
 CHECKOUT = Path(__file__).resolve().parent.parent
@@ -93,6 +94,8 @@ def test_wheel_carries_data_types_and_extension(wheel: Path) -> None:
     manuals = {name.rpartition("/share/man/man1/")[2] for name in names if "/share/man/man1/" in name}
     assert manuals == {"plan.1", "planner.1"}
     assert any(name.startswith("planner/_sortcore.") and name.endswith(".so") for name in names)
+    native = {f"planner/source/{path.relative_to(CHECKOUT)}" for path in (CHECKOUT / "native").rglob("*.?pp")}
+    assert native and native | {f"planner/source/{name}" for name in CARRIED if "." in name} <= names
 
 
 @quick_soak

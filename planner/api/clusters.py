@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from planner.api.rental_options import RentalOptions
-from planner.errors import BadInputError, InterruptedRunError, ProviderRefusedError
+from planner.errors import BadInputError, InterruptedRunError, IoFailureError, ProviderRefusedError
 from planner.schemas.plan import Plan
 
 if TYPE_CHECKING:
@@ -70,8 +70,8 @@ def up(
     from planner.clusters.provisioning import cluster_lifecycle
 
     made = plan if isinstance(plan, Plan) else plan.plan
+    session = session_with_access(rental.cloud, say=say)
     order = ordered(made, rental, is_dry_run=False, screened=False)
-    session = session_on(rental.cloud, say=say)
     order, places = confirm_order(order, session.provider, rental.limits, confirm=confirm, say=say)
     with guard or nullcontext():
         order, directory = cluster_lifecycle.begin(order)
@@ -92,7 +92,7 @@ def down(run: str, *, say: Say = silent) -> int:
 
     directory = RunDirectory.open(run)
     with directory.lock():
-        return cluster_lifecycle.down(directory, session_on(directory.order().cloud, say=say))
+        return cluster_lifecycle.down(directory, session_with_access(directory.order().cloud, say=say))
 
 
 def session_on(cloud: str, *, say: Say = silent) -> ProviderSession:
@@ -103,6 +103,16 @@ def session_on(cloud: str, *, say: Say = silent) -> ProviderSession:
 
     policy = RetryPolicy()
     return ProviderSession(provider=provider_of(cloud, policy=policy), policy=policy, say=say)
+
+
+def session_with_access(cloud: str, *, say: Say = silent) -> ProviderSession:
+    """Return what works on a cloud, having seen that there are credentials for it. Raises PermissionDeniedError where
+    there are none. A failure that may pass is left to the calls, which are repeated.
+    """
+    session = session_on(cloud, say=say)
+    with suppress(IoFailureError):
+        session.provider.require_access()
+    return session
 
 
 def ordered(plan: Plan, rental: RentalOptions, *, is_dry_run: bool, screened: bool = True) -> Order:

@@ -66,7 +66,7 @@ def rental_options(options: Mapping[str, Any], *, staging: bool = False) -> Rent
     )
     return RentalOptions(
         cloud=options["cloud"] or "",
-        regions=_regions(names(options["region"]), options["cloud"]),
+        regions=named_regions(names(options["region"]), options["cloud"]),
         max_cost=options["max_cost"],
         max_hours=options["max_hours"],
         ssh_from=options["ssh_from"],
@@ -81,7 +81,7 @@ def rental_options(options: Mapping[str, Any], *, staging: bool = False) -> Rent
     )
 
 
-def _regions(words: Sequence[str], cloud: str | None) -> tuple[str, ...]:
+def named_regions(words: Sequence[str], cloud: str | None) -> tuple[str, ...]:
     """Return regions as a cloud names them. Raises BadInputError for a name that is none: it would be called for
     minutes, and end the run.
     """

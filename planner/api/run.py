@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import os
-import platform
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from json import loads
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planner.api import clusters
 from planner.api.clusters import Confirm, Say, silent
-from planner.api.input_format import InputFormat
 from planner.api.rental_options import RentalOptions
+from planner.api.run_command import run_words, words_on
+from planner.api.software import (
+    Delivery,
+    architecture_of,
+    asked_architecture,
+    delivery_to,
+    of_one_processor,
+    wheels,
+    with_software,
+)
+from planner.api.work import Work as Work  # noqa: PLC0414  # callers find it here
 from planner.errors import BadInputError, InterruptedRunError, IoFailureError, PlannerError
 from planner.schemas.plan import Plan
 from planner.units import parse_seconds, parse_size
@@ -27,7 +35,6 @@ if TYPE_CHECKING:
     from planner.clusters.emulated.shaping import Shaping
     from planner.clusters.provisioning.cluster_lifecycle import ProviderSession
     from planner.clusters.provisioning.run_directory import RunDirectory
-    from planner.clusters.remote.wheelhouse import Wheelhouse
     from planner.clusters.runs.cloud_task import CloudRun, CloudTask
     from planner.clusters.runs.node_benchmarks import Effort
     from planner.clusters.runs.store_credentials import StoreAccess
@@ -36,9 +43,6 @@ if TYPE_CHECKING:
 
 EMULATED = "emulated"
 EMULATED_NODES = 4
-
-_NAMES = {"aarch64": "arm64"}
-"""What clouds call a processor that Linux calls otherwise."""
 
 OnEvent = Callable[[dict[str, Any]], None]
 
@@ -67,30 +71,6 @@ class Listeners:
     watch: Callable[[str], AbstractContextManager[Any]] = _unwatched
     events: Callable[[], AbstractContextManager[OnEvent]] = _ignored_events
     guard: Callable[[], AbstractContextManager[None]] = nullcontext
-
-
-@dataclass(frozen=True, kw_only=True)
-class Work:
-    """What to run, beside where. `input` and `output` are prefixes in an object store, or paths; `is_lent` hands the
-    store's keys to the nodes. `data` is needed where there is no `input`. `is_detached` leaves the run as soon as its
-    sort has begun. `directory` and `threads` are for runs on this machine.
-    """
-
-    data: str | None
-    model: str
-    instances: tuple[str, ...] = ()
-    nodes: int | None = None
-    memory_bytes: int | None = None
-    skew: bool = False
-    keep: bool = False
-    wheelhouse: Path | None = None
-    input: str | None = None
-    output: str | None = None
-    is_lent: bool = False
-    is_detached: bool = False
-    form: InputFormat = field(default_factory=InputFormat)
-    directory: Path = Path()
-    threads: int | None = None
 
 
 def run(
@@ -154,7 +134,8 @@ def run_here(work: Work, *, listeners: Listeners) -> RunReport:
         memory_bytes=work.memory_bytes,
         threads=work.threads,
     )
-    return run_local(local_run, say=listeners.say, watch=listeners.watch)
+    report = run_local(local_run, say=listeners.say, watch=listeners.watch)
+    return replace(report, asked=run_words(work))
 
 
 def run_emulated(work: Work, *, shaping: Shaping | None, listeners: Listeners) -> RunReport:
@@ -177,7 +158,8 @@ def run_emulated(work: Work, *, shaping: Shaping | None, listeners: Listeners) -
         source=source,
     )
     with listeners.events() as on_event:
-        return emulated.run_emulated(emulated_run, say=listeners.say, on_event=on_event)
+        report = emulated.run_emulated(emulated_run, say=listeners.say, on_event=on_event)
+    return replace(report, asked=run_words(work, cloud=EMULATED, shaping=shaping))
 
 
 def _absolute(output: str | None) -> str | None:
@@ -194,15 +176,21 @@ def run_rented(
     from planner.clusters.provisioning.cluster_lifecycle import begin
     from planner.clusters.runs.cloud import run_on_cloud
     from planner.clusters.runs.cloud_task import CloudRun
+    from planner.planning.recommendation import require_best
 
     session = session_with_ssh(rental, say=listeners.say)
     access = store_access(work, cloud=rental.cloud, identity=rental.node_identity)
     _check_runnable(work)
+    asked = run_words(work, rental=rental, effort=effort)
     source = dataset_to_sort(work, say=listeners.say)
     work = _sized(work, source)
-    order, plan = planned_order(work, rental, is_dry_run=False, say=listeners.say)
-    with wheels(work.wheelhouse, is_table=work.form.is_table, say=listeners.say) as wheelhouse:
-        task = _task_of(work, plan, source, effort=effort)
+    order, plan = planned_order(work, rental, is_dry_run=False)
+    delivery = delivery_to(require_best(plan), wheelhouse=work.wheelhouse)
+    listeners.say(delivery.text)
+    with wheels(
+        work.wheelhouse, architecture=delivery.architecture, is_table=work.form.is_table, say=listeners.say
+    ) as wheelhouse:
+        task = _task_of(work, plan, source, effort=effort, asked=asked)
         run = CloudRun(task=task, wheelhouse=wheelhouse, store=access.environment)
         order, places = clusters.confirm_order(
             order, session.provider, rental.limits, confirm=confirm, say=listeners.say
@@ -218,16 +206,19 @@ def run_rented(
     return report
 
 
-def rehearsed_order(work: Work, rental: RentalOptions, *, say: Say, say_limits: Say) -> tuple[Order, ProviderSession]:
-    """Return what `run_rented` would order, without asking any cloud, and what would order it. `say_limits` hears which
-    processors alone are planned for.
+def rehearsed_order(work: Work, rental: RentalOptions, *, say: Say) -> tuple[Order, ProviderSession, Delivery]:
+    """Return what `run_rented` would order, what would order it, and how the machines get the software. No cloud is
+    asked, nor is its object store: raises BadInputError where nobody says how much an input holds.
     """
-    session = session_with_ssh(rental, say=say)
+    from planner.planning.recommendation import require_best
+
+    session = clusters.session_on(rental.cloud, say=say)
     store_access(work, cloud=rental.cloud, identity=rental.node_identity)
     _check_runnable(work)
     if work.data is None:
-        work = _sized(work, dataset_to_sort(replace(work, output=None), say=say))
-    return planned_order(work, rental, is_dry_run=True, say=say_limits)[0], session
+        raise BadInputError(f"--dry-run looks into no object store: say how much {work.input} holds, --data 1TB")
+    order, plan = planned_order(work, rental, is_dry_run=True)
+    return order, session, delivery_to(require_best(plan), wheelhouse=work.wheelhouse)
 
 
 def run_on_machines(
@@ -249,11 +240,15 @@ def run_on_machines(
     access = store_access(work, cloud=order.cloud, identity=identity)
     _check_runnable(work)
     source = dataset_to_sort(work, say=say)
-    with wheels(work.wheelhouse, is_table=work.form.is_table, say=say) as wheelhouse, directory.lock():
+    architecture = machines_architecture(directory)
+    with (
+        wheels(work.wheelhouse, architecture=architecture, is_table=work.form.is_table, say=say) as wheelhouse,
+        directory.lock(),
+    ):
 
         def made(choice: ClusterOffer, region: str) -> CloudRun:
             plan = _plan_for_machines(_sized(work, source), choice, cloud=order.cloud, region=region)
-            task = _task_of(work, plan, source, effort=effort)
+            task = _task_of(work, plan, source, effort=effort, asked=words_on(directory.path.name, work, effort=effort))
             return CloudRun(task=task, wheelhouse=wheelhouse, store=access.environment)
 
         name, session = directory.path.name, clusters.session_on(order.cloud, say=say)
@@ -266,6 +261,15 @@ def run_on_machines(
     if report is not None:
         remember_run(directory, say=say)
     return report
+
+
+def machines_architecture(directory: RunDirectory) -> str:
+    """Return the processor of a run's machines."""
+    from planner.clusters.runs.cloud import rented_choice
+    from planner.clusters.runs.reuse import catalog_type
+
+    cloud = directory.order().cloud
+    return architecture_of(cloud, catalog_type(cloud, rented_choice(directory)))
 
 
 def _plan_for_machines(work: Work, choice: ClusterOffer, *, cloud: str, region: str) -> Plan:
@@ -298,24 +302,24 @@ def plan_to_rent(work: Work, rental: RentalOptions, *, architecture: str | None 
     ).plan
 
 
-def planned_order(work: Work, rental: RentalOptions, *, is_dry_run: bool, say: Say) -> tuple[Order, Plan]:
-    """Return the order of some work and its plan: on machines with local disks, on which the cluster sort works, and
-    with this machine's processor unless the user brings wheels for others.
+def planned_order(work: Work, rental: RentalOptions, *, is_dry_run: bool) -> tuple[Order, Plan]:
+    """Return the order of some work and its plan: on machines with local disks, on which the cluster sort works, all of
+    one processor, whose installation takes as long as its software does.
     """
     from planner.clusters.runs.cloud import types_with_disks
     from planner.planning.recommendation import require_best
 
-    architecture = None if work.wheelhouse else _NAMES.get(platform.machine(), platform.machine())
-    if architecture:
-        say(f"types with {architecture} processors alone, as this machine's software is; --wheelhouse brings others")
+    architecture = asked_architecture(work.arch, work.wheelhouse)
     on_disks = replace(work, instances=types_with_disks(rental.cloud, work.instances))
     plan = plan_to_rent(on_disks, rental, architecture=architecture)
-    require_best(plan)
+    best = require_best(plan)
     plan = replace(plan, rejected=())  # each would name all the types that were asked for
+    plan = of_one_processor(plan, architecture=architecture_of(best.cloud, best.instance_type))
+    plan = with_software(plan, wheelhouse=work.wheelhouse)
     return clusters.ordered(plan, rental, is_dry_run=is_dry_run), plan
 
 
-def _task_of(work: Work, plan: Plan, source: Dataset | None, *, effort: Effort) -> CloudTask:
+def _task_of(work: Work, plan: Plan, source: Dataset | None, *, effort: Effort, asked: tuple[str, ...]) -> CloudTask:
     from planner.clusters.runs.cloud_task import CloudTask
 
     return CloudTask(
@@ -326,6 +330,7 @@ def _task_of(work: Work, plan: Plan, source: Dataset | None, *, effort: Effort) 
         keep=work.keep,
         source=None if source is None else loads(source.to_json()),
         is_lent=work.is_lent,
+        asked=asked,
     )
 
 
@@ -348,8 +353,10 @@ def effort_of(length: str, size: str | None) -> Effort:
 
 
 def session_with_ssh(rental: RentalOptions, *, say: Say) -> ProviderSession:
-    """Return what works on a cloud. Raises BadInputError for unknown clouds, IoFailureError without SSH."""
-    session = clusters.session_on(rental.cloud, say=say)
+    """Return what works on a cloud. Raises BadInputError for unknown clouds, PermissionDeniedError without credentials,
+    IoFailureError without SSH.
+    """
+    session = clusters.session_with_access(rental.cloud, say=say)
     if not shutil.which("ssh"):
         raise IoFailureError("ssh is missing, by which rented machines are reached; install OpenSSH's client")
     return session
@@ -384,23 +391,6 @@ def dataset_to_sort(work: Work, *, say: Say) -> Dataset | None:
     if work.output:
         require_empty(work.output)
     return source
-
-
-@contextmanager
-def wheels(directory: Path | None, *, is_table: bool = False, say: Say) -> Iterator[Wheelhouse]:
-    """Yield the software to bring along, made now unless the user has made it before. Raises BadInputError where it
-    lacks what tables need.
-    """
-    from planner.clusters.remote.wheelhouse import make_wheels, pack, require_tables
-
-    with tempfile.TemporaryDirectory(prefix="planner-wheels-") as made:
-        if directory is None:
-            say("collecting the software that the machines need")
-            directory = Path(made) / "wheels"
-            make_wheels(directory, architecture=platform.machine())
-        if is_table:
-            require_tables(directory)
-        yield pack(directory, Path(made) / "wheels.tar")
 
 
 def remember_run(directory: RunDirectory, *, say: Say) -> None:

@@ -68,13 +68,16 @@ def call_translating_errors(
     failure_of: Callable[[Exception], CallFailure | None],
     meaning_of: Callable[[CallFailure], PlannerError],
 ) -> T:
-    """Make a call; raise what its failure means. A failure to which the cloud gave a code means `meaning_of` it."""
+    """Make a call; raise what its failure means. A failure to which the cloud gave a code means `meaning_of` it; one of
+    the account denies every call."""
     try:
         return call()
     except Exception as error:
         failure = failure_of(error)
         if failure is None:
             raise
+        if failure.hints:
+            raise PermissionDeniedError(failure.text, failure.hints) from error
         if failure.code:
             raise meaning_of(failure) from error
         general = {"refused": PermissionDeniedError, "broken": IoFailureError}.get(failure.reason, PassingError)

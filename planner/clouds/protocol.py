@@ -139,11 +139,15 @@ class Provider(Protocol):
     tied_to_zone: frozenset[str]
     """Kinds that must go before another zone of the region is tried; the others serve there too."""
 
+    def require_access(self) -> None:
+        """Raise PermissionDeniedError when there are no credentials here, or no project or subscription is named;
+        BadInputError without the SDK.
+        """
+
     def dry_run(self) -> tuple[Provider, list[PlannedRequest]]:
         """Return a provider that only pretends to create and delete, and the list in which its requests appear.
 
-        It asks the cloud where there are credentials; otherwise words in <angle brackets> stand for what only the
-        account knows.
+        It asks nobody: words in <angle brackets> stand for what only the account knows.
         """
 
     def dry_run_place(self, order: Order) -> Place:

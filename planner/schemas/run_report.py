@@ -80,7 +80,8 @@ class RunReport:
 
     `steps_s` are the steps around the sort (measure, generate, validate); `sort` is the sort core's own report. On
     rented machines `first_plan` is what they were rented for, and `plan` was made with what was measured on them.
-    `manifest` is the URI or path of the list of output partitions, '' when they stayed on the nodes.
+    `manifest` is the URI or path of the list of output partitions, '' when they stayed on the nodes. `asked` are the
+    words after `planner` that do the same run again; reports of earlier versions have none.
     """
 
     plan: Plan
@@ -93,6 +94,7 @@ class RunReport:
     first_plan: Plan | None = None
     staging: tuple[StagingComparison, ...] = ()
     manifest: str = ""
+    asked: tuple[str, ...] = ()
 
     @property
     def passed(self) -> bool:

@@ -14,6 +14,15 @@ from planner.api.rental_options import RentalOptions
 from planner.api.run import Listeners, Work
 from planner.errors import BadInputError, InfeasibleError
 from planner.native import Progress
+from planner.schemas.run_report import RunReport
+
+
+def test_its_report_holds_the_command_that_repeats_it(tmp_path: Path) -> None:
+    work = Work(data="1MB", model="indy", memory_bytes=500_000_000, threads=1, directory=tmp_path)
+    report = planner.run(work)
+    assert report is not None
+    expected = ("--data", "1MB", "--model", "indy", "--memory", "500MB", "--threads", "1", "--dir", str(tmp_path))
+    assert report.asked == ("run", *expected) == RunReport.from_json(report.to_json()).asked
 
 
 def test_a_run_on_this_machine_says_nothing_and_compares(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -44,6 +53,7 @@ def test_what_was_planned_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     report = planner.run(answer)
     assert report is not None and report.passed
     assert (report.plan.request.data_bytes, report.plan.request.model) == (2_000_000, "indy")
+    assert report.asked == ("run", "--data", "2000000B", "--model", "indy"), "the plan's machines count elsewhere"
 
 
 def test_a_refused_plan_is_not_run() -> None:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from planner.api import clusters
 from planner.api.rental_options import RentalOptions, rental_options
-from planner.api.run import effort_of, session_with_ssh, wheels
+from planner.api.run import effort_of, session_with_ssh
+from planner.api.software import architecture_of, wheels
 from planner.cli.measure.bench_fleet_options import FleetOptions
 from planner.cli.rent import renting
 from planner.cli.shell.console import talk
@@ -35,7 +36,7 @@ class RentedMachines:
     def show_dry_run(self) -> None:
         """Print what would be rented and what it would cost; no cloud is asked."""
         rental, order = self._rental, self._order(is_dry_run=True)
-        provider = session_with_ssh(rental, say=talk).provider
+        provider = clusters.session_on(rental.cloud, say=talk).provider
         renting.show_dry_run(order, rental, provider, verbose=self.options.verbose, json=self.options.json)
 
     def measured(self) -> list[Path]:
@@ -43,8 +44,10 @@ class RentedMachines:
         from planner.clusters.provisioning.cluster_lifecycle import begin
         from planner.clusters.runs.instrument_rounds import measure_fleet
 
-        out, session, order = self.options.out, session_with_ssh(self._rental, say=talk), self._order(is_dry_run=False)
-        with wheels(self.options.wheelhouse, say=talk) as packed:
+        out, session = self.options.out, session_with_ssh(self._rental, say=talk)
+        order = self._order(is_dry_run=False)
+        architecture = architecture_of(self._rental.cloud, str(self.options.instance))
+        with wheels(self.options.wheelhouse, architecture=architecture, say=talk) as packed:
             order, places = clusters.confirm_order(
                 order, session.provider, self._rental.limits, confirm=renting.asking(yes=self.options.yes), say=talk
             )

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from typer import Argument, Option
 
 from planner.api import clusters
-from planner.api.rental_options import rental_options
+from planner.api.rental_options import named_regions, rental_options
 from planner.api.run import Work
 from planner.cli.plan.request_options import Data, Instances, Model, Nodes
 from planner.cli.rent import renting
@@ -18,6 +18,7 @@ from planner.cli.shell.console import show_json, show_sentences, show_text, talk
 from planner.cli.shell.interrupts import orderly_end
 from planner.errors import BadInputError, LeftBehindError, ProviderRefusedError
 from planner.schemas.plan import Request
+from planner.schemas.request_forms import names
 
 _JSON = Annotated[bool, Option("--json", help="Print as one JSON object.")]
 
@@ -129,7 +130,7 @@ def _status(directory: Any, *, asking: bool) -> dict[str, Any]:
         "expires_at": order.expires_at.isoformat(),
     }
     if asking:
-        provider = renting.session_on(order.cloud).provider
+        provider = clusters.session_with_access(order.cloud, say=talk).provider
         kinds = [resource_kind for stage in provider.stages for resource_kind in stage]
         resources = [r for region in directory.regions() for r in provider.find(kinds, region=region, run=order.run)]
         status |= {"resources": [resource.text for resource in resources]}
@@ -172,11 +173,11 @@ def cluster_sweep(
     from planner.clusters.provisioning.cluster_lifecycle import has_expired, remove_swept, sweep
     from planner.clusters.provisioning.order_from_plan import owner
 
-    session = renting.session_on(cloud)
+    session = clusters.session_with_access(cloud, say=talk)
     me = owner()
     found_runs = sweep(
         session,
-        regions=region or session.provider.regions(),
+        regions=named_regions(names(region), cloud) or session.provider.regions(),
         wanted=lambda resources: (
             (all_runs or has_expired(resources)) and (anyone or any(resource.owner == me for resource in resources))
         ),
@@ -203,25 +204,36 @@ def cluster_sweep(
 
 
 def cluster_wheelhouse(
-    directory: Annotated[Path, Argument(help="Where the wheels go; made if need be.")], *, json: _JSON = False
+    directory: Annotated[Path, Argument(help="Where the wheels go; made if need be.")],
+    *,
+    arch: Annotated[
+        str | None, Option(help="The machines' processor: x86_64 or arm64.", show_default="this machine's")
+    ] = None,
+    python: Annotated[str, Option(help="The machines' Python; 3.12 is the stock image's.")] = "3.12",
+    json: _JSON = False,
 ) -> None:
-    """Collect what bare machines need to run the planner, for machines with this one's Python and processor.
+    """Collect what bare machines need to run the planner; `planner run --wheelhouse` takes it.
 
-    `planner run --cloud` does this by itself where they agree; elsewhere give it the directory with --wheelhouse.
+    `planner run --cloud` does this by itself. Where this installation has no wheel for such machines, its source is
+    collected, and the head of a cluster compiles the sort core.
 
-    Example: planner cluster wheelhouse wheels
+    Example: planner cluster wheelhouse wheels --arch arm64
     """
-    import platform
-
+    from planner.api.software import cloud_name_here
     from planner.clusters.remote.wheelhouse import make_wheels
 
-    python = ".".join(platform.python_version_tuple()[:2])
-    make_wheels(directory, python=python, architecture=platform.machine())
+    architecture = arch or cloud_name_here()
+    if architecture not in ("x86_64", "arm64"):
+        raise BadInputError(f"--arch {architecture}: use x86_64 or arm64")
+    way = make_wheels(directory, python=python, architecture=architecture)
     wheels = sorted(path.name for path in directory.glob("*.whl"))
     if json:
-        show_json({"directory": str(directory), "python": python, "wheels": wheels})
+        show_json(
+            {"directory": str(directory), "python": python, "arch": architecture, "planner": way, "wheels": wheels}
+        )
     else:
-        show_text(f"{directory}: {len(wheels)} wheels for Python {python} on Linux {platform.machine()}")
+        compiled = "; the planner as source, to be compiled on the head" if way == "source" else ""
+        show_text(f"{directory}: {len(wheels)} wheels for Python {python} on Linux {architecture}{compiled}")
 
 
 def _uninterrupted(work: Any) -> Any:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
-from planner.api.run import remember_run, wheels
+from planner.api.run import machines_architecture, remember_run
+from planner.api.software import wheels
 from planner.cli.plan.shown_report import show_checked_report
 from planner.cli.rent import renting
 from planner.cli.shell.cluster_progress import shown_events
@@ -94,7 +95,8 @@ def _again(directory: RunDirectory, wheelhouse: Path | None, stack: ExitStack) -
             uris, cloud=order.cloud, identity=order.node_identity, is_lent=task.is_lent, environ=os.environ
         )
         is_table = task.source is not None and "table" in task.source["layout"]
-        packed = stack.enter_context(wheels(wheelhouse, is_table=is_table, say=talk))
+        software = wheels(wheelhouse, architecture=machines_architecture(directory), is_table=is_table, say=talk)
+        packed = stack.enter_context(software)
         return CloudRun(task=task, wheelhouse=packed, store=access.environment)
 
     return made

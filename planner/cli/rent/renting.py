@@ -24,6 +24,7 @@ from planner.errors import BadInputError, InterruptedRunError
 
 if TYPE_CHECKING:
     from planner.api.clusters import Confirm
+    from planner.api.software import Delivery
     from planner.clouds.order import ClusterOffer, Order
     from planner.clouds.protocol import Provider
     from planner.clusters.provisioning.cluster_lifecycle import ProviderSession
@@ -124,8 +125,18 @@ def _is_confirmed() -> bool:
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
-def show_dry_run(order: Order, rental: RentalOptions, provider: Provider, *, verbose: bool, json: bool) -> None:
-    """Print what would be rented, and with `verbose` or as JSON every request of launching and taking down."""
+def show_dry_run(
+    order: Order,
+    rental: RentalOptions,
+    provider: Provider,
+    *,
+    delivery: Delivery | None = None,
+    verbose: bool,
+    json: bool,
+) -> None:
+    """Print what would be rented, and how the software gets there where that is known, and with `verbose` or as JSON
+    every request of launching and taking down.
+    """
     from dataclasses import asdict
 
     from planner.clusters.provisioning.dry_run import rehearse
@@ -143,12 +154,13 @@ def show_dry_run(order: Order, rental: RentalOptions, provider: Provider, *, ver
                 "usd_per_hour": place.launched_usd_per_hour,
                 "expected_s": place.expected_s,
                 "vcpus": vcpus,
+                **({} if delivery is None else {"software": asdict(delivery) | {"added_s": delivery.added_s}}),
                 "requests": [asdict(request) | {"parameters": _plain(request.parameters)} for request in requests],
             }
         )
         return
     decision = decision_text(order, rehearsal, now=datetime.now(UTC), own_address=bool(rental.ssh_from), vcpus=vcpus)
-    for line in decision.splitlines():
+    for line in [*([delivery.text] if delivery else []), *decision.splitlines()]:
         show_text(textwrap.fill(line, min(columns(), 100), subsequent_indent="  "))
     for line in request_lines(requests) if verbose else ():
         show_text(line)

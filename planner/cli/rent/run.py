@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from planner.api.clusters import silent
 from planner.api.files import require_directories, require_new
 from planner.api.input_format import InputFormat
 from planner.api.rental_options import RentalOptions, rental_options
@@ -93,10 +92,8 @@ def _run_again(run: str, options: RunOptions, form: InputFormat) -> RunReport | 
 def _dry_run(options: RunOptions, form: InputFormat) -> None:
     """Print what would be rented, and with `verbose` every request of launching and taking down."""
     rental = _rental_options(options)
-    order, session = rehearsed_order(
-        _work(options, form), rental, say=talk, say_limits=silent if options.json else talk
-    )
-    renting.show_dry_run(order, rental, session.provider, verbose=options.verbose, json=options.json)
+    order, session, delivery = rehearsed_order(_work(options, form), rental, say=talk)
+    renting.show_dry_run(order, rental, session.provider, delivery=delivery, verbose=options.verbose, json=options.json)
 
 
 def _work(options: RunOptions, form: InputFormat) -> Work:
@@ -105,6 +102,7 @@ def _work(options: RunOptions, form: InputFormat) -> Work:
         model=options.model,
         instances=tuple(names(options.instance)),
         nodes=options.nodes,
+        arch=options.arch,
         memory_bytes=options.memory_bytes,
         skew=options.skew,
         keep=options.keep,

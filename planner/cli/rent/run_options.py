@@ -8,7 +8,7 @@ from typing import Annotated, Final
 
 from typer import Option
 
-from planner.cli.plan.request_options import Data, Instances, Nodes, OneModel
+from planner.cli.plan.request_options import Architecture, Data, Instances, Nodes, OneModel
 from planner.cli.rent import emulation, renting
 from planner.cli.shell.files import Force
 from planner.cli.sort.key_options import Threads
@@ -20,7 +20,7 @@ EMULATED: Final = "emulated"
 """The `cloud` of emulated nodes."""
 _EMULATED_ONLY: Final = ("rate", "distribution", "rate_factor", "bucket", "burst_rate", "redraw", "seed")
 _RENTED_ONLY: Final = (
-    "node_identity", "lend_credentials", "region", "instance", "max_cost", "max_hours", "ssh_from", "image",
+    "node_identity", "lend_credentials", "region", "instance", "max_cost", "max_hours", "ssh_from", "image", "arch",
     "wheelhouse", "keep", "detach", "dry_run", "pricing", "subnet", "no_public_address", "jump", "reservation",
 )  # fmt: skip
 _OF_A_CLUSTER: Final = ("nodes", "skew", "input", "output")
@@ -32,7 +32,7 @@ PANELS: Final = {
     heading: tuple(options.split())
     for heading, options in {
         "What to sort": "data model input format key separator no_header zero_terminated unique output skew",
-        "Where": "cloud on region instance nodes pricing directory memory threads",
+        "Where": "cloud on region instance arch nodes pricing directory memory threads",
         "Limits, and before it rents": "max_cost max_hours dry_run verbose yes",
         "Rented machines": "keep detach ssh_from subnet no_public_address jump reservation node_identity"
         " lend_credentials image wheelhouse screen_seconds screen_size",
@@ -92,6 +92,7 @@ class RunOptions:
     skew: Annotated[bool, Option("--skew", help="Generate skewed keys; on a cluster.")] = False
     region: renting.Regions = None
     instance: Instances = None
+    arch: Architecture = None
     pricing: renting.Pricing = "on-demand"
     max_cost: renting.MaxCost = None
     max_hours: renting.MaxHours = None

@@ -55,10 +55,7 @@ class LiveService:
 
     @cached_property
     def _client(self) -> Any:
-        try:
-            return client(self._name, self.region)
-        except sdk("botocore.exceptions", extra="aws").BotoCoreError as error:
-            raise BadInputError(f"{self._name} in {self.region}: {error}") from error
+        return client(self._name, self.region)
 
     def call(self, operation: str, *, repeatable: bool = True, fresh: bool = False, **request: Any) -> dict[str, Any]:
         """See Service. A throttled call is repeated. After a broken connection, and while the service is away, only a
@@ -103,11 +100,32 @@ def temporary_credentials_end() -> tuple[bool, datetime | None]:
     Those of the environment are, with a session token, and state it in AWS_CREDENTIAL_EXPIRATION; the SDK raises when
     it is asked for such credentials after their end. Raises BadInputError for an end that cannot be read.
     """
-    end = _stated_end()
-    credentials = sdk("boto3", extra="aws").Session().get_credentials()
-    if credentials is not None and credentials.method == "env" and end:
+    end, credentials = _stated_end(), require_credentials()
+    if credentials.method == "env" and end:
         return True, end
-    return credentials is not None and credentials.method in _STATIC and credentials.token is not None, None
+    return credentials.method in _STATIC and credentials.token is not None, None
+
+
+def require_credentials() -> Any:
+    """Return the credentials that the SDK finds, without asking AWS. Raises PermissionDeniedError without any, and
+    BadInputError without the SDK.
+    """
+    boto3, faults = sdk("boto3", extra="aws"), sdk("botocore.exceptions", extra="aws")
+    _stated_end()
+
+    def found() -> Any:
+        credentials = boto3.Session().get_credentials()
+        if credentials is None:
+            raise faults.NoCredentialsError
+        credentials.get_frozen_credentials()
+        return credentials
+
+    return call_translating_errors(
+        found,
+        what="AWS",
+        failure_of=failure_of,
+        meaning_of=lambda failure: meaning_of(failure.code, failure.text, what="AWS"),
+    )
 
 
 def _stated_end() -> datetime | None:
@@ -125,12 +143,6 @@ def _stated_end() -> datetime | None:
             "aws configure export-credentials --format env"
         )
     return end
-
-
-def has_credentials() -> bool:
-    """Say whether the SDK finds credentials, without asking AWS. Raises BadInputError when the SDK is missing."""
-    _stated_end()
-    return sdk("boto3", extra="aws").Session().get_credentials() is not None
 
 
 _AWAY: Final = frozenset({"InternalError", "InternalFailure", "ServiceUnavailable", "Unavailable"})

@@ -1,7 +1,6 @@
 """AWS as far as a dry run needs it: what would be created is remembered, so that it can be listed and deleted again.
 
-Nothing is created. What AWS alone knows is asked of it where there are credentials; otherwise a word in <angle
-brackets> stands for it.
+Nothing is created and nothing is asked: a word in <angle brackets> stands for what AWS alone knows.
 """
 
 from __future__ import annotations
@@ -12,10 +11,10 @@ from itertools import count
 from typing import Any, Final
 
 from planner.clouds.aws import resources
-from planner.clouds.aws.client import Connect, Service
+from planner.clouds.aws.client import Service
 from planner.clouds.protocol import PlannedRequest
 
-_ASKED: Final = {
+_UNKNOWN: Final = {
     "describe_images",
     "describe_instance_types",
     "describe_prefix_lists",
@@ -43,8 +42,7 @@ _CREATIONS: Final = {
 class DryRun:
     """All services of one dry run; `requests` grows as calls are made."""
 
-    def __init__(self, *, live: Connect | None) -> None:
-        self.live = live
+    def __init__(self) -> None:
         self.requests: list[PlannedRequest] = []
         self.made: dict[str, list[dict[str, Any]]] = {resource_kind: [] for resource_kind in resources.RESOURCE_TYPES}
         self.numbers = count(1)
@@ -76,15 +74,12 @@ class _DryRunService:
 
     def items(self, operation: str, key: str, **request: Any) -> Iterator[dict[str, Any]]:
         """See Service."""
-        if operation not in _ASKED and "subnet-id" not in [chosen["Name"] for chosen in request.get("Filters", [])]:
+        if operation not in _UNKNOWN and "subnet-id" not in [chosen["Name"] for chosen in request.get("Filters", [])]:
             items = self.call(operation, **request).get(key, [])
             yield from [{"Instances": items}] if key == "Reservations" else items
             return
         self._note(operation, request)
-        live = self._dry_run.live
-        yield from (
-            live(self._name, self.region).items(operation, key, **request) if live else _unknown(operation, request)
-        )
+        yield from _unknown(operation, request)
 
     def _note(self, operation: str, request: dict[str, Any]) -> None:
         planned = PlannedRequest(service=self._name, region=self.region, operation=operation, parameters=request)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from planner.clouds.aws import instances, network
-from planner.clouds.aws.client import Connect, LiveService, Service, has_credentials
+from planner.clouds.aws.client import Connect, LiveService, Service, require_credentials
 from planner.clouds.aws.dry_run import DryRun
 from planner.clouds.aws.network import RunNetwork
 from planner.clouds.aws.preflight import preflight
@@ -35,9 +35,13 @@ class AwsProvider:
     def _network(self, order: Order, place: Place, journal: Journal) -> RunNetwork:
         return RunNetwork.of(order, self._connect("ec2", place.region), journal, self._policy)
 
+    def require_access(self) -> None:
+        """See Provider."""
+        require_credentials()
+
     def dry_run(self) -> tuple[AwsProvider, list[PlannedRequest]]:
         """See Provider."""
-        pretended = DryRun(live=self._connect if has_credentials() else None)
+        pretended = DryRun()
         return AwsProvider(policy=self._policy, connect=pretended.connect), pretended.requests
 
     def dry_run_place(self, order: Order) -> Place:

@@ -15,7 +15,13 @@ from functools import cached_property
 from typing import Any, Final, Protocol
 
 from planner.clouds import cloud_errors as errors
-from planner.clouds.calls.azure import SUBSCRIPTION_VARIABLE, client_arguments, failure_of
+from planner.clouds.calls.azure import (
+    SUBSCRIPTION_HINT,
+    SUBSCRIPTION_VARIABLE,
+    client_arguments,
+    failure_of,
+    found_credentials,
+)
 from planner.clouds.calls.http import get_text
 from planner.clouds.calls.reading import CallFailure, sdk
 from planner.clouds.calls.retry import RetryPolicy, retry
@@ -50,19 +56,33 @@ def default_access() -> Access:
 
     Raises BadInputError without the SDK or a subscription.
     """
-    identity = sdk("azure.identity", extra="azure")
+    sdk("azure.mgmt.compute", extra="azure")
     subscription, settings = subscription_named(), load_settings(today=datetime.now(UTC).date()).of("azure")
     if not subscription:
-        raise BadInputError(
-            f"Azure: no subscription; set {SUBSCRIPTION_VARIABLE}, or account under [azure] in settings"
-        )
+        raise BadInputError("Azure: no subscription is named", [SUBSCRIPTION_HINT])
     return Access(
         subscription=subscription,
-        credentials=identity.DefaultAzureCredential(),
+        credentials=found_credentials(),
         arguments=client_arguments(settings.specs_url),
         prices_url=settings.prices_url,
     )
 
+
+def require_access() -> None:
+    """Raise what `default_access` does, and PermissionDeniedError where no token is to be had for it."""
+    access = default_access()
+    if access.arguments.get("authentication_policy"):
+        return  # at an address that takes no token
+    scopes = access.arguments.get("credential_scopes", [_SCOPE])
+    call_translating_errors(
+        lambda: access.credentials.get_token(*scopes),
+        what="Azure",
+        failure_of=failure_of,
+        meaning_of=lambda failure: meaning_of(failure.code, failure.text, status=failure.status, what="Azure"),
+    )
+
+
+_SCOPE: Final = "https://management.azure.com/.default"
 
 SCHEDULES_VERSION: Final = "2018-09-15"
 """Of Microsoft.DevTestLab/schedules, for which these SDKs have no model."""

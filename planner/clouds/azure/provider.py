@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from planner.clouds.azure import instances, network
-from planner.clouds.azure.client import Arm, LiveArm, default_access, subscription_named
+from planner.clouds.azure.client import Arm, LiveArm, default_access, require_access, subscription_named
 from planner.clouds.azure.dry_run import SUBSCRIPTION, DryRunArm
 from planner.clouds.azure.network import RunNetwork
 from planner.clouds.azure.preflight import Prices, preflight
@@ -41,6 +41,10 @@ class AzureProvider:
 
     def _network(self, order: Order, place: Place, journal: Journal) -> RunNetwork:
         return RunNetwork(order=order, arm=self._arm, journal=journal, place=place)
+
+    def require_access(self) -> None:
+        """See Provider."""
+        require_access()
 
     def dry_run(self) -> tuple[AzureProvider, list[PlannedRequest]]:
         """See Provider."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from functools import cache
 from typing import Any, Final
 
+from planner.clouds.calls.account import account_failure
 from planner.clouds.calls.reading import CallFailure, sdk
 
 _THROTTLED: Final = {"RequestLimitExceeded", "TooManyRequestsException", "SlowDown"}
@@ -43,12 +45,48 @@ def failure_of(error: Exception) -> CallFailure | None:
     faults, parsers = sdk("botocore.exceptions", extra="aws"), sdk("botocore.parsers", extra="aws")
     if isinstance(error, faults.ClientError):
         return _failure_of_answer(error.response)
-    if isinstance(error, faults.NoCredentialsError | faults.PartialCredentialsError | faults.ProfileNotFound):
-        hint = "Set the credentials that the aws command uses, or AWS_PROFILE"
-        return CallFailure(reason="refused", text=f"{error}. {hint}")
+    if account := _failure_of_account(error, faults):
+        return account
     if isinstance(error, faults.HTTPClientError | faults.ConnectionError | parsers.ResponseParserError):
         return CallFailure(reason="lost", text=str(error))
     return CallFailure(reason="broken", text=str(error)) if isinstance(error, faults.BotoCoreError) else None
+
+
+def _failure_of_account(error: Exception, faults: Any) -> CallFailure | None:
+    """Return what is wrong with the credentials that this machine has; None for an error that is not of them."""
+    name = os.environ.get("AWS_PROFILE") or "default"
+    if isinstance(error, faults.NoCredentialsError):
+        return account_failure("AWS: no credentials found", hint=_GET)
+    if isinstance(error, faults.PartialCredentialsError):
+        missing = error.kwargs.get("cred_var", "a part")
+        return account_failure(f"AWS: incomplete credentials, {missing} is missing"[:100], hint=_GET, error=error)
+    if isinstance(error, faults.ProfileNotFound):
+        text = f"AWS: there is no profile {error.kwargs.get('profile', name)!r}"
+        return account_failure(text[:100], hint="set AWS_PROFILE to one that `aws configure list-profiles` names")
+    signing_on = ("SSOError", "TokenRetrievalError", "LoginError")  # of which the SDK has more from version to version
+    if any(kind.__name__ in signing_on for kind in type(error).__mro__):
+        hint = f"run: aws sso login --profile {name}"
+        return account_failure("AWS: the single sign-on has expired, or was never done", hint=hint, error=error)
+    if isinstance(error, RuntimeError) and "expired" in str(error):  # what botocore raises for those of the environment
+        return account_failure("AWS: the credentials have expired", hint=_SIGN_IN, error=error)
+    if isinstance(error, faults.CredentialRetrievalError | faults.MetadataRetrievalError):
+        return account_failure("AWS: the credentials cannot be fetched", hint=_SIGN_IN, error=error)
+    if isinstance(error, faults.ConfigParseError | faults.ConfigNotFound | faults.InvalidConfigError):
+        return account_failure("AWS: the settings in ~/.aws cannot be used", hint="correct ~/.aws/config", error=error)
+    return None
+
+
+_GET: Final = "run `aws configure`, or set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+_SIGN_IN: Final = "sign in again (`aws sso login`), or set new keys and AWS_SESSION_TOKEN"
+_CHECK: Final = (
+    "`aws sts get-caller-identity` tests them; a region that the account has not opted into refuses all: "
+    "`aws account enable-region --region-name REGION`, or another --region"
+)
+_ENDED: Final = frozenset({"ExpiredToken", "ExpiredTokenException", "RequestExpired"})
+_UNKNOWN: Final = frozenset({
+    "AuthFailure", "IncompleteSignature", "InvalidAccessKeyId", "InvalidClientTokenId", "InvalidSignatureException",
+    "MissingAuthenticationToken", "SignatureDoesNotMatch", "UnrecognizedClientException",
+})  # fmt: skip
 
 
 def is_throttled(code: str) -> bool:
@@ -58,6 +96,10 @@ def is_throttled(code: str) -> bool:
 
 def _failure_of_answer(response: Mapping[str, Any]) -> CallFailure:
     code, text = str(response["Error"].get("Code", "")), str(response["Error"].get("Message", ""))
+    if code in _ENDED:
+        return account_failure("AWS: the credentials have expired", hint=_SIGN_IN, error=f"{text} ({code})")
+    if code in _UNKNOWN:
+        return account_failure("AWS: the credentials are not valid here", hint=_CHECK, error=f"{text} ({code})")
     if is_throttled(code):
         return CallFailure(reason="throttled", text=text, code=code)
     if code in DENIED or "AccessDenied" in code:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from planner.clouds.calls.account import account_failure, quieten
 from planner.clouds.calls.http import failure_of_status
 from planner.clouds.calls.reading import CallFailure, sdk
 
@@ -26,12 +27,48 @@ def failure_of(error: Exception) -> CallFailure | None:
     """Return what an error of the SDK means; None for one that is not of the SDK."""
     faults = sdk("azure.core.exceptions", extra="azure")
     if isinstance(error, faults.ClientAuthenticationError):
-        return CallFailure(reason="refused", text=f"{error.message}. Run: az login")
+        return _failure_of_account(error)
     if isinstance(error, faults.DecodeError):
         return CallFailure(reason="lost", text=f"the answer is cut off or cannot be read ({error.message})")
     if isinstance(error, faults.HttpResponseError) and error.status_code:
         wait = error.response.headers.get("Retry-After") if error.response else None
         text = (error.error.message if error.error else error.message) or ""
         code = (error.error and error.error.code) or error.reason or "no code"
+        if code in _NO_SUBSCRIPTION:
+            return account_failure(
+                "Azure: the subscription is not there, or not yours", hint=SUBSCRIPTION_HINT, error=f"{text} ({code})"
+            )
         return failure_of_status(error.status_code, text, code=str(code), wait=wait)
     return CallFailure(reason="lost", text=str(error)) if isinstance(error, faults.AzureError | OSError) else None
+
+
+_GET: Final = "run `az login`, or set AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET"
+SUBSCRIPTION_HINT: Final = (
+    f"set {SUBSCRIPTION_VARIABLE} to one that `az account list --output table` names, or account under [azure] in the "
+    "settings"
+)
+_NO_SUBSCRIPTION: Final = frozenset(
+    {"SubscriptionNotFound", "InvalidSubscriptionId", "InvalidAuthenticationTokenTenant", "SubscriptionNotRegistered"}
+)
+_ENDED: Final = ("expired", "AADSTS700082", "AADSTS50173", "AADSTS70043", "AADSTS50078")
+"""What Entra ID says of a token that has ended (its list of error codes)."""
+
+
+def _failure_of_account(error: Any) -> CallFailure:
+    """Return what is wrong with the sign-in: the SDK raises the same for none at all and for one that has ended."""
+    text = str(error.message)
+    if any(word in text for word in _ENDED):
+        return account_failure("Azure: the sign-in has expired", hint=_GET, error=text)
+    if error.response is None:
+        return account_failure("Azure: no credentials found", hint=_GET)
+    return account_failure("Azure: the credentials are not valid", hint=_GET, error=text)
+
+
+def found_credentials() -> Any:
+    """Return the credentials that the SDK looks for when a call is made."""
+    quieten("azure")
+    return sdk("azure.identity", extra="azure").DefaultAzureCredential(process_timeout=_LONGEST_PROGRAM_S)
+
+
+_LONGEST_PROGRAM_S: Final = 10
+"""For `az` and its kin, which tell the token."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from planner.clouds.calls.account import account_failure, quieten
 from planner.clouds.calls.http import failure_of_status
 from planner.clouds.calls.reading import CallFailure, sdk
 
@@ -14,14 +17,27 @@ _CODES: Final = {
 }  # fmt: skip
 
 
+def found_credentials(*, scopes: Sequence[str] = ()) -> tuple[Any, str | None]:
+    """Return the credentials that the SDK finds, and the project that goes with them. A machine outside Google's cloud
+    is not kept waiting for one's metadata server. Raises what `google.auth` raises.
+    """
+    quieten("google.auth")
+    for name, short in (("GCE_METADATA_TIMEOUT", "1"), ("GCE_METADATA_DETECT_RETRIES", "1")):
+        os.environ.setdefault(name, short)
+    credentials, project = sdk("google.auth", extra="gcp").default(scopes=list(scopes) or None)
+    return credentials, project
+
+
 def failure_of(error: Exception) -> CallFailure | None:
     """Return what an error of the SDK means; None for one that is not of the SDK. A reading call takes every quota
     for one of calls per minute.
     """
     faults = sdk("google.api_core.exceptions", extra="gcp")
     auth = sdk("google.auth.exceptions", extra="gcp")
-    if isinstance(error, auth.DefaultCredentialsError | auth.RefreshError):
-        return CallFailure(reason="refused", text=f"{error}. Run: gcloud auth application-default login")
+    if isinstance(error, auth.RefreshError):
+        return account_failure("Google Cloud: the credentials have expired or were revoked", hint=_GET, error=error)
+    if isinstance(error, auth.GoogleAuthError) and not isinstance(error, auth.TransportError):
+        return account_failure(_unusable_text(), hint=_GET, error=error if os.environ.get(_FILE_VARIABLE) else "")
     if isinstance(error, faults.GoogleAPICallError):
         return _failure_of_answer(error)
     if isinstance(error, auth.TransportError | OSError):  # those of requests are OSErrors
@@ -32,11 +48,36 @@ def failure_of(error: Exception) -> CallFailure | None:
     return None
 
 
+_FILE_VARIABLE: Final = "GOOGLE_APPLICATION_CREDENTIALS"
+_GET: Final = f"run `gcloud auth application-default login`, or set {_FILE_VARIABLE} to a key file"
+PROJECT_HINT: Final = (
+    "set GOOGLE_CLOUD_PROJECT to one that `gcloud projects list` names, or account under [gcp] in the settings"
+)
+_PROJECT: Final = re.compile(
+    r"resource 'projects/(?P<project>[\w:.-]+)' was not found|CONSUMER_INVALID|Unknown project id"
+    r"|denied on resource project|[Pp]roject .{0,80}(?:not found or deleted|has been deleted)"
+)
+
+
+def _unusable_text() -> str:
+    if os.environ.get(_FILE_VARIABLE):
+        return f"Google Cloud: {_FILE_VARIABLE} names no usable credentials"
+    return "Google Cloud: no credentials found"
+
+
+def no_project_text(project: str) -> str:
+    """Return that a project cannot be used; '' is one whose name is not known."""
+    named = f" {project!r}" if project else ""
+    return f"Google Cloud: the project{named} is not there, or not yours"[:100]
+
+
 def _failure_of_answer(error: Any) -> CallFailure:
     reasons = [
         str(detail["reason"]) for detail in error.errors or () if isinstance(detail, Mapping) and "reason" in detail
     ]
     status, text = int(error.code or 500), str(error.message)
+    if status in (400, 403, 404) and (match := _PROJECT.search(text)):
+        return account_failure(no_project_text(match["project"] or ""), hint=PROJECT_HINT, error=text)
     code = reasons[0] if reasons else _CODES.get(status, "BACKEND_ERROR" if status >= 500 else str(status))
     if any(word in reasons or word in text for word in _THROTTLED):
         return CallFailure(reason="throttled", text=text, code=code)

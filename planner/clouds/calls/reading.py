@@ -25,7 +25,8 @@ class CallFailure:
     """Why a call failed: `throttled` and `lost` may pass, `refused` and `broken` will not.
 
     `code` and `status` are the cloud's error code and its HTTP status. `wait_s` is how long the cloud asks to wait.
-    All three are blank where it does not say.
+    All three are blank where it does not say. `hints` are there where the account is what is wrong, whatever the call:
+    what to do, and what the SDK said.
     """
 
     reason: FailureReason
@@ -33,6 +34,7 @@ class CallFailure:
     code: str = ""
     status: int = 0
     wait_s: float = 0.0
+    hints: tuple[str, ...] = ()
 
     @property
     def may_pass(self) -> bool:
@@ -82,6 +84,8 @@ def read_cloud(
 
 
 def _error_of(failure: CallFailure, *, what: str, attempts: int | None) -> PlannerError:
+    if failure.hints:
+        return ProviderRefusedError(failure.text, failure.hints)
     origin = [f"HTTP {failure.status}"] * bool(failure.status) + [failure.code] * bool(failure.code)
     text = f"{failure.text} ({', '.join(origin)})" if origin else failure.text
     if failure.reason == "refused":

@@ -18,21 +18,13 @@ from functools import cached_property
 from typing import Any, Final, Protocol
 
 from planner.clouds import cloud_errors as errors
-from planner.clouds.calls.gcp import failure_of
+from planner.clouds.calls.gcp import PROJECT_HINT, failure_of, found_credentials
 from planner.clouds.calls.reading import CallFailure, sdk
 from planner.clouds.calls.retry import RetryPolicy, retry
-from planner.clouds.cloud_errors import (
-    NotFoundError,
-    PassingError,
-    PermissionDeniedError,
-    StillInUseError,
-    call_translating_errors,
-    worst_of,
-)
+from planner.clouds.cloud_errors import NotFoundError, PassingError, StillInUseError, call_translating_errors, worst_of
 from planner.config.settings import load_settings
 from planner.errors import BadInputError, IoFailureError, PlannerError
 
-_LOGIN: Final = "run `gcloud auth application-default login`, or set GOOGLE_APPLICATION_CREDENTIALS"
 _SCOPES: Final = ("https://www.googleapis.com/auth/cloud-platform",)
 _OVERRIDE: Final = "CLOUDSDK_API_ENDPOINT_OVERRIDES_"
 """Environment variables by which gcloud is sent to other addresses; they hold here too."""
@@ -55,15 +47,17 @@ def default_access() -> Access:
 
     Raises BadInputError without the SDK or a project, PermissionDeniedError without credentials.
     """
-    auth, faults = sdk("google.auth", extra="gcp"), sdk("google.auth.exceptions", extra="gcp")
     settings = load_settings(today=datetime.now(UTC).date()).of("gcp")
-    try:
-        credentials, usual = auth.default(scopes=_SCOPES)
-    except faults.GoogleAuthError as error:
-        raise PermissionDeniedError(f"Google Cloud: {error}; {_LOGIN}") from error
-    project = os.environ.get("GOOGLE_CLOUD_PROJECT") or settings.account or usual
+    credentials, usual = call_translating_errors(
+        lambda: found_credentials(scopes=_SCOPES),
+        what="Google Cloud",
+        failure_of=failure_of,
+        meaning_of=lambda failure: meaning_of(failure.code, failure.text, what="Google Cloud"),
+    )
+    _library()  # takes seconds to load
+    project = project_named() or usual
     if not project:
-        raise BadInputError("Google Cloud: no project; set GOOGLE_CLOUD_PROJECT, or account under [gcp] in settings")
+        raise BadInputError("Google Cloud: no project is named", [PROJECT_HINT])
     manager = os.environ.get(f"{_OVERRIDE}CLOUDRESOURCEMANAGER")
     return Access(
         project=project,
@@ -75,26 +69,10 @@ def default_access() -> Access:
     )
 
 
-def has_credentials() -> bool:
-    """Say whether the SDK finds credentials and a project, without asking Google. Raises BadInputError without SDK."""
-    try:
-        default_access()
-    except PermissionDeniedError:
-        return False
-    except BadInputError:
-        if not _sdk_is_there():
-            raise
-        return False
-    return True
-
-
-def _sdk_is_there() -> bool:
-    from importlib.util import find_spec
-
-    try:
-        return find_spec("google.cloud.compute_v1") is not None
-    except ModuleNotFoundError:
-        return False
+def project_named() -> str:
+    """Return the project that the environment or the settings name, or ''."""
+    settings = load_settings(today=datetime.now(UTC).date()).of("gcp")
+    return os.environ.get("GOOGLE_CLOUD_PROJECT") or settings.account
 
 
 _TIMEOUT_S: Final = 150

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from planner.clouds.calls.retry import RetryPolicy
 from planner.clouds.cloud_init import host_keys_in
 from planner.clouds.gcp import instances, network
-from planner.clouds.gcp.client import Compute, LiveCompute, default_access, has_credentials
+from planner.clouds.gcp.client import Compute, LiveCompute, default_access, project_named
 from planner.clouds.gcp.dry_run import PROJECT, DryRunCompute
 from planner.clouds.gcp.network import RunNetwork
 from planner.clouds.gcp.preflight import Prices, preflight
@@ -27,10 +27,13 @@ class GcpProvider:
         self._policy = policy
         self._compute: Compute = compute or LiveCompute(policy=policy)
 
+    def require_access(self) -> None:
+        """See Provider."""
+        default_access()
+
     def dry_run(self) -> tuple[GcpProvider, list[PlannedRequest]]:
         """See Provider."""
-        project = self._compute.project if has_credentials() else PROJECT
-        pretended = DryRunCompute(project=project)
+        pretended = DryRunCompute(project=project_named() or PROJECT)
         return GcpProvider(policy=self._policy, compute=pretended), pretended.requests
 
     def dry_run_place(self, order: Order) -> Place:

@@ -12,7 +12,13 @@ from typing import Any, Final
 from urllib.parse import urlencode, urlsplit
 
 from planner.catalog import Source
-from planner.clouds.calls.azure import SUBSCRIPTION_VARIABLE, client_arguments, failure_of
+from planner.clouds.calls.azure import (
+    SUBSCRIPTION_HINT,
+    SUBSCRIPTION_VARIABLE,
+    client_arguments,
+    failure_of,
+    found_credentials,
+)
 from planner.clouds.calls.http import get_json
 from planner.clouds.calls.reading import pages, read_cloud, sdk
 from planner.clouds.price_lists.reading import Access, Reading, Row, Watch, price_row
@@ -140,10 +146,8 @@ def _client(access: Access) -> Any:
     compute = sdk("azure.mgmt.compute", extra="azure")
     subscription = access.account or os.environ.get(SUBSCRIPTION_VARIABLE, "")
     if not subscription:
-        raise ProviderRefusedError(
-            f"Azure: no subscription; set {SUBSCRIPTION_VARIABLE}, or account under [azure] in the settings"
-        )
-    credentials = access.credentials or sdk("azure.identity", extra="azure").DefaultAzureCredential()
+        raise ProviderRefusedError("Azure: no subscription is named", [SUBSCRIPTION_HINT])
+    credentials = access.credentials or found_credentials()
     return compute.ComputeManagementClient(credentials, subscription, **client_arguments(access.specs_url))
 
 

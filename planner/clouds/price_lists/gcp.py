@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from planner.catalog import Source
-from planner.clouds.calls.gcp import failure_of
+from planner.clouds.calls.gcp import PROJECT_HINT, failure_of, found_credentials
 from planner.clouds.calls.reading import read_cloud, read_pages, sdk
 from planner.clouds.price_lists.reading import Access, Reading, Row, Watch, price_row
 from planner.errors import BadInputError, ProviderRefusedError
@@ -171,16 +171,14 @@ def _client(package: str, name: str, url: str, *, access: Access) -> tuple[Any, 
     def make() -> tuple[Any, str]:
         credentials, project = access.credentials, access.account
         if credentials is None:
-            credentials, usual = sdk("google.auth", extra="gcp").default()
+            credentials, usual = found_credentials()
             project = project or usual or ""
         options = {"api_endpoint": url} if url else None
         return getattr(library, name)(credentials=credentials, transport="rest", client_options=options), project
 
     client, project = read_cloud(make, what="Google Cloud", failure_of=failure_of, policy=access.retry_policy)
     if not project:
-        raise ProviderRefusedError(
-            "Google Cloud: no project; set GOOGLE_CLOUD_PROJECT, or account under [gcp] in the settings"
-        )
+        raise ProviderRefusedError("Google Cloud: no project is named", [PROJECT_HINT])
     return client, project
 
 

@@ -14,8 +14,9 @@ from typing import Final
 from planner.clouds.calls.retry import RetryPolicy
 from planner.clouds.cloud_init import DISKS_DIRECTORY
 from planner.clouds.protocol import Node, Provider, TellsHostKeys
+from planner.clusters.remote.compiling import SHARED, SOURCE, compile_on_head
 from planner.clusters.remote.ssh import HEAD, Ssh, UnreachableError, failures, of_success
-from planner.clusters.remote.wheelhouse import Wheelhouse
+from planner.clusters.remote.wheelhouse import Wheelhouse, cloud_name
 from planner.errors import IoFailureError, PlannerError
 
 PYTHON: Final = "planner/venv/bin/python"
@@ -24,7 +25,6 @@ PLANNER: Final = "planner/venv/bin/planner"
 SAFE_PATH: Final = {"PYTHONSAFEPATH": "1"}
 """Keeps Python from importing what lies in the directory it happens to be started in."""
 _RELAY_PORT: Final = 8377
-_SHARED: Final = "planner/share/wheels.tar"
 _LONGEST_COPY_S: Final = 900.0
 _LONGEST_SETUP_S: Final = 900.0
 _LONGEST_CONSOLE_S: Final = 120.0
@@ -46,7 +46,7 @@ _TELL_CODE: Final = """\
 export PYTHONSAFEPATH=1
 if [ -x {venv}/bin/python ]; then
   {venv}/bin/python 2>/dev/null -c \\
-    'from planner.clusters.remote.wheelhouse import code_digest; print(code_digest())' || true
+    'from planner.clusters.remote.own_files import *; print(code_digest(), python_digest())' || true
 fi
 """
 
@@ -176,7 +176,9 @@ def equip(
     else:
         size_mb = wheelhouse.path.stat().st_size / 1e6
         say(f"bringing {size_mb:.0f} MB of software to the head, and from there to {len(nodes)} machines")
-        ssh.put(HEAD, wheelhouse.path, to=_SHARED, within_s=_LONGEST_COPY_S)
+        ssh.put(HEAD, wheelhouse.path, to=SOURCE if wheelhouse.is_source else SHARED, within_s=_LONGEST_COPY_S)
+        if wheelhouse.is_source:
+            say(f"compiling the sort core on the head, for {cloud_name(wheelhouse.architecture)}")
     equipment = equip_from(ssh, head, nodes, wheelhouse, policy=policy)
     if head.id in equipment.failed:
         raise equipment.failed[head.id]
@@ -190,8 +192,9 @@ def equip_from(
     with ExitStack() as stack:
         install = _LINK.format(venv=IMAGE_VENV)
         if not has_software(ssh, wheelhouse):
+            sha256 = compile_on_head(ssh, wheelhouse) if wheelhouse.is_source else wheelhouse.sha256
             url = stack.enter_context(_relay(ssh, head))
-            install = _INSTALL.format(url=url, sha256=wheelhouse.sha256, python=wheelhouse.python)
+            install = _INSTALL.format(url=url, sha256=sha256, python=wheelhouse.python)
         script = _BEGIN_SETUP + install + _END_SETUP.format(disks=DISKS_DIRECTORY)
         outcomes = ssh.each(nodes, lambda node: _equip_node(ssh, node, script, policy=policy))
     ready = of_success(outcomes)
@@ -200,7 +203,7 @@ def equip_from(
 
 def has_software(ssh: Ssh, wheelhouse: Wheelhouse) -> bool:
     """Say whether the head's image, which all machines have, has just the planner that would be brought."""
-    return ssh.run(HEAD, _TELL_CODE.format(venv=IMAGE_VENV), within_s=_QUICK_S).strip() == wheelhouse.code
+    return wheelhouse.code in ssh.run(HEAD, _TELL_CODE.format(venv=IMAGE_VENV), within_s=_QUICK_S).split()
 
 
 @contextmanager

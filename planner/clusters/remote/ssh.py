@@ -53,6 +53,8 @@ Host *
 """
 
 
+_PROXY_OPTIONS: Final = ("-o", "IgnoreUnknown=PermitRemoteOpen", "-o", "PermitRemoteOpen=*:80 *:443")
+"""Nothing but web servers; OpenSSH before 8.5 does not know the option."""
 _LONGEST_PLACE: Final = 28
 """A socket's path has at most 103 bytes (macOS). ssh needs 58 of them for a name, and our folder has 17."""
 
@@ -139,6 +141,14 @@ class Ssh:
         Raises UnreachableError when nobody answers, IoFailureError with its last words when it fails or takes too long.
         """
         return self._output_of(node, self.command(node, "sh", "-s"), script.encode(), within_s=within_s)
+
+    def run_with_proxy(self, node: str, script: str, *, port: int, within_s: float) -> str:
+        """Run a shell script on a machine that reaches web servers through this one meanwhile: a SOCKS proxy listens
+        at its `port`, for itself alone. Return what it printed; raises as `run` does.
+        """
+        options = ["-o", "ControlPath=none", *_PROXY_OPTIONS, "-R", f"127.0.0.1:{port}"]
+        words = self.command(node, "sh", "-s", options=options)
+        return self._output_of(node, words, script.encode(), within_s=within_s)
 
     def outcome(self, node: str, script: str, *, within_s: float) -> Outcome:
         """Run a shell script on a machine and return how it ended, well or not.

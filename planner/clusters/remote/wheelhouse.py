@@ -2,8 +2,9 @@
 
 The machines of a run reach nothing but each other, so what is installed there is brought along. Third-party wheels are
 fetched by pip for the machines' platform. The planner's own is made anew from the running installation, extension and
-all, so that the machines run the very same code. Where that runs on another system or processor than the machines, and
-came from a package index, pip fetches the wheel of the same version.
+all, so that the machines run the very same code. Where the extension does not fit the machines, pip fetches the wheel
+of the same version if the installation came from a package index. Where there is no such wheel, the source
+distribution is brought, and the head of the cluster compiles the sort core for all.
 """
 
 from __future__ import annotations
@@ -16,17 +17,16 @@ import subprocess
 import sys
 import tarfile
 import zipfile
-from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import distribution
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
-from planner.config import paths
+from planner.clusters.remote.own_files import DISTRIBUTION, code_in, extension_if_built, own_files, python_digest
+from planner.clusters.remote.own_source import build_requirements, write_source
 from planner.errors import BadInputError, IoFailureError
 
-DISTRIBUTION: Final = "sortplanner"
 STOCK_PYTHON: Final = "3.12"
 """What the stock image, Ubuntu 24.04, comes with."""
 _MANYLINUX: Final = ("_2_39", "_2_35", "_2_34", "_2_31", "_2_28", "_2_27", "_2_24", "_2_17", "2014")
@@ -39,53 +39,85 @@ _EXTRAS: Final = ('extra == "ray"', 'extra == "objects"', 'extra == "arrow"', 'e
 _NO_PIP: Final = "pip is missing beside this interpreter; install it, or name a directory of wheels with --wheelhouse"
 
 
+Way = Literal["own wheel", "wheel of the index", "source"]
+"""How the planner itself gets to machines."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Wheelhouse:
-    """A tar file of wheels, for one `python` (3.12). `code` is the digest of the planner's own code in it."""
+    """A tar file of wheels, for one `python` (3.12) and `architecture` (aarch64). `code` is the digest of the planner's
+    own code in it, as `own_files` has it. Where `is_source` the planner is a source distribution, which the head
+    compiles.
+    """
 
     path: Path
     sha256: str
     python: str
     code: str
+    architecture: str = ""
+    is_source: bool = False
 
 
-def make_wheels(directory: Path, *, python: str = STOCK_PYTHON, architecture: str = "x86_64") -> None:
-    """Fill a directory with wheels for Linux on `architecture` with this `python`.
+def make_wheels(directory: Path, *, python: str = STOCK_PYTHON, architecture: str = "x86_64") -> Way:
+    """Fill a directory with wheels for Linux on `architecture` with this `python`, and return how the planner itself
+    came there.
 
-    Raises BadInputError for a file in the directory's place, when this installation's extension does not fit and no
-    wheel that does can be fetched, or when it needs newer libraries; IoFailureError with what pip said.
+    Raises BadInputError for a file in the directory's place; IoFailureError with what pip said.
     """
     if directory.is_file():
         raise BadInputError(f"{directory} is a file; name a directory that can be made")
-    architecture = _LINUX_NAMES.get(architecture, architecture)
-    fits = _fits(python=python, architecture=architecture)
-    if not (fits or came_from_index()):
-        raise _misfit_error(python=python, architecture=architecture)
-    if fits and (newer := newer_than_stock(_extension())):
-        raise BadInputError(
-            f"the sort core that was built here needs {', '.join(newer)}, newer than the stock image's; make "
-            "the wheels on Ubuntu 24.04 or older (`planner cluster wheelhouse DIR`) and name the directory with "
-            "--wheelhouse"
-        )
+    architecture = linux_name(architecture)
     if find_spec("pip") is None:
         raise IoFailureError(_NO_PIP)
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise IoFailureError(f"{directory}: {error.strerror}; name a directory that can be made") from error
-    if fits:
+    way = _bring_own(directory, python=python, architecture=architecture)
+    needed = ["pip", *requirements(), *(build_requirements() if way == "source" else ())]
+    if complaint := _download_wheels(directory, needed, python=python, architecture=architecture):
+        raise IoFailureError(_no_wheels_text(python=python, architecture=architecture), complaint)
+    return way
+
+
+def way_of_software(*, python: str = STOCK_PYTHON, architecture: str) -> Way:
+    """Return how the planner will get to such machines, as far as that is known without asking an index."""
+    if _fits(python=python, architecture=linux_name(architecture)):
+        return "own wheel"
+    return "wheel of the index" if came_from_index() else "source"
+
+
+def linux_name(architecture: str) -> str:
+    """Return what Linux calls a processor: aarch64 for the arm64 of clouds."""
+    return _LINUX_NAMES.get(architecture, architecture)
+
+
+def _bring_own(directory: Path, *, python: str, architecture: str) -> Way:
+    """Put the planner itself into a directory: as the best wheel that there is, or else as a source distribution."""
+    way = way_of_software(python=python, architecture=architecture)
+    if way == "own wheel":
         write_own_wheel(directory)
-    else:
-        fetch_own_wheel(directory, python=python, architecture=architecture)
-    if complaint := _download_wheels(directory, ["pip", *requirements()], python=python, architecture=architecture):
-        raise IoFailureError(f"pip cannot fetch wheels for Python {python}", complaint)
+        return way
+    if way == "wheel of the index" and fetch_own_wheel(directory, python=python, architecture=architecture):
+        return way
+    write_source(directory)
+    return "source"
 
 
-def fetch_own_wheel(directory: Path, *, python: str, architecture: str) -> None:
-    """Have pip fetch the planner's wheel of this version for the machines. Raises BadInputError where there is none."""
+def _no_wheels_text(*, python: str, architecture: str) -> str:
+    here = f"; try --arch {cloud_name(platform.machine())}" if architecture != linux_name(platform.machine()) else ""
+    return f"no wheels for Python {python} on Linux {architecture}: pip cannot fetch them{here}"
+
+
+def cloud_name(architecture: str) -> str:
+    """Return what clouds call a processor: arm64 for the aarch64 of Linux."""
+    return "arm64" if architecture == "aarch64" else architecture
+
+
+def fetch_own_wheel(directory: Path, *, python: str, architecture: str) -> bool:
+    """Have pip fetch the planner's wheel of this version for the machines, and say whether there is one."""
     wanted = ["--no-deps", f"{DISTRIBUTION}=={distribution(DISTRIBUTION).version}"]
-    if complaint := _download_wheels(directory, wanted, python=python, architecture=architecture):
-        raise _misfit_error(python=python, architecture=architecture, details=complaint)
+    return not _download_wheels(directory, wanted, python=python, architecture=architecture)
 
 
 def came_from_index() -> bool:
@@ -93,16 +125,6 @@ def came_from_index() -> bool:
     what it has under that name may be somebody else's.
     """
     return distribution(DISTRIBUTION).read_text("direct_url.json") is None
-
-
-def _misfit_error(*, python: str, architecture: str, details: Sequence[str] = ()) -> BadInputError:
-    running = f"{sys.version_info.major}.{sys.version_info.minor}"
-    return BadInputError(
-        f"the machines run Python {python} on Linux {architecture}, this is Python {running} on {sys.platform} "
-        f"{platform.machine()}, and there is no wheel of {DISTRIBUTION} for them; make the wheels where these agree "
-        "(`planner cluster wheelhouse DIR`) and name the directory with --wheelhouse",
-        details,
-    )
 
 
 def _download_wheels(directory: Path, words: list[str], *, python: str, architecture: str) -> list[str]:
@@ -134,36 +156,48 @@ def require_tables(directory: Path) -> None:
 
 
 def pack(directory: Path, target: Path) -> Wheelhouse:
-    """Put a directory of wheels into one tar file. Raises BadInputError when the planner's own, or pip, is missing."""
+    """Put a directory of wheels into one tar file. Raises BadInputError when the planner itself, or pip, is missing."""
     wheels = sorted(directory.glob("*.whl"))
     own = [wheel for wheel in wheels if wheel.name.startswith(f"{DISTRIBUTION}-")]
-    if len(own) != 1 or not any(wheel.name.startswith("pip-") for wheel in wheels):
+    source = sorted(directory.glob(f"{DISTRIBUTION}-*.tar.gz"))
+    if len(own + source) != 1 or not any(wheel.name.startswith("pip-") for wheel in wheels):
         raise BadInputError(
-            f"{directory}: a wheelhouse has one wheel of {DISTRIBUTION}, one of pip, and what they need; "
-            "`planner cluster wheelhouse` makes one"
+            f"{directory}: a wheelhouse has {DISTRIBUTION} once, as a wheel or a source distribution, pip, and what "
+            "they need; `planner cluster wheelhouse` makes one"
         )
     with tarfile.open(target, "w") as tar:
-        for wheel in wheels:
-            tar.add(wheel, arcname=wheel.name)
+        for file in [*wheels, *source]:
+            tar.add(file, arcname=file.name)
     with target.open("rb") as content:
         digest = hashlib.file_digest(content, "sha256").hexdigest()
-    return Wheelhouse(path=target, sha256=digest, python=_python_of(own[0]), code=_code_in(own[0]))
+    model = own[0] if own else _compiled_wheel(directory)
+    return Wheelhouse(
+        path=target,
+        sha256=digest,
+        python=_python_of(model),
+        code=code_in(own[0]) if own else python_digest(),
+        architecture=_architecture_of(model),
+        is_source=not own,
+    )
 
 
-def code_digest() -> str:
-    """Return the digest of the code that runs here, facts and extension included: as of the wheel it came from."""
-    return _digest_of((name, source.read_bytes()) for name, source in _own_files())
+def architecture_in(directory: Path) -> str:
+    """Return the processor that a directory of wheels is for, as clouds call it; '' where no wheel says one."""
+    own = sorted(directory.glob(f"{DISTRIBUTION}-*.whl"))
+    return cloud_name(_architecture_of(own[0] if own else _compiled_wheel(directory)))
 
 
-def _code_in(wheel: Path) -> str:
-    with zipfile.ZipFile(wheel) as content:
-        names = [name for name in content.namelist() if name.startswith("planner/") and not name.endswith("/")]
-        return _digest_of((name, content.read(name)) for name in names)
+def _compiled_wheel(directory: Path) -> Path:
+    """Return a wheel of the version of Python and the processor that all are for. Raises BadInputError without one."""
+    for wheel in sorted(directory.glob("numpy-*.whl")):
+        return wheel
+    raise BadInputError(f"{directory}: there is no wheel of numpy; make the wheels anew (`planner cluster wheelhouse`)")
 
 
-def _digest_of(files: Iterable[tuple[str, bytes]]) -> str:
-    lines = sorted(f"{name} {hashlib.sha256(content).hexdigest()}\n" for name, content in files)
-    return hashlib.sha256("".join(lines).encode()).hexdigest()
+def _architecture_of(wheel: Path) -> str:
+    """Return the processor in a wheel's name: aarch64 of manylinux_2_28_aarch64."""
+    match = re.search(r"linux(?:_\d+_\d+|2014)?_(x86_64|aarch64)", wheel.stem)
+    return match[1] if match else ""
 
 
 def write_own_wheel(directory: Path) -> Path:
@@ -180,7 +214,7 @@ def write_own_wheel(directory: Path) -> Path:
     }
     record = []
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as wheel:
-        contents = {name: source.read_bytes() for name, source in _own_files()}
+        contents = {name: source.read_bytes() for name, source in own_files()}
         for name, content in (contents | {f"{info}/{name}": text.encode() for name, text in metadata.items()}).items():
             digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
             record.append(f"{name},sha256={digest},{len(content)}")
@@ -189,36 +223,18 @@ def write_own_wheel(directory: Path) -> Path:
     return path
 
 
-def _own_files() -> Iterator[tuple[str, Path]]:
-    """Yield each file of the package with its name in a wheel."""
-    package = Path(__file__).resolve().parents[2]
-    yield f"planner/{_extension().name}", _extension()
-    roots = {"planner": package, "planner/models": paths.models_directory()}
-    roots["planner/catalogs"] = paths.catalogs_directory()
-    seen = set()
-    for prefix, root in roots.items():
-        for path in sorted(root.rglob("*")):
-            if path.is_file() and path.suffix not in (".pyc", ".so") and path not in seen:
-                seen.add(path)
-                yield f"{prefix}/{path.relative_to(root)}", path
-
-
-def _extension() -> Path:
-    extension = find_spec("planner._sortcore")
-    if extension is None or extension.origin is None:
-        raise BadInputError("the compiled sort core is missing here, so it cannot be taken along; run `make setup`")
-    return Path(extension.origin)
-
-
 def _own_tag() -> str:
     version = f"cp{sys.version_info.major}{sys.version_info.minor}"
     return f"{version}-{version}-linux_{platform.machine()}"
 
 
 def _fits(*, python: str, architecture: str) -> bool:
-    """Say whether this installation's extension works on such machines."""
+    """Say whether this installation's extension works on such machines, whose C library is the stock image's."""
     running = f"{sys.version_info.major}.{sys.version_info.minor}"
-    return (sys.platform, running, platform.machine()) == ("linux", python, architecture)
+    if (sys.platform, running, platform.machine()) != ("linux", python, architecture):
+        return False
+    core = extension_if_built()
+    return core is not None and not newer_than_stock(core)
 
 
 def _python_of(wheel: Path) -> str:

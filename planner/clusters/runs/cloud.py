@@ -169,6 +169,12 @@ def _cluster_of(directory: RunDirectory, session: ProviderSession) -> Cluster:
     return Cluster(place=Place(choice=choice, region=place["region"], zone=place["zone"]), nodes=tuple(running))
 
 
+def rented_choice(directory: RunDirectory) -> ClusterOffer:
+    """Return which of its choices a run got, or would try first."""
+    places = [event.details for event in directory.events() if event.what == "place" and "choice" in event.details]
+    return ClusterOffer.from_dict(places[-1]["choice"]) if places else directory.order().choices[0]
+
+
 def remember(directory: RunDirectory) -> Path:
     """Add what was measured in a run to the user's own measurements, which the next plan uses; return the file.
 

@@ -26,7 +26,7 @@ TASK: Final = "task.json"
 class CloudTask:
     """The job of `plan`, on `source`, a manifest, if it has an input in an object store. `memory_bytes` of each machine
     may be used, all of it otherwise; `keep` leaves the machines there in the end. `is_lent` says that the caller's keys
-    to the store are lent to them.
+    to the store are lent to them. `asked` are the words after `planner` that do the same run again.
     """
 
     plan: Plan
@@ -36,6 +36,7 @@ class CloudTask:
     keep: bool = False
     source: dict[str, Any] | None = None
     is_lent: bool = False
+    asked: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +80,7 @@ JOB: Final = "job.json"
 class SortJob:
     """The driver's `order` on the Ray cluster at `address`. `first_plan` is what the machines were rented for, `plan`
     was made with what was measured on them, `machine` is that. `steps_s` are the steps before; `keep` leaves the
-    machines there in the end.
+    machines there in the end; `asked` are the words after `planner` that do the same run again.
     """
 
     plan: Plan
@@ -90,11 +91,12 @@ class SortJob:
     steps_s: dict[str, float]
     predicted_usd: float
     keep: bool
+    asked: tuple[str, ...] = ()
 
     def report(self, done: dict[str, Any]) -> RunReport:
         """Return the report of what the driver answered."""
         report = cluster_report(self.plan, machine=self.machine, done=done)
-        return replace(report, first_plan=self.first_plan)
+        return replace(report, first_plan=self.first_plan, asked=self.asked)
 
 
 def save_job(job: SortJob, directory: RunDirectory) -> None:

@@ -84,6 +84,7 @@ class Preparation:
             steps_s=dict(self.stopwatch.seconds),
             predicted_usd=self.cluster.place.choice.total_usd,
             keep=self.task.keep,
+            asked=self.task.asked,
         )
         return Prepared(job=job, replacement=self._replacement(ray))
 

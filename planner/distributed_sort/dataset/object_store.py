@@ -18,6 +18,7 @@ from uuid import uuid4
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.distributed_sort.dataset.store_access import account_error, require_credentials
 from planner.distributed_sort.node_files.node_environment import node_name
 from planner.distributed_sort.node_files.run_files import raw_bytes
 from planner.errors import IoFailureError
@@ -155,8 +156,11 @@ def _store_and_path(uri: str) -> tuple[Any, str]:
 
 @lru_cache(maxsize=8)
 def _store(url: str) -> Any:
-    """Return the store of a bucket. Raises IoFailureError when the environment does not suffice to reach it."""
+    """Return the store of a bucket. Raises IoFailureError when the environment does not suffice to reach it, and
+    ProviderRefusedError where it has no credentials.
+    """
     _obstore()
+    require_credentials(url)
     from obstore.store import from_url
 
     with _store_errors("reach", url):
@@ -175,5 +179,7 @@ def _store_errors(doing: str, uri: str) -> Iterator[None]:
     try:
         yield
     except (BaseError, OSError) as error:
+        if refused := account_error(uri, str(error)):
+            raise refused from error
         reason = next(iter(str(error).splitlines()), "") or type(error).__name__
         raise IoFailureError(f"{node_name()}: cannot {doing} {uri}: {reason}") from error

@@ -9,8 +9,7 @@ from typing import Any
 
 from planner.report import frames, plots
 from planner.report.page.rendering import Figure, render
-from planner.report.terminal.command import run_command
-from planner.report.terminal.run_table import busy_text
+from planner.report.terminal.run_table import busy_text, command_text
 from planner.report.words import words
 from planner.schemas.run_report import RunReport
 from planner.units import format_bytes, format_duration, format_rate
@@ -32,7 +31,7 @@ def run_page(report: RunReport, *, made_on: date | None = None) -> str:
         compared=_compared(report),
         steps=_steps(report),
         checks=_checks(report),
-        command=run_command(report.plan.request),
+        command=command_text(report),
         machine=_machine(report),
     )
 

@@ -10,7 +10,6 @@ from planner.clouds.registry import CLOUDS
 from planner.schemas.arguments import COLLECTED, option_of
 from planner.schemas.plan import Plan, Request
 from planner.schemas.request import default_of, options
-from planner.schemas.request_forms import size_text
 
 _PRICE_OPTIONS: Final = ("--discount", "--own-price")
 _CAPACITY_OPTION: Final = "--capacity"
@@ -44,11 +43,6 @@ def rent_commands(plan: Plan) -> str | None:
         return None
     keep = shlex.join(["plan", "--out", "plan.json", *_asked(request)])
     return f"{keep}\n{shlex.join(['planner', 'cluster', 'up', 'plan.json', '--cloud', best.cloud])}"
-
-
-def run_command(request: Request) -> str:
-    """Return the `planner run` command that sorts as much under the same model on the machine in front of you."""
-    return shlex.join(["planner", "run", "--data", size_text(request.data_bytes), "--model", request.model])
 
 
 def _asked(request: Request) -> list[str]:

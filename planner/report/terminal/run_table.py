@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,14 @@ if TYPE_CHECKING:
 
 def render_run(report: RunReport) -> RenderableType:
     """Return the whole report."""
-    sections = (*_staging(report), _machine(report), *_events(report), *_steps(report), *_checks(report))
+    sections = (
+        *_staging(report),
+        _machine(report),
+        *_events(report),
+        *_steps(report),
+        *_checks(report),
+        *_command(report),
+    )
     return Group(_verdict(report), _phases(report), *sections)
 
 
@@ -150,6 +158,16 @@ def _checks(report: RunReport) -> Iterator[Text]:
             f"checksum {check.checksum}",
             style="" if check.passed else "bold red",
         )
+
+
+def command_text(report: RunReport) -> str:
+    """Return the command that does the same run again, quoted for a shell; '' where the report does not hold it."""
+    return shlex.join(["planner", *report.asked]) if report.asked else ""
+
+
+def _command(report: RunReport) -> Iterator[Text]:
+    if report.asked:
+        yield Text(f"To do this run again: {command_text(report)}", style="dim")
 
 
 def render_study(measured: list[Measured]) -> RenderableType:

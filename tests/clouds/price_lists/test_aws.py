@@ -259,7 +259,7 @@ def test_without_credentials_it_says_what_to_set(monkeypatch: pytest.MonkeyPatch
     import boto3
 
     monkeypatch.setattr(boto3, "DEFAULT_SESSION", boto3.Session("of an", "earlier call"))
-    with pytest.raises(ProviderRefusedError, match=r"Unable to locate credentials\. Set the credentials"):
+    with pytest.raises(ProviderRefusedError, match=r"AWS: no credentials found\n.*aws configure"):
         refresh("aws", regions=(REGION,), access=Access(retry_policy=HASTY), today=TODAY)
     with pytest.raises(ProviderRefusedError, match="nobody"):
         refresh("aws", regions=(REGION,), access=Access(account="nobody", retry_policy=HASTY), today=TODAY)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from emulated_ec2 import QUICK, EmulatedEc2, choice, order, volumes
@@ -198,7 +199,7 @@ def test_wrong_credentials_and_none(ec2: EmulatedEc2, monkeypatch: pytest.Monkey
 @pytest.mark.parametrize(
     ("end", "code", "text"),
     [
-        ("2020-01-01T00:00:00Z", 4, "NO  credentials' end: 2020-01-01 00:00 UTC"),
+        ("2020-01-01T00:00:00Z", 4, "AWS: the credentials have expired"),
         ("2099-01-01T00:00:00Z", 0, "ok  credentials' end: 2099-01-01 00:00 UTC"),
         ("", 0, "?   credentials' end: not stated"),
         ("2099-01-01T00:00:00", 2, "not a moment such as 2026-11-24T01:00:00Z"),
@@ -212,6 +213,15 @@ def test_temporary_credentials_must_outlive_the_run(
     monkeypatch.setattr(ec2, "environment", lambda: usual | session)
     ended = ec2.planner(*ec2.up)
     assert (ended.code, text in ended.text) == (code, True), ended.text
+
+
+def test_temporary_credentials_that_end_before_the_run(ec2: EmulatedEc2, monkeypatch: pytest.MonkeyPatch) -> None:
+    end = datetime.now(UTC) + timedelta(minutes=25)
+    session = {"AWS_SESSION_TOKEN": "a-token", "AWS_CREDENTIAL_EXPIRATION": f"{end:%Y-%m-%dT%H:%M:%SZ}"}
+    usual = ec2.environment()
+    monkeypatch.setattr(ec2, "environment", lambda: usual | session)
+    ended = ec2.planner(*ec2.up)
+    assert (ended.code, f"NO  credentials' end: {end:%Y-%m-%d %H:%M} UTC" in ended.text) == (4, True), ended.text
 
 
 def test_a_run_nobody_knows(ec2: EmulatedEc2) -> None:

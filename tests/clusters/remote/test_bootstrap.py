@@ -16,6 +16,7 @@ from planner.clouds.calls.retry import RetryPolicy
 from planner.clouds.protocol import Node, Provider
 from planner.clusters.remote import bootstrap, wheelhouse
 from planner.clusters.remote.bootstrap import SAFE_PATH
+from planner.clusters.remote.own_files import code_digest
 from planner.clusters.remote.ssh import Ssh, UnreachableError, environment_script
 from planner.errors import IoFailureError
 
@@ -167,7 +168,7 @@ def test_an_image_that_has_this_very_planner_is_brought_nothing(
     (tmp_path / "disk0").mkdir()
     local, lines = Here([head], directory=tmp_path, key=tmp_path / "key"), list[str]()
     local.home = tmp_path
-    same = wheelhouse.Wheelhouse(path=tmp_path / "none", sha256="", python="3.12", code=wheelhouse.code_digest())
+    same = wheelhouse.Wheelhouse(path=tmp_path / "none", sha256="", python="3.12", code=code_digest())
     assert not bootstrap.has_software(local, same), "there is no such environment"
     image_with(tmp_path / "opt", sys.executable)
     ready = bootstrap.equip(local, [head], same, policy=RetryPolicy(), say=lines.append).ready

@@ -16,8 +16,10 @@ from platform import machine
 import pytest
 
 from planner.clusters.remote import wheelhouse
+from planner.clusters.remote.own_files import code_digest, code_in, python_digest
+from planner.clusters.remote.own_source import build_requirements, write_source
 from planner.clusters.remote.wheelhouse import newer_than_stock
-from planner.errors import BadInputError
+from planner.errors import BadInputError, IoFailureError
 from planner.native import core
 from tests.marks import quick_soak
 
@@ -40,18 +42,18 @@ def test_the_planners_own_wheel_is_whole_and_installs(own: Path, tmp_path: Path)
         "assert planner.__file__.startswith(sys.path[0]), planner.__file__\n"
         "assert native.core.__file__.startswith(sys.path[0]), native.core.__file__\n"
         "assert str(paths.catalogs_directory()).startswith(sys.path[0])\n"
-        "from planner.clusters.remote.wheelhouse import code_digest\n"
+        "from planner.clusters.remote.own_files import code_digest\n"
         "print(planner.recommend(data='100TB', model='indy').best.nodes, code_digest())"
     )
     done = subprocess.run([sys.executable, "-IS", "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     nodes, code_there = done.stdout.split()
-    assert int(nodes) > 1 and code_there == wheelhouse.code_digest()
+    assert int(nodes) > 1 and code_there == code_digest()
 
 
 def test_the_wheels_code_is_the_code_that_runs_here(own: Path) -> None:
     """So a machine with this wheel installed is known to have it."""
-    assert wheelhouse._code_in(own) == wheelhouse.code_digest()
+    assert code_in(own) == code_digest()
 
 
 def test_every_file_is_in_the_record(own: Path) -> None:
@@ -85,10 +87,39 @@ def test_half_a_wheelhouse_is_refused(own: Path, tmp_path: Path, missing: str) -
         wheelhouse.pack(tmp_path, tmp_path / "wheels.tar")
 
 
-def test_another_python_or_processor_is_refused_before_anything_is_fetched(tmp_path: Path) -> None:
-    with pytest.raises(BadInputError, match=r"Python 3\.99 on Linux x86_64.*--wheelhouse"):
-        wheelhouse.make_wheels(tmp_path / "wheels", python="3.99")
-    assert not (tmp_path / "wheels").exists()
+def local_index(directory: Path, names: list[str], tag: str, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Have pip find nothing but empty wheels of these names."""
+    for name in names:
+        write_empty_wheel(directory, name.split(">")[0].replace("-", "_"), tag)
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", directory.as_uri())
+    return directory
+
+
+def test_for_another_processor_the_source_is_brought_and_what_builds_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As from a checkout on x86-64 for arm64: there is no index that has this very code."""
+    tag = "cp312-cp312-manylinux_2_28_aarch64"
+    local_index(tmp_path / "index", ["pip", *wheelhouse.requirements(), *build_requirements()], tag, monkeypatch)
+    assert wheelhouse.way_of_software(architecture="arm64") == "source"
+    assert wheelhouse.make_wheels(tmp_path / "wheels", architecture="arm64") == "source"
+    packed = wheelhouse.pack(tmp_path / "wheels", tmp_path / "wheels.tar")
+    assert (packed.is_source, packed.python, packed.architecture) == (True, "3.12", "aarch64")
+    assert packed.code == python_digest()
+    assert wheelhouse.architecture_in(tmp_path / "wheels") == "arm64"
+    with tarfile.open(packed.path) as tar:
+        assert f"sortplanner-{metadata_version('sortplanner')}.tar.gz" in tar.getnames()
+
+
+def test_what_pip_cannot_fetch_is_named_with_the_processor_that_would_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    local_index(tmp_path / "index", [], "py3-none-any", monkeypatch)
+    other = "aarch64" if machine() == "x86_64" else "x86_64"
+    with pytest.raises(IoFailureError, match=rf"no wheels for Python 3\.12 on Linux {other}: .* try --arch") as refused:
+        wheelhouse.make_wheels(tmp_path / "wheels", architecture=other)
+    assert len(refused.value.message) <= 100
 
 
 def test_a_wheel_for_another_processor_is_fetched_where_this_one_came_from_an_index(
@@ -99,17 +130,18 @@ def test_a_wheel_for_another_processor_is_fetched_where_this_one_came_from_an_in
     monkeypatch.setattr(wheelhouse.sys, "platform", "darwin")
     version = metadata_version("sortplanner")
     tag = "cp312-cp312-manylinux_2_28_aarch64"
-    for name in ("pip", *(line.split(">")[0] for line in wheelhouse.requirements())):
-        write_empty_wheel(tmp_path / "index", name, tag)
-    write_empty_wheel(tmp_path / "index", "sortplanner", tag, version=version)
-    monkeypatch.setenv("PIP_NO_INDEX", "1")
-    monkeypatch.setenv("PIP_FIND_LINKS", (tmp_path / "index").as_uri())
-    wheelhouse.make_wheels(tmp_path / "wheels", architecture="arm64")
+    index = local_index(tmp_path / "index", ["pip", *wheelhouse.requirements()], tag, monkeypatch)
+    write_empty_wheel(index, "sortplanner", tag, version=version)
+    assert wheelhouse.make_wheels(tmp_path / "wheels", architecture="arm64") == "wheel of the index"
     assert (tmp_path / "wheels" / f"sortplanner-{version}-{tag}.whl").exists()
     assert wheelhouse.pack(tmp_path / "wheels", tmp_path / "wheels.tar").python == "3.12"
-    with pytest.raises(BadInputError, match=r"on darwin .* no wheel of sortplanner for them") as refused:
-        wheelhouse.make_wheels(tmp_path / "others", python="3.13", architecture="arm64")
-    assert any(version in line for line in refused.value.details)
+    local_index(
+        index,
+        ["pip", *wheelhouse.requirements(), *build_requirements()],
+        "cp313-cp313-manylinux_2_28_aarch64",
+        monkeypatch,
+    )
+    assert wheelhouse.make_wheels(tmp_path / "others", python="3.13", architecture="arm64") == "source"
 
 
 @pytest.mark.parametrize("platform", ["manylinux2014", "manylinux_2_17", "manylinux_2_28"])
@@ -188,11 +220,17 @@ def test_what_the_extension_needs_is_what_binutils_reads(monkeypatch: pytest.Mon
     assert newer_than_stock(extension) == [f"{prefix}{number}" for prefix, number in needs.items()]
 
 
-def test_wheels_are_not_made_of_an_extension_that_the_machines_cannot_load(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(wheelhouse, "_fits", lambda **_: True)
+def test_an_extension_that_the_machines_cannot_load_is_compiled_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    running = f"{sys.version_info.major}.{sys.version_info.minor}"
+    monkeypatch.setattr(wheelhouse, "STOCK", needs_of(Path(core.__file__)))
+    assert wheelhouse.way_of_software(python=running, architecture=machine()) == "own wheel"
     monkeypatch.setattr(wheelhouse, "STOCK", {"GLIBC_2.": 1})
-    with pytest.raises(BadInputError, match=r"needs GLIBC_2\.\d+, newer than the stock image's"):
-        wheelhouse.make_wheels(tmp_path / "wheels")
-    assert not (tmp_path / "wheels").exists()
+    assert wheelhouse.way_of_software(python=running, architecture=machine()) == "source"
+
+
+def test_the_source_has_all_of_the_installation_but_what_was_compiled(tmp_path: Path) -> None:
+    with tarfile.open(write_source(tmp_path)) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    assert {"pyproject.toml", "PKG-INFO", "native/CMakeLists.txt", "scripts/build_backend.py"} <= names
+    assert {"planner/cli/entry.py", "models/daytona.toml", "catalogs/aws/catalog.toml"} <= names
+    assert not [name for name in names if name.endswith((".so", ".pyc"))]

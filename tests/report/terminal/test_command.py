@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from planner.api.recommend import answer
 from planner.cli.app import build
-from planner.report.terminal.command import plan_command, rent_commands, run_command
+from planner.report.terminal.command import plan_command, rent_commands
 from planner.schemas.json_values import to_jsonable
 from planner.schemas.plan import NodeLimit, OwnPrice, Request
 from planner.schemas.request_forms import discounts, own_prices
@@ -47,7 +47,6 @@ def test_command_asks_what_the_request_asks(request_: Request) -> None:
 
 def test_the_usual_command_is_as_people_write_it() -> None:
     assert plan_command(PLAIN) == "plan --data 100TB --model indy --catalog aws"
-    assert run_command(replace(PLAIN, data_bytes=1500)) == "planner run --data 1500B --model indy"
 
 
 def test_prices_of_the_settings_are_said_beside_the_command() -> None:

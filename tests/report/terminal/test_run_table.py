@@ -38,3 +38,11 @@ def test_a_run_that_nobody_watched_says_nothing(run_report: RunReport) -> None:
     text = shown(run_report)
     assert "Timeline" not in text
     assert "Slow" not in text
+
+
+def test_the_command_of_this_very_run_is_printed(run_report: RunReport) -> None:
+    words = ("run", "--cloud", "emulated", "--data", "1GB", "--model", "indy", "--key", "a b")
+    assert "To do this run again: planner run --cloud emulated --data 1GB --model indy --key 'a b'" in shown(
+        replace(run_report, asked=words)
+    )
+    assert "again" not in shown(run_report), "a report of an earlier version does not hold it"

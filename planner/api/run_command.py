@@ -1,0 +1,138 @@
+"""The `planner run` command that repeats a run, with each option that it had."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from planner.schemas.arguments import option_of
+from planner.schemas.request_forms import number_text, size_text
+
+if TYPE_CHECKING:
+    from planner.api.input_format import InputFormat
+    from planner.api.rental_options import RentalOptions
+    from planner.api.work import Work
+    from planner.clusters.emulated.shaping import Shaping
+    from planner.clusters.runs.node_benchmarks import Effort
+
+
+def run_words(
+    work: Work,
+    *,
+    cloud: str | None = None,
+    shaping: Shaping | None = None,
+    rental: RentalOptions | None = None,
+    effort: Effort | None = None,
+) -> tuple[str, ...]:
+    """Return the words after `planner` that do the same work in the same place: on this machine, on an emulated
+    cluster, or on machines rented alike.
+    """
+    ignored = () if rental else _OF_RENTED if cloud else (*_OF_RENTED, *_OF_A_CLUSTER)
+    counting = {name: value for name, value in _work_options(work).items() if name not in ignored}
+    options: dict[str, Any] = {"cloud": rental.cloud if rental else cloud, **counting}
+    options |= _shaping_options(shaping) if shaping else {}
+    options |= _rental_options(rental) if rental else {}
+    options |= _effort_options(effort) if effort else {}
+    return ("run", *_words(options))
+
+
+_OF_RENTED: Final = ("instance", "arch", "keep", "detach", "lend_credentials", "wheelhouse")
+_OF_A_CLUSTER: Final = ("nodes", "skew", "input", "output")
+"""What other places ignore, as for a plan of rented machines that is run here, and the command line refuses."""
+
+
+def words_on(run: str, work: Work, *, effort: Effort) -> tuple[str, ...]:
+    """Return the words after `planner` that do the same work on the machines of a run once more."""
+    options = {**_work_options(work), **_effort_options(effort)}
+    keep = options.pop("keep")
+    if keep:
+        return ("run", "--on", run, *_words(options))
+    return ("cluster", "run", run, *_words(options), "--take-down")
+
+
+def _work_options(work: Work) -> dict[str, Any]:
+    return {
+        "data": work.data,
+        "model": work.model,
+        "input": work.input,
+        "output": work.output,
+        **_format_options(work.form),
+        "instance": ",".join(work.instances) or None,
+        "arch": work.arch,
+        "nodes": work.nodes,
+        "memory": None if work.memory_bytes is None else size_text(work.memory_bytes),
+        "threads": work.threads,
+        "skew": work.skew,
+        "keep": work.keep,
+        "detach": work.is_detached,
+        "lend_credentials": work.is_lent,
+        "wheelhouse": _path(work.wheelhouse),
+        "dir": _path(None if str(work.directory) == "." else work.directory),
+    }
+
+
+def _format_options(form: InputFormat) -> dict[str, Any]:
+    return {
+        "format": form.format,
+        "key": form.key,
+        "separator": form.separator,
+        "no_header": form.no_header,
+        "unique": form.unique,
+        "z": form.zero_terminated,
+    }
+
+
+def _shaping_options(shaping: Shaping) -> dict[str, Any]:
+    bucket = shaping.bucket
+    return {
+        "rate": ",".join(f"{number_text(rate)}B/s" for rate in shaping.rates_bytes_per_s) or None,
+        "distribution": shaping.distribution,
+        "rate_factor": None if shaping.rate_factor == 1.0 else number_text(shaping.rate_factor),
+        "bucket": bucket and size_text(bucket.size_bytes),
+        "burst_rate": bucket and f"{number_text(bucket.burst_bytes_per_s)}B/s",
+        "redraw": None if shaping.redraw_s is None else _seconds(shaping.redraw_s),
+        "seed": shaping.seed,
+    }
+
+
+def _rental_options(rental: RentalOptions) -> dict[str, Any]:
+    return {
+        "region": ",".join(rental.regions) or None,
+        "pricing": None if rental.pricing == "on-demand" else rental.pricing,
+        "max_cost": rental.max_cost,
+        "max_hours": rental.max_hours,
+        "ssh_from": rental.ssh_from,
+        "image": rental.image,
+        "node_identity": rental.node_identity or None,
+        "subnet": rental.subnet or None,
+        "no_public_address": rental.is_private,
+        "jump": rental.jump or None,
+        "reservation": rental.reservation or None,
+    }
+
+
+def _effort_options(effort: Effort) -> dict[str, Any]:
+    return {
+        "screen_seconds": None if effort.seconds == type(effort).seconds else _seconds(effort.seconds),
+        "screen_size": None if effort.file_bytes is None else size_text(effort.file_bytes),
+    }
+
+
+def _words(options: Mapping[str, Any]) -> Iterator[str]:
+    """Yield each option that says something. A value that looks like an option is joined to its own."""
+    for name, value in options.items():
+        option = "-z" if name == "z" else option_of(name)
+        if value is True:
+            yield option
+        elif value is not None and value is not False:
+            for each in value if isinstance(value, list | tuple) else [value]:
+                word = number_text(each) if isinstance(each, float) else str(each)
+                yield from [f"{option}={word}"] if word.startswith("-") else [option, word]
+
+
+def _path(path: Any) -> str | None:
+    return None if path is None else str(path)
+
+
+def _seconds(seconds: float) -> str:
+    return f"{number_text(seconds)}s"

@@ -1,0 +1,160 @@
+"""How the planner gets to rented machines, whatever their processor is, and what that adds to a run."""
+
+from __future__ import annotations
+
+import platform
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from planner.api.clusters import Say
+from planner.errors import BadInputError
+from planner.schemas.plan import BillLine, Candidate, Plan
+from planner.units import format_duration, format_usd
+
+if TYPE_CHECKING:
+    from planner.clusters.remote.wheelhouse import Way, Wheelhouse
+
+
+@dataclass(frozen=True, kw_only=True)
+class Delivery:
+    """How machines with the processor `architecture`, as clouds call it, get the planner; `way` is '' for wheels that
+    the user has made. `compiling_s` is what compiling takes their head, 0 where nothing is compiled, and
+    `usd_per_hour` what all machines cost meanwhile.
+    """
+
+    architecture: str
+    way: Way | None
+    compiling_s: float = 0.0
+    usd_per_hour: float = 0.0
+
+    @property
+    def added_s(self) -> float:
+        """What is certain to be added to the run."""
+        return self.compiling_s if self.way == "source" else 0.0
+
+    @property
+    def text(self) -> str:
+        """For people, before anything is rented."""
+        machines = f"machines: {self.architecture} processors; software:"
+        took = f"about {format_duration(self.compiling_s)}, {format_usd(self.compiling_s * self._usd_per_s)}"
+        if self.way is None:
+            return f"{machines} the wheels of --wheelhouse, which adds no time"
+        if self.way == "own wheel":
+            return f"{machines} this installation as a wheel, which adds no time"
+        if self.way == "wheel of the index":
+            return (
+                f"{machines} the index's wheel of this version; where there is none, the head compiles the sort core "
+                f"({took})"
+            )
+        here = cloud_name_here()
+        other = f"; --arch {here} needs none" if here != self.architecture and self._fits_here else ""
+        return f"{machines} the head compiles the sort core, which adds {took}{other}"
+
+    @property
+    def _usd_per_s(self) -> float:
+        return self.usd_per_hour / 3600
+
+    @property
+    def _fits_here(self) -> bool:
+        from planner.clusters.remote.wheelhouse import way_of_software
+
+        return way_of_software(architecture=platform.machine()) == "own wheel"
+
+
+def cloud_name_here() -> str:
+    """Return what clouds call this machine's processor."""
+    from planner.clusters.remote.wheelhouse import cloud_name, linux_name
+
+    return cloud_name(linux_name(platform.machine()))
+
+
+def architecture_of(cloud: str, instance_type: str) -> str:
+    """Return the processor of a type of the catalog, x86_64 or arm64."""
+    from planner.catalog import load_catalog
+
+    types = load_catalog(cloud).instances
+    return str(types.arch[types.rows[instance_type]])
+
+
+def asked_architecture(arch: str | None, wheelhouse: Path | None) -> str | None:
+    """Return the only processor that may be planned for: the one that was asked for, or that of the user's wheels.
+
+    Raises BadInputError where these differ.
+    """
+    if wheelhouse is None:
+        return arch
+    from planner.clusters.remote.wheelhouse import architecture_in
+
+    brought = architecture_in(wheelhouse) or None
+    if arch and brought and arch != brought:
+        raise BadInputError(f"--arch {arch}: the wheels in {wheelhouse} are for {brought}; leave one of them out")
+    return arch or brought
+
+
+def delivery_to(best: Candidate, *, wheelhouse: Path | None) -> Delivery:
+    """Return how the machines of a candidate get the planner."""
+    from planner.catalog import load_catalog
+    from planner.clusters.remote.compiling import compiling_s
+    from planner.clusters.remote.wheelhouse import way_of_software
+
+    types = load_catalog(best.cloud).instances
+    architecture = architecture_of(best.cloud, best.instance_type)
+    return Delivery(
+        architecture=architecture,
+        way=None if wheelhouse else way_of_software(architecture=architecture),
+        compiling_s=compiling_s(float(types.vcpu[types.rows[best.instance_type]])),
+        usd_per_hour=best.usd_per_hour * (best.nodes + best.spares) / best.nodes,
+    )
+
+
+def of_one_processor(plan: Plan, *, architecture: str) -> Plan:
+    """Return a plan with those candidates alone that the same software runs on."""
+    fitting = [each for each in plan.candidates if architecture_of(each.cloud, each.instance_type) == architecture]
+    return replace(plan, candidates=tuple(fitting))
+
+
+def with_software(plan: Plan, *, wheelhouse: Path | None) -> Plan:
+    """Return a plan whose installation takes as long as each candidate's software does, at its price."""
+    candidates = tuple(_with_delivery(each, delivery_to(each, wheelhouse=wheelhouse)) for each in plan.candidates)
+    best = plan.best and _with_delivery(plan.best, delivery_to(plan.best, wheelhouse=wheelhouse))
+    return replace(plan, candidates=candidates, best=best)
+
+
+def _with_delivery(candidate: Candidate, delivery: Delivery) -> Candidate:
+    added_s = delivery.added_s
+    if not added_s:
+        return candidate
+    usd = delivery.usd_per_hour * added_s / 3600
+    overheads_s = candidate.overheads_s | {"install": candidate.overheads_s.get("install", 0.0) + added_s}
+    cost = replace(candidate.cost_usd, total=candidate.cost_usd.total + usd)
+    line = BillLine(name="compile", time_s=added_s, usd=usd, note="assumed: the head compiles the sort core")
+    return replace(candidate, overheads_s=overheads_s, cost_usd=cost, bill=(*candidate.bill, line))
+
+
+@contextmanager
+def wheels(directory: Path | None, *, architecture: str, is_table: bool = False, say: Say) -> Iterator[Wheelhouse]:
+    """Yield the software to bring to machines with a processor, made now unless the user has made it before.
+
+    Raises BadInputError for wheels that do not fit the machines, or lack what tables need.
+    """
+    from planner.clusters.remote.wheelhouse import linux_name, make_wheels, pack, require_tables
+
+    with tempfile.TemporaryDirectory(prefix="planner-wheels-") as made:
+        given = directory
+        if directory is None:
+            say(f"collecting the software that {architecture} machines need")
+            directory = Path(made) / "wheels"
+            make_wheels(directory, architecture=architecture)
+        if is_table:
+            require_tables(directory)
+        packed = pack(directory, Path(made) / "wheels.tar")
+        if packed.architecture not in ("", linux_name(architecture)):
+            raise BadInputError(
+                f"--wheelhouse {given}: its wheels are for {packed.architecture}, the machines have {architecture} "
+                "processors; make others (`planner cluster wheelhouse DIR --arch`)"
+            )
+        yield packed

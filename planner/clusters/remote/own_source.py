@@ -1,0 +1,71 @@
+"""The running installation as a source distribution, for machines that no wheel fits: they compile the sort core.
+
+A wheel carries the sources of the sort core and what builds it in `planner/source`; a checkout has them beside the
+package. So any installation can make one, and the machines run the code that runs here.
+"""
+
+from __future__ import annotations
+
+import tarfile
+import tomllib
+from collections.abc import Iterator
+from importlib.metadata import distribution
+from io import BytesIO
+from pathlib import Path
+from typing import Final
+
+from planner.clusters.remote.own_files import DISTRIBUTION, PACKAGE, SOURCES, python_files
+from planner.errors import BadInputError
+
+CARRIED: Final = (
+    "pyproject.toml",
+    "README.md",
+    "LICENSE",
+    "CITATION.cff",
+    "native",
+    "scripts/build_backend.py",
+    "scripts/man_pages.py",
+)
+"""What a wheel needs beside the package to be built again."""
+_TOOLS: Final = ("cmake>=3.22", "ninja>=1.11")
+"""The build backend takes those of the system where there are any; machines have none."""
+
+
+def write_source(directory: Path) -> Path:
+    """Write the running installation as a source distribution and return it. Raises BadInputError without sources."""
+    installed = distribution(DISTRIBUTION)
+    stem = f"{DISTRIBUTION}-{installed.version}"
+    path = directory / f"{stem}.tar.gz"
+    with tarfile.open(path, "w:gz") as archive:
+        for name, source in _files():
+            archive.add(source, arcname=f"{stem}/{name}", recursive=False)
+        metadata = (installed.read_text("METADATA") or "").encode()
+        entry = tarfile.TarInfo(f"{stem}/PKG-INFO")
+        entry.size = len(metadata)
+        archive.addfile(entry, BytesIO(metadata))
+    return path
+
+
+def build_requirements() -> list[str]:
+    """Return what the source distribution is built with, as pip takes it."""
+    build = tomllib.loads((sources() / "pyproject.toml").read_text("utf-8"))["build-system"]
+    return [*build["requires"], *_TOOLS]
+
+
+def sources() -> Path:
+    """Return the folder with the sort core's sources. Raises BadInputError where the installation has none."""
+    for place in (PACKAGE.parent, PACKAGE / SOURCES):
+        if all((place / name).exists() for name in CARRIED):
+            return place
+    raise BadInputError(f"the sources of the sort core are missing in {PACKAGE / SOURCES}; reinstall the package")
+
+
+def _files() -> Iterator[tuple[str, Path]]:
+    for name in CARRIED:
+        root = sources() / name
+        for path in sorted(root.rglob("*")) if root.is_dir() else [root]:
+            if path.is_file():
+                yield str(Path(name) / path.relative_to(root)), path
+    for name, path in python_files():
+        shipped = name.startswith(("planner/models/", "planner/catalogs/"))
+        yield (name.removeprefix("planner/") if shipped else name), path

@@ -1,0 +1,83 @@
+"""How the planner gets to rented machines: which way, for which processor, and what that adds to the plan."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import planner
+from planner.api import software
+from planner.api.software import Delivery, architecture_of, asked_architecture, delivery_to, of_one_processor
+from planner.clusters.remote import wheelhouse
+from planner.clusters.remote.compiling import compiling_s
+from planner.errors import BadInputError
+from planner.schemas.plan import Candidate, Plan
+
+
+@pytest.fixture(scope="module")
+def plan() -> Plan:
+    return planner.recommend("1TB", model="indy", instance=["i8g.4xlarge", "i4i.4xlarge"], nodes=4).plan
+
+
+@pytest.fixture
+def arm(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> Candidate:
+    """The arm64 candidate, seen from a laptop that no wheel of its own fits."""
+    monkeypatch.setattr(wheelhouse, "_fits", lambda **_: False)
+    monkeypatch.setattr(wheelhouse, "came_from_index", lambda: False)
+    return next(each for each in plan.candidates if each.instance_type == "i8g.4xlarge")
+
+
+def test_processors_are_those_of_the_catalog() -> None:
+    assert architecture_of("aws", "i8g.4xlarge") == "arm64" and architecture_of("aws", "i4i.4xlarge") == "x86_64"
+
+
+def test_an_order_has_machines_of_one_processor(plan: Plan) -> None:
+    assert {each.instance_type for each in plan.candidates} == {"i8g.4xlarge", "i4i.4xlarge"}
+    for architecture, instance in (("arm64", "i8g.4xlarge"), ("x86_64", "i4i.4xlarge")):
+        fitting = of_one_processor(plan, architecture=architecture).candidates
+        assert [each.instance_type for each in fitting] == [instance]
+
+
+def test_compiling_is_in_the_time_and_the_bill(plan: Plan, arm: Candidate) -> None:
+    changed = software.with_software(plan, wheelhouse=None)
+    after = next(each for each in changed.candidates if each.instance_type == arm.instance_type)
+    added_s = compiling_s(16)
+    assert after.overheads_s["install"] == arm.overheads_s["install"] + added_s
+    usd = arm.usd_per_hour * (arm.nodes + arm.spares) / arm.nodes * added_s / 3600
+    assert after.cost_usd.total == pytest.approx(arm.cost_usd.total + usd)
+    assert sum(line.usd or 0.0 for line in after.bill) == pytest.approx(after.cost_usd.total)
+
+
+def test_wheels_of_the_user_add_nothing(plan: Plan, arm: Candidate, tmp_path: Path) -> None:
+    assert software.with_software(plan, wheelhouse=tmp_path) == plan
+    assert delivery_to(arm, wheelhouse=tmp_path).text == (
+        "machines: arm64 processors; software: the wheels of --wheelhouse, which adds no time"
+    )
+
+
+def test_what_is_said_before_it_rents(arm: Candidate) -> None:
+    text = delivery_to(arm, wheelhouse=None).text
+    assert text.startswith("machines: arm64 processors; software: the head compiles the sort core, which adds about 2 ")
+    assert "$" in text
+    own = Delivery(architecture="x86_64", way="own wheel")
+    assert own.text.endswith("this installation as a wheel, which adds no time") and own.added_s == 0
+    index = Delivery(architecture="arm64", way="wheel of the index", compiling_s=90.0, usd_per_hour=36.0)
+    assert "where there is none, the head compiles the sort core (about 1 min 30 s, $0.90)" in index.text
+
+
+def test_a_processor_without_compiling_is_named_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wheelhouse, "_fits", lambda **_: True)
+    here = software.cloud_name_here()
+    other = "arm64" if here == "x86_64" else "x86_64"
+    assert Delivery(architecture=other, way="source", compiling_s=90.0).text.endswith(f"; --arch {here} needs none")
+
+
+def test_the_users_wheels_say_which_processor_is_planned_for(tmp_path: Path) -> None:
+    assert asked_architecture("arm64", None) == "arm64" and asked_architecture(None, None) is None
+    (tmp_path / "numpy-2.0-cp312-cp312-manylinux_2_28_aarch64.whl").touch()
+    assert asked_architecture(None, tmp_path) == "arm64"
+    with pytest.raises(BadInputError, match=r"--arch x86_64: the wheels in .* are for arm64"):
+        asked_architecture("x86_64", tmp_path)
+    (tmp_path / "sortplanner-0.1.0-cp312-cp312-linux_x86_64.whl").touch()
+    assert asked_architecture(None, tmp_path) == "x86_64"

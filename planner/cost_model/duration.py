@@ -80,7 +80,8 @@ _NEAR: Final = 0.8
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Undisturbed:
     """The job's time when no node is taken back: `loads` of each phase by resource, equally likely `slowdowns` of the
-    rates in doubt, `barrier_s` at the end of each phase, and the standard deviation of ln(time) that a run's nodes share.
+    rates in doubt, `barrier_s` at the end of each phase, and the standard deviation of ln(time) that a run's nodes
+    share.
     """
 
     loads: Sequence[Mapping[str, Load]]

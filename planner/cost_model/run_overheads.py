@@ -19,7 +19,6 @@ from planner.catalog.manifest import Boot
 from planner.config import paths
 from planner.errors import BadInputError
 
-
 _OF_OTHERS: Final = ("boot", "start_s", "start_per_node_s")
 """Fields that the cloud and the engine state, not `run_overheads.toml`."""
 _SCALED: Final = ("boot_s", "install_s", "start_s", "start_per_node_s", "screen_s", "teardown_s")

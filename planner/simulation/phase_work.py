@@ -28,7 +28,8 @@ class PhaseWork:
     are those exchanged with other nodes, and those through the NIC from and to a store. `spread` is the share of writes
     that other nodes do. `driver_s` is the driver's work for the whole cluster, and `order_s` what of it is not for
     parcels. `driver_core_s` is that on the nodes' processors, where they are the same. `fixed_s` takes its time
-    whatever the nodes do, and `barrier_s` once all are done. Work that `is_anyones` is read from where all nodes read: who is done sooner takes more.
+    whatever the nodes do, and `barrier_s` once all are done. Work that `is_anyones` is read from where all nodes read:
+    who is done sooner takes more.
     """
 
     name: str

@@ -1,26 +1,79 @@
-"""Dataclasses to plain JSON values and back, every type and name checked on the way.
+"""Dataclasses to plain JSON values and back, every type checked on the way.
 
-Where a file of an earlier version lacks a field, its metadata say what it was then: a value `in_old_files`, or that of
-the field `once_in`.
+Readers accept files of every version up to `VERSION`, and ignore fields that they do not know. A field that an earlier
+version lacks has in its metadata what it was then: a value `in_old_files`, or that of the field `once_in`. A field that
+is `stored` in another form has that in its metadata.
 """
 
 from __future__ import annotations
 
+import json
 import types
-from dataclasses import asdict, fields, is_dataclass
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hints
 
 from planner.errors import BadInputError
 
+VERSION: Final = 3
+"""Version of the JSON that the commands print and store. Files of versions 1 and 2 do not state theirs."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stored:
+    """The form that a field has in JSON, `annotation`, and the way there and back.
+
+    `is_plain` tells parsed JSON of earlier versions, which has the field as it is.
+    """
+
+    annotation: Any
+    store: Callable[[Any], Any]
+    restore: Callable[[Any], Any]
+    is_plain: Callable[[Any], bool]
+
+
+def versioned(value: Any) -> dict[str, Any]:
+    """Return a dataclass as plain dicts and lists, its version first."""
+    return {"version": VERSION, **to_jsonable(value)}
+
+
+def read_versioned(text: str, *, what: str) -> dict[str, Any]:
+    """Return the object that a JSON text holds, without its version; `what` it is said to be is for errors.
+
+    Raises BadInputError for what is no JSON object, and for versions later than `VERSION`.
+    """
+    try:
+        document = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise BadInputError(f"{what} is not JSON: {error}") from error
+    if not isinstance(document, dict):
+        raise BadInputError(f"{what}: expected an object, found {_brief(document)}")
+    version = document.pop("version", VERSION)
+    _expect(type(version) is int and version >= 1, version, "a whole number", f"{what}.version")
+    if version > VERSION:
+        raise BadInputError(
+            f"{what}: its version is {version}, and this planner reads up to {VERSION}. Upgrade it, then read again"
+        )
+    return document
+
 
 def to_jsonable(value: Any) -> Any:
-    """Turn a dataclass into plain dicts and lists."""
-    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
+    """Turn a dataclass, and those inside, into plain dicts and lists."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: to_jsonable(_as_stored(field, getattr(value, field.name))) for field in fields(value)}
+    if isinstance(value, list | tuple):
+        return [to_jsonable(item) for item in value]
+    return {key: to_jsonable(item) for key, item in value.items()} if isinstance(value, dict) else value
+
+
+def _as_stored(field: Any, value: Any) -> Any:
+    stored: Stored | None = field.metadata.get("stored")
+    return stored.store(value) if stored else value
 
 
 def from_jsonable(annotation: Any, value: Any, *, where: str) -> Any:
-    """Build what `annotation` says (a dataclass, a container or a scalar) from parsed JSON; every type and name is
-    checked on the way.
+    """Build what `annotation` says (a dataclass, a container or a scalar) from parsed JSON; every type is checked on
+    the way, and fields that a dataclass lacks are ignored.
     """
     if annotation is Any:
         return value
@@ -42,10 +95,12 @@ def from_jsonable(annotation: Any, value: Any, *, where: str) -> Any:
 def _dataclass(annotation: Any, value: Any, *, where: str) -> Any:
     _expect(isinstance(value, dict), value, "an object", where)
     hints = get_type_hints(annotation)
-    unknown = set(value) - set(hints)
-    _expect(not unknown, sorted(unknown), f"only the fields of {annotation.__name__}", where)
     given = {f.name: f.metadata["in_old_files"] for f in fields(annotation) if "in_old_files" in f.metadata}
-    given |= {name: from_jsonable(hints[name], item, where=f"{where}.{name}") for name, item in value.items()}
+    given |= {
+        field.name: _field(field, hints[field.name], value[field.name], where=f"{where}.{field.name}")
+        for field in fields(annotation)
+        if field.name in value
+    }
     for field in fields(annotation):
         if field.name not in given and field.metadata.get("once_in") in given:
             given[field.name] = given[field.metadata["once_in"]]
@@ -54,6 +109,13 @@ def _dataclass(annotation: Any, value: Any, *, where: str) -> Any:
     except TypeError as error:
         missing = [f.name for f in fields(annotation) if f.name not in given]
         raise BadInputError(f"{where}: fields are missing, among them {', '.join(missing)}") from error
+
+
+def _field(field: Any, annotation: Any, value: Any, *, where: str) -> Any:
+    stored: Stored | None = field.metadata.get("stored")
+    if stored is None or stored.is_plain(value):
+        return from_jsonable(annotation, value, where=where)
+    return stored.restore(from_jsonable(stored.annotation, value, where=where))
 
 
 def _optional(annotation: Any, value: Any, *, where: str) -> Any:
@@ -76,4 +138,9 @@ def _scalar(annotation: Any, value: Any, *, where: str) -> Any:
 
 def _expect(good: bool, value: Any, expected: str, where: str) -> None:  # noqa: FBT001
     if not good:
-        raise BadInputError(f"{where}: expected {expected}, found {value!r}")
+        raise BadInputError(f"{where}: expected {expected}, found {_brief(value)}")
+
+
+def _brief(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

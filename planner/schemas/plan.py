@@ -8,13 +8,13 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 
-from planner.errors import BadInputError
-from planner.schemas.json_values import from_jsonable, to_jsonable
+from planner.schemas.json_values import from_jsonable, read_versioned, versioned
+from planner.schemas.rejections import STORED_BY_REASON, Rejection
 from planner.schemas.request import ALL_MODELS, Request
 from planner.schemas.request_forms import NetworkView, NodeLimit, Objective, OwnPrice, Rule
 from planner.units import format_duration
 
-__all__ = ["ALL_MODELS", "NetworkView", "NodeLimit", "Objective", "OwnPrice", "Plan", "Request", "Rule"]
+__all__ = ["ALL_MODELS", "NetworkView", "NodeLimit", "Objective", "OwnPrice", "Plan", "Rejection", "Request", "Rule"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -219,18 +219,6 @@ class Unmeasured:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rejection:
-    """A type that is not among the candidates, and why. `nearness` orders them: how far off the mark it is (1 is on
-    it), if known.
-    """
-
-    instance_type: str
-    reason: str
-    detail: str = ""
-    nearness: float | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
 class FrontierPoint:
     """A cluster that no other beats in both time and total cost."""
 
@@ -280,7 +268,7 @@ class Plan:
     catalog: CatalogStamp
     best: Candidate | None
     candidates: tuple[Candidate, ...]
-    rejected: tuple[Rejection, ...]
+    rejected: tuple[Rejection, ...] = field(metadata={"stored": STORED_BY_REASON})
     frontier: tuple[FrontierPoint, ...] = ()
     conflicts: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -292,18 +280,13 @@ class Plan:
 
     def to_json(self) -> str:
         """Return the plan as one JSON object; numbers keep every digit."""
-        return json.dumps(to_jsonable(self), indent=2, allow_nan=False)
+        return json.dumps(versioned(self), indent=2, allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str) -> Plan:
-        """Read what `to_json` wrote. Raises BadInputError, naming the field, for anything else."""
-        try:
-            document = json.loads(text)
-        except json.JSONDecodeError as error:
-            raise BadInputError(f"plan is not JSON: {error}") from error
-        if isinstance(document, dict):
-            document.pop("simulation", None)  # `plan --simulate --json` adds it, and `planner report` shows it
-        plan = from_jsonable(cls, document, where="plan")
-        if not isinstance(plan, cls):
-            raise BadInputError("plan: expected an object")
+        """Read what `to_json` of this version or an earlier one wrote. `rejected` is in the order of `by_reason`.
+
+        Raises BadInputError, naming the field, for anything else.
+        """
+        plan: Plan = from_jsonable(cls, read_versioned(text, what="plan"), where="plan")
         return plan

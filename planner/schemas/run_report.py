@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
-from planner.errors import BadInputError
-from planner.schemas.json_values import from_jsonable, to_jsonable
+from planner.schemas.json_values import from_jsonable, read_versioned, to_jsonable, versioned
 from planner.schemas.plan import Plan
 
 
@@ -103,9 +102,8 @@ class RunReport:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as JSON-able values; phases carry their error too."""
-        phases = [asdict(phase) | {"error": phase.error} for phase in self.phases]
-        whole: dict[str, Any] = to_jsonable(self)
-        return whole | {"phases": phases, "passed": self.passed}
+        phases = [to_jsonable(phase) | {"error": phase.error} for phase in self.phases]
+        return versioned(self) | {"phases": phases, "passed": self.passed}
 
     def to_json(self) -> str:
         """Return the report as one JSON object."""
@@ -113,21 +111,10 @@ class RunReport:
 
     @classmethod
     def from_json(cls, text: str) -> RunReport:
-        """Read what `to_json` wrote; what it derives (`error`, `passed`) is derived again.
+        """Read what `to_json` of this version or an earlier one wrote; what it derives (`error`, `passed`) is derived
+        again.
 
         Raises BadInputError, naming the field, for anything else.
         """
-        try:
-            document = json.loads(text)
-        except json.JSONDecodeError as error:
-            raise BadInputError(f"run report is not JSON: {error}") from error
-        if not isinstance(document, dict):
-            raise BadInputError("run report: expected an object")
-        phases = [_without(phase, "error") for phase in document.get("phases", [])]
-        stored = _without(document, "passed") | {"phases": phases}
-        report: RunReport = from_jsonable(cls, stored, where="run report")
+        report: RunReport = from_jsonable(cls, read_versioned(text, what="run report"), where="run report")
         return report
-
-
-def _without(value: Any, derived: str) -> Any:
-    return {name: item for name, item in value.items() if name != derived} if isinstance(value, dict) else value

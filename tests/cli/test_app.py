@@ -25,18 +25,18 @@ def call(*arguments: str) -> str:
 
 
 def test_models_lists_the_papers_three() -> None:
-    assert {m["name"] for m in json.loads(call("models", "--json"))} >= {"cloudsort", "daytona", "indy"}
+    assert {m["name"] for m in json.loads(call("models", "--json"))["models"]} >= {"cloudsort", "daytona", "indy"}
     assert "equations 1, 8 and 9" in " ".join(call("models").split())
 
 
 def test_catalog_show_lists_the_catalogs() -> None:
-    listed = {row["name"]: row for row in json.loads(call("catalog", "show", "--json"))}
+    listed = {row["name"]: row for row in json.loads(call("catalog", "show", "--json"))["catalogs"]}
     assert listed["aws-2014"]["types"] == 37
     assert "us-east-1" in call("catalog", "show")
 
 
 def test_catalog_show_prints_every_fact_on_a_type() -> None:
-    facts = json.loads(call("catalog", "show", "i2.8xlarge", "--catalog", "aws-2014", "--json"))
+    facts = json.loads(call("catalog", "show", "i2.8xlarge", "--catalog", "aws-2014", "--json"))["facts"]
     by_kind = {(fact["kind"], fact["field"]): fact for fact in facts}
     assert ("prices", "price_usd_per_hour [us-east-1, on-demand]") in by_kind
     assert all(fact["source"] and fact["evidence"] for fact in facts)
@@ -48,7 +48,7 @@ def test_catalog_show_offers_the_nearest_type() -> None:
 
 
 def test_catalog_check_finds_the_shipped_ones_sound() -> None:
-    findings = json.loads(call("catalog", "check", "--json"))
+    findings = json.loads(call("catalog", "check", "--json"))["catalogs"]
     assert "aws" in findings
     assert not [f for of_catalog in findings.values() for f in of_catalog if f["severity"] == "error"]
 
@@ -190,13 +190,13 @@ def test_runs_feed_the_profile_they_are_told_to(tmp_path: Path, monkeypatch: pyt
 
 
 def test_catalog_check_says_what_to_measure_next() -> None:
-    texts = [f["text"] for f in json.loads(call("catalog", "check", "aws", "aws-2014", "--json"))["aws"]]
+    texts = [f["text"] for f in json.loads(call("catalog", "check", "aws", "aws-2014", "--json"))["catalogs"]["aws"]]
     proposed = [text for text in texts if text.startswith("measure next")]
     assert proposed and all("planner bench" in text and "$" in text for text in proposed)
 
 
 def test_catalog_show_scores_what_was_measured_and_nothing_else() -> None:
-    facts = json.loads(call("catalog", "show", "i2.8xlarge", "--catalog", "aws-2014", "--json"))
+    facts = json.loads(call("catalog", "show", "i2.8xlarge", "--catalog", "aws-2014", "--json"))["facts"]
     scored = {fact["kind"] for fact in facts if fact["cloud_truth"] is not None}
     assert scored == {"disks", "networks"}
     assert all(0 <= fact["cloud_truth"] <= 6 for fact in facts if fact["cloud_truth"] is not None)

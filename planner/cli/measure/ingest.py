@@ -130,7 +130,8 @@ def _show(measurements: list[Measurement], *, json: bool) -> None:
     from planner.units import format_rate
 
     if json:
-        show_json([{**asdict(measurement), "as_of": measurement.as_of.isoformat()} for measurement in measurements])
+        rows = [{**asdict(measurement), "as_of": measurement.as_of.isoformat()} for measurement in measurements]
+        show_json({"measurements": rows})
         return
     columns = ("type", "quantity", "of", "rate", "operations/s", "p50", "p99", "extent", "where", "as of", "note")
     show(table(columns, (_row(measurement, format_rate(measurement.bytes_per_s)) for measurement in measurements)))

@@ -71,12 +71,11 @@ def catalog_check(
     for name in [name for name in findings_of if name not in bad]:
         findings_of[name] += _measure_next(name, data=data, model=model, today=today)
     if json:
-        show_json(
-            {
-                name: [{key: value for key, value in asdict(f).items() if value not in ("", None)} for f in findings]
-                for name, findings in findings_of.items()
-            }
-        )
+        by_catalog = {
+            name: [{key: value for key, value in asdict(f).items() if value not in ("", None)} for f in findings]
+            for name, findings in findings_of.items()
+        }
+        show_json({"catalogs": by_catalog})
     else:
         for name, findings in findings_of.items():
             show(_findings_table(name, [(f.severity, f.text) for f in findings]))
@@ -117,7 +116,7 @@ def _list(catalogs: list[Catalog], *, json: bool) -> None:
         for c in catalogs
     ]
     if json:
-        show_json(rows)
+        show_json({"catalogs": rows})
         return
     columns = ["name", "cloud", "types", "prices as of", "refreshed", "regions", "title"]
     show(table(columns, [_row(row) for row in rows]), give_way=["title"])
@@ -155,7 +154,7 @@ def _facts(catalogs: list[Catalog], instance_type: str, *, json: bool) -> None:
         for f in facts_on(c, instance_type)
     ]
     if json:
-        show_json(rows)
+        show_json({"facts": rows})
         return
     from planner.report.terminal.evidence import render_facts
 

@@ -30,7 +30,7 @@ def catalog_measurements(
         talk(f"{removed} measurements of {forget} removed from {path}; shipped figures count in their place")
     rows = user_rows(catalog)
     if json:
-        show_json(rows)
+        show_json({"measurements": rows})
     elif rows:
         columns = ("instance_type", "quantity", "bytes_per_s", "nodes", "zone", "as_of", "instances", "source")
         show(table([name.replace("_", " ") for name in columns], [_cells(row, columns) for row in rows]))

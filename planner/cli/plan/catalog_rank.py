@@ -133,7 +133,7 @@ def catalog_usable(
         row for name in catalog or catalog_names() for row in coverage(load_catalog(name), models, overheads=shipped())
     ]
     if json:
-        show_json([asdict(row) for row in rows])
+        show_json({"coverage": [asdict(row) for row in rows]})
         return
     cells = [(row.catalog, row.model, f"{row.types:,}", f"{row.usable:,}", _others(row.reasons)) for row in rows]
     show(table(("catalog", "model", "types", "usable", "the others"), cells))

@@ -47,7 +47,7 @@ def catalog_refresh(
         return
     read = [read_anew(name, regions, dry_run=dry_run, public=public) for name in clouds]
     if json:
-        show_json([_as_json(refreshed) for refreshed in read])
+        show_json({"refreshed": [_as_json(refreshed) for refreshed in read]})
         return
     for refreshed in read:
         _show(refreshed, dry_run=dry_run)
@@ -86,7 +86,7 @@ def _forget(clouds: list[str], *, json: bool) -> None:
 
     done = {name: forget(catalog_directory(name).name) for name in clouds}
     if json:
-        show_json([{"cloud": name, "forgotten": forgotten} for name, forgotten in done.items()])
+        show_json({"clouds": [{"cloud": name, "forgotten": forgotten} for name, forgotten in done.items()]})
         return
     for name, forgotten in done.items():
         show_text(f"{name}: {'the shipped catalog again' if forgotten else 'had not been refreshed'}")

@@ -19,7 +19,8 @@ def models(*, json: Annotated[bool, Option("--json", help="Print as JSON.")] = F
 
     shipped = [load_model(name) for name in model_names()]
     if json:
-        show_json([{"name": m.name, "title": m.title, "durability": m.durability, "source": m.source} for m in shipped])
+        fields = ("name", "title", "durability", "source")
+        show_json({"models": [{field: getattr(model, field) for field in fields} for model in shipped]})
         return
     rows = [(model.name, model.title, model.durability, model.source) for model in shipped]
     show(table(("model", "what it is", "durability", "source"), rows))

@@ -35,7 +35,9 @@ def plan(
     ] = None,
     app: Annotated[str | None, Option(help="Of several applications, this id, or the runs of this name.")] = None,
     explain: Annotated[bool, Option("--explain", help="Say why, and print the sum with its numbers.")] = False,
-    rejected: Annotated[bool, Option("--rejected", help="List every type left out, and why.")] = False,
+    rejected: Annotated[
+        bool, Option("--rejected", help="Say why types are left out, how many and which; --wide: all.")
+    ] = False,
     show: Annotated[
         list[str] | None,
         Option(
@@ -84,7 +86,7 @@ def plan(
     require_best(answered.plan)
     if form != "json":
         show_answer(answered, form, order=sort, only=columns)
-        _show_more(answered, views, explained=explain, rejected=rejected, simulated=simulated)
+        _show_more(answered, form, views, explained=explain, rejected=rejected, simulated=simulated)
 
 
 def _write_page(answered: Recommendation, html: Path) -> None:
@@ -109,7 +111,13 @@ def _answered(asked: RequestOptions, *, refresh: bool) -> Recommendation:
 
 
 def _show_more(
-    answered: Recommendation, views: list[str], *, explained: bool, rejected: bool, simulated: SimulationOptions
+    answered: Recommendation,
+    form: str,
+    views: list[str],
+    *,
+    explained: bool,
+    rejected: bool,
+    simulated: SimulationOptions,
 ) -> None:
     """Show what was asked for beside the answer."""
     if explained:
@@ -125,7 +133,7 @@ def _show_more(
     if rejected:
         from planner.report.terminal.plan_table import render_rejected
 
-        show_rich(render_rejected(answered.plan.rejected))
+        show_rich(render_rejected(answered.plan.rejected, everything=form == "wide"))
     show_simulation(answered, simulated)
 
 

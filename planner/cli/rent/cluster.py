@@ -101,7 +101,7 @@ def cluster_status(
                 raise
             talk(f"run {name} left out: {error.message}")  # the others may cost money
     if json:
-        show_json(statuses)
+        show_json({"runs": statuses})
         return
     if not statuses:
         show_sentences("No runs: this machine knows of no rented cluster. `planner cluster sweep` looks for lost ones.")

@@ -7,7 +7,7 @@ import os
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -116,9 +116,11 @@ def show_version() -> None:
     show_text(f"planner {version('sortplanner')}")
 
 
-def show_json(value: Any) -> None:
-    """Print a result as one JSON object."""
-    show_text(json.dumps(value, indent=2, allow_nan=False))
+def show_json(value: Mapping[str, Any]) -> None:
+    """Print a result as one JSON object, the version of these first."""
+    from planner.schemas.json_values import VERSION
+
+    show_text(json.dumps({"version": VERSION, **value}, indent=2, allow_nan=False))
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: bool = False, **settings: Any) -> Any:

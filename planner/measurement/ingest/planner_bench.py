@@ -43,10 +43,11 @@ def read_own(path: Path, document: dict[str, Any]) -> list[Reading]:
 
 
 def _common_fields(path: Path, document: dict[str, Any]) -> Reading:
+    made_by = document.get("planner_version") or document["version"]  # files before version 3 of the JSON
     return {
         "instance_type": document.get("machine_type"),
         "as_of": date.fromisoformat(str(document["measured_at"])[:10]),
-        "method": f"{document['instrument']} {document['version']}: {document['method']}",
+        "method": f"{document['instrument']} {made_by}: {document['method']}",
         "source": path.name,
     }
 

@@ -29,7 +29,7 @@ class Origin:
     machine_type: str | None
     nodes: int
     repeats: int
-    version: str = field(default_factory=_version)
+    planner_version: str = field(default_factory=_version)
     host: str = field(default_factory=platform.node)
     measured_at: str = field(default_factory=lambda: datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from itertools import groupby
 
 from rich.console import Group, RenderableType
 from rich.markup import escape
@@ -14,6 +13,7 @@ from rich.text import Text
 from planner.report.cluster_names import cluster_name
 from planner.report.terminal.short_answer import break_even_text, in_words
 from planner.schemas.plan import Candidate, FrontierPoint, Plan, Quoted, Rejection
+from planner.schemas.rejections import EXAMPLES, LeftOut, by_reason
 from planner.units import format_bytes, format_duration, format_rate, format_usd
 
 _FRONTIER_ROWS = 7
@@ -203,18 +203,32 @@ def _figures(amount: float, count: int = 4) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def render_rejected(rejected: Sequence[Rejection]) -> Table:
-    """Every type left out, grouped by reason."""
+def render_rejected(rejected: Sequence[Rejection], *, everything: bool = False) -> RenderableType:
+    """Return the types left out by reason: how many, the detail they share, and the nearest or `everything`."""
     table = Table(title="Left out", title_justify="left", title_style="bold", box=None, pad_edge=False)
     table.add_column("reason")
     table.add_column("types", justify="right")
-    table.add_column("which, nearest first")
-    for reason, group in groupby(rejected, key=lambda r: r.reason):
-        members = list(group)
-        names = ", ".join(f"{r.instance_type} ({r.detail})" if r.nearness else r.instance_type for r in members)
-        advice = next((f"{r.detail}: " for r in members if r.detail and not r.nearness), "")
-        table.add_row(escape(reason), str(len(members)), escape(f"{advice}{names}"))
-    return table
+    table.add_column("which, nearest first" if everything else "for example, nearest first")
+    groups = by_reason(rejected)
+    for group in groups:
+        table.add_row(escape(group.reason), f"{group.types:,}", escape(_which(group, everything=everything)))
+    if everything or all(group.types <= EXAMPLES for group in groups):
+        return table
+    return Group(table, Text("With --wide or --json: every type.", style="dim"))
+
+
+def _which(group: LeftOut, *, everything: bool) -> str:
+    """Name types of a group: a detail that has no nearness is advice for all who share it, and stands before them."""
+    parts, room = [], group.types if everything else EXAMPLES
+    for alike in group.which:
+        names = alike.instance_types[:room]
+        room -= len(names)
+        if not names:
+            break
+        shared = "" if alike.nearness is not None else f"{alike.detail}: " if alike.detail else ""
+        own = f" ({alike.detail})" if alike.nearness is not None and alike.detail else ""
+        parts.append(shared + ", ".join(f"{name}{own}" for name in names))
+    return "; ".join(parts)
 
 
 def _cells(candidate: Candidate) -> Iterator[str]:

@@ -7,7 +7,8 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from planner.schemas.json_values import to_jsonable
+from planner.schemas.json_values import VERSION, to_jsonable
+from planner.schemas.rejections import by_reason, types_text
 from planner.spark.application.application import Application, Cluster
 from planner.spark.model.bounds import Explanation
 from planner.spark.model.choices import SparkCluster, SparkPlan, configuration
@@ -41,6 +42,7 @@ def answer_json(application: Application, plan: SparkPlan, explained: Explanatio
     """Return the answer for programs."""
     chosen = plan.best or plan.fastest
     return {
+        "version": VERSION,
         "app_id": application.app_id,
         "keep": plan.keep,
         "deadline_s": plan.deadline_s,
@@ -52,7 +54,7 @@ def answer_json(application: Application, plan: SparkPlan, explained: Explanatio
         "configuration": configuration(plan.work, chosen.nodes),
         "seconds_by_bound": explained.seconds_by_bound,
         "unexplained_share": plan.work.steps.unexplained_share,
-        "rejected": [to_jsonable(rejection) for rejection in plan.rejected],
+        "rejected": to_jsonable(by_reason(plan.rejected)),
         "notes": list(notes(application, plan, explained)),
         "runs": plan.runs,
         "unused_runs": list(plan.unused),
@@ -218,5 +220,5 @@ def _few_tasks(plan: SparkPlan, explained: Explanation) -> Iterator[str]:
 
 
 def rejected_lines(plan: SparkPlan) -> Sequence[str]:
-    """Return every type left out, and why."""
-    return [f"{rejection.instance_type}: {rejection.reason}" for rejection in plan.rejected]
+    """Return why types are left out: for each reason how many, and some of them."""
+    return [f"{types_text(group)}: {group.reason}" for group in by_reason(plan.rejected)]

@@ -225,7 +225,7 @@ def test_the_command_names_the_cell_and_ends_with_2(tmp_path: Path) -> None:
     outcome = RUNNER.invoke(build(), ["catalog", "check", f"{directory}", "--json"])
     assert isinstance(outcome.exception, BadInputError)
     assert outcome.exception.exit_code == 2
-    (finding,) = [f for f in json.loads(outcome.stdout)[f"{directory}"] if f["severity"] == "error"]
+    (finding,) = [f for f in json.loads(outcome.stdout)["catalogs"][f"{directory}"] if f["severity"] == "error"]
     rows = (directory / "prices.csv").read_text().splitlines()
     line = next(number for number, row in enumerate(rows, start=1) if row.startswith(OCI[1].row))
     assert {key: finding[key] for key in ("file", "line", "row", "column")} == {

@@ -30,8 +30,10 @@ def call(*arguments: str) -> str:
 
 def test_a_measurement_becomes_a_fact_of_the_catalog() -> None:
     file = str(DATA / "fio_read.json")
-    (row,) = json.loads(call("ingest", file, "--type", "i4i.4xlarge", "--where", "us-east-1a", "--json"))
-    facts = json.loads(call("catalog", "show", "i4i.4xlarge", "--catalog", "aws", "--json"))
+    (row,) = json.loads(call("ingest", file, "--type", "i4i.4xlarge", "--where", "us-east-1a", "--json"))[
+        "measurements"
+    ]
+    facts = json.loads(call("catalog", "show", "i4i.4xlarge", "--catalog", "aws", "--json"))["facts"]
     (mine,) = [fact for fact in facts if fact["source"] == "your own measurements" and fact["unit"] == "bytes/s"]
     assert mine["value"] == row["bytes_per_s"]
     assert "read_only" in mine["field"] and mine["evidence"] == "measured"
@@ -71,7 +73,7 @@ def test_volumes_are_planned_with_by_type_and_number() -> None:
     assert "--volume gp3 --count 4" in caught.value.details[0]
     shown = call("ingest", file, *place, "--volume", "gp3", "--count", "4")
     assert "4 x gp3, 1024 KiB, sequential" in shown and "73,143" in shown and "ms" in shown
-    rows = json.loads(call("catalog", "show", "r5.4xlarge", "--catalog", "aws", "--json"))
+    rows = json.loads(call("catalog", "show", "r5.4xlarge", "--catalog", "aws", "--json"))["facts"]
     fields = {row["field"] for row in rows if row["kind"] == "volume_rates" and row["unit"] in ("bytes/s", "1/s")}
     names, modes = ("bytes_per_s", "operations_per_s"), ("read_only", "write_only")
     assert fields == {f"{name} [gp3, {mode}, mean]" for name in names for mode in modes}

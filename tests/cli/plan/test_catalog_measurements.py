@@ -32,7 +32,7 @@ def call(*arguments: str) -> str:
 def test_own_measurements_are_listed_named_and_forgotten() -> None:
     assert "no measurements of your own" in call("catalog", "measurements")
     call("ingest", str(FIO), "--type", "i4i.4xlarge", "--where", "us-east-1a")
-    (row,) = json.loads(call("catalog", "measurements", "--json"))
+    (row,) = json.loads(call("catalog", "measurements", "--json"))["measurements"]
     assert (row["instance_type"], row["quantity"], row["zone"]) == ("i4i.4xlarge", "read_only", "us-east-1a")
     assert "i4i.4xlarge" in call("catalog", "measurements")
 
@@ -46,7 +46,7 @@ def test_own_measurements_are_listed_named_and_forgotten() -> None:
     with pytest.raises(BadInputError, match=r"There are those of i4i\.4xlarge"):
         call("catalog", "measurements", "--forget", "i3*")
     call("catalog", "measurements", "--forget", "i4i.*")
-    assert json.loads(call("catalog", "measurements", "--json")) == []
+    assert json.loads(call("catalog", "measurements", "--json"))["measurements"] == []
     assert not any("your own" in note for note in recommend("1TB", instance="i4i.4xlarge", nodes=4).plan.warnings)
 
 

@@ -188,12 +188,12 @@ def test_the_dry_run_is_what_is_done(azure: EmulatedAzure) -> None:
 def test_status_tells_cost_and_what_is_there(azure: EmulatedAzure) -> None:
     assert azure.planner(*azure.up).code == 0
     run = azure.runs()[0]
-    seen = json.loads(azure.planner("cluster", "status", run, "--json").text)[0]
+    seen = json.loads(azure.planner("cluster", "status", run, "--json").text)["runs"][0]
     assert seen["state"] == "up" and seen["machines"] == 4
     assert 0 < seen["cost_usd"] < 1
     assert len(seen["resources"]) == 1
     assert azure.planner("cluster", "down", run).code == 0
-    after = json.loads(azure.planner("cluster", "status", run, "--json").text)[0]
+    after = json.loads(azure.planner("cluster", "status", run, "--json").text)["runs"][0]
     assert (after["state"], after["machines"], after["resources"]) == ("down", 0, [])
 
 

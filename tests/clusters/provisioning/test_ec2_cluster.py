@@ -155,12 +155,12 @@ def test_a_burstable_type_is_kept_to_its_credit(ec2: EmulatedEc2) -> None:
 def test_status_tells_cost_and_what_is_there(ec2: EmulatedEc2) -> None:
     assert ec2.planner(*ec2.up).code == 0
     run = ec2.runs()[0]
-    seen = json.loads(ec2.planner("cluster", "status", run, "--json").text)[0]
+    seen = json.loads(ec2.planner("cluster", "status", run, "--json").text)["runs"][0]
     assert seen["state"] == "up" and seen["machines"] == 4
     assert 0 < seen["cost_usd"] < 1
     assert len(seen["resources"]) == 14 + 4 + 4, "with the machines' volumes and interfaces"
     assert ec2.planner("cluster", "down", run).code == 0
-    after = json.loads(ec2.planner("cluster", "status", run, "--json").text)[0]
+    after = json.loads(ec2.planner("cluster", "status", run, "--json").text)["runs"][0]
     assert (after["state"], after["machines"], after["resources"]) == ("down", 0, [])
 
 

@@ -243,12 +243,12 @@ def test_a_permission_that_lacks_is_seen_beforehand(gcp: EmulatedGcp) -> None:
 def test_status_tells_cost_and_what_is_there(gcp: EmulatedGcp) -> None:
     assert gcp.planner(*gcp.up).code == 0
     run = gcp.runs()[0]
-    seen = json.loads(gcp.planner("cluster", "status", run, "--json").text)[0]
+    seen = json.loads(gcp.planner("cluster", "status", run, "--json").text)["runs"][0]
     assert seen["state"] == "up" and seen["machines"] == 4
     assert 0 < seen["cost_usd"] < 1
     assert len(seen["resources"]) == 8 + 4 + 4, "with the machines' disks"
     assert gcp.planner("cluster", "down", run).code == 0
-    after = json.loads(gcp.planner("cluster", "status", run, "--json").text)[0]
+    after = json.loads(gcp.planner("cluster", "status", run, "--json").text)["runs"][0]
     assert (after["state"], after["machines"], after["resources"]) == ("down", 0, [])
 
 

@@ -23,4 +23,4 @@ def test_a_series_is_in_bytes_per_second() -> None:
 def test_an_origin_notes_host_version_and_time() -> None:
     origin = asdict(Origin(instrument="x", method="y", machine_type=None, nodes=1, repeats=2))
     assert datetime.fromisoformat(origin["measured_at"]).tzinfo is not None
-    assert origin["host"] and origin["version"]
+    assert origin["host"] and origin["planner_version"]

@@ -1,0 +1,92 @@
+"""Types that a plan leaves out: one by one in Python, by reason in JSON and on screen."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from planner.schemas.json_values import Stored
+
+EXAMPLES: Final = 3
+"""How many types stand for all that are left out for a reason."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rejection:
+    """A type that is not among the candidates, and why. `nearness` orders them: how far off the mark it is (1 is on
+    it), if known.
+    """
+
+    instance_type: str
+    reason: str
+    detail: str = ""
+    nearness: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeftOutAlike:
+    """Types that a plan leaves out for one reason with the same `detail` and `nearness` (see Rejection)."""
+
+    detail: str
+    nearness: float | None
+    instance_types: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeftOut:
+    """Types that a plan leaves out for one `reason`: how many, some of them (the nearest first), and all by detail."""
+
+    reason: str
+    types: int
+    examples: tuple[str, ...]
+    which: tuple[LeftOutAlike, ...]
+
+
+def by_reason(rejected: Sequence[Rejection]) -> tuple[LeftOut, ...]:
+    """Return what is left out by reason, in alphabetical order; in a group, the nearest first."""
+    groups: dict[str, list[Rejection]] = {}
+    for rejection in rejected:
+        groups.setdefault(rejection.reason, []).append(rejection)
+    return tuple(_group(reason, groups[reason]) for reason in sorted(groups))
+
+
+def _group(reason: str, rejected: Sequence[Rejection]) -> LeftOut:
+    alike: dict[tuple[float, str, float | None], list[str]] = {}
+    for rejection in rejected:
+        order = math.inf if rejection.nearness is None else rejection.nearness
+        alike.setdefault((order, rejection.detail, rejection.nearness), []).append(rejection.instance_type)
+    which = tuple(
+        LeftOutAlike(detail=detail, nearness=nearness, instance_types=tuple(sorted(names)))
+        for (_, detail, nearness), names in sorted(alike.items(), key=lambda item: item[0][:2])
+    )
+    nearest = [name for group in which for name in group.instance_types][:EXAMPLES]
+    return LeftOut(reason=reason, types=len(rejected), examples=tuple(nearest), which=which)
+
+
+def one_by_one(groups: Sequence[LeftOut]) -> tuple[Rejection, ...]:
+    """Return the types of groups, each with its reason."""
+    return tuple(
+        Rejection(instance_type=name, reason=group.reason, detail=alike.detail, nearness=alike.nearness)
+        for group in groups
+        for alike in group.which
+        for name in alike.instance_types
+    )
+
+
+def types_text(group: LeftOut) -> str:
+    """Return how many types a group has, and their names or some of them: `5 types, such as a, b, c`."""
+    if group.types <= EXAMPLES:
+        return ", ".join(group.examples)
+    return f"{group.types:,} types, such as {', '.join(group.examples)}"
+
+
+def _is_list_of_types(value: Any) -> bool:
+    """Whether parsed JSON names the types one by one, as versions 1 and 2 did."""
+    return isinstance(value, list) and any(isinstance(item, dict) and "instance_type" in item for item in value)
+
+
+STORED_BY_REASON: Final = Stored(
+    annotation=tuple[LeftOut, ...], store=by_reason, restore=one_by_one, is_plain=_is_list_of_types
+)

@@ -26,6 +26,7 @@ _COMMANDS: Final = {
     "run": "rent.run.run",
     "doctor": "measure.doctor.doctor",
     "report": "plan.report.report",
+    "schema": "plan.schema.schema",
     "sort": "sort.sort.sort",
     "gnusort": "sort.gnusort_help.gnusort",
     "generate": "sort.generate.generate",

@@ -1,0 +1,100 @@
+"""The shipped schemas are those of the dataclasses, and what the commands print keeps to them."""
+
+from __future__ import annotations
+
+import copy
+import importlib.util
+import json
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import jsonschema
+import pytest
+from typer.testing import CliRunner
+
+from planner.cli.app import build
+from planner.cli.plan.schema import KINDS
+from planner.errors import BadInputError
+from planner.schemas.run_report import RunReport
+
+CHECKOUT = Path(__file__).resolve().parents[3]
+STORED = CHECKOUT / "tests" / "data" / "stored"
+SMALL = ("--catalog", "aws-2014", "--data", "1TB")
+ASKED: dict[str, tuple[str, ...]] = {
+    "papers": (*SMALL, "--paper", "--model", "indy"),
+    "copies": (*SMALL, "--rejected"),
+    "simulated": (*SMALL, "--simulate", "--draws", "1"),
+    "spot": ("--data", "500GB", "--instance", "i4i.*", "--pricing", "spot"),
+    "store to store": ("--data", "1TB", "--instance", "i4i.*", "--input", "s3://b/in", "--output", "s3://b/out"),
+    "volumes": ("--data", "1TB", "--model", "cloudsort", "--instance", "r5.*", "--zones", "2"),
+    "deadline": ("--data", "10TB", "--instance", "i4i.*", "--deadline", "2h", "--confidence", "95%", "--model", "all"),
+    "own prices": ("--data", "1TB", "--instance", "i3.*", "--own-price", "i3.*=0.08/vcpu", "--capacity", "i3.*=40"),
+    "what-if": ("--data", "1TB", "--instance", "i4i.*", "--assume", "network=800MB/s", "--what-if", "price=0.7"),
+    "most data": ("--most-data", "--catalog", "aws-2014", "--deadline", "1h", "--nodes", "20"),
+}
+
+
+@pytest.fixture(scope="module")
+def script() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("write_json_schemas", CHECKOUT / "scripts" / "write_json_schemas.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def printed(*words: str) -> Any:
+    outcome = CliRunner().invoke(build(only=words[0]), words, catch_exceptions=False)
+    assert outcome.exit_code == 0, outcome.output
+    return json.loads(outcome.stdout)
+
+
+def closed(schema: Any) -> Any:
+    """Return a schema that allows no field that it does not name."""
+    if isinstance(schema, list):
+        return [closed(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    inner = {name: closed(part) for name, part in schema.items()}
+    return {"additionalProperties": False, **inner} if isinstance(schema.get("properties"), dict) else inner
+
+
+def validator(kind: str) -> Any:
+    schema = printed("schema", kind)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    return jsonschema.Draft202012Validator(closed(schema))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_shipped_file_is_what_the_script_writes(kind: str, script: ModuleType) -> None:
+    assert set(script.KINDS) == set(KINDS)
+    shipped = (script.FOLDER / f"{kind}.json").read_text(encoding="utf-8")
+    assert shipped == script.text_of(kind), "run: python scripts/write_json_schemas.py"
+
+
+@pytest.mark.parametrize("asked", ASKED)
+def test_plans_keep_to_the_schema(asked: str) -> None:
+    plan = printed("plan", *ASKED[asked], "--json")
+    validator("plan").validate(plan)
+    assert list(plan)[0] == "version"
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_run_reports_keep_to_the_schema(version: int) -> None:
+    report = RunReport.from_json((STORED / f"run-report-{version}.json").read_text(encoding="utf-8"))
+    validator("run-report").validate(json.loads(report.to_json()))
+
+
+def test_the_schema_refuses_what_is_wrong() -> None:
+    plan = printed("plan", *ASKED["papers"], "--json")
+    check = validator("plan")
+    for wrong in ({"version": 4}, {"best": {}}, {"candidates": None}, {"rejected": [{"reason": "none"}]}):
+        assert list(check.iter_errors(copy.deepcopy(plan) | wrong)), wrong
+
+
+def test_a_kind_that_there_is_not_is_refused() -> None:
+    with pytest.raises(BadInputError, match=r"no schema of 'plans': use one of plan, run-report\. Did you mean plan"):
+        CliRunner().invoke(build(only="schema"), ["schema", "plans"], catch_exceptions=False)

@@ -79,7 +79,7 @@ def test_the_shipped_file_is_what_the_script_writes(kind: str, script: ModuleTyp
 def test_plans_keep_to_the_schema(asked: str) -> None:
     plan = printed("plan", *ASKED[asked], "--json")
     validator("plan").validate(plan)
-    assert list(plan)[0] == "version"
+    assert next(iter(plan)) == "version"
 
 
 @pytest.mark.parametrize("version", [1, 2])

@@ -27,6 +27,7 @@ _COMMANDS: Final = {
     "doctor": "measure.doctor.doctor",
     "report": "plan.report.report",
     "schema": "plan.schema.schema",
+    "where": "measure.where.where",
     "sort": "sort.sort.sort",
     "gnusort": "sort.gnusort_help.gnusort",
     "generate": "sort.generate.generate",

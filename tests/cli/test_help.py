@@ -139,7 +139,6 @@ def test_what_is_left_out_of_the_examples_exists() -> None:
         (completion.models, "ind", ["indy"]),
         (completion.models, "al", ["all"]),
         (completion.catalogs, "aws,gcp-20", ["aws,gcp-2014", "aws,gcp-2019"]),
-        (completion.instances, "i4i.met", ["i4i.metal"]),
         (completion.regions, "us-e", ["us-east-1", "us-east1", "us-east4", "us-east5"]),
         (completion.among(("cost", "time")), "t", ["time"]),
     ],

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
+from planner.cli.shell.completion import profiles as offered_profiles
 from planner.cli.shell.console import show, show_json, show_text, table, talk
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def predict(
         Path, Argument(help="CSV with instance_type, nodes, data_gb and the further columns of the runs.")
     ],
     *,
-    profile: Annotated[str, Option(help="Stored profile, or a profile's JSON file.")],
+    profile: Annotated[str, Option(help="Stored profile, or a profile's JSON file.", autocompletion=offered_profiles)],
     instances: Annotated[Path | None, _INSTANCES] = None,
     catalog: Annotated[str, Option(help="Catalog for types that the profile does not know.")] = "aws",
     json: Annotated[bool, Option("--json", help="Print as JSON.")] = False,

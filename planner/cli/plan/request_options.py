@@ -52,7 +52,9 @@ Instances = Annotated[list[str] | None, request_option("instance")]
 Nodes = Annotated[int | None, request_option("nodes")]
 Architecture = Annotated[str | None, request_option("arch")]
 MaxNodes = Annotated[int, request_option("max_nodes")]
-_Profile = Annotated[str | None, Option(help="Take times and ranges from this calibrated profile.")]
+_Profile = Annotated[
+    str | None, Option(help="Take times and ranges from this calibrated profile.", autocompletion=completion.profiles)
+]
 _Columns = Annotated[list[str] | None, Option(help="Further columns of the profile's runs: io=s3.")]
 
 _OF_PROFILE: Final = {"profile": _Profile, "option": _Columns}

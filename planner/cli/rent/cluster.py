@@ -14,6 +14,7 @@ from planner.api.run import Work
 from planner.cli.plan.request_options import Data, Instances, Model, Nodes
 from planner.cli.rent import renting
 from planner.cli.rent.emulate import emulate_sweep
+from planner.cli.shell.completion import runs
 from planner.cli.shell.console import show_json, show_sentences, show_text, talk
 from planner.cli.shell.interrupts import orderly_end
 from planner.errors import BadInputError, LeftBehindError, ProviderRefusedError
@@ -82,7 +83,9 @@ def _show_raised(raised: clusters.RaisedCluster, *, json: bool) -> None:
 
 
 def cluster_status(
-    run: Annotated[str | None, Argument(help="A run, to ask its cloud; else all that this machine knows.")] = None,
+    run: Annotated[
+        str | None, Argument(help="A run, to ask its cloud; else all that this machine knows.", autocompletion=runs)
+    ] = None,
     *,
     json: _JSON = False,
 ) -> None:
@@ -138,7 +141,9 @@ def _status(directory: Any, *, asking: bool) -> dict[str, Any]:
 
 
 def cluster_down(
-    run: Annotated[str, Argument(help="The run to take down; `planner cluster status` lists them.")],
+    run: Annotated[
+        str, Argument(help="The run to take down; `planner cluster status` lists them.", autocompletion=runs)
+    ],
     *,
     json: _JSON = False,
 ) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Exit, Option
 
 from planner.cli.rent import renting
+from planner.cli.shell.completion import runs
 from planner.cli.shell.console import show_json, show_text, talk
 from planner.errors import IoFailureError, PlannerError
 from planner.units import parse_duration
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def cluster_exec(
-    run: Annotated[str, Argument(help="The run; `planner cluster status` lists them.")],
+    run: Annotated[str, Argument(help="The run; `planner cluster status` lists them.", autocompletion=runs)],
     command: Annotated[
         list[str], Argument(help="The command, after `--`; a single word is a line of shell, such as 'df -h | tail'.")
     ],

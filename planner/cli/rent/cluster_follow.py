@@ -15,13 +15,14 @@ from planner.api.software import wheels
 from planner.cli.plan.shown_report import show_checked_report
 from planner.cli.rent import renting
 from planner.cli.shell.cluster_progress import shown_events
+from planner.cli.shell.completion import runs
 from planner.cli.shell.console import show_text, talk
 
 if TYPE_CHECKING:
     from planner.clusters.provisioning.run_directory import RunDirectory
     from planner.clusters.runs.cloud_task import CloudRun
 
-_Run = Annotated[str, Argument(help="The run; `planner cluster status` lists them.")]
+_Run = Annotated[str, Argument(help="The run; `planner cluster status` lists them.", autocompletion=runs)]
 
 
 def cluster_attach(

@@ -10,6 +10,7 @@ from typer import Argument, Option
 from planner.api.run import Work, effort_of, run_on_machines
 from planner.cli.plan.shown_report import show_checked_report
 from planner.cli.rent import renting
+from planner.cli.shell.completion import runs
 from planner.cli.shell.console import talk
 from planner.cli.sort.key_options import InputFormatOptions
 from planner.errors import BadInputError
@@ -17,7 +18,10 @@ from planner.units import parse_size
 
 
 def cluster_run(
-    run: Annotated[str, Argument(help="The run whose machines are there; `planner cluster status` lists them.")],
+    run: Annotated[
+        str,
+        Argument(help="The run whose machines are there; `planner cluster status` lists them.", autocompletion=runs),
+    ],
     *,
     data: Annotated[str | None, Option(help="How much to sort: 1TB; what --input holds otherwise.")] = None,
     model: Annotated[str, Option(help="Cost model: a name that `planner models` lists, or a TOML file.")],

@@ -1,8 +1,12 @@
-"""What a shell offers while one types: models, catalogs, regions, instance types, and words of which one is chosen."""
+"""What a shell offers while one types: models, catalogs, regions, instance types, profiles, runs, and words of which
+one is chosen.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+
+from typer import Context
 
 
 def models(incomplete: str) -> list[str]:
@@ -27,11 +31,41 @@ def catalogs(incomplete: str) -> list[str]:
     return _last_of_several(incomplete, catalog_names())
 
 
-def instances(incomplete: str) -> list[str]:
-    """Return the types of today's AWS that begin with what was typed."""
-    from planner.catalog import load_catalog
+def instances(ctx: Context, incomplete: str) -> list[str]:
+    """Return the types of the clouds named before that begin with what was typed; without any those of AWS, or where it
+    has none, of today's other clouds.
+    """
+    from planner.catalog import catalog_names, load_catalog
+    from planner.schemas.request_forms import CLOUDS, clouds, name_list
 
-    return _last_of_several(incomplete, load_catalog("aws").instances.rows)
+    named = clouds(name_list([*_given(ctx, "cloud"), *_given(ctx, "catalog")]))
+    known = [name for name in named or CLOUDS if name in catalog_names()]
+    for group in [known] if named else [known[:1], known[1:]]:
+        types = [name for catalog in group for name in load_catalog(catalog).instances.rows]
+        if offered := _last_of_several(incomplete, types):
+            return offered
+    return []
+
+
+def profiles(incomplete: str) -> list[str]:
+    """Return the stored profiles that begin with what was typed."""
+    from planner.stores.profiles import profile_names
+
+    return [name for name in profile_names() if name.startswith(incomplete)]
+
+
+def runs(incomplete: str) -> list[str]:
+    """Return the runs that this machine knows and that begin with what was typed, the latest first."""
+    from planner.clusters.provisioning.run_directory import known_runs
+
+    return [name for name in reversed(known_runs()) if name.startswith(incomplete)]
+
+
+def clearable(incomplete: str) -> list[str]:
+    """Return the kinds of what `planner where --clear` removes that begin with what was typed."""
+    from planner.api.stored import can_clear, kinds
+
+    return [kind for kind in kinds() if can_clear(kind) and kind.startswith(incomplete)]
 
 
 def regions(incomplete: str) -> list[str]:
@@ -49,6 +83,11 @@ def among(words: Sequence[str]) -> Callable[[str], list[str]]:
         return [word for word in words if word.startswith(incomplete)]
 
     return offered
+
+
+def _given(ctx: Context, option: str) -> list[str]:
+    value = ctx.params.get(option) or []
+    return [value] if isinstance(value, str) else list(value)
 
 
 def _last_of_several(incomplete: str, names: Iterable[str]) -> list[str]:

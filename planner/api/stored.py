@@ -1,0 +1,202 @@
+"""What the planner keeps on this machine: where, how much, since when; and how to get rid of it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from planner.config.paths import state_directory, user_directory
+from planner.config.settings import settings_file
+from planner.errors import BadInputError, IoFailureError, PlannerError, nearest
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kept:
+    """One kind of what is kept: `files` of so many `bytes` at `place`, the oldest written `since` (None: no file).
+
+    `keeps` says why `clear` leaves it, or a part of it, alone; '' where nothing stands against it.
+    """
+
+    kind: str
+    what: str
+    place: Path
+    files: int
+    bytes: int
+    since: datetime | None
+    keeps: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Kind:
+    what: str
+    place: Callable[[], Path]
+    clear: Callable[[Path], None] | None = None
+    keeps: Callable[[Path], str] = lambda place: ""
+
+
+def kinds() -> tuple[str, ...]:
+    """Return the kinds of what is kept."""
+    return tuple(_KINDS)
+
+
+def kept(kind: str | None = None) -> tuple[Kept, ...]:
+    """Return what is kept, of each kind or of one; a place that does not exist has no files.
+
+    Raises BadInputError for a kind that there is not.
+    """
+    if kind is not None and kind not in _KINDS:
+        raise BadInputError(f"nothing is called {kind!r}: use one of {', '.join(_KINDS)}.{nearest(kind, kinds())}")
+    return tuple(_kept(name, of) for name, of in _KINDS.items() if kind in (None, name))
+
+
+def can_clear(kind: str) -> bool:
+    """Whether `clear` takes a kind."""
+    return kind in _KINDS and _KINDS[kind].clear is not None
+
+
+def clear(kind: str) -> tuple[Kept, Kept]:
+    """Remove what is kept of a kind, except runs that may still cost money; return it before and after.
+
+    Raises BadInputError for what nothing can make again, IoFailureError when the disk refuses.
+    """
+    (before,) = kept(kind)
+    remove = _KINDS[kind].clear
+    if remove is None:
+        raise BadInputError(f"{kind} are not cleared: {before.keeps}")
+    try:
+        remove(before.place)
+    except OSError as error:
+        raise IoFailureError(f"{error.filename or before.place}: {error.strerror}; the rest is as it was") from error
+    (after,) = kept(kind)
+    return before, after
+
+
+def _kept(name: str, of: _Kind) -> Kept:
+    place = of.place()
+    sizes, times = [], []
+    for path in _files(place):
+        try:
+            status = path.stat()
+        except OSError:  # removed meanwhile, or a link to nowhere
+            continue
+        sizes.append(status.st_size)
+        times.append(status.st_mtime)
+    return Kept(
+        kind=name,
+        what=of.what,
+        place=place,
+        files=len(sizes),
+        bytes=sum(sizes),
+        since=datetime.fromtimestamp(min(times), UTC) if times else None,
+        keeps=of.keeps(place),
+    )
+
+
+def _files(place: Path) -> Iterator[Path]:
+    if place.is_file():
+        yield place
+    elif place.is_dir():
+        yield from (path for path in place.rglob("*") if path.is_file() and not path.is_symlink())
+
+
+def _forget_prices(place: Path) -> None:
+    from planner.catalog.refreshed import REFRESHABLE
+    from planner.clouds.price_lists.writing import forget
+
+    del place
+    for name in REFRESHABLE:
+        forget(name)
+
+
+def _remove_bugs(place: Path) -> None:
+    for path in place.glob("bug-*.txt"):
+        path.unlink(missing_ok=True)
+
+
+def _remove_ended_runs(place: Path) -> None:
+    from planner.clusters.provisioning.run_directory import RunDirectory
+
+    for run in _runs():
+        with suppress(BadInputError), RunDirectory.open(run).lock():  # that is a run at which a process is at work
+            if _has_ended(run):
+                shutil.rmtree(place / run)
+
+
+def _runs() -> Sequence[str]:
+    from planner.clusters.provisioning.run_directory import known_runs
+
+    return known_runs()
+
+
+def _may_bill(place: Path) -> list[str]:
+    """Return the runs that may still have something in a cloud, those whose journal cannot be read among them."""
+    del place
+    return [run for run in _runs() if not _has_ended(run)]
+
+
+def _has_ended(run: str) -> bool:
+    from planner.clusters.provisioning.run_directory import RunDirectory
+
+    try:
+        directory = RunDirectory.open(run)
+        directory.order()
+        events = directory.events()
+    except (PlannerError, OSError, ValueError, KeyError, TypeError):
+        return False
+    steps = [event.what for event in events if event.what in ("down", "up", "intent", "made")]
+    return not steps or steps[-1] == "down"
+
+
+def _open_runs(place: Path) -> str:
+    runs = _may_bill(place)
+    if not runs:
+        return ""
+    listed = f"{', '.join(runs[:3])}{f' and {len(runs) - 3} more' if len(runs) > 3 else ''}"
+    return f"{listed} may still cost money: `planner cluster down RUN` first"
+
+
+def _own(text: str) -> Callable[[Path], str]:
+    return lambda place: text
+
+
+def _emulated() -> Path:
+    from planner.clusters.emulated.registry import registry_directory
+
+    return registry_directory()
+
+
+_KINDS: Final = {
+    "settings": _Kind(
+        what="clouds and prices that you set",
+        place=settings_file,
+        keeps=_own("you wrote the file; edit it, or delete it"),
+    ),
+    "measurements": _Kind(
+        what="rates that you ingested",
+        place=lambda: user_directory("measurements"),
+        keeps=_own("they cost time and money to measure; `planner catalog measurements --forget TYPE` removes some"),
+    ),
+    "profiles": _Kind(
+        what="what calibrate learned",
+        place=lambda: user_directory("profiles"),
+        keeps=_own("they cost runs to learn; delete the file of the one that you no longer want"),
+    ),
+    "prices": _Kind(what="catalogs read anew", place=lambda: user_directory("catalogs"), clear=_forget_prices),
+    "runs": _Kind(
+        what="journals of rented clusters",
+        place=lambda: user_directory("runs"),
+        clear=_remove_ended_runs,
+        keeps=_open_runs,
+    ),
+    "emulated": _Kind(
+        what="clusters emulated here",
+        place=_emulated,
+        keeps=_own("each ends with the command that made it; `planner emulate sweep` removes lost ones"),
+    ),
+    "bugs": _Kind(what="errors to report", place=lambda: state_directory("bugs"), clear=_remove_bugs),
+}

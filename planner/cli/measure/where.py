@@ -1,0 +1,83 @@
+"""`planner where`: what is kept on this machine, and how to get rid of it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+from typer import Option
+
+from planner.cli.shell.completion import clearable
+from planner.cli.shell.console import show, show_json, show_sentences, show_text, shown_width, table
+
+if TYPE_CHECKING:
+    from planner.api.stored import Kept
+
+_WITH_WHAT: Final = 100
+"""A screen at least so wide also says what each kind is."""
+
+
+def where(
+    *,
+    clear: Annotated[
+        str | None,
+        Option(help="Remove prices, runs or bugs; runs that may still cost money stay.", autocompletion=clearable),
+    ] = None,
+    yes: Annotated[bool, Option("--yes", help="Do not ask.")] = False,
+    json: Annotated[bool, Option("--json", help="Print as JSON.")] = False,
+) -> None:
+    """List what the planner keeps on this machine: where, how much, since when.
+
+    Example: planner where
+
+    Example: planner where --clear prices
+    """
+    from planner.api import stored
+
+    if clear is not None:
+        _clear(clear, yes=yes, json=json)
+        return
+    kept = stored.kept()
+    if json:
+        show_json({"kept": [_plain(each) for each in kept]})
+        return
+    columns, rows = ("kind", "files", "size", "since", "where", "what"), [_row(each) for each in kept]
+    shown = len(columns) if shown_width() >= _WITH_WHAT else -1
+    show(table(columns[:shown], [row[:shown] for row in rows]))
+    for each in kept:
+        if each.kind == "runs" and each.keeps:
+            show_sentences(f"Runs: {each.keeps}.")
+
+
+def _clear(kind: str, *, yes: bool, json: bool) -> None:
+    from planner.api import stored
+    from planner.cli.rent.renting import confirm
+    from planner.units import format_bytes
+
+    (now,) = stored.kept(kind)
+    if now.files and stored.can_clear(kind):
+        staying = f"; {now.keeps}, and stays" if now.keeps else ""
+        confirm(f"{kind}: {now.files} files, {format_bytes(now.bytes)} in {now.place}{staying}", yes=yes)
+    before, after = stored.clear(kind)
+    removed = {"files": before.files - after.files, "bytes": before.bytes - after.bytes}
+    if json:
+        show_json({"removed": removed, "kept": _plain(after)})
+    else:
+        show_text(f"{removed['files']} files removed, {format_bytes(removed['bytes'])}")
+
+
+def _plain(kept: Kept) -> dict[str, Any]:
+    since = None if kept.since is None else kept.since.isoformat(timespec="seconds")
+    return {**asdict(kept), "place": str(kept.place), "since": since}
+
+
+def _row(kept: Kept) -> tuple[str, ...]:
+    from pathlib import Path
+
+    from planner.units import format_bytes
+
+    since = "" if kept.since is None else f"{kept.since:%Y-%m-%d}"
+    home, place = os.path.expanduser("~"), kept.place
+    where = str(Path("~") / place.relative_to(home)) if place.is_relative_to(home) else str(place)
+    return kept.kind, f"{kept.files:,}", format_bytes(kept.bytes) if kept.files else "", since, where, kept.what

@@ -78,6 +78,6 @@ def _row(kept: Kept) -> tuple[str, ...]:
     from planner.units import format_bytes
 
     since = "" if kept.since is None else f"{kept.since:%Y-%m-%d}"
-    home, place = os.path.expanduser("~"), kept.place
-    where = str(Path("~") / place.relative_to(home)) if place.is_relative_to(home) else str(place)
+    home, place = os.environ.get("HOME"), kept.place
+    where = str(Path("~") / place.relative_to(home)) if home and place.is_relative_to(home) else str(place)
     return kept.kind, f"{kept.files:,}", format_bytes(kept.bytes) if kept.files else "", since, where, kept.what

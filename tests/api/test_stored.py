@@ -55,7 +55,7 @@ def test_files_are_counted_with_their_bytes_and_the_day_of_the_oldest(folder: Pa
     (of_profiles,) = stored.kept("profiles")
     assert (of_profiles.files, of_profiles.bytes) == (2, 1000)
     row = next(line for line in call().splitlines() if line.startswith("profiles"))
-    assert "1 kB" in row and "2023-11-14" in row
+    assert "1 KB" in row and "2023-11-14" in row
 
 
 def test_runs_that_may_still_bill_stay(folder: Path) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
+from planner.cli.shell.completion import catalogs
 from planner.cli.shell.console import show, show_json, show_text, table, talk
 
 if TYPE_CHECKING:
@@ -23,7 +24,9 @@ _MOST_LINES = 15
 
 def catalog_refresh(
     *,
-    cloud: Annotated[list[str], Option(help="Clouds to read: aws, gcp, azure; comma-separated.")],
+    cloud: Annotated[
+        list[str], Option(help="Clouds to read: aws, gcp, azure; comma-separated.", autocompletion=catalogs)
+    ],
     region: Annotated[
         list[str] | None, Option(help="Regions to read.", show_default="those that the catalog prices")
     ] = None,

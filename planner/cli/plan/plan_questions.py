@@ -84,8 +84,8 @@ def _is_open(option: str, asked: RequestOptions, answers: dict[str, str]) -> boo
 
 
 def _data(asked: RequestOptions) -> dict[str, str]:
-    """Ask for the data until its size is known: as a size, or as a place that can be listed. A folder of this machine is
-    no place that nodes can read from, so that nothing is asked of it again.
+    """Ask for the data until its size is known: as a size, or as a place that can be listed. Nodes cannot read from a
+    folder of this machine, so that the place is not asked for again.
     """
     text = asked.get("input") or _answer(
         "How much data is to be sorted? 3TB, a file or folder of it, or its address: s3://bucket/path",

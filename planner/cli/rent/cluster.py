@@ -14,7 +14,7 @@ from planner.api.run import Work
 from planner.cli.plan.request_options import Data, Instances, Model, Nodes
 from planner.cli.rent import renting
 from planner.cli.rent.emulate import emulate_sweep
-from planner.cli.shell.completion import runs
+from planner.cli.shell.completion import rented_clouds, runs
 from planner.cli.shell.console import show_json, show_sentences, show_text, talk
 from planner.cli.shell.interrupts import orderly_end
 from planner.errors import BadInputError, LeftBehindError, ProviderRefusedError
@@ -29,7 +29,7 @@ def cluster_up(
     *,
     data: Data = None,
     model: Model = Request.model,
-    cloud: Annotated[str, Option(help="Where to rent: aws, gcp, azure.")] = "aws",
+    cloud: Annotated[str, Option(help="Where to rent: aws, gcp, azure.", autocompletion=rented_clouds)] = "aws",
     region: renting.Regions = None,
     instance: Instances = None,
     nodes: Nodes = None,
@@ -161,7 +161,9 @@ def cluster_down(
 
 def cluster_sweep(
     *,
-    cloud: Annotated[str, Option(help="aws, gcp, azure; or `emulated`, as `planner emulate sweep`.")] = "aws",
+    cloud: Annotated[
+        str, Option(help="aws, gcp, azure; or `emulated`, as `planner emulate sweep`.", autocompletion=rented_clouds)
+    ] = "aws",
     region: Annotated[list[str] | None, Option(help="Only these regions.", show_default="all of the account")] = None,
     all_runs: Annotated[bool, Option("--all", help="Also what has not expired yet.")] = False,
     anyone: Annotated[bool, Option("--anyone", help="Also what others began.")] = False,

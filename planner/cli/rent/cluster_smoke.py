@@ -13,6 +13,7 @@ from planner.api import clusters
 from planner.api.files import require_new
 from planner.api.rental_options import check_site
 from planner.cli.rent import renting
+from planner.cli.shell.completion import rented_clouds
 from planner.cli.shell.console import show_json, show_text, talk
 from planner.cli.shell.files import Force, write_whole
 from planner.cli.shell.interrupts import orderly_end
@@ -21,7 +22,7 @@ from planner.errors import ProviderRefusedError
 
 def cluster_smoke(
     *,
-    cloud: Annotated[str, Option(help="Where: aws, gcp, azure.")] = "aws",
+    cloud: Annotated[str, Option(help="Where: aws, gcp, azure.", autocompletion=rented_clouds)] = "aws",
     region: Annotated[str | None, Option(help="In which region.", show_default="the catalog's first")] = None,
     instance: Annotated[str | None, Option(help="Machine type.", show_default="the cheapest with local disks")] = None,
     ssh_from: renting.SshFrom = None,

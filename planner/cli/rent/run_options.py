@@ -10,6 +10,7 @@ from typer import Option
 
 from planner.cli.plan.request_options import Architecture, Data, Instances, Nodes, OneModel
 from planner.cli.rent import emulation, renting
+from planner.cli.shell.completion import profiles, rented_clouds
 from planner.cli.shell.files import Force
 from planner.cli.sort.key_options import Threads
 from planner.errors import BadInputError
@@ -57,7 +58,11 @@ class RunOptions:
     )
     threads: Threads = None
     cloud: Annotated[
-        str | None, Option(help="Where: `aws` rents machines, `emulated` nodes; this machine as it is otherwise.")
+        str | None,
+        Option(
+            help="Where: `aws` rents machines, `emulated` nodes; this machine as it is otherwise.",
+            autocompletion=rented_clouds,
+        ),
     ] = None
     on: Annotated[
         str | None, Option(help="Run whose machines are there and stay: sort on them, as `planner cluster run` does.")
@@ -112,7 +117,9 @@ class RunOptions:
     dry_run: renting.DryRun = False
     verbose: renting.Verbose = False
     yes: renting.Yes = False
-    profile: Annotated[str | None, Option(help="Calibrated profile to learn from this run; begun if new.")] = None
+    profile: Annotated[
+        str | None, Option(help="Calibrated profile to learn from this run; begun if new.", autocompletion=profiles)
+    ] = None
     json: Annotated[bool, Option("--json", help="Print the report as one JSON object.")] = False
     out: Annotated[
         Path | None, Option(help="Also write the report as JSON to this file; `planner report` reads it.")

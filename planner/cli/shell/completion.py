@@ -47,6 +47,13 @@ def instances(ctx: Context, incomplete: str) -> list[str]:
     return []
 
 
+def rented_clouds(incomplete: str) -> list[str]:
+    """Return where machines can be had that begins with what was typed."""
+    from planner.clouds.registry import CLOUDS
+
+    return [name for name in (*CLOUDS, "emulated") if name.startswith(incomplete)]
+
+
 def profiles(incomplete: str) -> list[str]:
     """Return the stored profiles that begin with what was typed."""
     from planner.stores.profiles import profile_names

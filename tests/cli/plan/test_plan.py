@@ -87,6 +87,20 @@ def test_rejected_groups_the_reasons() -> None:
         assert reason in outcome.stdout
 
 
+def test_rejected_names_a_few_types_of_each_reason_and_all_where_wide() -> None:
+    few = call(*REPLAY, "--model", "indy", "--rejected").stdout
+    every = call(*REPLAY, "--model", "indy", "--rejected", "--wide").stdout
+    groups = json.loads(call(*REPLAY, "--model", "indy", "--json").stdout)["rejected"]
+    (group,) = [group for group in groups if group["reason"] == "no local disks"]
+    names = [name for alike in group["which"] for name in alike["instance_types"]]
+    assert group["types"] == len(names) > len(group["examples"]) == 3
+    shown, listed = few[few.index("Left out") :].replace(",", " ").split(), every.replace(",", " ").split()
+    assert str(group["types"]) in shown
+    assert [name for name in names if name in shown] == group["examples"]
+    assert set(names) <= set(listed)
+    assert "every type" in few and "every type" not in every
+
+
 def test_out_writes_the_same_plan(tmp_path: Path) -> None:
     outcome = call(*REPLAY, "--model", "indy", "--json", "--out", str(tmp_path / "plan.json"))
     assert (tmp_path / "plan.json").read_text() == outcome.stdout

@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 from planner.cli.app import build
 from planner.cli.plan.schema import KINDS
 from planner.errors import BadInputError
+from planner.schemas.json_values import VERSION
 from planner.schemas.run_report import RunReport
 
 CHECKOUT = Path(__file__).resolve().parents[3]
@@ -86,6 +87,25 @@ def test_plans_keep_to_the_schema(asked: str) -> None:
 def test_run_reports_keep_to_the_schema(version: int) -> None:
     report = RunReport.from_json((STORED / f"run-report-{version}.json").read_text(encoding="utf-8"))
     validator("run-report").validate(json.loads(report.to_json()))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("models",),
+        ("catalog", "show"),
+        ("catalog", "show", "i2.8xlarge", "--catalog", "aws-2014"),
+        ("catalog", "check", "aws-2014"),
+        ("catalog", "measurements"),
+        ("catalog", "usable", "aws-2014"),
+        ("scale", "i2", "--catalog", "aws-2014", "--data", "1TB", "--model", "indy"),
+        ("where",),
+    ],
+)
+def test_other_json_says_its_version_first(words: tuple[str, ...]) -> None:
+    document = printed(*words, "--json")
+    assert next(iter(document)) == "version"
+    assert document["version"] == VERSION and len(document) > 1
 
 
 def test_the_schema_refuses_what_is_wrong() -> None:

@@ -103,9 +103,9 @@ def _data(asked: RequestOptions) -> dict[str, str]:
 
 
 def _size_of(place: str) -> str:
-    from planner.api.listed_input import listed
+    from planner.api.place_size import size_of_place
 
-    found = listed(place)
+    found = size_of_place(place)
     plural = "file" if found.files == 1 else "files"
     show_text(f"{found.files:,} {plural}, {format_bytes(found.bytes)}")
     return size_text(found.bytes)

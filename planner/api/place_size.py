@@ -13,19 +13,19 @@ PATIENCE_S: Final = 15.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Listed:
+class PlaceSize:
     """What lies at a place: how many files that are not empty, and their bytes."""
 
     files: int
     bytes: int
 
 
-def listed(place: str, *, patience_s: float = PATIENCE_S) -> Listed:
+def size_of_place(place: str, *, patience_s: float = PATIENCE_S) -> PlaceSize:
     """Return what lies in a file or folder, or below the address of an object store.
 
     Raises BadInputError where there is nothing, IoFailureError for what cannot be reached in time.
     """
-    answers: list[Listed | PlannerError] = []
+    answers: list[PlaceSize | PlannerError] = []
 
     def ask() -> None:
         from planner.distributed_sort.dataset.input_files import files_of
@@ -35,7 +35,7 @@ def listed(place: str, *, patience_s: float = PATIENCE_S) -> Listed:
         except PlannerError as error:
             answers.append(error)
         else:
-            answers.append(Listed(files=len(sizes), bytes=sum(sizes.values())))
+            answers.append(PlaceSize(files=len(sizes), bytes=sum(sizes.values())))
 
     asking = threading.Thread(target=ask, daemon=True)  # a library that waits for a network does not keep the command
     asking.start()

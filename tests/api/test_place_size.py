@@ -7,20 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from planner.api.listed_input import Listed, listed
+from planner.api.place_size import PlaceSize, size_of_place
 from planner.errors import BadInputError, IoFailureError
 
 
 def test_files_of_a_folder_and_a_file_are_counted(tmp_path: Path) -> None:
     for name, size in (("a", 10), ("b", 20), ("empty", 0), ("_SUCCESS", 3)):
         (tmp_path / name).write_bytes(bytes(size))
-    assert listed(str(tmp_path)) == Listed(files=2, bytes=30)
-    assert listed(str(tmp_path / "b")) == Listed(files=1, bytes=20)
+    assert size_of_place(str(tmp_path)) == PlaceSize(files=2, bytes=30)
+    assert size_of_place(str(tmp_path / "b")) == PlaceSize(files=1, bytes=20)
 
 
 def test_nothing_there_is_bad_input(tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match="no such file"):
-        listed(str(tmp_path / "absent"))
+        size_of_place(str(tmp_path / "absent"))
 
 
 def test_a_store_that_does_not_answer_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -30,4 +30,4 @@ def test_a_store_that_does_not_answer_is_given_up(monkeypatch: pytest.MonkeyPatc
         monkeypatch.setenv("AWS_ACCESS_KEY_ID", "nobody")
         monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "nothing")
         with pytest.raises(IoFailureError, match="no answer within 1 s"):
-            listed("s3://bucket/prefix", patience_s=1.0)
+            size_of_place("s3://bucket/prefix", patience_s=1.0)

@@ -11,6 +11,7 @@ import numpy as np
 from planner.cost_model.breakdown import whole_run_s
 from planner.cost_model.estimate import estimate
 from planner.cost_model.rates import RESOURCES
+from planner.cost_model.staging import overheads_s
 from planner.cost_model.workload import JobContext
 from planner.planning.candidates.candidate_grid import CandidateGrid
 from planner.schemas.plan import Candidate
@@ -54,10 +55,10 @@ def with_reliefs(best: Candidate, grid: CandidateGrid) -> Candidate:
 
 
 def _fastest_row(context: JobContext, grid: CandidateGrid, nodes: int) -> int:
-    """Return the layout on which a cluster takes least time, by the estimates."""
+    """Return the layout on which a whole run takes least time, by the estimates."""
     if len(context.layouts.type_row) == 1:
         return 0
     size = np.array([float(nodes)])
     price = grid.offer.price_usd_per_hour
     estimates = estimate(context, price_usd_per_hour=price, nodes=size, budgeted=False)
-    return int(np.argmin(estimates.expected_s[:, 0]))
+    return int(np.argmin((estimates.expected_s + overheads_s(context, size))[:, 0]))

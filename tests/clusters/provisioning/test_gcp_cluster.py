@@ -154,6 +154,7 @@ def test_the_dry_run_is_what_is_done(gcp: EmulatedGcp) -> None:
     with pytest.MonkeyPatch.context() as without:
         without.setenv("GOOGLE_APPLICATION_CREDENTIALS", "")
         without.setenv("CLOUDSDK_CONFIG", str(gcp.home))
+        without.delenv("GOOGLE_CLOUD_PROJECT")
         rehearsed = rehearse(asked, GcpProvider(policy=QUICK)).requests
     assert gcp.proxy.seen == [], "a dry run asks nothing"
     assert rehearsed[0].parameters["project"] == "<project>"

@@ -61,17 +61,22 @@ def wheelhouse_of_source(directory: Path) -> Wheelhouse:
     """Return the source of the planner with stand-ins for all else, which point at this environment's packages."""
     import ensurepip
 
+    import cmake
+    import ninja
+
     directory.mkdir()
     (bundled,) = (Path(ensurepip.__file__).parent / "_bundled").glob("pip-*.whl")
     (directory / bundled.name).write_bytes(bundled.read_bytes())
     version = f"cp{sys.version_info.major}{sys.version_info.minor}"
     tag = f"{version}-{version}-manylinux_2_17_{sysconfig.get_platform().removeprefix('linux-')}"
+    programs = {"cmake": f"CMAKE_BIN_DIR = {cmake.CMAKE_BIN_DIR!r}\n", "ninja": f"BIN_DIR = {ninja.BIN_DIR!r}\n"}
     for requirement in [*requirements(), *build_requirements()]:
         name = requirement.split(">")[0].replace("-", "_")
         info = f"{name}-99.dist-info"
         files = {
             f"{name}_of_the_tests.pth": f"{sysconfig.get_path('purelib')}\n",
             f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: 99\n",
+            **({f"{name}/__init__.py": programs[name]} if name in programs else {}),
             f"{info}/WHEEL": f"Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: false\nTag: {tag}\n",
         }
         write_wheel(directory / f"{name}-99-{tag}.whl", info, files)

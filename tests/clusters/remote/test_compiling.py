@@ -18,7 +18,6 @@ from planner.clusters.remote.ssh import HEAD, Ssh
 from planner.clusters.remote.wheelhouse import Wheelhouse, pack, requirements
 from planner.errors import IoFailureError
 from tests.emulators.emulated_machines import write_wheel
-from tests.marks import quick_soak
 
 NODE = Node(id="h", region="r", zone="z", head=True, state="running", instance_type="t", private_address="127.0.0.1")
 
@@ -84,7 +83,7 @@ def wheelhouse_of_source(directory: Path) -> Wheelhouse:
     return pack(directory, directory.parent / "source.tar")
 
 
-@quick_soak
+@pytest.mark.soak
 def test_a_bare_machine_compiles_installs_and_sorts(
     head: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -202,6 +202,11 @@ class Candidate:
     reliefs_s: dict[str, float] = field(default_factory=dict)
     bandwidth_weighting: str = ""
 
+    @property
+    def whole_run_s(self) -> float:
+        """The expected seconds of the whole run, from boot to the end."""
+        return self.time_s.expected + sum(self.overheads_s.values())
+
     def __repr__(self) -> str:
         place = f"{self.nodes} x {self.instance_type}, {self.cloud} {self.region}, {self.model}"
         return f"<Candidate {place}: sort {self.time_s.expected:.0f} s, ${self.cost_usd.total:,.2f} in all>"

@@ -48,14 +48,16 @@ class Request:
     """What the user asks for. Each field says what it means; `plan --help` says the same.
 
     `assume` maps a rate's name (`network`, `local_read`, ...) to bytes/s that override the catalog; `scale` maps a
-    resource (`network`, `local`, `volumes`, `objects`, `cpu`, `price`) to a factor on it, for what-ifs.
+    resource (`network`, `local`, `volumes`, `objects`, `cpu`, `price`) or `data` to a factor on it, for what-ifs.
     Of `own_prices`, and of `node_limits`, the first that fits a type counts. The budget must hold the 95th percentile
     of the whole bill.
     """
 
     # fmt: off
     data_bytes: int = dataclasses.field(
-        metadata={"options": (Option(forms.SIZE, "Used first 1", "How much to sort: 100TB, 1TiB.", "data"),)}
+        metadata={
+            "options": (Option(forms.SIZE, "Used first 1", "How much to sort: 100TB, 1TiB, or 3TB,6TB for both.", "data"),)
+        }
     )
     model: str = field(
         "daytona", forms.TEXT, "Used first 7",
@@ -126,7 +128,7 @@ class Request:
     )
     scale: dict[str, float] = field(
         dict, forms.FACTORS, "Used first 8",
-        "Multiply network, local, volumes, objects, cpu or price: network=1.5,price=0.7.", "what_if",
+        "Multiply data, network, local, volumes, objects, cpu or price: data=2,price=0.7.", "what_if",
     )
     network_distribution: str | None = field(
         None, forms.TEXT, "Evidence and what-if 5",
@@ -178,6 +180,11 @@ class Request:
         "Instead of --data: how much can be sorted within the deadline, budget and nodes?",
     )
     # fmt: on
+
+    @property
+    def bytes_to_sort(self) -> int:
+        """How much is sorted: the data asked for, multiplied as a what-if says."""
+        return round(self.data_bytes * self.scale.get("data", 1.0))
 
     @property
     def rule(self) -> Rule:

@@ -43,7 +43,7 @@ def answer(plan: Plan, best: Candidate) -> Text:
     text = Text()
     text.append(f"Rent {cluster}", style="bold green")
     most = ", the most within what is asked," if plan.beyond else ""
-    text.append(f" ({place}) to sort {format_bytes(plan.request.data_bytes)}{most} under the {best.model} model.\n")
+    text.append(f" ({place}) to sort {format_bytes(plan.request.bytes_to_sort)}{most} under the {best.model} model.\n")
     request = plan.request
     limit = f"; its deadline: {format_duration(request.sort_deadline_s)}" if request.sort_deadline_s else ""
     within = f" (deadline: {format_duration(request.deadline_s)})" if request.deadline_s else ""

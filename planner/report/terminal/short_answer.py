@@ -99,7 +99,7 @@ def _headline(plan: Plan, best: Candidate, width: int) -> Iterator[str]:
     time += _limit(plan.request.sort_deadline_s)
     durability = f": {best.durability}" if best.durability else ""
     yield from _wrap(
-        f"The sort of {format_bytes(plan.request.data_bytes)}{most} takes {time}. {best.model}{durability}.", width
+        f"The sort of {format_bytes(plan.request.bytes_to_sort)}{most} takes {time}. {best.model}{durability}.", width
     )
     if best.cloud_type != best.instance_type:
         yield from _wrap(f"Order {best.cloud_type}, and the local disks with it.", width)

@@ -16,12 +16,14 @@ if TYPE_CHECKING:
     from planner.api.measure import measure
     from planner.api.recommend import Recommendation, calibrate, recommend
     from planner.api.recommend import recommend as plan
+    from planner.api.recommend_each import DataSizes, recommend_each
     from planner.api.run import run
     from planner.api.sort import find_disorder, sort
     from planner.api.validate import validate, validate_on_ray
     from planner.sorting.tables.table import sort_table
 
 __all__ = [
+    "DataSizes",
     "Recommendation",
     "calibrate",
     "down",
@@ -30,6 +32,7 @@ __all__ = [
     "measure",
     "plan",
     "recommend",
+    "recommend_each",
     "run",
     "sort",
     "sort_table",
@@ -39,6 +42,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "DataSizes": "api.recommend_each.DataSizes",
     "Recommendation": "api.recommend.Recommendation",
     "calibrate": "api.recommend.calibrate",
     "down": "api.clusters.down",
@@ -47,6 +51,7 @@ _HOMES = {
     "measure": "api.measure.measure",
     "plan": "api.recommend.recommend",
     "recommend": "api.recommend.recommend",
+    "recommend_each": "api.recommend_each.recommend_each",
     "run": "api.run.run",
     "sort": "api.sort.sort",
     "sort_table": "sorting.tables.table.sort_table",

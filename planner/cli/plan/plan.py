@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Annotated
@@ -11,6 +12,7 @@ from typer import Option
 from planner.api.files import require_new
 from planner.cli.plan.plan_output import forms_and_views, out_text, require_form, show_answer
 from planner.cli.plan.plan_questions import completed
+from planner.cli.plan.plan_sizes import plan_sizes, sizes_of
 from planner.cli.plan.request_options import RequestOptions
 from planner.cli.plan.simulation import SimulationOptions, plan_json, show_simulation
 from planner.cli.shell.console import columns as width_of_screen
@@ -76,6 +78,16 @@ def plan(
         return
     form, views = forms_and_views([*(show or []), *(["wide"] if wide else []), *(["json"] if json else [])])
     require_form(out, form, html=html, of_tables=(sort, columns))
+    sizes = sizes_of(asked["data"])
+    if len(sizes) > 1:
+        of_one_size = {
+            "--explain": explain, "--rejected": rejected, "--html": html, "--simulate": simulated.simulate,
+            "--sort": sort, "--columns": columns, "--most-data": asked["most_data"],
+            **{f"--show {view}": True for view in views},
+        }  # fmt: skip
+        answer_to = partial(_answered, refresh=refresh)
+        plan_sizes(sizes, asked, answer=answer_to, form=form, out=out, of_one_size=of_one_size)
+        return
     answered = _answered(completed(asked), refresh=refresh)
     if out:
         write_whole(out, out_text(answered, out, form, order=sort, only=columns) + "\n", option="--out")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from planner.api.clusters import down, up
     from planner.api.generate import generate
     from planner.api.measure import measure
-    from planner.api.recommend import Recommendation, calibrate, recommend
+    from planner.api.recommend import Recommendation, calibrate, own, recommend
     from planner.api.recommend import recommend as plan
     from planner.api.recommend_each import DataSizes, recommend_each
     from planner.api.run import run
@@ -30,6 +30,7 @@ __all__ = [
     "find_disorder",
     "generate",
     "measure",
+    "own",
     "plan",
     "recommend",
     "recommend_each",
@@ -49,6 +50,7 @@ _HOMES = {
     "find_disorder": "api.sort.find_disorder",
     "generate": "api.generate.generate",
     "measure": "api.measure.measure",
+    "own": "api.recommend.own",
     "plan": "api.recommend.recommend",
     "recommend": "api.recommend.recommend",
     "recommend_each": "api.recommend_each.recommend_each",

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from planner.calibration import Profile
     from planner.cost_model.volume_counts import VolumeCount
     from planner.planning.what_if.network_views import NetworkRow
+    from planner.planning.what_if.own_cluster import OwnCluster
     from planner.planning.what_if.what_if import Contrast, WhatIf
+    from planner.planning.what_if.why_not import WhyNot
     from planner.simulation.result import Simulation
 
 
@@ -175,6 +177,32 @@ class Recommendation(Answer):
 
         return self._again(changed(self.plan.request, changes))
 
+    def why_not(self, instance_type: str) -> WhyNot:
+        """Return why a type is not the recommended one: its best cluster, and what would make it come first.
+
+        Raises BadInputError for a type that is in none of the catalogs asked.
+
+        >>> import planner
+        >>> answer = planner.recommend("1TB", instance="i4i.*", nodes=8)
+        >>> answer.why_not("i4i.32xlarge").cluster.nodes
+        8
+        """
+        from planner.api.type_questions import why_not
+
+        return why_not(self.plan, instance_type, plan_again=self._plan_again, with_profile=self.profile is not None)
+
+    def own(self, machines: str) -> OwnCluster:
+        """Return how long machines that are there already take, such as `20 x m5d.12xlarge`, and whether more of them
+        would help. Raises BadInputError for what cannot be read, and for a type that is in none of the catalogs asked.
+
+        >>> import planner
+        >>> planner.recommend("1TB").own("8 x i4i.4xlarge").cluster.nodes
+        8
+        """
+        from planner.api.type_questions import own
+
+        return own(self.plan, machines, plan_again=self._plan_again)
+
     def simulate(
         self, *, draws: int = 20, seed: int = 0, lose: str | None = None, slow: str | None = None
     ) -> Simulation:
@@ -190,6 +218,9 @@ class Recommendation(Answer):
     def _again(self, request: Request) -> Recommendation:
         """Answer another request as this one was answered."""
         return answer_with_profile(request, self.profile, self.option) if self.profile else answer(request)
+
+    def _plan_again(self, request: Request) -> Plan:
+        return self._again(request).plan
 
     def _brief_plan(self, request: Request) -> Plan:
         """Plan another request as this one was planned, without an explanation."""
@@ -208,7 +239,7 @@ class Recommendation(Answer):
             catalog = load_catalog(name)
             return catalog.cloud == candidate.cloud and candidate.instance_type in catalog.instances.rows
 
-        return WhatIf(plan=self.plan, plan_again=lambda request: self._again(request).plan, has_type=has_type)
+        return WhatIf(plan=self.plan, plan_again=self._plan_again, has_type=has_type)
 
 
 def recommend(
@@ -238,6 +269,17 @@ def recommend(
 
 
 recommend.__signature__ = with_all_arguments(recommend)  # type: ignore[attr-defined]
+
+
+def own(machines: str, data: str | float | None = None, **asked: Any) -> OwnCluster:
+    """Return how long machines that are there already, such as `20 x m5d.12xlarge`, take; the other arguments are those
+    of `recommend`.
+
+    >>> import planner
+    >>> planner.own("8 x i4i.4xlarge", "1TB").cluster.nodes
+    8
+    """
+    return recommend(data, **asked).own(machines)
 
 
 def answer_with_profile(request: Request, profile: str, options: Mapping[str, str] | None = None) -> Recommendation:

@@ -56,7 +56,7 @@ class Request:
     # fmt: off
     data_bytes: int = dataclasses.field(
         metadata={
-            "options": (Option(forms.SIZE, "Used first 1", "How much to sort: 100TB, 1TiB, or 3TB,6TB for both.", "data"),)
+            "options": (Option(forms.SIZE, "Used first 1", "How much to sort: 100TB, or several: 3TB,6TB.", "data"),)
         }
     )
     model: str = field(

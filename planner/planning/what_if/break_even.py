@@ -46,7 +46,7 @@ def break_even(
         return None
     fragile, fraction = None, LEAST_FRACTION
     for rate, evidence in _doubtful(best, grid):
-        trial = _Trial(
+        trial = Trial(
             request=request, best=best, rivals=rivals, cheapest=cheapest, grid=grid, rate=rate, evidence=evidence
         )
         if (least := trial.fraction()) > fraction:
@@ -54,7 +54,7 @@ def break_even(
     return None if fragile is None else _overturn(fragile, fraction)
 
 
-def _overturn(trial: _Trial, fraction: float) -> Overturn:
+def _overturn(trial: Trial, fraction: float) -> Overturn:
     boot_s = trial.grid.context.overheads.boot_s
     is_network = trial.rate == "network"
     measuring = proposal(
@@ -120,8 +120,8 @@ def _doubtful(best: Candidate, grid: CandidateGrid) -> Iterator[tuple[str, str]]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class _Trial:
-    """The recommended type with one rate lowered, against the best clusters of other types."""
+class Trial:
+    """The type of `best` with one of its rates, or its `price`, multiplied, against the best clusters of others."""
 
     request: Request
     best: Candidate
@@ -182,7 +182,7 @@ class _Trial:
         context = replace(context, rates=context.rates.times({self.rate: fraction}))
         estimates = estimate(
             context,
-            price_usd_per_hour=grid.offer.price_usd_per_hour,
+            price_usd_per_hour=grid.offer.price_usd_per_hour * (fraction if self.rate == "price" else 1.0),
             nodes=grid.estimates.nodes,
             budgeted=request.budget_usd is not None,
             reservations=grid.offer.reservations,

@@ -1,0 +1,110 @@
+"""What would make a type the first choice: a lower price, or how many times as fast one of its resources must be."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from planner.planning.candidates.candidate_grid import CandidateGrid
+from planner.planning.what_if.break_even import Trial
+from planner.planning.what_if.reliefs import used_resources
+from planner.schemas.plan import Candidate, OwnPrice, Plan
+
+_MOST_FACTOR: Final = 10.0
+"""A resource that would have to be faster than this is none that a reader could find."""
+
+_LEAST_PRICE: Final = 0.02
+"""No price below this share of the list price is worth asking for."""
+
+_STEPS: Final = 8
+_TRIES: Final = 6
+_RATES: Final = ("local", "volumes", "objects", "network")
+"""The resources of a machine that may be faster than planned: processors are those of the type."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Needed:
+    """Below which price per node-hour a type would come first (None: at none), and with which of its resources how
+    many times as fast; those that would not do alone are left out.
+    """
+
+    price_usd_per_hour: float | None = None
+    factors: dict[str, float] = field(default_factory=dict)
+
+
+def needed(
+    plan: Plan, cluster: Candidate, grid: CandidateGrid, *, at_price: Callable[[OwnPrice], Candidate | None]
+) -> Needed:
+    """Return what would make the type of `cluster`, one of `grid`, come first in `plan`. `at_price` plans with a price
+    of one's own, and settles what the estimates find.
+    """
+    trial = Trial(
+        request=plan.request,
+        best=cluster,
+        rivals=[rival for rival in plan.candidates if rival.instance_type != cluster.instance_type],
+        cheapest=_cheapest(plan),
+        grid=grid,
+        rate="price",
+        evidence="",
+    )
+    return Needed(price_usd_per_hour=_price(trial, at_price), factors=dict(_factors(trial)))
+
+
+def _cheapest(plan: Plan) -> Sequence[Candidate]:
+    """Return the cheapest cluster of the frontier, in the figures that count when clusters are ordered."""
+    best = plan.best
+    if best is None or not plan.frontier:
+        return []
+    point = min(plan.frontier, key=lambda point: point.cost_usd_total)
+    time_s = replace(best.time_s, expected=point.time_s)
+    cost = replace(best.cost_usd, total=point.cost_usd_total)
+    return [replace(best, instance_type=point.instance_type, nodes=point.nodes, time_s=time_s, cost_usd=cost)]
+
+
+def _price(trial: Trial, at_price: Callable[[OwnPrice], Candidate | None]) -> float | None:
+    """Return the highest price, to three figures, at which the type is seen to come first."""
+    request, cluster = trial.request, trial.best
+    if request.paper or "price" in request.assume or not _wins(trial, _LEAST_PRICE):
+        return None
+    low, high = _LEAST_PRICE, 1.0
+    for _ in range(_STEPS):
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if _wins(trial, middle) else (low, middle)
+    price = cluster.price_usd_per_hour * low
+    for _ in range(_TRIES):  # the estimates are off by a percent or two
+        price = _rounded_down(price)
+        own = OwnPrice(
+            instance=cluster.instance_type, cloud=cluster.cloud, pricing=cluster.pricing, price_usd_per_hour=price
+        )
+        made = at_price(own)
+        if made is not None and made.instance_type == cluster.instance_type:
+            return price
+        price *= 0.98
+    return None
+
+
+def _rounded_down(price: float) -> float:
+    unit = 10.0 ** (math.floor(math.log10(price)) - 2)
+    return float(f"{math.floor(price / unit + 1e-9) * unit:.6g}")
+
+
+def _factors(trial: Trial) -> Iterator[tuple[str, float]]:
+    used = used_resources(trial.best)
+    for name in _RATES:
+        of_rate = replace(trial, rate=name)
+        if name in used and _wins(of_rate, _MOST_FACTOR):
+            yield name, _least_factor(of_rate)
+
+
+def _least_factor(trial: Trial) -> float:
+    low, high = 1.0, _MOST_FACTOR
+    for _ in range(_STEPS):
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if _wins(trial, middle) else (middle, high)
+    return high
+
+
+def _wins(trial: Trial, factor: float) -> bool:
+    return trial.winner(factor) == trial.best.instance_type

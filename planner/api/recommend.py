@@ -189,7 +189,13 @@ class Recommendation(Answer):
         """
         from planner.api.type_questions import why_not
 
-        return why_not(self.plan, instance_type, plan_again=self._plan_again, with_profile=self.profile is not None)
+        return why_not(
+            self.plan,
+            instance_type,
+            plan_again=self._plan_again,
+            brief_plan=self._brief_plan,
+            with_profile=self.profile is not None,
+        )
 
     def own(self, machines: str) -> OwnCluster:
         """Return how long machines that are there already take, such as `20 x m5d.12xlarge`, and whether more of them
@@ -224,7 +230,7 @@ class Recommendation(Answer):
 
     def _brief_plan(self, request: Request) -> Plan:
         """Plan another request as this one was planned, without an explanation."""
-        return self._again(request).plan if self.profile else answer(request, explained=False).plan
+        return self._plan_again(request) if self.profile else answer(request, explained=False).plan
 
     def _drawn(self, chart: Callable[[], Any]) -> Any:
         from planner.report import plots

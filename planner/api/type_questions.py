@@ -9,26 +9,34 @@ from planner.api.request_inputs import inputs_of
 from planner.catalog import Catalog, load_catalog
 from planner.planning.candidates.candidate_grid import CandidateGrid, build_grid
 from planner.planning.request.region import Region
-from planner.planning.what_if.first_choice import Needed, needed
+from planner.planning.what_if.first_choice import factors
 from planner.planning.what_if.own_cluster import OwnCluster, OwnMachines, own_cluster
 from planner.planning.what_if.why_not import TypeQuestions, WhyNot, require_type, type_names
 from planner.schemas.plan import ALL_MODELS, Candidate, Plan, Request
 from planner.schemas.request_forms import CLOUDS
 
 
-def why_not(plan: Plan, name: str, *, plan_again: Callable[[Request], Plan], with_profile: bool = False) -> WhyNot:
-    """Return why a type is not recommended. A plan whose times come from a profile does not say what would make it
-    first: the profile has no rates to change. Raises BadInputError for a type in none of the plan's catalogs.
+def why_not(
+    plan: Plan,
+    name: str,
+    *,
+    plan_again: Callable[[Request], Plan],
+    brief_plan: Callable[[Request], Plan],
+    with_profile: bool = False,
+) -> WhyNot:
+    """Return why a type is not recommended. Where times come from a profile, which has no rates to change, it says at
+    which price the type would be, and not with which resources. Raises BadInputError for a type in none of the plan's
+    catalogs.
     """
     catalogs = _catalogs(plan)
     require_type(name, catalogs, option="--why-not", others=lambda: _others(plan))
 
-    def to_come_first(cluster: Candidate) -> Needed:
-        if with_profile or plan.best is None:
-            return Needed()
-        return needed(plan, cluster, _grid(plan.request, cluster), at_price=questions.at_price)
+    def factors_of(cluster: Candidate) -> dict[str, float]:
+        return {} if with_profile else factors(plan, cluster, _grid(plan.request, cluster))
 
-    questions = TypeQuestions(plan=plan, catalogs=catalogs, plan_again=plan_again, needed=to_come_first)
+    questions = TypeQuestions(
+        plan=plan, catalogs=catalogs, plan_again=plan_again, brief_plan=brief_plan, factors=factors_of
+    )
     return questions.why_not(name)
 
 

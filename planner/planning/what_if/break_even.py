@@ -121,7 +121,7 @@ def _doubtful(best: Candidate, grid: CandidateGrid) -> Iterator[tuple[str, str]]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Trial:
-    """The type of `best` with one of its rates, or its `price`, multiplied, against the best clusters of others."""
+    """The type of `best` with one of its rates multiplied, against the best clusters of other types."""
 
     request: Request
     best: Candidate
@@ -182,7 +182,7 @@ class Trial:
         context = replace(context, rates=context.rates.times({self.rate: fraction}))
         estimates = estimate(
             context,
-            price_usd_per_hour=grid.offer.price_usd_per_hour * (fraction if self.rate == "price" else 1.0),
+            price_usd_per_hour=grid.offer.price_usd_per_hour,
             nodes=grid.estimates.nodes,
             budgeted=request.budget_usd is not None,
             reservations=grid.offer.reservations,

@@ -10,7 +10,7 @@ from typing import Final
 from planner.planning.candidates.candidate_grid import CandidateGrid
 from planner.planning.what_if.break_even import Trial
 from planner.planning.what_if.reliefs import used_resources
-from planner.schemas.plan import Candidate, OwnPrice, Plan
+from planner.schemas.plan import Candidate, Plan
 
 _MOST_FACTOR: Final = 10.0
 """A resource that would have to be faster than this is none that a reader could find."""
@@ -19,7 +19,6 @@ _LEAST_PRICE: Final = 0.02
 """No price below this share of the list price is worth asking for."""
 
 _STEPS: Final = 8
-_TRIES: Final = 6
 _RATES: Final = ("local", "volumes", "objects", "network")
 """The resources of a machine that may be faster than planned: processors are those of the type."""
 
@@ -34,11 +33,9 @@ class Needed:
     factors: dict[str, float] = field(default_factory=dict)
 
 
-def needed(
-    plan: Plan, cluster: Candidate, grid: CandidateGrid, *, at_price: Callable[[OwnPrice], Candidate | None]
-) -> Needed:
-    """Return what would make the type of `cluster`, one of `grid`, come first in `plan`. `at_price` plans with a price
-    of one's own, and settles what the estimates find.
+def factors(plan: Plan, cluster: Candidate, grid: CandidateGrid) -> dict[str, float]:
+    """Return with which resources of the type of `cluster`, one of `grid`, how many times as fast it would come first
+    in a plan, by the estimates; those that would not do alone are left out.
     """
     trial = Trial(
         request=plan.request,
@@ -46,10 +43,10 @@ def needed(
         rivals=[rival for rival in plan.candidates if rival.instance_type != cluster.instance_type],
         cheapest=_cheapest(plan),
         grid=grid,
-        rate="price",
+        rate="network",
         evidence="",
     )
-    return Needed(price_usd_per_hour=_price(trial, at_price), factors=dict(_factors(trial)))
+    return dict(_factors(trial))
 
 
 def _cheapest(plan: Plan) -> Sequence[Candidate]:
@@ -63,26 +60,18 @@ def _cheapest(plan: Plan) -> Sequence[Candidate]:
     return [replace(best, instance_type=point.instance_type, nodes=point.nodes, time_s=time_s, cost_usd=cost)]
 
 
-def _price(trial: Trial, at_price: Callable[[OwnPrice], Candidate | None]) -> float | None:
-    """Return the highest price, to three figures, at which the type is seen to come first."""
-    request, cluster = trial.request, trial.best
-    if request.paper or "price" in request.assume or not _wins(trial, _LEAST_PRICE):
+def least_price(plan: Plan, cluster: Candidate, *, first_at: Callable[[float], bool]) -> float | None:
+    """Return the highest price per node-hour, to three figures, at which the type of `cluster` comes first in a plan;
+    None where none does. `first_at` says whether it does at a price.
+    """
+    listed = cluster.price_usd_per_hour
+    if plan.request.paper or "price" in plan.request.assume or not first_at(_rounded_down(_LEAST_PRICE * listed)):
         return None
     low, high = _LEAST_PRICE, 1.0
     for _ in range(_STEPS):
         middle = math.sqrt(low * high)
-        low, high = (middle, high) if _wins(trial, middle) else (low, middle)
-    price = cluster.price_usd_per_hour * low
-    for _ in range(_TRIES):  # the estimates are off by a percent or two
-        price = _rounded_down(price)
-        own = OwnPrice(
-            instance=cluster.instance_type, cloud=cluster.cloud, pricing=cluster.pricing, price_usd_per_hour=price
-        )
-        made = at_price(own)
-        if made is not None and made.instance_type == cluster.instance_type:
-            return price
-        price *= 0.98
-    return None
+        low, high = (middle, high) if first_at(middle * listed) else (low, middle)
+    return _rounded_down(low * listed)
 
 
 def _rounded_down(price: float) -> float:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Final
 
 from planner.catalog import Catalog
 from planner.errors import BadInputError, nearest
 from planner.planning.candidates.feasibility import DISK_RATE_UNKNOWN, TOO_FEW
 from planner.planning.ranking import selection
-from planner.planning.what_if.first_choice import Needed
+from planner.planning.what_if.first_choice import Needed, least_price
 from planner.schemas.plan import ALL_MODELS, Candidate, OwnPrice, Plan, Rejection, Request
 from planner.schemas.request_forms import size_text
 from planner.units import format_duration, format_rate, format_usd
@@ -20,6 +21,9 @@ _FASTEST_DISKS: Final = 50e9
 """Bytes/s of a node's local disks between which the rate that would do is looked for; no type of 2026 does more."""
 
 _STEPS: Final = 8
+
+_RIVALS: Final = 4
+"""So many leading types, and the cheapest, stand against one whose price is tried."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,14 +55,15 @@ class WhyNot:
 
 @dataclass(frozen=True, kw_only=True)
 class TypeQuestions:
-    """Questions about types that a plan does not recommend: `plan_again` plans a request on the same catalogs, and
-    `needed` says what would make a cluster's type the first choice of the plan.
+    """Questions about types that a plan does not recommend: `plan_again` plans a request on the same catalogs,
+    `brief_plan` does so without an explanation, and `factors` says how many times as fast which resource of a cluster must be for its type to come first.
     """
 
     plan: Plan
     catalogs: Sequence[Catalog]
     plan_again: Callable[[Request], Plan]
-    needed: Callable[[Candidate], Needed]
+    brief_plan: Callable[[Request], Plan]
+    factors: Callable[[Candidate], dict[str, float]]
 
     def why_not(self, name: str) -> WhyNot:
         """Return why the type called `name` is not recommended."""
@@ -77,17 +82,28 @@ class TypeQuestions:
             cluster=made.best,
             reason=reason,
             lifted_by=lifted_by,
-            needed=self.needed(made.best),
+            needed=self._needed(made.best),
         )
 
-    def at_price(self, own: OwnPrice) -> Candidate | None:
-        """Return what is recommended, among the leading types and that of a price of one's own, with that price."""
-        request = self.plan.request
-        types = dict.fromkeys(
-            [own.instance, *(of.instance_type for of in (*self.plan.candidates, *self.plan.frontier))]
+    def _needed(self, cluster: Candidate) -> Needed:
+        """Return what would make a cluster's type come first; nothing where the plan has no cluster to compare with."""
+        if self.plan.best is None:
+            return Needed()
+        first_at = partial(self._is_first_at, cluster)
+        price = least_price(self.plan, cluster, first_at=first_at)
+        return Needed(price_usd_per_hour=price, factors=self.factors(cluster))
+
+    def _is_first_at(self, cluster: Candidate, price_usd_per_hour: float) -> bool:
+        """Whether a cluster's type is recommended at a price, beside the leading types and the cheapest."""
+        request, name = self.plan.request, cluster.instance_type
+        own = OwnPrice(
+            instance=name, cloud=cluster.cloud, pricing=cluster.pricing, price_usd_per_hour=price_usd_per_hour
         )
-        asked = replace(request, instances=tuple(types), exclude=(), own_prices=(own, *request.own_prices))
-        return self.plan_again(asked).best
+        cheapest = sorted(self.plan.frontier, key=lambda point: point.cost_usd_total)[:1]
+        rivals = dict.fromkeys(of.instance_type for of in (*self.plan.candidates[:_RIVALS], *cheapest))
+        asked = replace(request, instances=(name, *rivals), exclude=(), own_prices=(own, *request.own_prices), top=1)
+        best = self.brief_plan(asked).best
+        return best is not None and best.instance_type == name
 
     def _alone(self, name: str) -> Request:
         catalogs = tuple(

@@ -10,7 +10,7 @@ from planner.planning.what_if.why_not import WhyNot
 from planner.report.cluster_names import cluster_name
 from planner.report.words import RESOURCE_WORDS, bottleneck_word
 from planner.schemas.plan import Candidate
-from planner.units import format_duration, format_usd
+from planner.units import format_duration, format_rate, format_usd
 
 _MORE: Final = 1.005
 """Figures within this factor are called as long, or as dear."""
@@ -107,7 +107,10 @@ def _changes(answer: WhyNot) -> Iterator[str]:
 def _disks(answer: WhyNot) -> str:
     if answer.disk_bytes_per_s is None:
         return "However fast its disks are, it would not be recommended."
-    return f"It would be recommended if the disks of a node read and write {answer.disk_bytes_per_s / 1e9:.2g} GB/s or more."
+    needed = format_rate(answer.disk_bytes_per_s)
+    disks = answer.local_disks
+    each = f" ({format_rate(answer.disk_bytes_per_s / disks)} for each of its {disks} disks)" if disks else ""
+    return f"It would be recommended if the disks of a node read and write at least {needed}{each}."
 
 
 def _wrap(text: str, width: int) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 import planner
@@ -48,7 +50,7 @@ def test_more_machines_are_looked_at_until_they_hardly_help(own: OwnCluster) -> 
     most = own.helps_up_to
     assert most is not None and most in times
     rising = list(times.items())
-    for (smaller, before_s), (_, after_s) in zip(rising, rising[1:], strict=False):
+    for (smaller, before_s), (_, after_s) in pairwise(rising):
         assert (after_s <= 0.95 * before_s) is (smaller < most)
 
 

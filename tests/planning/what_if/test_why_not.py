@@ -8,7 +8,7 @@ import pytest
 
 import planner
 from planner.errors import BadInputError
-from planner.planning.what_if.why_not import TypeQuestions, require_type
+from planner.planning.what_if.why_not import require_type
 
 THREE = ("i8g.8xlarge", "i7i.8xlarge", "is4gen.8xlarge")
 recommend = partial(planner.recommend, "3TB", instance=THREE)
@@ -57,7 +57,12 @@ def test_a_faster_resource_that_is_named_is_one_it_waits_for(answer: planner.Rec
         ({"instance": None, "arch": "arm64"}, "i7i.8xlarge", "not known to be arm64", "leave out --arch arm64"),
         ({"max_nodes": 2}, "is4gen.2xlarge", "does not hold the data", "allow --max-nodes "),
         ({"budget": 3.5}, "is4gen.8xlarge", "exceeds the budget", "leave out --budget $3.50"),
-        ({"sort_deadline": "20m", "nodes": 2}, "is4gen.8xlarge", "misses the deadline", "leave out --sort-deadline"),
+        (
+            {"sort_deadline": "20m", "nodes": 2},
+            "is4gen.8xlarge",
+            "misses the sort's deadline",
+            "leave out --sort-deadline",
+        ),
         ({}, "m5.24xlarge", "no local disks", "use --model all"),
     ],
 )
@@ -88,10 +93,7 @@ def test_a_type_of_unknown_disks_says_what_rate_would_do_and_how_to_measure_it(a
         assert cluster is not None
         assert (
             TypeQuestions(
-                plan=answer.plan,
-                catalogs=(),
-                plan_again=lambda request: answer.plan,
-                needed=lambda cluster: asked.needed,
+                plan=answer.plan, catalogs=(), plan_again=lambda request: answer.plan, factors=lambda cluster: {}
             )._is_first(cluster)
             is wins
         )

@@ -15,10 +15,10 @@ from planner.schemas.plan import Candidate, Plan
 _MOST_FACTOR: Final = 10.0
 """A resource that would have to be faster than this is none that a reader could find."""
 
-_LEAST_PRICE: Final = 0.02
+_LEAST_PRICE: Final = 0.1
 """No price below this share of the list price is worth asking for."""
 
-_STEPS: Final = 8
+_STEPS: Final = 7
 _RATES: Final = ("local", "volumes", "objects", "network")
 """The resources of a machine that may be faster than planned: processors are those of the type."""
 

@@ -55,8 +55,9 @@ class WhyNot:
 
 @dataclass(frozen=True, kw_only=True)
 class TypeQuestions:
-    """Questions about types that a plan does not recommend: `plan_again` plans a request on the same catalogs,
-    `brief_plan` does so without an explanation, and `factors` says how many times as fast which resource of a cluster must be for its type to come first.
+    """Questions about types that a plan does not recommend. `plan_again` plans a request on the same catalogs,
+    `brief_plan` does so without an explanation, and `factors` says how many times as fast which resource of a cluster
+    must be for its type to come first.
     """
 
     plan: Plan

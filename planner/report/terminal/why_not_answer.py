@@ -99,9 +99,9 @@ def _changes(answer: WhyNot) -> Iterator[str]:
     if answer.reason:
         yield f"Then it {difference(answer.recommended, cluster)}."
     elif not needed.factors and needed.price_usd_per_hour is None:
-        yield "No price and no faster disk or network alone would make it the first choice."
+        yield "No discount of 90% and no disks or network 10 times as fast would make it the first choice."
     elif not needed.factors:
-        yield "No faster disks or network alone would do."
+        yield "No disks or network, 10 times as fast alone, would do."
 
 
 def _disks(answer: WhyNot) -> str:

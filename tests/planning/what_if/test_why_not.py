@@ -8,6 +8,7 @@ import pytest
 
 import planner
 from planner.errors import BadInputError
+from planner.planning.ranking import selection
 from planner.planning.what_if.why_not import require_type
 
 THREE = ("i8g.8xlarge", "i7i.8xlarge", "is4gen.8xlarge")
@@ -91,12 +92,8 @@ def test_a_type_of_unknown_disks_says_what_rate_would_do_and_how_to_measure_it(a
         rates = {f"local_{way}": f"{rate * factor:.0f}B/s" for way in ("read", "write")}
         cluster = planner.recommend("3TB", instance="d3en.12xlarge", assume=rates, top=1).best
         assert cluster is not None
-        assert (
-            TypeQuestions(
-                plan=answer.plan, catalogs=(), plan_again=lambda request: answer.plan, factors=lambda cluster: {}
-            )._is_first(cluster)
-            is wins
-        )
+        ranked = selection.order([cluster, *answer.candidates], answer.plan.request.rule)
+        assert (ranked[0] is cluster) is wins
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,8 @@ def recommend_each(data: Sequence[str | float], **asked: Any) -> DataSizes:
 
     Raises BadInputError for no size, one given twice, and what `recommend` cannot understand.
     """
-    return sizes_of([recommend(size, **asked) for size in [data] * isinstance(data, str) or data])
+    sizes = [data] if isinstance(data, str) else data
+    return sizes_of([recommend(size, **asked) for size in sizes])
 
 
 def sizes_of(answers: Sequence[Recommendation]) -> DataSizes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from planner.catalog import Catalog
 from planner.errors import BadInputError, nearest
@@ -132,7 +132,7 @@ class TypeQuestions:
         cluster = self.plan_again(replace(alone, **together)).best if len(lifts) > 1 else None
         return refused if cluster is None else replace(refused, cluster=cluster, lifted_by=tuple(lifts))
 
-    def _lifts(self, alone: Request, made: Plan) -> Iterator[tuple[str, dict[str, object]]]:
+    def _lifts(self, alone: Request, made: Plan) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield what of a request may stand against a type, in words, and the fields that lift it."""
         for option, field_name in _LIMITS.items():
             value = getattr(alone, field_name)

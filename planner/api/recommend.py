@@ -8,7 +8,7 @@ from datetime import date
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from planner.errors import PlannerError
+from planner.errors import BadInputError, PlannerError
 from planner.report.answer import Answer
 from planner.schemas.arguments import columns, request_fields, require_no_columns, with_all_arguments
 from planner.schemas.plan import Candidate, Plan, Request
@@ -293,6 +293,8 @@ def answer_with_profile(request: Request, profile: str, options: Mapping[str, st
     from planner.planning.plan_with_profile import plan_with_profile
     from planner.stores import profiles
 
+    if len(request.pricings) > 1:
+        raise BadInputError(f"--pricing {request.pricing}: a profile plans for one way to pay; give one of them")
     specs = {name: spec for catalog in request.catalogs for name, spec in profiles.specs_of(catalog).items()}
     learned = profiles.load_profile(profile)
 
@@ -342,5 +344,10 @@ def answer(
     plan_of = partial(plan_request, model=given.models, catalogs=given.catalogs, overheads=given.overheads)
     brief = partial(plan_of, explained=False)
     plan = _planned(request, plan_of if explained else brief, brief=brief)
-    old = stale_prices(given.catalogs, request.regions, today=today, pricing=request.pricing)
+    old = [
+        text
+        for pricing in request.pricings
+        if len(request.pricings) == 1 or all(catalog.main_regions(pricing) for catalog in given.catalogs)
+        for text in stale_prices(given.catalogs, request.regions, today=today, pricing=pricing)
+    ]
     return Recommendation(replace(plan, warnings=(*plan.warnings, *old)))

@@ -225,7 +225,7 @@ class Unmeasured:
 
 @dataclass(frozen=True, kw_only=True)
 class FrontierPoint:
-    """A cluster that no other beats in both time and total cost."""
+    """A cluster that no other beats in both time and total cost; `pricing` is '' in plans of earlier versions."""
 
     model: str
     cloud: str
@@ -234,6 +234,7 @@ class FrontierPoint:
     time_s: float
     cost_usd_total: float
     bandwidth_weighting: str = ""
+    pricing: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -116,7 +116,8 @@ class Request:
         "Only types whose rates rest on this or better: measured, spec or any.", complete=("measured", "spec", "any"),
     )
     pricing: str = field(
-        "on-demand", forms.TEXT, "Used first 5", "on-demand or spot.", complete=("on-demand", "spot")
+        "on-demand", forms.PRICING, "Used first 5", "on-demand, spot, or both: on-demand,spot.",
+        complete=("on-demand", "spot"),
     )
     interruptions_per_node_hour: float | None = field(
         None, forms.NUMBER, "Money 3", "How often a spot node is taken back, per hour: 0.05.", "interruptions",
@@ -185,6 +186,11 @@ class Request:
     def bytes_to_sort(self) -> int:
         """How much is sorted: the data asked for, multiplied as a what-if says."""
         return round(self.data_bytes * self.scale.get("data", 1.0))
+
+    @property
+    def pricings(self) -> tuple[str, ...]:
+        """The ways to pay whose clusters are ranked against each other: on-demand, spot, or both."""
+        return tuple(self.pricing.split(","))
 
     @property
     def rule(self) -> Rule:

@@ -76,10 +76,11 @@ def grid_of(candidate: Candidate, grids: Sequence[CandidateGrid]) -> CandidateGr
 
 
 def _is_of(grid: CandidateGrid, candidate: Candidate) -> bool:
-    return (grid.context.model.name, grid.context.catalog.cloud, grid.offer.region) == (
+    return (grid.context.model.name, grid.context.catalog.cloud, grid.offer.region, grid.offer.pricing) == (
         candidate.model,
         candidate.cloud,
         candidate.region,
+        candidate.pricing,
     ) and candidate.instance_type in grid.context.catalog.instances.rows
 
 

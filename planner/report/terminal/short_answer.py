@@ -87,6 +87,7 @@ def _wrap(text: str, width: int) -> list[str]:
 def _headline(plan: Plan, best: Candidate, width: int) -> Iterator[str]:
     whole = format_duration(best.time_s.expected + sum(best.overheads_s.values()))
     place = f"{best.cloud} {best.region}" + (", one placement group" if best.placement_group else "")
+    place += f", {best.pricing}" if best.pricing != "on-demand" or len(plan.request.pricings) > 1 else ""
     yield from _wrap(f"Rent {cluster_name(best)} ({place})", width)
     whole += _limit(plan.request.deadline_s)
     beside = f" and {', '.join(best.cost_usd.unknown)}, of unknown price" if best.cost_usd.unknown else " in all"
@@ -194,7 +195,8 @@ def _choices_heading(width: int) -> Iterator[str]:
 def is_point_of(point: FrontierPoint, best: Candidate) -> bool:
     """Whether a point of the frontier is that cluster."""
     place = (point.model, point.cloud, point.instance_type, point.bandwidth_weighting, point.nodes)
-    return place == (best.model, best.cloud, best.instance_type, best.bandwidth_weighting, best.nodes)
+    alike = place == (best.model, best.cloud, best.instance_type, best.bandwidth_weighting, best.nodes)
+    return alike and point.pricing in ("", best.pricing)
 
 
 def _per_minute(slower: FrontierPoint, faster: FrontierPoint) -> str:

@@ -163,8 +163,9 @@ class Recommendation(Answer):
         return replace(self.contrast(), networks=networks, volumes=volumes, variants=variants)
 
     def what_if(self, **changes: Any) -> Recommendation:
-        """Plan again with something changed: a resource multiplied (`network=2`, `price=0.7`; the others are `local`,
-        `volumes`, `objects` and `cpu`) or an argument of `recommend` (`data="200TB"`, `deadline="1h"`, `nodes=50`).
+        """Plan again with something changed: a resource, the price or the data multiplied (`network=2`, `price=0.7`,
+        `data=2`; the others are `local`, `volumes`, `objects` and `cpu`) or an argument of `recommend` replaced
+        (`data="200TB"`, `deadline="1h"`, `nodes=50`).
 
         What was asked stays otherwise; prices and capacities add to those given. Raises BadInputError for the rest.
 

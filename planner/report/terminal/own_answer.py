@@ -12,6 +12,7 @@ from planner.report.words import bottleneck_word
 from planner.schemas.plan import Candidate, Plan, Request
 from planner.units import format_bytes, format_duration, format_usd
 
+_CENT: Final = 0.01
 _SHOWN: Final = 4
 """So many of the larger clusters are shown, and the last that helps."""
 
@@ -93,8 +94,8 @@ def _against(answer: OwnCluster) -> Iterator[str]:
     saved_s = best.whole_run_s - mine.whole_run_s
     time = f"{format_duration(abs(saved_s))} {'faster' if saved_s > 0 else 'slower'}"
     more = mine.cost_usd.total - best.cost_usd.total
-    cost = f"{format_usd(abs(more))} {'more' if more > 0 else 'less'} if rented"
-    yield f"{rent}. Yours are {time} and cost {cost}."
+    cost = f"{format_usd(abs(more))} {'more' if more > 0 else 'less'}" if abs(more) >= _CENT else "as much"
+    yield f"{rent}. Yours are {time} and cost {cost}, if rented."
 
 
 def _wrapped(texts: Sequence[str], width: int) -> Iterator[str]:

@@ -287,9 +287,10 @@ def _shown(ranked: Sequence[Candidate], request: Request, *, kinds: int) -> list
     """The first `top`; of several models, or ways to pay, first the best of each, so that each has its price shown."""
     if kinds == 1:
         return list(ranked[: request.top])
-    firsts: dict[tuple[str, str], Candidate] = {}
+    firsts: dict[str, Candidate] = {}
     for candidate in ranked:
-        firsts.setdefault((candidate.model, candidate.pricing), candidate)
+        firsts.setdefault(candidate.model, candidate)
+    firsts |= selection.best_of_pricings(ranked, request.rule)
     first = {id(candidate) for candidate in firsts.values()}
     shown = list(firsts.values()) + [candidate for candidate in ranked if id(candidate) not in first]
     return [

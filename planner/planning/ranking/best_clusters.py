@@ -53,7 +53,8 @@ def select_clusters(
     limit = _limit(list(chain(*grids_by_kind)))
     ranked = sorted(chain(*picks), key=lambda pick: _promise(pick, request=request, limit=limit))
     outcomes: dict[int, Candidate | Rejection] = {}
-    for mine, wanted in [(ranked, 2 * request.top), *((mine, 1) for mine in picks)]:
+    of_each = 2 * request.top if len(request.pricings) > 1 else 1  # the best of each way to pay is shown as its own
+    for mine, wanted in [(ranked, 2 * request.top), *((mine, of_each) for mine in picks)]:
         good = 0
         for pick in mine:
             if good >= wanted:

@@ -178,6 +178,15 @@ def best_of_types(ranked: Sequence[Candidate]) -> list[Candidate]:
     return list(firsts.values())
 
 
+def best_of_pricings(candidates: Sequence[Candidate], objective: Rule) -> dict[str, Candidate]:
+    """Return the best of each way to pay, as it is ordered among its like: what is as fast as the fastest, or within
+    the limit, is another thing where cheaper clusters stand beside it.
+    """
+    pricings = dict.fromkeys(candidate.pricing for candidate in candidates)
+    by_pricing = {pricing: [of for of in candidates if of.pricing == pricing] for pricing in pricings}
+    return {pricing: order(alike, objective)[0] for pricing, alike in by_pricing.items()}
+
+
 def limit_of(candidates: Sequence[Candidate]) -> Limit:
     """Return the limit above the cheapest candidate of which the whole bill is known, if there is one."""
     cheapest = min(candidates, key=lambda c: (c.cost_usd.at_least, c.cost_usd.total))

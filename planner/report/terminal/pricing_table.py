@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
+from planner.planning.ranking.selection import best_of_pricings
 from planner.report.cluster_names import cluster_name
 from planner.schemas.plan import Candidate, Plan
 from planner.units import format_duration, format_usd
@@ -15,9 +16,7 @@ def pricing_table(plan: Plan, *, width_of_screen: int = 80) -> Iterator[str]:
     where no cluster does the job under one, why.
     """
     firsts: dict[str, Candidate | None] = dict.fromkeys(plan.request.pricings)
-    for candidate in plan.candidates:
-        if firsts.get(candidate.pricing) is None:
-            firsts[candidate.pricing] = candidate
+    firsts |= best_of_pricings(plan.candidates, plan.request.rule)
     rows: list[tuple[str, list[str]]] = [
         ("", list(firsts)),
         ("cluster", [cluster_name(of) if of else "none" for of in firsts.values()]),

@@ -155,7 +155,7 @@ def _choices(plan: Plan, best: Candidate, width: int) -> Iterator[str]:
     before = None
     for name, point in named.items():
         saved = f"{'' if before is None else _per_minute(before, point):>{_SAVED_WIDTH}}"
-        cluster = cluster_name(point)
+        cluster = cluster_name(point, several_pricings=len(plan.request.pricings) > 1)
         cluster = f"{cluster:<{min(25, max(11, width - 42))}}"
         costs = f"{format_duration(point.time_s):>12} {format_usd(point.cost_usd_total):>9}"
         line = f"  {name:<16} {cluster} {costs}"

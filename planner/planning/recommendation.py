@@ -141,7 +141,10 @@ def _evaluate_exactly(
     asked.
     """
     chosen, missed = select_clusters(request, grids)
-    clusters = [*chosen, *frontier_clusters(request, list(chain(*grids)), chosen)]
+    clusters = list(chosen)
+    for pricing in request.pricings:  # each has its own frontier, from which its best is chosen
+        alike = [grid for grid in chain(*grids) if grid.offer.pricing == pricing]
+        clusters += frontier_clusters(request, alike, [of for of in chosen if of.pricing == pricing])
     if not clusters and (cluster := nearest.keeping_to_all(list(chain(*grids)), request)) is not None:
         return [cluster], [rejection for rejection in missed if rejection.instance_type != cluster.instance_type]
     return clusters, missed

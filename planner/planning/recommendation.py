@@ -82,6 +82,7 @@ def recommend(
     all_grids = list(chain(*grids))
     clusters, missed = _evaluate_exactly(request, grids)
     ranked = selection.best_of_types(selection.order(clusters, request.rule))
+    by_pricing = selection.best_of_pricings(clusters, request.rule) if len(request.pricings) > 1 else {}
     cheapest = sorted(clusters, key=lambda cluster: (cluster.cost_usd.at_least, cluster.cost_usd.total))[:1]
     rejected += missed
     explanation = () if ranked or not explained else _explained(request, catalogs, all_grids, rejected)
@@ -96,6 +97,7 @@ def recommend(
         best=ranked[0] if ranked else None,
         candidates=tuple(_shown(ranked, request, kinds=len(models) * len(request.pricings))),
         rejected=tuple(_sorted(rejected, clusters, kinds=len(models) * len(request.pricings))),
+        by_pricing=tuple(by_pricing[pricing] for pricing in request.pricings if pricing in by_pricing),
         frontier=tuple(frontier_of(clusters, ranked)),
         surer=_higher_confidence_choice(request, ranked, grids),
         capacity=_capacity(request, ranked, grids) if explained else None,

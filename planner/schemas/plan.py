@@ -267,7 +267,7 @@ class Plan:
     `beyond` says what stands against more data, where the request was for the most. `left_out` names catalogs of which
     no type could be planned, and why; `unmeasured` counts types whose disks nobody measured. `surer` is what keeps the
     deadlines with a probability of 95% where the best does not; `capacity` is None where a cloud usually has enough
-    machines at hand.
+    machines at hand. `by_pricing` has the best of each way to pay, where several are asked for.
     """
 
     request: Request
@@ -283,6 +283,7 @@ class Plan:
     surer: FrontierPoint | None = None
     capacity: CapacityRequest | None = None
     unmeasured: tuple[Unmeasured, ...] = ()
+    by_pricing: tuple[Candidate, ...] = ()
 
     def to_json(self) -> str:
         """Return the plan as one JSON object; numbers keep every digit."""

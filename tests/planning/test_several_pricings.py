@@ -6,7 +6,6 @@ import pytest
 
 import planner
 from planner.errors import BadInputError
-from planner.planning.ranking.selection import best_of_pricings
 from planner.report.terminal.pricing_table import pricing_table
 
 BOTH = "on-demand,spot"
@@ -18,17 +17,29 @@ def both() -> planner.Recommendation:
     return planner.recommend("3TB", instance=TYPES, pricing=BOTH)
 
 
-@pytest.mark.parametrize("options", [{}, {"deadline": "30m"}, {"objective": "time", "budget": 20}, {"model": "all"}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"deadline": "30m"},
+        {"objective": "time", "budget": 20},
+        {"model": "all"},
+        {"instance": "n2d-*", "cloud": "gcp"},
+    ],
+)
 def test_the_best_of_each_is_the_one_planned_alone_and_the_first_is_of_one_ranking(options: dict[str, object]) -> None:
-    made = planner.recommend("3TB", instance=TYPES, pricing=BOTH, **options)
+    options = {"instance": TYPES, **options}
+    made = planner.recommend("3TB", pricing=BOTH, **options)
     firsts = []
     for pricing in ("on-demand", "spot"):
-        alone = planner.recommend("3TB", instance=TYPES, pricing=pricing, **options).best
-        first = best_of_pricings(made.candidates, made.plan.request.rule)[pricing]
+        alone = planner.recommend("3TB", pricing=pricing, **options).best
+        first = next(candidate for candidate in made.plan.by_pricing if candidate.pricing == pricing)
         assert alone is not None
         assert (first.instance_type, first.nodes, first.cost_usd) == (alone.instance_type, alone.nodes, alone.cost_usd)
         firsts.append(first)
-    assert made.best in firsts
+    assert made.best is not None
+    best = (made.best.pricing, made.best.instance_type, made.best.nodes)
+    assert best in [(first.pricing, first.instance_type, first.nodes) for first in firsts]
 
 
 def test_a_type_stands_in_the_ranking_once_for_each_way_to_pay(both: planner.Recommendation) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
-from planner.planning.ranking.selection import best_of_pricings
 from planner.report.cluster_names import cluster_name
 from planner.schemas.plan import Candidate, Plan
 from planner.units import format_duration, format_usd
@@ -16,7 +15,7 @@ def pricing_table(plan: Plan, *, width_of_screen: int = 80) -> Iterator[str]:
     where no cluster does the job under one, why.
     """
     firsts: dict[str, Candidate | None] = dict.fromkeys(plan.request.pricings)
-    firsts |= best_of_pricings(plan.candidates, plan.request.rule)
+    firsts |= {candidate.pricing: candidate for candidate in plan.by_pricing}
     rows: list[tuple[str, list[str]]] = [
         ("", list(firsts)),
         ("cluster", [cluster_name(of) if of else "none" for of in firsts.values()]),

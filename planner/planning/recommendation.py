@@ -296,12 +296,12 @@ def _shown(ranked: Sequence[Candidate], request: Request, *, kinds: int) -> list
     for candidate in ranked:
         firsts.setdefault(candidate.model, candidate)
     firsts |= selection.best_of_pricings(ranked, request.rule)
-    first = {id(candidate) for candidate in firsts.values()}
-    shown = list(firsts.values()) + [candidate for candidate in ranked if id(candidate) not in first]
+    first = {id(candidate): candidate for candidate in firsts.values()}
+    shown = list(first.values()) + [candidate for candidate in ranked if id(candidate) not in first]
     return [
         candidate
         for candidate in ranked
-        if any(candidate is shown_one for shown_one in shown[: max(request.top, len(firsts))])
+        if any(candidate is shown_one for shown_one in shown[: max(request.top, len(first))])
     ]
 
 

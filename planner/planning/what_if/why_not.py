@@ -101,7 +101,8 @@ class TypeQuestions:
             instance=name, cloud=cluster.cloud, pricing=cluster.pricing, price_usd_per_hour=price_usd_per_hour
         )
         cheapest = sorted(self.plan.frontier, key=lambda point: point.cost_usd_total)[:1]
-        rivals = dict.fromkeys(of.instance_type for of in (*self.plan.candidates[:_RIVALS], *cheapest))
+        leading = [candidate.instance_type for candidate in self.plan.candidates[:_RIVALS]]
+        rivals = dict.fromkeys([*leading, *(point.instance_type for point in cheapest)])
         asked = replace(request, instances=(name, *rivals), exclude=(), own_prices=(own, *request.own_prices), top=1)
         best = self.brief_plan(asked).best
         return best is not None and best.instance_type == name

@@ -24,7 +24,7 @@ def both() -> planner.Recommendation:
         {"deadline": "30m"},
         {"objective": "time", "budget": 20},
         {"model": "all"},
-        {"instance": "n2d-*", "cloud": "gcp"},
+        {"instance": "c3-*", "cloud": "gcp"},
     ],
 )
 def test_the_best_of_each_is_the_one_planned_alone_and_the_first_is_of_one_ranking(options: dict[str, object]) -> None:

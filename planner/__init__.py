@@ -14,22 +14,26 @@ if TYPE_CHECKING:
     from planner.api.clusters import down, up
     from planner.api.generate import generate
     from planner.api.measure import measure
-    from planner.api.recommend import Recommendation, calibrate, recommend
+    from planner.api.recommend import Recommendation, calibrate, own, recommend
     from planner.api.recommend import recommend as plan
+    from planner.api.recommend_each import DataSizes, recommend_each
     from planner.api.run import run
     from planner.api.sort import find_disorder, sort
     from planner.api.validate import validate, validate_on_ray
     from planner.sorting.tables.table import sort_table
 
 __all__ = [
+    "DataSizes",
     "Recommendation",
     "calibrate",
     "down",
     "find_disorder",
     "generate",
     "measure",
+    "own",
     "plan",
     "recommend",
+    "recommend_each",
     "run",
     "sort",
     "sort_table",
@@ -39,14 +43,17 @@ __all__ = [
 ]
 
 _HOMES = {
+    "DataSizes": "api.recommend_each.DataSizes",
     "Recommendation": "api.recommend.Recommendation",
     "calibrate": "api.recommend.calibrate",
     "down": "api.clusters.down",
     "find_disorder": "api.sort.find_disorder",
     "generate": "api.generate.generate",
     "measure": "api.measure.measure",
+    "own": "api.recommend.own",
     "plan": "api.recommend.recommend",
     "recommend": "api.recommend.recommend",
+    "recommend_each": "api.recommend_each.recommend_each",
     "run": "api.run.run",
     "sort": "api.sort.sort",
     "sort_table": "sorting.tables.table.sort_table",

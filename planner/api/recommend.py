@@ -8,7 +8,7 @@ from datetime import date
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from planner.errors import PlannerError
+from planner.errors import BadInputError, PlannerError
 from planner.report.answer import Answer
 from planner.schemas.arguments import columns, request_fields, require_no_columns, with_all_arguments
 from planner.schemas.plan import Candidate, Plan, Request
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from planner.calibration import Profile
     from planner.cost_model.volume_counts import VolumeCount
     from planner.planning.what_if.network_views import NetworkRow
+    from planner.planning.what_if.own_cluster import OwnCluster
     from planner.planning.what_if.what_if import Contrast, WhatIf
+    from planner.planning.what_if.why_not import WhyNot
     from planner.simulation.result import Simulation
 
 
@@ -161,8 +163,9 @@ class Recommendation(Answer):
         return replace(self.contrast(), networks=networks, volumes=volumes, variants=variants)
 
     def what_if(self, **changes: Any) -> Recommendation:
-        """Plan again with something changed: a resource multiplied (`network=2`, `price=0.7`; the others are `local`,
-        `volumes`, `objects` and `cpu`) or an argument of `recommend` (`data="200TB"`, `deadline="1h"`, `nodes=50`).
+        """Plan again with something changed: a resource, the price or the data multiplied (`network=2`, `price=0.7`,
+        `data=2`; the others are `local`, `volumes`, `objects` and `cpu`) or an argument of `recommend` replaced
+        (`data="200TB"`, `deadline="1h"`, `nodes=50`).
 
         What was asked stays otherwise; prices and capacities add to those given. Raises BadInputError for the rest.
 
@@ -174,6 +177,38 @@ class Recommendation(Answer):
         from planner.planning.what_if.what_if import changed
 
         return self._again(changed(self.plan.request, changes))
+
+    def why_not(self, instance_type: str) -> WhyNot:
+        """Return why a type is not the recommended one: its best cluster, and what would make it come first.
+
+        Raises BadInputError for a type that is in none of the catalogs asked.
+
+        >>> import planner
+        >>> answer = planner.recommend("1TB", instance="i4i.*", nodes=8)
+        >>> answer.why_not("i4i.32xlarge").cluster.nodes
+        8
+        """
+        from planner.api.type_questions import why_not
+
+        return why_not(
+            self.plan,
+            instance_type,
+            plan_again=self._plan_again,
+            brief_plan=self._brief_plan,
+            with_profile=self.profile is not None,
+        )
+
+    def own(self, machines: str) -> OwnCluster:
+        """Return how long machines that are there already take, such as `20 x m5d.12xlarge`, and whether more of them
+        would help. Raises BadInputError for what cannot be read, and for a type that is in none of the catalogs asked.
+
+        >>> import planner
+        >>> planner.recommend("1TB").own("8 x i4i.4xlarge").cluster.nodes
+        8
+        """
+        from planner.api.type_questions import own
+
+        return own(self.plan, machines, plan_again=self._plan_again)
 
     def simulate(
         self, *, draws: int = 20, seed: int = 0, lose: str | None = None, slow: str | None = None
@@ -191,9 +226,12 @@ class Recommendation(Answer):
         """Answer another request as this one was answered."""
         return answer_with_profile(request, self.profile, self.option) if self.profile else answer(request)
 
+    def _plan_again(self, request: Request) -> Plan:
+        return self._again(request).plan
+
     def _brief_plan(self, request: Request) -> Plan:
         """Plan another request as this one was planned, without an explanation."""
-        return self._again(request).plan if self.profile else answer(request, explained=False).plan
+        return self._plan_again(request) if self.profile else answer(request, explained=False).plan
 
     def _drawn(self, chart: Callable[[], Any]) -> Any:
         from planner.report import plots
@@ -208,7 +246,7 @@ class Recommendation(Answer):
             catalog = load_catalog(name)
             return catalog.cloud == candidate.cloud and candidate.instance_type in catalog.instances.rows
 
-        return WhatIf(plan=self.plan, plan_again=lambda request: self._again(request).plan, has_type=has_type)
+        return WhatIf(plan=self.plan, plan_again=self._plan_again, has_type=has_type)
 
 
 def recommend(
@@ -240,11 +278,24 @@ def recommend(
 recommend.__signature__ = with_all_arguments(recommend)  # type: ignore[attr-defined]
 
 
+def own(machines: str, data: str | float | None = None, **asked: Any) -> OwnCluster:
+    """Return how long machines that are there already, such as `20 x m5d.12xlarge`, take; the other arguments are those
+    of `recommend`.
+
+    >>> import planner
+    >>> planner.own("8 x i4i.4xlarge", "1TB").cluster.nodes
+    8
+    """
+    return recommend(data, **asked).own(machines)
+
+
 def answer_with_profile(request: Request, profile: str, options: Mapping[str, str] | None = None) -> Recommendation:
     """Plan `request` with the times and ranges of a stored profile; `options` are further columns of its runs."""
     from planner.planning.plan_with_profile import plan_with_profile
     from planner.stores import profiles
 
+    if len(request.pricings) > 1:
+        raise BadInputError(f"--pricing {request.pricing}: a profile plans for one way to pay; give one of them")
     specs = {name: spec for catalog in request.catalogs for name, spec in profiles.specs_of(catalog).items()}
     learned = profiles.load_profile(profile)
 
@@ -294,5 +345,10 @@ def answer(
     plan_of = partial(plan_request, model=given.models, catalogs=given.catalogs, overheads=given.overheads)
     brief = partial(plan_of, explained=False)
     plan = _planned(request, plan_of if explained else brief, brief=brief)
-    old = stale_prices(given.catalogs, request.regions, today=today, pricing=request.pricing)
+    old = [
+        text
+        for pricing in request.pricings
+        if len(request.pricings) == 1 or all(catalog.main_regions(pricing) for catalog in given.catalogs)
+        for text in stale_prices(given.catalogs, request.regions, today=today, pricing=pricing)
+    ]
     return Recommendation(replace(plan, warnings=(*plan.warnings, *old)))

@@ -110,7 +110,7 @@ an object store takes, boot and start-up with what else is done once, and barrie
 slowest.
 """
 
-SCALABLE: Final = (*RESOURCES, "price")
+SCALABLE: Final = (*RESOURCES, "price", "data")
 """What a what-if can multiply by a factor."""
 
 

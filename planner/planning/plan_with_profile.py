@@ -40,6 +40,10 @@ _UNSURE: Final = 0.5
 
 _Z95: Final = 1.645
 
+_OF_JOB: Final = ("price", "data")
+"""What-ifs that a profile's times follow as they are: it knows jobs of other sizes, and prices are none of its matter.
+"""
+
 Specs = Mapping[str, Mapping[str, Any]]
 
 
@@ -79,7 +83,7 @@ def plan_with_profile(
             _timed(
                 estimated[cluster], *_stretched(float(median_s), float(high_s), ratios[cluster]), ratio=ratios[cluster]
             ),
-            data_bytes=request.data_bytes,
+            data_bytes=request.bytes_to_sort,
         )
         for cluster, median_s, high_s in zip(map(_cluster, jobs), median, high, strict=True)
         if cluster in ratios
@@ -174,7 +178,10 @@ def _jobs(candidate: Candidate, request: Request, options: Mapping[str, Any]) ->
     counts = {request.nodes} if request.nodes else _node_counts(candidate.nodes_min, request.max_nodes)
     for nodes in sorted(counts):
         yield JobRow(
-            instance_type=candidate.instance_type, nodes=nodes, data_gb=request.data_bytes / 1e9, options=dict(options)
+            instance_type=candidate.instance_type,
+            nodes=nodes,
+            data_gb=request.bytes_to_sort / 1e9,
+            options=dict(options),
         )
 
 
@@ -200,7 +207,7 @@ def _what_if_times(
     with the what-ifs, as where a rate is unknown that the request assumes.
     """
     assume = {name: value for name, value in free.assume.items() if is_plain(name)}
-    scale = {name: factor for name, factor in free.scale.items() if is_plain(name)}
+    scale = {name: factor for name, factor in free.scale.items() if name in _OF_JOB}
     as_is = replace(free, assume=assume, scale=scale, network_distribution=None)
     if as_is == free:
         return {cluster: (made.time_s.expected or 1.0,) * 2 for cluster, made in estimated.items()}

@@ -22,6 +22,7 @@ from planner.catalog.measurements import SOURCE
 from planner.catalog.tables import Table
 from planner.cost_model.model import CostModel
 from planner.cost_model.run_overheads import RunOverheads
+from planner.errors import BadInputError
 from planner.planning.candidates.candidate_grid import CandidateGrid, build_grid
 from planner.planning.candidates.feasibility import DISK_RATE_UNKNOWN, DISKS_UNKNOWN
 from planner.planning.catalog_questions.next_measurement import RENTED
@@ -67,24 +68,21 @@ def recommend(
     Raises BadInputError for an unpriced region, an unknown instance type, distribution or assumption.
     """
     check_request(request, catalogs)
-    regions = [
-        Region.of(request, catalog, name)
-        for catalog, names in zip(catalogs, regions_of(request.regions, catalogs), strict=True)
-        for name in names
-    ]
+    regions, unpriced = _regions(request, catalogs)
     grids: list[list[CandidateGrid]] = []
     rejected: list[Rejection] = []
     models = [model] if isinstance(model, CostModel) else list(model)
     regional: list[tuple[CandidateGrid, list[Rejection]]] = []
     for cost_model in models:
-        build = partial(build_grid, request, model=cost_model, overheads=overheads, sizes=sizes)
-        built = [build(region=region) for region in regions]
-        grids.append([grid for grid, _ in built])
+        build = partial(build_grid, model=cost_model, overheads=overheads, sizes=sizes)
+        built = [build(replace(request, pricing=region.offer.pricing), region=region) for region in regions]
+        grids += [[grid for grid, _ in built if grid.offer.pricing == pricing] for pricing in request.pricings]
         rejected += [rejection for _, unusable in built for rejection in unusable]
         regional += built
     all_grids = list(chain(*grids))
     clusters, missed = _evaluate_exactly(request, grids)
     ranked = selection.best_of_types(selection.order(clusters, request.rule))
+    by_pricing = selection.best_of_pricings(clusters, request.rule) if len(request.pricings) > 1 else {}
     cheapest = sorted(clusters, key=lambda cluster: (cluster.cost_usd.at_least, cluster.cost_usd.total))[:1]
     rejected += missed
     explanation = () if ranked or not explained else _explained(request, catalogs, all_grids, rejected)
@@ -97,8 +95,9 @@ def recommend(
         request=request,
         catalog=_stamp(catalogs),
         best=ranked[0] if ranked else None,
-        candidates=tuple(_shown(ranked, request, models=len(models))),
-        rejected=tuple(_sorted(rejected, clusters, models=len(models))),
+        candidates=tuple(_shown(ranked, request, kinds=len(models) * len(request.pricings))),
+        rejected=tuple(_sorted(rejected, clusters, kinds=len(models) * len(request.pricings))),
+        by_pricing=tuple(by_pricing[pricing] for pricing in request.pricings if pricing in by_pricing),
         frontier=tuple(frontier_of(clusters, ranked)),
         surer=_higher_confidence_choice(request, ranked, grids),
         capacity=_capacity(request, ranked, grids) if explained else None,
@@ -108,12 +107,33 @@ def recommend(
         warnings=(
             *_own(ranked[:1], catalogs, request),
             *_ignored_by_paper_mode(request),
+            *unpriced,
             *_priced_alike(request, regions),
             *_capacity_seen(request, regions),
             *_beyond_the_link(request, ranked[:1]),
             *_as_if_free(ranked),
         ),
     )
+
+
+def _regions(request: Request, catalogs: Sequence[Catalog]) -> tuple[list[Region], list[str]]:
+    """Return each region asked for under each way to pay, and why some are left out: of several ways to pay a region
+    needs the prices of one. Raises BadInputError for a region without any.
+    """
+    regions: list[Region] = []
+    unpriced: list[str] = []
+    for catalog, names in zip(catalogs, regions_of(request.regions, catalogs), strict=True):
+        for name in names:
+            missing: list[BadInputError] = []
+            for pricing in request.pricings:
+                try:
+                    regions.append(Region.of(replace(request, pricing=pricing), catalog, name))
+                except BadInputError as error:
+                    missing.append(error)
+            if len(missing) == len(request.pricings):
+                raise missing[0]
+            unpriced += [error.message for error in missing]
+    return regions, unpriced
 
 
 def _evaluate_exactly(
@@ -123,7 +143,10 @@ def _evaluate_exactly(
     asked.
     """
     chosen, missed = select_clusters(request, grids)
-    clusters = [*chosen, *frontier_clusters(request, list(chain(*grids)), chosen)]
+    clusters = list(chosen)
+    for pricing in request.pricings:  # each has its own frontier, from which its best is chosen
+        alike = [grid for grid in chain(*grids) if grid.offer.pricing == pricing]
+        clusters += frontier_clusters(request, alike, [of for of in chosen if of.pricing == pricing])
     if not clusters and (cluster := nearest.keeping_to_all(list(chain(*grids)), request)) is not None:
         return [cluster], [rejection for rejection in missed if rejection.instance_type != cluster.instance_type]
     return clusters, missed
@@ -265,27 +288,31 @@ def _is_paid(name: str, ranked: Sequence[Candidate]) -> bool:
     return any(line.name == name and line.usd for candidate in ranked for line in candidate.bill)
 
 
-def _shown(ranked: Sequence[Candidate], request: Request, *, models: int) -> list[Candidate]:
-    """The first `top`; of several models first the best of each, so that each has its price shown."""
-    if models == 1:
+def _shown(ranked: Sequence[Candidate], request: Request, *, kinds: int) -> list[Candidate]:
+    """The first `top`; of several models, or ways to pay, first the best of each, so that each has its price shown."""
+    if kinds == 1:
         return list(ranked[: request.top])
     firsts: dict[str, Candidate] = {}
     for candidate in ranked:
         firsts.setdefault(candidate.model, candidate)
-    shown = list(firsts.values()) + [candidate for candidate in ranked if candidate is not firsts[candidate.model]]
+    firsts |= selection.best_of_pricings(ranked, request.rule)
+    first = {id(candidate): candidate for candidate in firsts.values()}
+    shown = list(first.values()) + [candidate for candidate in ranked if id(candidate) not in first]
     return [
         candidate
         for candidate in ranked
-        if any(candidate is shown_one for shown_one in shown[: max(request.top, len(firsts))])
+        if any(candidate is shown_one for shown_one in shown[: max(request.top, len(first))])
     ]
 
 
-def _sorted(rejected: Sequence[Rejection], chosen: Sequence[Candidate], *, models: int) -> list[Rejection]:
-    """Order rejections by reason; of several models keep each type's nearest, and none of types that are candidates."""
-    feasible = {candidate.instance_type for candidate in chosen} if models > 1 else set()
+def _sorted(rejected: Sequence[Rejection], chosen: Sequence[Candidate], *, kinds: int) -> list[Rejection]:
+    """Order rejections by reason; of several models, or ways to pay, keep each type's nearest, and none of types that
+    are candidates.
+    """
+    feasible = {candidate.instance_type for candidate in chosen} if kinds > 1 else set()
     nearest_last = sorted(rejected, key=lambda r: -math.inf if r.nearness is None else -r.nearness)
     by_type = {r.instance_type: r for r in nearest_last if r.instance_type not in feasible}
-    unique = by_type.values() if models > 1 else rejected
+    unique = by_type.values() if kinds > 1 else rejected
     return sorted(unique, key=lambda r: (r.reason, r.nearness or 0.0, r.instance_type))
 
 

@@ -46,7 +46,7 @@ def card_text(plan: Plan) -> str:
 
 
 def _headline(plan: Plan, best: Candidate) -> Iterator[str]:
-    size = format_bytes(plan.request.data_bytes)
+    size = format_bytes(plan.request.bytes_to_sort)
     yield f"{best.nodes} x {best.instance_type} ({best.cloud} {best.region}) for {size}, model {best.model}"
     time_s, cost = best.time_s, best.cost_usd
     time = f"sort {format_duration(time_s.expected)} (95%: {format_duration(time_s.p95)})"

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from planner.cost_model.volume_counts import VolumeCount
+from planner.planning.what_if.data_curve import DataPoint
 from planner.planning.what_if.network_views import NetworkRow
 from planner.report.cluster_names import cluster_name
 from planner.report.words import RESOURCE_WORDS, words
@@ -61,6 +62,31 @@ def networks_frame(rows: Sequence[NetworkRow]) -> pd.DataFrame:
     made = [_network(row, view, cluster) for row in rows for view, cluster in row.clusters.items()]
     names = ["instance_type", "model", "cloud", "region", "network", "nodes", "time_s", "cost_usd", "cost_usd_total"]
     return pd.DataFrame(made, columns=[*names, "winner"])
+
+
+def data_sizes_frame(points: Sequence[DataPoint]) -> pd.DataFrame:
+    """Return one row for each size of data, least first: the recommended cluster, its times and bill, its bottleneck;
+    empty cells, and the reason in `why_not`, where nothing is feasible.
+    """
+    return pd.DataFrame([_data_size(point) for point in points])
+
+
+def _data_size(point: DataPoint) -> dict[str, Any]:
+    best = point.cluster
+    return {
+        "data_bytes": point.data_bytes,
+        "cluster": cluster_name(best) if best else None,
+        "cloud": best.cloud if best else None,
+        "region": best.region if best else None,
+        "pricing": best.pricing if best else None,
+        "instance_type": best.instance_type if best else None,
+        "nodes": best.nodes if best else None,
+        "time_s": point.sort_s,
+        "whole_run_s": point.whole_run_s,
+        "cost_usd_total": point.total_usd,
+        "bottleneck": best.bottleneck if best else None,
+        "why_not": point.why_not or None,
+    }
 
 
 def volumes_frame(steps: Sequence[VolumeCount]) -> pd.DataFrame:

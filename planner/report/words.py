@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from planner.schemas.plan import Candidate
+
 RESOURCE_WORDS: Final = {
     "network": "network",
     "local": "local disks",
@@ -21,3 +23,13 @@ RESOURCE_WORDS: Final = {
 def words(name: str) -> str:
     """Return a field's name as people write it."""
     return name.replace("_", " ")
+
+
+def bottleneck_word(cluster: Candidate) -> str:
+    """Return the resource that limits a whole run; of clusters that were not recommended, what its longest phase waits
+    for.
+    """
+    if cluster.bottleneck:
+        return RESOURCE_WORDS[cluster.bottleneck].partition(", which")[0]
+    longest = max(cluster.phases, key=lambda phase: phase.time_s)
+    return words(longest.bottleneck)

@@ -202,6 +202,11 @@ class Candidate:
     reliefs_s: dict[str, float] = field(default_factory=dict)
     bandwidth_weighting: str = ""
 
+    @property
+    def whole_run_s(self) -> float:
+        """The expected seconds of the whole run, from boot to the end."""
+        return self.time_s.expected + sum(self.overheads_s.values())
+
     def __repr__(self) -> str:
         place = f"{self.nodes} x {self.instance_type}, {self.cloud} {self.region}, {self.model}"
         return f"<Candidate {place}: sort {self.time_s.expected:.0f} s, ${self.cost_usd.total:,.2f} in all>"
@@ -220,7 +225,7 @@ class Unmeasured:
 
 @dataclass(frozen=True, kw_only=True)
 class FrontierPoint:
-    """A cluster that no other beats in both time and total cost."""
+    """A cluster that no other beats in both time and total cost; `pricing` is '' in plans of earlier versions."""
 
     model: str
     cloud: str
@@ -229,6 +234,7 @@ class FrontierPoint:
     time_s: float
     cost_usd_total: float
     bandwidth_weighting: str = ""
+    pricing: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -261,7 +267,7 @@ class Plan:
     `beyond` says what stands against more data, where the request was for the most. `left_out` names catalogs of which
     no type could be planned, and why; `unmeasured` counts types whose disks nobody measured. `surer` is what keeps the
     deadlines with a probability of 95% where the best does not; `capacity` is None where a cloud usually has enough
-    machines at hand.
+    machines at hand. `by_pricing` has the best of each way to pay, where several are asked for.
     """
 
     request: Request
@@ -277,6 +283,7 @@ class Plan:
     surer: FrontierPoint | None = None
     capacity: CapacityRequest | None = None
     unmeasured: tuple[Unmeasured, ...] = ()
+    by_pricing: tuple[Candidate, ...] = ()
 
     def to_json(self) -> str:
         """Return the plan as one JSON object; numbers keep every digit."""

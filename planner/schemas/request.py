@@ -48,14 +48,16 @@ class Request:
     """What the user asks for. Each field says what it means; `plan --help` says the same.
 
     `assume` maps a rate's name (`network`, `local_read`, ...) to bytes/s that override the catalog; `scale` maps a
-    resource (`network`, `local`, `volumes`, `objects`, `cpu`, `price`) to a factor on it, for what-ifs.
+    resource (`network`, `local`, `volumes`, `objects`, `cpu`, `price`) or `data` to a factor on it, for what-ifs.
     Of `own_prices`, and of `node_limits`, the first that fits a type counts. The budget must hold the 95th percentile
     of the whole bill.
     """
 
     # fmt: off
     data_bytes: int = dataclasses.field(
-        metadata={"options": (Option(forms.SIZE, "Used first 1", "How much to sort: 100TB, 1TiB.", "data"),)}
+        metadata={
+            "options": (Option(forms.SIZE, "Used first 1", "How much to sort: 100TB, or several: 3TB,6TB.", "data"),)
+        }
     )
     model: str = field(
         "daytona", forms.TEXT, "Used first 7",
@@ -114,7 +116,8 @@ class Request:
         "Only types whose rates rest on this or better: measured, spec or any.", complete=("measured", "spec", "any"),
     )
     pricing: str = field(
-        "on-demand", forms.TEXT, "Used first 5", "on-demand or spot.", complete=("on-demand", "spot")
+        "on-demand", forms.PRICING, "Used first 5", "on-demand, spot, or both: on-demand,spot.",
+        complete=("on-demand", "spot"),
     )
     interruptions_per_node_hour: float | None = field(
         None, forms.NUMBER, "Money 3", "How often a spot node is taken back, per hour: 0.05.", "interruptions",
@@ -126,7 +129,7 @@ class Request:
     )
     scale: dict[str, float] = field(
         dict, forms.FACTORS, "Used first 8",
-        "Multiply network, local, volumes, objects, cpu or price: network=1.5,price=0.7.", "what_if",
+        "Multiply data, network, local, volumes, objects, cpu or price: data=2,price=0.7.", "what_if",
     )
     network_distribution: str | None = field(
         None, forms.TEXT, "Evidence and what-if 5",
@@ -178,6 +181,16 @@ class Request:
         "Instead of --data: how much can be sorted within the deadline, budget and nodes?",
     )
     # fmt: on
+
+    @property
+    def bytes_to_sort(self) -> int:
+        """How much is sorted: the data asked for, multiplied as a what-if says."""
+        return round(self.data_bytes * self.scale.get("data", 1.0))
+
+    @property
+    def pricings(self) -> tuple[str, ...]:
+        """The ways to pay whose clusters are ranked against each other: on-demand, spot, or both."""
+        return tuple(self.pricing.split(","))
 
     @property
     def rule(self) -> Rule:

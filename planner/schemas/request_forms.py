@@ -116,6 +116,11 @@ def name_list(amount: str | Sequence[str] | None) -> tuple[str, ...]:
     return tuple(names([amount] if isinstance(amount, str) else list(amount or ())))
 
 
+def _pricing(amount: str | Sequence[str]) -> str:
+    """Return the ways to pay that are to be compared, comma-separated, each once."""
+    return ",".join(dict.fromkeys(name_list(amount)))
+
+
 def pairs(option: str, amount: Mapping[str, Any] | str | Sequence[str] | None, *, example: str) -> dict[str, Any]:
     """Return `{"network": "1.5"}` for a mapping, or for texts such as `network=1.5`."""
     if isinstance(amount, Mapping):
@@ -301,6 +306,7 @@ SHARE: Final = _form("str | float", str, in_share, number_text)
 NUMBER: Final = _form("float", float, in_share, number_text)
 USD: Final = _form("str | float", str, _usd, number_text)
 OBJECTIVE: Final = _form("Objective", str, _objective, str)
+PRICING: Final = _form(_NAMES, str, _pricing, str)
 NAMES: Final = _form(_NAMES, list[str], name_list, ",".join)
 CATALOGS: Final = _form(_NAMES, list[str], lambda amount: clouds(name_list(amount)), ",".join)
 RATES: Final = _form("Mapping[str, str | float] | str | None", list[str], _assumed_rates, _rates_text)

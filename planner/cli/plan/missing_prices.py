@@ -31,7 +31,7 @@ def _unpriced(request: Request) -> Iterator[tuple[str, str]]:
     from planner.catalog.cloud_regions import regions_of
     from planner.catalog.refreshed import PUBLIC
 
-    if not request.regions or request.pricing != "on-demand" or "price" in request.assume:
+    if not request.regions or "on-demand" not in request.pricings or "price" in request.assume:
         return
     catalogs = [load_catalog(name) for name in request.catalogs]
     for catalog, regions in zip(catalogs, regions_of(request.regions, catalogs), strict=True):

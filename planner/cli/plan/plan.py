@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Annotated
@@ -9,8 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Option
 
 from planner.api.files import require_new
+from planner.cli.plan.further_questions import FurtherQuestions, answers_json, show_answers
 from planner.cli.plan.plan_output import forms_and_views, out_text, require_form, show_answer
 from planner.cli.plan.plan_questions import completed
+from planner.cli.plan.plan_sizes import plan_sizes, sizes_of
 from planner.cli.plan.request_options import RequestOptions
 from planner.cli.plan.simulation import SimulationOptions, plan_json, show_simulation
 from planner.cli.shell.console import columns as width_of_screen
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
 def plan(
     *,
     asked: RequestOptions,
+    further: FurtherQuestions,
     simulated: SimulationOptions,
     from_log: Annotated[
         Path | None, Option(help="Instead of --data: plan the Spark application of this event log.")
@@ -70,22 +74,36 @@ def plan(
         from planner.cli.plan.plan_from_log import plan_from_log, refuse_forms
 
         refuse_forms({"--show": show, "--wide": wide, "--explain": explain, "--sort": sort, "--columns": columns})
+        refuse_forms(further.given)
         plan_from_log(
             from_log, asked=asked, ran_on=ran_on, app=app, as_json=json, rejected=rejected, out=out, html=html
         )
         return
     form, views = forms_and_views([*(show or []), *(["wide"] if wide else []), *(["json"] if json else [])])
     require_form(out, form, html=html, of_tables=(sort, columns))
+    sizes = sizes_of(asked["data"])
+    if len(sizes) > 1:
+        of_one_size = {
+            "--explain": explain, "--rejected": rejected, "--html": html, "--simulate": simulated.simulate,
+            "--sort": sort, "--columns": columns, "--most-data": asked["most_data"],
+            **further.given, **{f"--show {view}": True for view in views},
+        }  # fmt: skip
+        answer_to = partial(_answered, refresh=refresh)
+        plan_sizes(sizes, asked, answer=answer_to, form=form, out=out, of_one_size=of_one_size)
+        return
     answered = _answered(completed(asked), refresh=refresh)
     if out:
         write_whole(out, out_text(answered, out, form, order=sort, only=columns) + "\n", option="--out")
     if html:
         _write_page(answered, html)
     if form == "json":
-        show_text(plan_json(answered, simulated))
+        show_text(plan_json(answered, simulated, beside=answers_json(answered, further)))
+    elif further:
+        show_answers(answered, further)
     require_best(answered.plan)
-    if form != "json":
+    if form != "json" and not (further and form == "answer"):
         show_answer(answered, form, order=sort, only=columns)
+    if form != "json":
         _show_more(answered, form, views, explained=explain, rejected=rejected, simulated=simulated)
 
 

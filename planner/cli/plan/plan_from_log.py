@@ -47,6 +47,8 @@ def plan_from_log(
         )
     _refuse_others(asked)
     request = RequestOptions(asked, data="1B").request()
+    if len(request.pricings) > 1:
+        raise BadInputError(f"--pricing {request.pricing}: --from-log plans for one way to pay; give one of them")
     application, *earlier = latest_first(spark_log.read(path).runs(app))
     if not ran_on and not (asked["cloud"] or asked["catalog"]) and application.cluster.cloud:
         request = replace(request, catalogs=(application.cluster.cloud,))

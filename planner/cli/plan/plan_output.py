@@ -108,6 +108,10 @@ def _show_short(answered: Recommendation) -> None:
     plan = answered.plan
     before = _before(answered) if plan.request.scale else None
     show_text("\n".join(short_answer(plan, width=min(columns(), 100), before=before)))
+    if len(plan.request.pricings) > 1:
+        from planner.report.terminal.pricing_table import pricing_table
+
+        show_text("\n" + "\n".join(pricing_table(plan)))
     if len({candidate.model for candidate in plan.candidates}) > 1:
         from planner.report.terminal.plan_table import models_tables
 

@@ -95,7 +95,7 @@ def _of_request(heading: str) -> list[str]:
 
 
 _HEADINGS: Final = {
-    "Used first": "* explain html",
+    "Used first": "* explain why_not own html",
     "What to sort": "* profile option",
     "Where": "* refresh",
     "Machines": "*",

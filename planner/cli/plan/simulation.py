@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
@@ -67,13 +68,16 @@ class SimulationOptions:
         return answered.simulate(draws=self.draws, seed=self.seed, lose=self.lose, slow=self.slow)
 
 
-def plan_json(answered: Recommendation, options: SimulationOptions) -> str:
-    """Return a plan as JSON, with its simulation where that was asked for."""
-    if not options.simulate or answered.best is None:
+def plan_json(answered: Recommendation, options: SimulationOptions, *, beside: Mapping[str, Any] | None = None) -> str:
+    """Return a plan as JSON, with its simulation where that was asked for, and what else stands `beside` it."""
+    further = dict(beside or {})
+    if options.simulate and answered.best is not None:
+        simulation = options.of(answered)
+        _draw(simulation, options.timeline)
+        further["simulation"] = simulation.to_dict()
+    if not further:
         return answered.plan.to_json()
-    simulation = options.of(answered)
-    _draw(simulation, options.timeline)
-    return both_json(answered.plan, simulation)
+    return json.dumps(json.loads(answered.plan.to_json()) | further, indent=2)
 
 
 def both_json(plan: Plan, simulation: Simulation) -> str:

@@ -82,8 +82,9 @@ def plan_of(path: Path | None, rental: RentalOptions, work: Work) -> Plan:
     """Return the plan in a file, or made now for some work. Raises BadInputError when neither is given."""
     if path:
         plan = read_plan(path)
-        if rental.pricing not in ("on-demand", plan.request.pricing):
-            raise BadInputError(f"--pricing {rental.pricing}: {path} is a plan for {plan.request.pricing} machines")
+        planned = plan.best.pricing if plan.best else plan.request.pricing
+        if rental.pricing not in ("on-demand", planned):
+            raise BadInputError(f"--pricing {rental.pricing}: {path} is a plan for {planned} machines")
         return plan
     if not work.data:
         raise BadInputError("say what for: a plan's file, or --data")

@@ -84,6 +84,7 @@ class CandidateGrid:
             instance_type=self.type_name(cell.row),
             bandwidth_weighting=self._weighted_type(cell.row)[1],
             nodes=int(self.estimates.nodes[cell.column]),
+            pricing=self.offer.pricing,
             time_s=float(self.estimates.expected_s[cell.row, cell.column]),
             cost_usd_total=float(self.estimates.total_usd[cell.row, cell.column]),
         )

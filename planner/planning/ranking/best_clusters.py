@@ -32,7 +32,7 @@ _ROUNDING: Final = 1e-9
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Pick:
     """The best cluster of a type in a grid, as estimated, among the layouts `rows` of the type; `limit` is that above
-    the cheapest of any under the same model.
+    the cheapest of any of the same kind, a model and a way to pay.
     """
 
     grid: CandidateGrid
@@ -42,17 +42,19 @@ class _Pick:
 
 
 def select_clusters(
-    request: Request, grids_by_model: Sequence[Sequence[CandidateGrid]]
+    request: Request, grids_by_kind: Sequence[Sequence[CandidateGrid]]
 ) -> tuple[list[Candidate], list[Rejection]]:
-    """Pick the best cluster of each type in each grid; the first `2 * top` are worked out in full, of each model the
-    first, and all that may be better than the best of these, so that it is the same however many are shown.
+    """Pick the best cluster of each type in each grid; the first `2 * top` are worked out in full, of each kind (a
+    model and a way to pay) the first, and all that may be better than the best of these, so that it is the same
+    however many are shown.
     """
     rejected: list[Rejection] = []
-    picks = [_picks(request, grids, rejected) for grids in grids_by_model]
-    limit = _limit(list(chain(*grids_by_model)))
+    picks = [_picks(request, grids, rejected) for grids in grids_by_kind]
+    limit = _limit(list(chain(*grids_by_kind)))
     ranked = sorted(chain(*picks), key=lambda pick: _promise(pick, request=request, limit=limit))
     outcomes: dict[int, Candidate | Rejection] = {}
-    for mine, wanted in [(ranked, 2 * request.top), *((mine, 1) for mine in picks)]:
+    of_each = 2 * request.top if len(request.pricings) > 1 else 1  # the best of each way to pay is shown as its own
+    for mine, wanted in [(ranked, 2 * request.top), *((mine, of_each) for mine in picks)]:
         good = 0
         for pick in mine:
             if good >= wanted:

@@ -120,6 +120,7 @@ def point_of(candidate: Candidate) -> FrontierPoint:
         instance_type=candidate.instance_type,
         bandwidth_weighting=candidate.bandwidth_weighting,
         nodes=candidate.nodes,
+        pricing=candidate.pricing,
         time_s=candidate.time_s.expected,
         cost_usd_total=candidate.cost_usd.total,
     )
@@ -131,5 +132,5 @@ def _figures(point: FrontierPoint) -> tuple[float, float]:
     return point.time_s * factor, point.cost_usd_total * factor
 
 
-def _place(point: FrontierPoint) -> tuple[str, str, str, str, int]:
-    return point.model, point.cloud, point.instance_type, point.bandwidth_weighting, point.nodes
+def _place(point: FrontierPoint) -> tuple[str, str, str, str, str, int]:
+    return point.model, point.cloud, point.pricing, point.instance_type, point.bandwidth_weighting, point.nodes

@@ -170,11 +170,21 @@ def _total_usd(cluster: Candidate) -> float:
 
 
 def best_of_types(ranked: Sequence[Candidate]) -> list[Candidate]:
-    """Return the first of each type of each model, cloud and region."""
+    """Return the first of each type of each model, cloud, region and way to pay."""
     firsts: dict[tuple[str, ...], Candidate] = {}
     for cluster in ranked:
-        firsts.setdefault((cluster.model, cluster.cloud, cluster.region, cluster.instance_type), cluster)
+        place = (cluster.model, cluster.cloud, cluster.region, cluster.pricing, cluster.instance_type)
+        firsts.setdefault(place, cluster)
     return list(firsts.values())
+
+
+def best_of_pricings(candidates: Sequence[Candidate], objective: Rule) -> dict[str, Candidate]:
+    """Return the best of each way to pay, as it is ordered among its like: what is as fast as the fastest, or within
+    the limit, is another thing where cheaper clusters stand beside it.
+    """
+    pricings = dict.fromkeys(candidate.pricing for candidate in candidates)
+    by_pricing = {pricing: [of for of in candidates if of.pricing == pricing] for pricing in pricings}
+    return {pricing: order(alike, objective)[0] for pricing, alike in by_pricing.items()}
 
 
 def limit_of(candidates: Sequence[Candidate]) -> Limit:
@@ -209,8 +219,8 @@ def _spread_columns(count: int, *, most: int = 60) -> Rows:
 
 
 def narrowed(request: Request, candidate: Candidate, *, nodes: int) -> Request:
-    """Return the request for a candidate's model, cloud, region and type alone, at `nodes`, without limits on time and
-    cost.
+    """Return the request for a candidate's model, cloud, region, type and way to pay alone, at `nodes`, without limits
+    on time and cost.
     """
     return replace(
         request,
@@ -218,6 +228,8 @@ def narrowed(request: Request, candidate: Candidate, *, nodes: int) -> Request:
         catalogs=(candidate.cloud,),
         regions=(candidate.region,),
         instances=(candidate.instance_type,),
+        pricing=candidate.pricing,
+        interruptions_per_node_hour=request.interruptions_per_node_hour if candidate.pricing == "spot" else None,
         exclude=(),
         nodes=nodes,
         deadline_s=None,

@@ -49,7 +49,7 @@ def job_context(
     context = JobContext(
         catalog=catalog,
         model=model,
-        job=JobVolumes.of(request.data_bytes, map_ratio=request.map_ratio, reduce_ratio=request.reduce_ratio),
+        job=JobVolumes.of(request.bytes_to_sort, map_ratio=request.map_ratio, reduce_ratio=request.reduce_ratio),
         rates=rates,
         volumes=_all_in(volumes) if "price" in request.assume else volumes,
         objects=choose_object_store(catalog),

@@ -98,7 +98,7 @@ def _check_interruptions(request: Request) -> None:
         raise BadInputError(
             f"interruptions {interruptions:g}: an hourly rate per node above 0 and at most 60, such as 0.05"
         )
-    if interruptions is not None and request.pricing != "spot":
+    if interruptions is not None and "spot" not in request.pricings:
         raise BadInputError(f"interruptions are of spot nodes: say pricing spot, not {request.pricing}")
 
 

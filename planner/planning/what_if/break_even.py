@@ -46,7 +46,7 @@ def break_even(
         return None
     fragile, fraction = None, LEAST_FRACTION
     for rate, evidence in _doubtful(best, grid):
-        trial = _Trial(
+        trial = Trial(
             request=request, best=best, rivals=rivals, cheapest=cheapest, grid=grid, rate=rate, evidence=evidence
         )
         if (least := trial.fraction()) > fraction:
@@ -54,7 +54,7 @@ def break_even(
     return None if fragile is None else _overturn(fragile, fraction)
 
 
-def _overturn(trial: _Trial, fraction: float) -> Overturn:
+def _overturn(trial: Trial, fraction: float) -> Overturn:
     boot_s = trial.grid.context.overheads.boot_s
     is_network = trial.rate == "network"
     measuring = proposal(
@@ -76,10 +76,11 @@ def grid_of(candidate: Candidate, grids: Sequence[CandidateGrid]) -> CandidateGr
 
 
 def _is_of(grid: CandidateGrid, candidate: Candidate) -> bool:
-    return (grid.context.model.name, grid.context.catalog.cloud, grid.offer.region) == (
+    return (grid.context.model.name, grid.context.catalog.cloud, grid.offer.region, grid.offer.pricing) == (
         candidate.model,
         candidate.cloud,
         candidate.region,
+        candidate.pricing,
     ) and candidate.instance_type in grid.context.catalog.instances.rows
 
 
@@ -120,8 +121,8 @@ def _doubtful(best: Candidate, grid: CandidateGrid) -> Iterator[tuple[str, str]]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class _Trial:
-    """The recommended type with one rate lowered, against the best clusters of other types."""
+class Trial:
+    """The type of `best` with one of its rates multiplied, against the best clusters of other types."""
 
     request: Request
     best: Candidate

@@ -46,6 +46,8 @@ def most_data(
     else; `in_full` plans what is shown, if `plan_of` leaves out why something is not feasible. Raises BadInputError
     where nothing asked limits the size.
     """
+    if "data" in request.scale:
+        raise BadInputError("--most-data and --what-if data=... contradict each other: both say how much; give one")
     fixed = replace(request, most_data=False)
 
     @cache

@@ -112,10 +112,7 @@ class WhatIf:
         return Contrast(
             reliefs=self.reliefs(2.0),
             burdens=self.reliefs(0.5),
-            doubled={
-                "data": self.plan_again(replace(fixed, data_bytes=2 * fixed.data_bytes)).best,
-                "price": self.plan_again(scaled(fixed, {"price": 2.0})).best,
-            },
+            doubled={name: self.plan_again(scaled(fixed, {name: 2.0})).best for name in ("data", "price")},
             storage_alone=self._storage_alone(best),
         )
 
@@ -155,8 +152,6 @@ def scaled(request: Request, factors: Mapping[str, float]) -> Request:
 
 def _varied(request: Request, best: Candidate, *, lever: str, factor: float) -> Request:
     """Return the request with one thing multiplied; nodes are those of the best cluster."""
-    if lever == "data":
-        return replace(request, data_bytes=round(factor * request.data_bytes))
     if lever == "nodes":
         return replace(request, nodes=min(max(round(factor * best.nodes), 1), request.max_nodes))
     return scaled(request, {lever: factor})

@@ -42,10 +42,10 @@ def plan_page(
     return render(
         "plan.html",
         figures=figures,
-        title=f"{cluster_name(best)} for {format_bytes(plan.request.data_bytes)}",
+        title=f"{cluster_name(best)} for {format_bytes(plan.request.bytes_to_sort)}",
         version=version("sortplanner"),
         made_on=made_on,
-        asked=f"Which cluster to rent to sort {format_bytes(plan.request.data_bytes)} under the {best.model} model?",
+        asked=f"Which cluster to rent to sort {format_bytes(plan.request.bytes_to_sort)} under the {best.model} model?",
         headline=f"Rent {cluster_name(best)} ({_place(best)})",
         key_figures=list(_key_figures(best)),
         reasons=reasons(plan, contrast or Contrast()),
@@ -61,7 +61,7 @@ def plan_page(
 
 def refusal_page(plan: Plan, *, why: Sequence[str], made_on: date | None = None) -> str:
     """Return the page of a plan without a cluster: why, and which types were left out. Raises PlannerError as above."""
-    size = format_bytes(plan.request.data_bytes)
+    size = format_bytes(plan.request.bytes_to_sort)
     return render(
         "refusal.html",
         figures=[],

@@ -72,7 +72,7 @@ def _answers(plan: Plan, best: Candidate, contrast: Contrast) -> Iterator[tuple[
 def _label(variant: Variant, best: Candidate) -> str:
     factor, request = variant.factor, variant.plan.request
     if variant.lever == "data":
-        return format_bytes(request.data_bytes)
+        return format_bytes(request.bytes_to_sort)
     if variant.lever == "nodes":
         return f"{request.nodes}"
     if variant.lever == "limits":

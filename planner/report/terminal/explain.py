@@ -21,7 +21,7 @@ def explain(plan: Plan, model: CostModel) -> str:
 
 
 def _inputs(plan: Plan, model: CostModel, best: Candidate) -> Iterator[str]:
-    data = plan.request.data_bytes
+    data = plan.request.bytes_to_sort
     yield f"Model {model.name}: {model.title}"
     yield f"  {model.source}"
     request = plan.request

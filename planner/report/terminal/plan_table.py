@@ -12,7 +12,7 @@ from rich.text import Text
 
 from planner.report.cluster_names import cluster_name
 from planner.report.terminal.short_answer import break_even_text, in_words
-from planner.schemas.plan import Candidate, FrontierPoint, Plan, Quoted, Rejection
+from planner.schemas.plan import Candidate, FrontierPoint, Plan, Quoted, Rejection, Request
 from planner.schemas.rejections import EXAMPLES, LeftOut, by_reason
 from planner.units import format_bytes, format_duration, format_rate, format_usd
 
@@ -43,7 +43,7 @@ def answer(plan: Plan, best: Candidate) -> Text:
     text = Text()
     text.append(f"Rent {cluster}", style="bold green")
     most = ", the most within what is asked," if plan.beyond else ""
-    text.append(f" ({place}) to sort {format_bytes(plan.request.data_bytes)}{most} under the {best.model} model.\n")
+    text.append(f" ({place}) to sort {format_bytes(plan.request.bytes_to_sort)}{most} under the {best.model} model.\n")
     request = plan.request
     limit = f"; its deadline: {format_duration(request.sort_deadline_s)}" if request.sort_deadline_s else ""
     within = f" (deadline: {format_duration(request.deadline_s)})" if request.deadline_s else ""
@@ -63,7 +63,7 @@ def brief_candidates_table(plan: Plan, *, evidence: bool = True) -> Table:
     places = _has_several_places(plan)
     for candidate in plan.candidates:
         chosen, times = candidate == plan.best, (candidate.time_s.expected, candidate.time_s.p95)
-        name = cluster_name(candidate, several_models=several)
+        name = cluster_name(candidate, several_models=several, several_pricings=len(plan.request.pricings) > 1)
         name += f", {candidate.region}" if places else ""
         grade = [candidate.evidence] if evidence else []
         cells = (*map(format_duration, times), format_usd(candidate.cost_usd.total), *grade)
@@ -94,7 +94,7 @@ def candidates_table(plan: Plan) -> Table:
         chosen = candidate == plan.best
         model = [candidate.model] if several else []
         model += [f"{candidate.cloud} {candidate.region}"] if places else []
-        table.add_row("*" if chosen else "", *model, *_cells(candidate), style="bold" if chosen else "")
+        table.add_row("*" if chosen else "", *model, *_cells(candidate, plan.request), style="bold" if chosen else "")
     return table
 
 
@@ -231,8 +231,8 @@ def _which(group: LeftOut, *, everything: bool) -> str:
     return "; ".join(parts)
 
 
-def _cells(candidate: Candidate) -> Iterator[str]:
-    yield cluster_name(candidate).partition(" x ")[2]
+def _cells(candidate: Candidate, request: Request) -> Iterator[str]:
+    yield cluster_name(candidate, several_pricings=len(request.pricings) > 1).partition(" x ")[2]
     yield str(candidate.nodes)
     yield f"{candidate.price_usd_per_hour:.4g}"
     yield candidate.storage

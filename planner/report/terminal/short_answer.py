@@ -87,6 +87,7 @@ def _wrap(text: str, width: int) -> list[str]:
 def _headline(plan: Plan, best: Candidate, width: int) -> Iterator[str]:
     whole = format_duration(best.time_s.expected + sum(best.overheads_s.values()))
     place = f"{best.cloud} {best.region}" + (", one placement group" if best.placement_group else "")
+    place += f", {best.pricing}" if best.pricing != "on-demand" or len(plan.request.pricings) > 1 else ""
     yield from _wrap(f"Rent {cluster_name(best)} ({place})", width)
     whole += _limit(plan.request.deadline_s)
     beside = f" and {', '.join(best.cost_usd.unknown)}, of unknown price" if best.cost_usd.unknown else " in all"
@@ -99,7 +100,7 @@ def _headline(plan: Plan, best: Candidate, width: int) -> Iterator[str]:
     time += _limit(plan.request.sort_deadline_s)
     durability = f": {best.durability}" if best.durability else ""
     yield from _wrap(
-        f"The sort of {format_bytes(plan.request.data_bytes)}{most} takes {time}. {best.model}{durability}.", width
+        f"The sort of {format_bytes(plan.request.bytes_to_sort)}{most} takes {time}. {best.model}{durability}.", width
     )
     if best.cloud_type != best.instance_type:
         yield from _wrap(f"Order {best.cloud_type}, and the local disks with it.", width)
@@ -154,7 +155,7 @@ def _choices(plan: Plan, best: Candidate, width: int) -> Iterator[str]:
     before = None
     for name, point in named.items():
         saved = f"{'' if before is None else _per_minute(before, point):>{_SAVED_WIDTH}}"
-        cluster = cluster_name(point)
+        cluster = cluster_name(point, several_pricings=len(plan.request.pricings) > 1)
         cluster = f"{cluster:<{min(25, max(11, width - 42))}}"
         costs = f"{format_duration(point.time_s):>12} {format_usd(point.cost_usd_total):>9}"
         line = f"  {name:<16} {cluster} {costs}"
@@ -194,7 +195,8 @@ def _choices_heading(width: int) -> Iterator[str]:
 def is_point_of(point: FrontierPoint, best: Candidate) -> bool:
     """Whether a point of the frontier is that cluster."""
     place = (point.model, point.cloud, point.instance_type, point.bandwidth_weighting, point.nodes)
-    return place == (best.model, best.cloud, best.instance_type, best.bandwidth_weighting, best.nodes)
+    alike = place == (best.model, best.cloud, best.instance_type, best.bandwidth_weighting, best.nodes)
+    return alike and point.pricing in ("", best.pricing)
 
 
 def _per_minute(slower: FrontierPoint, faster: FrontierPoint) -> str:

@@ -10,6 +10,7 @@ import pytest
 
 from planner import recommend as recommend_by
 from planner.api.recommend import answer
+from planner.errors import BadInputError
 from planner.planning.what_if.what_if import Contrast, WhatIf, changed, scaled
 from planner.schemas.plan import Plan, Request
 
@@ -82,8 +83,8 @@ def test_a_contrast_asks_for_twice_and_half_as_fast_and_twice_the_data(plan: Pla
     made = what_if(plan, asked).contrast()
     assert set(made.reliefs) == set(made.burdens) >= {"network", "local"}
     scales = [(name, factor) for request in asked for name, factor in request.scale.items()]
-    assert sorted(scales) == sorted([*((name, f) for name in made.reliefs for f in (0.5, 2.0)), ("price", 2.0)])
-    assert [r.data_bytes / plan.request.data_bytes for r in asked if r.data_bytes != plan.request.data_bytes] == [2.0]
+    doubled = [("price", 2.0), ("data", 2.0)]
+    assert sorted(scales) == sorted([*((name, f) for name in made.reliefs for f in (0.5, 2.0)), *doubled])
 
 
 @pytest.mark.parametrize("winner", ["another.9", None])
@@ -136,3 +137,22 @@ def test_numbers_under_a_resources_name_are_factors_and_all_else_is_an_argument(
     assert (other.nodes, other.scale) == (5, {"network": 6.0})
     ideal = changed(request, {"network": "ideal"})
     assert (ideal.network, ideal.scale) == ("ideal", {"network": 3.0})
+
+
+def test_twice_the_data_is_the_plan_for_twice_the_data(plan: Plan) -> None:
+    made = recommend(data="10TB", model="indy", catalogs=(CLOUD,), max_nodes=32, scale={"data": 2}).plan
+    asked = recommend(data="20TB", model="indy", catalogs=(CLOUD,), max_nodes=32).plan
+    assert (made.candidates, made.frontier, made.rejected) == (asked.candidates, asked.frontier, asked.rejected)
+    assert made.request.bytes_to_sort == asked.request.data_bytes == 2 * made.request.data_bytes
+
+
+def test_a_number_of_data_is_a_factor_and_a_size_has_a_unit(plan: Plan) -> None:
+    request = Request(data_bytes=10**12)
+    assert changed(request, {"data": 2}).bytes_to_sort == changed(request, {"data": "2TB"}).data_bytes == 2 * 10**12
+    with pytest.raises(BadInputError, match="a factor"):
+        answer(changed(request, {"data": 2e12}))
+
+
+def test_the_most_data_is_not_multiplied() -> None:
+    with pytest.raises(BadInputError, match="--most-data and --what-if data"):
+        recommend(most_data=True, sort_deadline="10m", instance="i4i.4xlarge", scale={"data": 2})

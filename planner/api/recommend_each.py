@@ -1,0 +1,81 @@
+"""The same question for several sizes of data: `planner.recommend_each(["3TB", "6TB", "12TB"])`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from planner.api.recommend import Recommendation, recommend
+from planner.errors import BadInputError
+from planner.planning.what_if.data_curve import DataPoint, curve_json, data_points
+from planner.schemas.plan import Plan
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, repr=False)
+class DataSizes:
+    """The answers to one question for several sizes of data, least first.
+
+    >>> import planner
+    >>> sizes = planner.recommend_each(["1TB", "2TB"], instance="i4i.4xlarge", nodes=8)
+    >>> [point.data_bytes for point in sizes.points]
+    [1000000000000, 2000000000000]
+    """
+
+    answers: tuple[Recommendation, ...]
+
+    def __repr__(self) -> str:
+        from planner.report.terminal.data_sizes import data_sizes_text
+
+        return data_sizes_text(self.points)
+
+    def _repr_html_(self) -> str:
+        html: str = self.to_frame().to_html(index=False)
+        return html
+
+    @property
+    def plans(self) -> tuple[Plan, ...]:
+        """The plan for each size."""
+        return tuple(answer.plan for answer in self.answers)
+
+    @property
+    def points(self) -> tuple[DataPoint, ...]:
+        """The recommended cluster for each size, as a chart or a table takes it."""
+        return data_points(self.plans)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row for each size: the cluster, its times in seconds, its bill in US dollars and its bottleneck.
+
+        Where nothing is feasible `cluster` is empty and `why_not` has the reason.
+        """
+        from planner.report.frames import data_sizes_frame
+
+        return data_sizes_frame(self.points)
+
+    def to_json(self) -> str:
+        """Return one JSON object, whose `plans` has the plan for each size as `Plan.to_json` writes it."""
+        return json.dumps(curve_json([json.loads(plan.to_json()) for plan in self.plans]), indent=2)
+
+
+def recommend_each(data: Sequence[str | float], **asked: Any) -> DataSizes:
+    """Recommend a cluster for each size of `data`; the other arguments are those of `recommend`.
+
+    Raises BadInputError for no size, one given twice, and what `recommend` cannot understand.
+    """
+    sizes = [data] if isinstance(data, str) else data
+    return sizes_of([recommend(size, **asked) for size in sizes])
+
+
+def sizes_of(answers: Sequence[Recommendation]) -> DataSizes:
+    """Return some answers as those for several sizes, least first. Raises BadInputError for none, or one size twice."""
+    ordered = sorted(answers, key=lambda answer: answer.plan.request.bytes_to_sort)
+    if not ordered:
+        raise BadInputError("recommend_each: give at least one size, such as ['3TB', '6TB']")
+    sizes = [answer.plan.request.data_bytes for answer in ordered]
+    if len(set(sizes)) < len(sizes):
+        raise BadInputError("--data names one size twice: give each size once")
+    return DataSizes(tuple(ordered))

@@ -1,0 +1,61 @@
+"""`plan --why-not TYPE` and `plan --own 'N x TYPE'`: questions about types of machines beside what is recommended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+from typer import Option
+
+from planner.cli.shell import completion
+from planner.cli.shell.console import columns, show_text
+
+if TYPE_CHECKING:
+    from planner.api.recommend import Recommendation
+
+
+@dataclass(frozen=True, kw_only=True)
+class FurtherQuestions:
+    """The types that are asked about."""
+
+    why_not: Annotated[
+        list[str] | None,
+        Option(
+            help="Why this type is not recommended: its best cluster, and what would change that.",
+            autocompletion=completion.instances,
+        ),
+    ] = None
+    own: Annotated[
+        str | None, Option(help="How long machines of your own take: '20 x m5d.12xlarge'; and if more would help.")
+    ] = None
+
+    @property
+    def given(self) -> dict[str, object]:
+        """The options by their names, with what was said."""
+        return {"--why-not": self.why_not, "--own": self.own}
+
+    def __bool__(self) -> bool:
+        return bool(self.why_not or self.own)
+
+
+def answers_json(answered: Recommendation, asked: FurtherQuestions) -> dict[str, Any]:
+    """Return the answers as a plan's JSON has them beside the plan's own fields: `why_not`, a list, and `own`."""
+    from planner.schemas.json_values import to_jsonable
+
+    document: dict[str, Any] = {}
+    if asked.why_not:
+        document["why_not"] = [to_jsonable(answered.why_not(name)) for name in asked.why_not]
+    if asked.own:
+        document["own"] = to_jsonable(answered.own(asked.own))
+    return document
+
+
+def show_answers(answered: Recommendation, asked: FurtherQuestions) -> None:
+    """Show the answers, an empty line between two."""
+    from planner.report.terminal.own_answer import own_text
+    from planner.report.terminal.why_not_answer import why_not_text
+
+    width = min(columns(), 100)
+    texts = [why_not_text(answered.why_not(name), width=width) for name in asked.why_not or []]
+    texts += [own_text(answered.own(asked.own), answered.plan, width=width)] if asked.own else []
+    show_text("\n\n".join(texts))

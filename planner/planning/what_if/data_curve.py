@@ -1,0 +1,53 @@
+"""The best cluster for each of several sizes of data: `plan --data 3TB,6TB,12TB`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from planner.planning.ranking.refusal import refusal_of
+from planner.schemas.plan import Candidate, Plan
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataPoint:
+    """One size of data and its recommended cluster; `cluster` is None where nothing is feasible, and `why_not` says
+    why.
+    """
+
+    data_bytes: int
+    cluster: Candidate | None
+    why_not: str = ""
+
+    @property
+    def whole_run_s(self) -> float | None:
+        """The expected seconds of the whole run, from boot to the end."""
+        return self.cluster.whole_run_s if self.cluster else None
+
+    @property
+    def sort_s(self) -> float | None:
+        """The expected seconds of the sort alone."""
+        return self.cluster.time_s.expected if self.cluster else None
+
+    @property
+    def total_usd(self) -> float | None:
+        """The whole bill, in US dollars."""
+        return self.cluster.cost_usd.total if self.cluster else None
+
+
+def data_points(plans: Sequence[Plan]) -> tuple[DataPoint, ...]:
+    """Return the points of some plans, least data first."""
+    points = [_point(plan) for plan in plans]
+    return tuple(sorted(points, key=lambda point: point.data_bytes))
+
+
+def _point(plan: Plan) -> DataPoint:
+    why_not = "" if plan.best else refusal_of(plan).message
+    return DataPoint(data_bytes=plan.request.bytes_to_sort, cluster=plan.best, why_not=why_not)
+
+
+def curve_json(plans: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return one JSON object of the objects of several plans, with the version that each has."""
+    version = [("version", plan["version"]) for plan in plans[:1] if "version" in plan]
+    return {**dict(version), "plans": list(plans)}

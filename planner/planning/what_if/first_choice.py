@@ -1,0 +1,99 @@
+"""What would make a type the first choice: a lower price, or how many times as fast one of its resources must be."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from planner.planning.candidates.candidate_grid import CandidateGrid
+from planner.planning.what_if.break_even import Trial
+from planner.planning.what_if.reliefs import used_resources
+from planner.schemas.plan import Candidate, Plan
+
+_MOST_FACTOR: Final = 10.0
+"""A resource that would have to be faster than this is none that a reader could find."""
+
+_LEAST_PRICE: Final = 0.1
+"""No price below this share of the list price is worth asking for."""
+
+_STEPS: Final = 7
+_RATES: Final = ("local", "volumes", "objects", "network")
+"""The resources of a machine that may be faster than planned: processors are those of the type."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Needed:
+    """Below which price per node-hour a type would come first (None: at none), and with which of its resources how
+    many times as fast; those that would not do alone are left out.
+    """
+
+    price_usd_per_hour: float | None = None
+    factors: dict[str, float] = field(default_factory=dict)
+
+
+def factors(plan: Plan, cluster: Candidate, grid: CandidateGrid) -> dict[str, float]:
+    """Return with which resources of the type of `cluster`, one of `grid`, how many times as fast it would come first
+    in a plan, by the estimates; those that would not do alone are left out.
+    """
+    trial = Trial(
+        request=plan.request,
+        best=cluster,
+        rivals=[rival for rival in plan.candidates if rival.instance_type != cluster.instance_type],
+        cheapest=_cheapest(plan),
+        grid=grid,
+        rate="network",
+        evidence="",
+    )
+    return dict(_factors(trial))
+
+
+def _cheapest(plan: Plan) -> Sequence[Candidate]:
+    """Return the cheapest cluster of the frontier, in the figures that count when clusters are ordered."""
+    best = plan.best
+    if best is None or not plan.frontier:
+        return []
+    point = min(plan.frontier, key=lambda point: point.cost_usd_total)
+    time_s = replace(best.time_s, expected=point.time_s)
+    cost = replace(best.cost_usd, total=point.cost_usd_total)
+    return [replace(best, instance_type=point.instance_type, nodes=point.nodes, time_s=time_s, cost_usd=cost)]
+
+
+def least_price(plan: Plan, cluster: Candidate, *, first_at: Callable[[float], bool]) -> float | None:
+    """Return the highest price per node-hour, to three figures, at which the type of `cluster` comes first in a plan;
+    None where none does. `first_at` says whether it does at a price.
+    """
+    listed = cluster.price_usd_per_hour
+    if plan.request.paper or "price" in plan.request.assume or not first_at(_rounded_down(_LEAST_PRICE * listed)):
+        return None
+    low, high = _LEAST_PRICE, 1.0
+    for _ in range(_STEPS):
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if first_at(middle * listed) else (low, middle)
+    return _rounded_down(low * listed)
+
+
+def _rounded_down(price: float) -> float:
+    unit = 10.0 ** (math.floor(math.log10(price)) - 2)
+    return float(f"{math.floor(price / unit + 1e-9) * unit:.6g}")
+
+
+def _factors(trial: Trial) -> Iterator[tuple[str, float]]:
+    used = used_resources(trial.best)
+    for name in _RATES:
+        of_rate = replace(trial, rate=name)
+        if name in used and _wins(of_rate, _MOST_FACTOR):
+            yield name, _least_factor(of_rate)
+
+
+def _least_factor(trial: Trial) -> float:
+    low, high = 1.0, _MOST_FACTOR
+    for _ in range(_STEPS):
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if _wins(trial, middle) else (middle, high)
+    return high
+
+
+def _wins(trial: Trial, factor: float) -> bool:
+    return trial.winner(factor) == trial.best.instance_type

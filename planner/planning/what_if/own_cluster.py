@@ -1,0 +1,142 @@
+"""How long a cluster of one's own takes, what limits it, whether more of its machines would help."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from planner.errors import BadInputError
+from planner.planning.candidates.feasibility import TOO_FEW
+from planner.schemas.plan import Candidate, Plan, Request
+from planner.units import parse_count
+
+_STEP: Final = 1.5
+"""By what factor the number of machines grows from one size that is looked at to the next."""
+
+_WORTH_IT: Final = 0.95
+"""More machines help while a step leaves at most this share of the whole run."""
+
+_MOST_STEPS: Final = 12
+_MOST_NODES: Final = 20_000
+
+_EXAMPLE: Final = "'20 x m5d.12xlarge'"
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnMachines:
+    """So many machines of one type."""
+
+    nodes: int
+    instance_type: str
+
+    @classmethod
+    def parse(cls, text: str) -> OwnMachines:
+        """Read `20 x m5d.12xlarge` or `m5d.12xlarge x 20`. Raises BadInputError for anything else."""
+        if len(re.split(r"[,;+]\s*(?=\S+\s+x\s)|\n", text.strip())) > 1:
+            raise BadInputError(f"--own {text}: a cluster has one type of machine; ask about each group alone")
+        match = re.fullmatch(
+            r"(?P<first>[\d,]+)\s*[x*×]\s*(?P<name>\S+)|(?P<type>\S+)\s+[x*×]\s*(?P<last>[\d,]+)", text.strip()
+        )
+        if match is None:
+            raise BadInputError(f"--own {text}: write it as {_EXAMPLE}: how many machines of which type")
+        nodes = parse_count(match["first"] or match["last"])
+        if not 1 <= nodes <= _MOST_NODES:
+            raise BadInputError(f"--own {text}: from 1 to {_MOST_NODES} machines")
+        return cls(nodes=nodes, instance_type=match["name"] or match["type"])
+
+    def __str__(self) -> str:
+        return f"{self.nodes} x {self.instance_type}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnCluster:
+    """The answer about machines of one's own. `cluster` is None where they cannot do the job, for the `reason`;
+    `nodes_needed` is then how many could, if more of them can.
+
+    `sizes` are the same machines in rising numbers, from those there are, or needed, up to the last that help:
+    `helps_up_to` so many, which make the whole run at least 5% shorter for each half more. The bill is that of rented
+    machines; of owned ones only `cost_usd.charges` of it remain. `recommended` is what the plan would rent.
+    """
+
+    machines: OwnMachines
+    recommended: Candidate | None
+    cluster: Candidate | None = None
+    reason: str = ""
+    nodes_needed: int | None = None
+    sizes: tuple[Candidate, ...] = ()
+
+    @property
+    def helps_up_to(self) -> int | None:
+        """Up to how many machines more of them help; None where no number does the job."""
+        best = None
+        for smaller, larger in zip(self.sizes, self.sizes[1:], strict=False):
+            if larger.whole_run_s > smaller.whole_run_s * _WORTH_IT:
+                return smaller.nodes
+            best = larger.nodes
+        return best if best else (self.sizes[0].nodes if self.sizes else None)
+
+
+def own_cluster(
+    machines: OwnMachines, plan: Plan, *, catalogs: Sequence[str], plan_again: Callable[[Request], Plan]
+) -> OwnCluster:
+    """Return how long machines of one's own take for the job of a plan; `catalogs` are those that have their type."""
+
+    def of_size(nodes: int) -> Plan:
+        return plan_again(_free(plan.request, machines, catalogs, nodes=nodes))
+
+    made = of_size(machines.nodes)
+    if made.best is None:
+        return _too_few(machines, plan, made, of_size)
+    sizes = _sizes(made.best, of_size)
+    return OwnCluster(machines=machines, recommended=plan.best, cluster=made.best, sizes=tuple(sizes))
+
+
+def _free(request: Request, machines: OwnMachines, catalogs: Sequence[str], *, nodes: int) -> Request:
+    """Return the request for some machines that are there, without what chooses or limits those to rent."""
+    return replace(
+        request,
+        catalogs=tuple(catalogs),
+        instances=(machines.instance_type,),
+        exclude=(),
+        arch=None,
+        min_memory_bytes=None,
+        evidence="any",
+        nodes=nodes,
+        max_nodes=max(nodes, Request.max_nodes),
+        max_vcpus=None,
+        node_limits=(),
+        deadline_s=None,
+        sort_deadline_s=None,
+        confidence=None,
+        budget_usd=None,
+        top=1,
+    )
+
+
+def _too_few(machines: OwnMachines, plan: Plan, made: Plan, of_size: Callable[[int], Plan]) -> OwnCluster:
+    """Return the answer about machines that cannot do the job, and how many of them could."""
+    few = [r for r in made.rejected if r.reason.startswith(TOO_FEW) and r.nearness]
+    reason = next((f"{r.reason} ({r.detail})" if r.detail else r.reason for r in few or made.rejected), "")
+    refused = OwnCluster(machines=machines, recommended=plan.best, reason=reason)
+    least = min((math.ceil((r.nearness or 0) * machines.nodes - 1e-6) for r in few), default=_MOST_NODES + 1)
+    enough = of_size(least).best if least <= _MOST_NODES else None
+    if enough is None:
+        return refused
+    return replace(refused, nodes_needed=least, sizes=tuple(_sizes(enough, of_size)))
+
+
+def _sizes(first: Candidate, of_size: Callable[[int], Plan]) -> list[Candidate]:
+    """Return clusters each half as large again as the one before, at least three, until the next hardly helps."""
+    sizes = [first]
+    for step in range(1, _MOST_STEPS):
+        nodes = math.ceil(first.nodes * _STEP**step - 1e-9)
+        larger = of_size(nodes).best if nodes <= _MOST_NODES else None
+        if larger is None:
+            break
+        sizes.append(larger)
+        if step > 1 and larger.whole_run_s > sizes[-2].whole_run_s * _WORTH_IT:
+            break
+    return sizes

@@ -1,0 +1,103 @@
+"""The answer to `plan --own '20 x m5d.12xlarge'`: time, bill and bottleneck, and whether more machines would help."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from planner.planning.what_if.own_cluster import OwnCluster
+from planner.report.cluster_names import cluster_name
+from planner.report.words import bottleneck_word
+from planner.schemas.plan import Candidate, Plan, Request
+from planner.units import format_bytes, format_duration, format_usd
+
+_CENT: Final = 0.01
+_SHOWN: Final = 4
+"""So many of the larger clusters are shown, and the last that helps."""
+
+
+def own_text(answer: OwnCluster, plan: Plan, *, width: int = 80) -> str:
+    """Return the answer in lines of at most `width` columns; `plan` is what it is compared with."""
+    size = format_bytes(plan.request.bytes_to_sort)
+    first = [*_fits(answer, size)] if answer.cluster is None else [*_does(answer.cluster, plan.request, size)]
+    last = [*_more(answer), *_against(answer)]
+    table = ["", *_sizes(answer), ""] if answer.sizes else []
+    return "\n".join([*_wrapped(first, width), *table, *_wrapped(last, width)])
+
+
+def _does(cluster: Candidate, request: Request, size: str) -> Iterator[str]:
+    whole = f"{format_duration(cluster.whole_run_s)} from boot to the end"
+    sort = f"{format_duration(cluster.time_s.expected)}, at its 95% {format_duration(cluster.time_s.p95)}"
+    yield f"Your {cluster_name(cluster)} take {whole} for {size} (the sort: {sort})."
+    yield f"Bottleneck: {bottleneck_word(cluster)}. The disks hold the data: {cluster.nodes_min} nodes would do."
+    yield _costs(cluster)
+    for name, limit_s, time_s in (
+        ("deadline", request.deadline_s, cluster.whole_run_s),
+        ("deadline of the sort", request.sort_deadline_s, cluster.time_s.expected),
+    ):
+        if limit_s is not None:
+            yield f"They {'keep' if time_s <= limit_s else 'miss'} the {name} of {format_duration(limit_s)}."
+
+
+def _costs(cluster: Candidate) -> str:
+    spares = f", with {cluster.spares} spare" if cluster.spares else ""
+    rented = f"Rented at {format_usd(cluster.price_usd_per_hour)} an hour each{spares}: {_usd(cluster)}."
+    charges = cluster.cost_usd.charges
+    rest = f"only requests and traffic: {format_usd(charges)}" if charges else "nothing more"
+    return f"{rented} If you pay for the machines anyway: {rest}."
+
+
+def _usd(cluster: Candidate) -> str:
+    return f"{'at least ' if cluster.cost_usd.at_least else ''}{format_usd(cluster.cost_usd.total)}"
+
+
+def _fits(answer: OwnCluster, size: str) -> Iterator[str]:
+    yield f"Your {answer.machines} cannot do it for {size}: {answer.reason}."
+    if answer.nodes_needed is not None:
+        yield f"{answer.nodes_needed} of them would:"
+
+
+def _sizes(answer: OwnCluster) -> Iterator[str]:
+    yield f"  {'nodes':>7}  {'whole run':>14}  {'the sort':>14}  {'if rented':>12}"
+    for cluster in _shown(answer):
+        times = f"{format_duration(cluster.whole_run_s):>14}  {format_duration(cluster.time_s.expected):>14}"
+        yield f"  {cluster.nodes:>7,}  {times}  {format_usd(cluster.cost_usd.total):>12}"
+
+
+def _shown(answer: OwnCluster) -> Sequence[Candidate]:
+    first = answer.sizes[:_SHOWN]
+    return [*first, *(of for of in answer.sizes[_SHOWN:] if of.nodes == answer.helps_up_to)]
+
+
+def _more(answer: OwnCluster) -> Iterator[str]:
+    most = answer.helps_up_to
+    if most is None:
+        return
+    if most == answer.sizes[0].nodes:
+        yield "More of them hardly help: half as many again save less than 5% of the run."
+        return
+    yield f"More of them help up to about {most:,} nodes; beyond, half as many again save less than 5% of the run."
+
+
+def _against(answer: OwnCluster) -> Iterator[str]:
+    """Compare with what the plan recommends, in minutes and dollars."""
+    best, mine = answer.recommended, answer.cluster
+    if best is None:
+        yield "Nothing to rent does what is asked."
+        return
+    figures = f"{format_duration(best.whole_run_s)}, {_usd(best)}"
+    rent = f"The plan would rent {cluster_name(best)} ({best.cloud} {best.region}): {figures}"
+    if mine is None:
+        yield f"{rent}."
+        return
+    saved_s = best.whole_run_s - mine.whole_run_s
+    time = f"{format_duration(abs(saved_s))} {'faster' if saved_s > 0 else 'slower'}"
+    more = mine.cost_usd.total - best.cost_usd.total
+    cost = f"{format_usd(abs(more))} {'more' if more > 0 else 'less'}" if abs(more) >= _CENT else "as much"
+    yield f"{rent}. Yours are {time} and cost {cost}, if rented."
+
+
+def _wrapped(texts: Sequence[str], width: int) -> Iterator[str]:
+    for text in texts:
+        yield from textwrap.wrap(text, width, subsequent_indent="  ", break_on_hyphens=False, break_long_words=False)

@@ -1,0 +1,77 @@
+"""`plan --data 3TB,6TB`: a row for each size, in the forms that hold a table, and nothing that is of one size."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from planner.cli.app import build
+from planner.cli.plan.plan_sizes import sizes_of
+from planner.errors import BadInputError, InfeasibleError
+
+NARROW = ("--instance", "i4i.4xlarge")
+
+
+def plan(*options: str) -> str:
+    made = CliRunner().invoke(build(only="plan"), ["plan", *NARROW, *options])
+    if made.exception is not None:
+        raise made.exception
+    return made.stdout
+
+
+@pytest.mark.parametrize(
+    ("data", "sizes"),
+    [
+        ("3TB,6TB", ["3TB", "6TB"]),
+        ("3TB, 600GB", ["3TB", "600GB"]),
+        ("10,000GB", ["10,000GB"]),
+        ("10,000GB,20,000GB", ["10,000GB", "20,000GB"]),
+        (None, [""]),
+    ],
+)
+def test_only_a_unit_ends_a_size(data: str | None, sizes: list[str]) -> None:
+    assert sizes_of(data) == sizes
+
+
+@pytest.mark.parametrize("data", ["3TB,", "3TB,,6TB"])
+def test_a_size_left_out_is_refused(data: str) -> None:
+    with pytest.raises(BadInputError, match="a size is missing"):
+        sizes_of(data)
+
+
+def test_the_table_has_a_row_for_each_size_within_80_columns() -> None:
+    heading, *rows = plan("--data", "2TB,1TB").splitlines()
+    assert heading.split()[0] == "data" and [row.split("  ")[0] for row in rows] == ["1 TB", "2 TB"]
+    assert all(len(line) <= 80 for line in (heading, *rows))
+
+
+def test_a_size_too_large_has_its_reason_below_the_table() -> None:
+    lines = plan("--data", "1TB,900TB", "--nodes", "8").splitlines()
+    assert lines[2].split()[2:] == ["none"] and lines[3].startswith("900 TB: nothing feasible")
+
+
+def test_without_any_cluster_the_command_fails_as_for_one_size() -> None:
+    with pytest.raises(InfeasibleError):
+        plan("--data", "900TB,800TB", "--nodes", "8")
+
+
+def test_json_and_files_have_the_plans(tmp_path: Path) -> None:
+    file = tmp_path / "sizes.json"
+    shown = json.loads(plan("--data", "1TB,2TB", "--json", "--out", str(file)))
+    assert [made["request"]["data_bytes"] for made in shown["plans"]] == [10**12, 2 * 10**12]
+    assert json.loads(file.read_text()) == shown
+
+
+def test_csv_and_markdown_have_a_row_for_each_size() -> None:
+    assert len(plan("--data", "1TB,2TB", "--show", "csv").splitlines()) == 3
+    assert plan("--data", "1TB,2TB", "--show", "markdown").count("\n| ") == 3
+
+
+@pytest.mark.parametrize("option", ["--explain", "--rejected", "--wide", "--simulate", "--most-data"])
+def test_what_is_of_one_size_is_refused_by_its_name(option: str) -> None:
+    named = "--show wide" if option == "--wide" else option
+    with pytest.raises(BadInputError, match=named):
+        plan("--data", "1TB,2TB", option)

@@ -1,0 +1,75 @@
+"""Machines of one's own: what they take, how many are needed, up to how many help."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+
+import planner
+from planner.errors import BadInputError
+from planner.planning.what_if.own_cluster import OwnCluster, OwnMachines
+
+
+@pytest.mark.parametrize(
+    "text", ["20 x m5d.12xlarge", "20xm5d.12xlarge", "m5d.12xlarge x 20", "20 * m5d.12xlarge", " 20 x m5d.12xlarge "]
+)
+def test_machines_are_read_in_either_order(text: str) -> None:
+    assert OwnMachines.parse(text) == OwnMachines(nodes=20, instance_type="m5d.12xlarge")
+    assert str(OwnMachines.parse(text)) == "20 x m5d.12xlarge"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("m5d.12xlarge", "write it as"),
+        ("", "write it as"),
+        ("0 x m5d.12xlarge", "from 1 to"),
+        ("20 x m5d.12xlarge, 5 x i4i.large", "one type of machine"),
+        ("20 x m5d.12xlarge + i4i.large x 3", "one type of machine"),
+    ],
+)
+def test_what_cannot_be_read_is_refused(text: str, said: str) -> None:
+    with pytest.raises(BadInputError, match=said):
+        OwnMachines.parse(text)
+
+
+@pytest.fixture(scope="module")
+def own() -> OwnCluster:
+    return planner.own("20 x m5d.12xlarge", "3TB")
+
+
+def test_the_cluster_is_the_one_planned_with_as_many_nodes(own: OwnCluster) -> None:
+    assert own.cluster == planner.recommend("3TB", instance="m5d.12xlarge", nodes=20, top=1).best
+    assert own.recommended == planner.recommend("3TB").best and own.nodes_needed is None
+
+
+def test_more_machines_are_looked_at_until_they_hardly_help(own: OwnCluster) -> None:
+    times = {cluster.nodes: cluster.whole_run_s for cluster in own.sizes}
+    assert list(times)[:3] == [20, 30, 45]
+    most = own.helps_up_to
+    assert most is not None and most in times
+    rising = list(times.items())
+    for (smaller, before_s), (_, after_s) in pairwise(rising):
+        assert (after_s <= 0.95 * before_s) is (smaller < most)
+
+
+def test_too_few_machines_name_how_many_are_enough() -> None:
+    own = planner.own("20 x m5d.12xlarge", "300TB", instance="i8g.8xlarge")
+    assert own.cluster is None and "does not hold the data" in own.reason
+    needed = own.nodes_needed
+    assert needed is not None and own.sizes[0].nodes == needed
+    assert planner.own(f"{needed} x m5d.12xlarge", "300TB", instance="i8g.8xlarge").cluster is not None
+    assert planner.own(f"{needed - 1} x m5d.12xlarge", "300TB", instance="i8g.8xlarge").cluster is None
+
+
+def test_limits_of_what_may_be_rented_are_not_those_of_machines_that_are_there() -> None:
+    asked = {"instance": "i8g.8xlarge", "arch": "arm64", "max_vcpus": 200, "max_nodes": 10, "capacity": {"m5d.*": 3}}
+    own = planner.own("20 x m5d.12xlarge", "3TB", **asked)
+    assert own.cluster is not None and own.cluster.nodes == 20
+
+
+def test_machines_that_cannot_do_it_at_any_number_have_the_reason_alone() -> None:
+    own = planner.own("20 x m5.24xlarge", "3TB", instance="i8g.8xlarge")
+    assert (own.cluster, own.nodes_needed, own.sizes, own.helps_up_to) == (None, None, (), None)
+    assert "no local disks" in own.reason

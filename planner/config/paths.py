@@ -38,8 +38,32 @@ def user_directory(what: str) -> Path:
     """
     if chosen := os.environ.get(f"PLANNER_{what.upper()}"):
         return Path(chosen)
-    home = os.environ.get("XDG_DATA_HOME")
-    return (Path(home) if home else Path.home() / ".local" / "share") / "planner" / what
+    return _own("XDG_DATA_HOME", ".local/share") / what
+
+
+def state_directory(what: str) -> Path:
+    """Return where the planner keeps a state of its own (`what` is bugs or emulated): planner/<what> in $XDG_STATE_HOME
+    or ~/.local/state. It need not exist.
+    """
+    return _own("XDG_STATE_HOME", ".local/state") / what
+
+
+def settings_file() -> Path:
+    """Return where the user's settings are: planner/settings.toml in $XDG_CONFIG_HOME or ~/.config."""
+    return _own("XDG_CONFIG_HOME", ".config") / "settings.toml"
+
+
+def _own(variable: str, below_home: str) -> Path:
+    """Return the planner's folder in what a variable says, else below the user's home.
+
+    Raises BadInputError where nobody says which that is, as for a user of a container who has no name.
+    """
+    if chosen := os.environ.get(variable):
+        return Path(chosen) / "planner"
+    try:
+        return Path.home() / below_home / "planner"
+    except RuntimeError:
+        raise BadInputError(f"your home folder is unknown: set HOME, or {variable}, to a folder of yours") from None
 
 
 def pick(name: str, paths: dict[str, Path], *, what: str) -> Path:

@@ -14,6 +14,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any, Final
 
+from planner.config import paths
 from planner.errors import BadInputError, bad_input, nearest
 from planner.schemas.plan import OwnPrice
 from planner.schemas.request_forms import CLOUDS
@@ -58,8 +59,7 @@ def settings_file() -> Path:
     """Return where the settings are: $PLANNER_SETTINGS, else planner/settings.toml in $XDG_CONFIG_HOME or ~/.config."""
     if chosen := os.environ.get(FILE_VARIABLE):
         return Path(chosen)
-    home = os.environ.get("XDG_CONFIG_HOME")
-    return (Path(home) if home else Path.home() / ".config") / "planner" / "settings.toml"
+    return paths.settings_file()
 
 
 def load_settings(*, today: date) -> Settings:

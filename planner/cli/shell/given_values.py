@@ -19,6 +19,9 @@ from planner.units import parse_count, parse_number
 _NUMBERS: Final[dict[Any, Callable[[str], float]]] = {int: parse_count, float: parse_number}
 """How people write the numbers that options take: `10,000`, `1e6`."""
 
+LARGEST_NUMBER: Final = 2**63 - 1
+"""No option needs more, and the sort core takes no more."""
+
 
 class TakesAsGiven:
     """What a command inherits to take options that are not given, texts and defaults without a conversion."""
@@ -57,9 +60,12 @@ class _Quick:
 
 def _number(text: str, wanted: Any, *, option: str) -> float:
     try:
-        return _NUMBERS[wanted](text)
+        number = _NUMBERS[wanted](text)
     except BadInputError as error:
         raise BadInputError(f"{option}: {error.message}") from None
+    if abs(number) > LARGEST_NUMBER:
+        raise BadInputError(f"{option} {text[:20]}: too large a number; at most 2^63 - 1")
+    return number
 
 
 def _is_in_range(parameter: Any, value: float) -> bool:

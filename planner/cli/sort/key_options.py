@@ -10,10 +10,10 @@ from typer import Option
 from planner.api import input_format
 from planner.api.input_format import InputFormat
 
-RecordSize = Annotated[int, Option(help="Bytes of a record.")]
-KeyOffset = Annotated[int, Option(help="Where the key begins.")]
+RecordSize = Annotated[int, Option(min=1, help="Bytes of a record.")]
+KeyOffset = Annotated[int, Option(min=0, help="Where the key begins.")]
 KeySize = Annotated[
-    int | None, Option(help="Bytes of the key: 10 of a record, to the end of a line unless given.")
+    int | None, Option(min=1, help="Bytes of the key: 10 of a record, to the end of a line unless given.")
 ]  # fmt: skip
 Threads = Annotated[int | None, Option(help="Threads; all cores otherwise.", min=1)]
 _KEY_HELP: Final = (

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from planner.config.atomic_file import replace_file
+from planner.config.paths import state_directory
 from planner.errors import IoFailureError
 
 
@@ -55,8 +56,7 @@ def registry_directory() -> Path:
     """Return where entries are kept: $PLANNER_STATE, else planner in $XDG_STATE_HOME or ~/.local/state."""
     if chosen := os.environ.get("PLANNER_STATE"):
         return Path(chosen) / "emulated"
-    home = os.environ.get("XDG_STATE_HOME")
-    return (Path(home) if home else Path.home() / ".local" / "state") / "planner" / "emulated"
+    return state_directory("emulated")
 
 
 def register(*, nodes: int, directory: Path, shaped: bool) -> Entry:

@@ -16,6 +16,7 @@ from planner.cli.shell.end_signals import end_as_ctrl_c
 from planner.cli.shell.failures import ending_of
 from planner.cli.shell.given_values import TakesAsGiven
 from planner.cli.shell.help_text import PlainHelp
+from planner.cli.shell.option_rules import require_applicable
 from planner.cli.shell.output import forget, reader_may_leave
 from planner.cli.shell.usage import UsageError, with_example
 from planner.errors import BadInputError, InterruptedRunError
@@ -60,9 +61,12 @@ class PlannerCommand(PlainHelp, TakesAsGiven, TyperCommand):
             ctx.exit()
         given = any(not word.startswith("-") for word in args)
         try:
-            return list(super().parse_args(ctx, args))
+            rest = list(super().parse_args(ctx, args))
         except UsageError as error:
             raise with_example(error, self.examples, given=given) from error
+        if not ctx.resilient_parsing:
+            require_applicable(ctx)
+        return rest
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; an interrupt, or another signal to end, becomes an InterruptedRunError."""

@@ -46,7 +46,9 @@ class PlannerGroup(PlainHelp, TakesAsGiven, TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the command that is named; what other programs call it is answered with its name."""
         if name := meant(args[0], self.list_commands(ctx)) if args else "":
-            raise UsageError(f"No such command {args[0]!r}. Did you mean: {ctx.command_path} {name}", ctx=ctx)
+            is_command = name.split()[0] in self.list_commands(ctx)
+            advice = f"Did you mean: {ctx.command_path} {name}" if is_command else f"Note: {name}"
+            raise UsageError(f"No such command {args[0]!r}. {advice}", ctx=ctx)
         return super().resolve_command(ctx, args)
 
 

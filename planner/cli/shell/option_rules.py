@@ -40,7 +40,7 @@ RULES: Final[Mapping[str, Mapping[str, str]]] = {
         "--explain": "without --json or --ray",
     },
     "validate": {
-        "--record-size --key-offset --key-size --threads --lines --input": "without --summaries or --ray",
+        "--record-size --key-offset --key-size --threads --lines --input --format --key": "without --summaries",
         "--force": "with --summary",
     },
     "calibrate": {"--catalog": "without --instances"},

@@ -132,6 +132,7 @@ def _folders() -> Iterator[Path]:
 
     from planner.config.paths import state_directory
 
-    for folder in (lambda: state_directory("bugs"), lambda: Path(gettempdir())):
-        with suppress(PlannerError, OSError):  # nobody says where the user's files are, or none can be written
-            yield folder()
+    with suppress(PlannerError):  # nobody says where the user's files are
+        yield state_directory("bugs")
+    with suppress(OSError):  # no folder for temporary files can be written
+        yield Path(gettempdir())

@@ -72,7 +72,7 @@ def validate(
         )
         _validate_on_ray(files, address=ray, checksum=checksum, json=json)
         return
-    of_rows = {"format": format, "key": key, "separator": separator, "no_header": no_header}
+    of_rows: dict[str, Any] = {"format": format, "key": key, "separator": separator, "no_header": no_header}
     if not summaries:
         of_rows |= recognised([*files, *(input or ())], of_rows | layout | {"lines": lines})
     lines = lines or of_rows.pop("lines", False) or format == "lines"

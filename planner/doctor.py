@@ -196,7 +196,7 @@ def _is_installed(module: str) -> bool:
 def _credentials() -> Iterator[Finding]:
     for cloud, (variables, files, command) in _CREDENTIALS.items():
         places = [name for name in variables if os.environ.get(name)]
-        places += [f"~/{name}" for name in files if (Path.home() / name).exists()]
+        places += [f"~/{name}" for name in files if Path(os.path.expanduser(f"~/{name}")).exists()]  # noqa: PTH111  # Path fails without HOME
         yield Finding(
             name=f"credentials for {cloud}",
             state="ok" if places else "optional",

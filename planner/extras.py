@@ -3,9 +3,23 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import Any, Final
 
 from planner.errors import PlannerError
+
+_EXTRAS: Final = {
+    "plots": ("altair", "jinja2", "vl_convert"),
+    "notebooks": ("ipykernel", "ipywidgets"),
+    "aws": ("boto3", "botocore"),
+    "gcp": ("google",),
+    "azure": ("azure",),
+    "ray": ("ray", "psutil"),
+    "objects": ("obstore",),
+    "zstd": ("zstandard",),
+    "arrow": ("pyarrow",),
+    "spark": ("cramjam",),
+}
+"""The optional packages by the extra that installs them."""
 
 
 def optional(module: str, *, extra: str, purpose: str) -> Any:
@@ -18,3 +32,11 @@ def optional(module: str, *, extra: str, purpose: str) -> Any:
             f"{purpose} needs the package {package}, which is not installed: pip install 'sortplanner[{extra}]'",
             [str(missing)],
         ) from missing
+
+
+def missing_text(module: str) -> str:
+    """Return the sentence for a module that is not installed: with the extra that installs it, if one does."""
+    package = module.partition(".")[0]
+    extra = next((extra for extra, packages in _EXTRAS.items() if package in packages), None)
+    advice = f"pip install 'sortplanner[{extra}]'" if extra else "install sortplanner again"
+    return f"this needs the package {package}, which is not installed: {advice}"

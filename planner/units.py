@@ -24,6 +24,13 @@ _SHORT_SIZES: Final = {unit.removesuffix("B"): factor for unit, factor in _SIZES
 """`100T`, `1Ti`: as people write them who know that sizes are bytes; rates need their B, which is not a bit's b."""
 _RECORDS: Final = {"records": 100}
 """`1e6 records`: those of the sort benchmark."""
+_PREFIXES: Final = {
+    "": "", "kilo": "K", "mega": "M", "giga": "G", "tera": "T", "peta": "P", "exa": "E",
+    "kibi": "Ki", "mebi": "Mi", "gibi": "Gi", "tebi": "Ti", "pebi": "Pi", "exbi": "Ei",
+}  # fmt: skip
+_UNIT_WORDS: Final = re.compile(rf"({'|'.join(_PREFIXES)})(bit|byte)s?(\s*(?:/\s*s(?:ec(?:ond)?)?|per second))?", re.I)
+_UNCLEAR: Final = re.compile(r"([KMGTPE]?)(i?)b", re.I)
+"""`Tb`, `gib`, `b`: the b is that of bits by the book, and many write it for bytes."""
 _BIT_RATES: Final = {"bit": 1, **{f"{prefix}bit": 1000**power for power, prefix in enumerate("KMGT", start=1)}}
 _PARTS: Final = re.compile(r"\d+(?:\.\d+)?\s*[a-z]+")
 _SEVERAL: Final = re.compile(r"^\s*(?:\d+(?:\.\d+)?\s*[a-z]+\s*){2,}$")
@@ -40,12 +47,14 @@ LARGEST_SIZE_BYTES: Final = 10**20
 
 def parse_size(text: str) -> int:
     """Return the bytes in `text`: `100TB` and `100T` are 10^14, `1TiB` is 2^40; `10,000GB` has thousands' commas, and
-    `1e6 records` are the sort benchmark's, of 100 bytes.
+    `1e6 records` are the sort benchmark's, of 100 bytes; `3 terabytes` and `1.5 tebibytes` are taken, too.
 
-    Raises BadInputError for a bare number, an unknown unit, a size that is not positive, not whole bytes or over
-    `LARGEST_SIZE_BYTES`.
+    Raises BadInputError for a bare number, an unknown unit, bits, what may be bits, a size that is not positive, not
+    whole bytes or over `LARGEST_SIZE_BYTES`.
     """
     number, unit = _split(text, what="size", example="100TB or 1TiB")
+    unit = _abbreviated(unit)
+    _require_no_bits(text, number, unit)
     factor = _lookup(unit, _SIZES | _RECORDS) or _lookup(unit, _SHORT_SIZES)
     if factor is None:
         raise BadInputError(f"size {text!r}: unknown unit {unit!r}; use one of {', '.join(_SIZES)}")
@@ -62,9 +71,13 @@ def parse_rate(text: str) -> float:
     Raises BadInputError for a bare number, an unknown unit or a rate that is not positive and finite.
     """
     number, unit = _split(text, what="rate", example="800MB/s or 25Gbit/s")
+    unit = _abbreviated(unit)
     stem = re.sub(r"(/s|ps)$", "", unit)
     factor = _SIZES.get(stem) if stem != unit else None
     factor = factor or (_bits(stem) if stem != unit or unit.endswith("bit") else None)
+    if factor is None and stem != unit and (unclear := _UNCLEAR.fullmatch(stem)):
+        prefix = unclear[1].upper() + unclear[2].lower()
+        raise BadInputError(f"rate {text!r}: bits or bytes? Write {prefix}bit/s for bits, {prefix}B/s for bytes")
     if factor is None:
         raise BadInputError(f"rate {text!r}: unknown unit {unit!r}; write it as 800MB/s, 1GiB/s or 25Gbit/s")
     return _positive(number * factor, text=text, what="rate")
@@ -176,8 +189,34 @@ def _split(text: str, *, what: str, example: str) -> tuple[float, str]:
     return number, unit
 
 
+def _abbreviated(unit: str) -> str:
+    """Return `TB` for `terabytes`, `Gbit/s` for `gigabits per second`, and other units as they are."""
+    words = _UNIT_WORDS.fullmatch(unit)
+    if words is None:
+        return unit
+    symbol = "bit" if words[2].lower() == "bit" else "B"
+    return _PREFIXES[words[1].lower()] + symbol + ("/s" if words[3] else "")
+
+
+def _require_no_bits(text: str, number: float, unit: str) -> None:
+    """Raise BadInputError for a size in bits, and for one that can be read as bits or as bytes, with both readings."""
+    unclear = _UNCLEAR.fullmatch(unit)
+    prefix = unit.removesuffix("bit") if unit.endswith("bit") else ""
+    if unclear and unit[-1] == "b":
+        prefix = unclear[1].upper() + unclear[2].lower()
+    elif not unit.endswith("bit"):
+        return
+    factor = _SIZES.get(f"{prefix}B")
+    if factor is None:
+        return
+    plain = f"{number:g}".replace("e+", "e")
+    question = "bits or bytes? Write" if unclear else "sizes are in bytes. Write"
+    in_bytes = f"{plain}{prefix}B for bytes, or " if unclear else ""
+    raise BadInputError(f"size {text!r}: {question} {in_bytes}{number / 8:g}{prefix}B for {plain} {prefix}bit")
+
+
 def _lookup(unit: str, units: dict[str, int]) -> int | None:
-    """Match a unit exactly, or with its case folded where that stays unambiguous (`100tb`)."""
+    """Match a unit exactly, or with its case folded where that stays unambiguous (`500g`, `1kB`)."""
     return units.get(unit) or {name.casefold(): value for name, value in units.items()}.get(unit.casefold())
 
 

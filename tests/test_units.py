@@ -27,7 +27,11 @@ from planner.units import (
         ("100TB", 10**14),
         ("1TiB", 2**40),
         ("1 GB", 10**9),
-        ("1.5kb", 1500),
+        ("1.5kB", 1500),
+        ("3 Terabytes", 3 * 10**12),
+        ("1.5 tebibytes", 3 * 2**39),
+        ("1 gigabyte", 10**9),
+        ("200 bytes", 200),
         ("100B", 100),
         ("1e3MB", 10**9),
         ("1_000B", 1000),
@@ -52,6 +56,30 @@ def test_a_bad_size_is_refused(text: str) -> None:
         parse_size(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "readings"),
+    [
+        ("3Tb", "bits or bytes? Write 3TB for bytes, or 0.375TB for 3 Tbit"),
+        ("3tb", "bits or bytes? Write 3TB for bytes, or 0.375TB for 3 Tbit"),
+        ("1.5kb", "bits or bytes? Write 1.5KB for bytes, or 0.1875KB for 1.5 Kbit"),
+        ("1Tib", "bits or bytes? Write 1TiB for bytes, or 0.125TiB for 1 Tibit"),
+        ("800b", "bits or bytes? Write 800B for bytes, or 100B for 800 bit"),
+        ("8 terabits", "sizes are in bytes. Write 1TB for 8 Tbit"),
+        ("8Gbit", "sizes are in bytes. Write 1GB for 8 Gbit"),
+    ],
+)
+def test_bits_are_never_taken_for_bytes(text: str, readings: str) -> None:
+    with pytest.raises(BadInputError) as refused:
+        parse_size(text)
+    assert refused.value.message == f"size {text!r}: {readings}"
+
+
+@pytest.mark.parametrize("text", ["10gb/s", "10 gB/s", "10GIB/s"])
+def test_a_rate_that_may_be_bits_has_both_readings(text: str) -> None:
+    with pytest.raises(BadInputError, match=r"bits or bytes\? Write G(i?)bit/s for bits, G\1B/s for bytes"):
+        parse_rate(text)
+
+
 def test_a_bare_number_says_how_to_write_it() -> None:
     with pytest.raises(BadInputError, match="no unit; write it as 100TB"):
         parse_size("100")
@@ -67,6 +95,9 @@ def test_a_bare_number_says_how_to_write_it() -> None:
         ("400Mbit", 5e7),
         ("10Gb/s", 1.25e9),
         ("1GB/s", 1e9),
+        ("10 gigabits per second", 1.25e9),
+        ("10 Gigabit/s", 1.25e9),
+        ("2 megabytes/s", 2e6),
     ],
 )
 def test_rates_in_bits_and_bytes(text: str, rate: float) -> None:

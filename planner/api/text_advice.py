@@ -18,7 +18,7 @@ def records_expected(files: Sequence[Path], *, advice: str) -> Iterator[None]:
     try:
         yield
     except BadInputError as error:
-        if "no whole number of records" not in error.message or not any(map(_is_text, files)):
+        if "no whole number of records" not in error.message or not any(map(is_text, files)):
             raise
         raise BadInputError(f"{error.message}; it looks like text: {advice}") from error
 
@@ -46,7 +46,8 @@ def _is_number(field: bytes) -> bool:
     return True
 
 
-def _is_text(file: Path) -> bool:
+def is_text(file: Path) -> bool:
+    """Whether the beginning of a file is text."""
     beginning = _beginning(file)
     return bool(beginning) and not _CONTROL & set(beginning) and max(beginning) < 0xF8
 

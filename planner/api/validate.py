@@ -135,6 +135,12 @@ def checksum_number(checksum: str) -> int:
         raise BadInputError(f"--checksum {checksum}: write it in hex, as `planner validate` prints it") from None
 
 
+def read_lines(files: Sequence[Path], *, on_progress: OnProgress | None) -> ValidationReport:
+    """Return what text holds that is not compressed, by whole lines."""
+    layout = {"key_offset": 0, "key_size": None, "threads": None}
+    return _read(list(files), lines=True, layout=layout, on_progress=on_progress)
+
+
 def _read(
     files: list[Path],
     *,

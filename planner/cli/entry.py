@@ -1,8 +1,9 @@
-"""Where `planner` and `plan` begin: an interrupt while their modules load gets its sentence too."""
+"""Where `planner` and `plan` begin: an interrupt or an error while their modules load gets its sentence, too."""
 
 from __future__ import annotations
 
 import gc
+import os
 import sys
 
 _INTERRUPTED = 130
@@ -13,6 +14,7 @@ _OBJECTS_BETWEEN_COLLECTIONS = 50_000
 
 def main() -> None:
     """Entry point of `planner`. `gnusort` stands in for a program that starts in a hundredth of a second."""
+    _open_streams()
     if sys.argv[1:2] == ["gnusort"]:
         _end_at_once()
         from planner.cli.sort.gnusort import main as gnusort
@@ -35,6 +37,7 @@ def plan_main() -> None:
 
 
 def _begin(command: str) -> None:
+    _open_streams()
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
     try:
         from planner.cli import app
@@ -43,3 +46,21 @@ def _begin(command: str) -> None:
     except KeyboardInterrupt:  # before the command itself, which has its own end, or behind that
         print("error: interrupted; no command was at work", file=sys.stderr)
         sys.exit(_INTERRUPTED)
+    except Exception as error:  # modules that are missing or broken; a command's own errors have ended by then
+        from planner.cli.shell.failures import ending_of
+
+        text, code = ending_of(error)
+        print(f"error: {text}", file=sys.stderr)
+        sys.exit(code)
+
+
+def _open_streams() -> None:
+    """Let every text be printed, escaped where the locale has no letter for it; what is closed takes all."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123
+        elif hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    if sys.stdin is None:
+        sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115, PTH123

@@ -41,18 +41,13 @@ class SimulationOptions:
     ] = None
 
     def check(self, *, of_log: bool = False) -> None:
-        """Raise BadInputError, before anything is planned, for options that say nothing without --simulate, for runs,
-        losses or pictures that cannot be, and for a Spark log's plan, which has stages, not this sort's tasks.
+        """Raise BadInputError, before anything is planned, for runs, losses or pictures that cannot be, and for a Spark
+        log's plan, which has stages, not this sort's tasks.
         """
         from planner.simulation.losses import Loss
         from planner.simulation.machines import Slow
         from planner.simulation.simulate import check_draws
 
-        usual = SimulationOptions()
-        names = ("draws", "seed", "lose", "slow", "timeline")
-        given = [f"--{name}" for name in names if getattr(self, name) != getattr(usual, name)]
-        if given and not self.simulate:
-            raise BadInputError(f"{', '.join(given)}: only of a simulation; add --simulate")
         if self.simulate and of_log:
             raise BadInputError("--simulate: of a Spark log's plan only the equations are known; leave one of both out")
         check_draws(self.draws)

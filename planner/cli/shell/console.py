@@ -8,16 +8,18 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from typing import Any
 
 from typer.core import TyperCommand
 
 from planner.cli.shell.end_signals import end_as_ctrl_c
+from planner.cli.shell.failures import ending_of
 from planner.cli.shell.given_values import TakesAsGiven
 from planner.cli.shell.help_text import PlainHelp
+from planner.cli.shell.option_rules import require_applicable
+from planner.cli.shell.output import forget, reader_may_leave
 from planner.cli.shell.usage import UsageError, with_example
-from planner.errors import InterruptedRunError, IoFailureError, PlannerError
+from planner.errors import BadInputError, InterruptedRunError
 
 _EXAMPLE = "Example: "
 _NAME = 18
@@ -59,9 +61,12 @@ class PlannerCommand(PlainHelp, TakesAsGiven, TyperCommand):
             ctx.exit()
         given = any(not word.startswith("-") for word in args)
         try:
-            return list(super().parse_args(ctx, args))
+            rest = list(super().parse_args(ctx, args))
         except UsageError as error:
             raise with_example(error, self.examples, given=given) from error
+        if not ctx.resilient_parsing:
+            require_applicable(ctx)
+        return rest
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; an interrupt, or another signal to end, becomes an InterruptedRunError."""
@@ -70,42 +75,42 @@ class PlannerCommand(PlainHelp, TakesAsGiven, TyperCommand):
                 return super().invoke(ctx)
         except KeyboardInterrupt as interrupt:
             raise InterruptedRunError("interrupted; nothing half done was left behind") from interrupt
+        except EOFError as end:
+            raise BadInputError("the input ended before the question was answered; give the options instead") from end
 
 
 def exit_code_of(run: Callable[[], None]) -> int:
-    """Run a command and return its exit code; a PlannerError, and what the system says of a file, is said on stderr."""
+    """Run a command and return its exit code. Every error is said in a sentence on stderr; see `failures`."""
     try:
-        run()
-    except PlannerError as error:
-        talk(f"error: {error}")
-        return error.exit_code
-    except OSError as error:
-        if error.filename is None:
-            raise
-        talk(f"error: {os.fsdecode(error.filename)}: {error.strerror}; name another file, or change what forbids this")
-        return IoFailureError.exit_code
+        with reader_may_leave():
+            run()
+    except Exception as error:
+        return said(error)
     return 0
 
 
-def talk(text: str) -> None:
-    """Say something to the person, on stderr."""
-    print(text, file=sys.stderr)
-
-
-@contextmanager
-def _reader_may_leave() -> Iterator[None]:
-    """End the command with 0, and quietly, when nobody reads its results any more, as after `| head`."""
+def said(error: Exception, *, before: str = "error: ") -> int:
+    """Say an error on stderr, and return the exit code that goes with it."""
+    text, code = ending_of(error)
+    talk(f"{before}{text}")
     try:
-        yield
         sys.stdout.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python complains when it ends
-        raise SystemExit(0) from None
+    except OSError:
+        forget(sys.stdout)
+    return code
+
+
+def talk(text: str) -> None:
+    """Say something to the person, on stderr. Where nobody can hear it, the command goes on."""
+    try:
+        print(text, file=sys.stderr)
+    except OSError:
+        forget(sys.stderr)
 
 
 def show_text(text: str) -> None:
     """Print a result."""
-    with _reader_may_leave():
+    with reader_may_leave():
         print(text)
 
 
@@ -159,7 +164,7 @@ def show(*renderables: Any, give_way: Sequence[str] = ()) -> None:
             for part in getattr(renderable, "renderables", [renderable]):
                 for line in _fitted(part, width=console.width, give_way=give_way):
                     console.print(line)
-    with _reader_may_leave():
+    with reader_may_leave():
         print(captured.get(), end="")
 
 

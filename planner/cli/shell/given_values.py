@@ -19,6 +19,11 @@ from planner.units import parse_count, parse_number
 _NUMBERS: Final[dict[Any, Callable[[str], float]]] = {int: parse_count, float: parse_number}
 """How people write the numbers that options take: `10,000`, `1e6`."""
 
+_NO_LISTS: Final = ("--key", "--only", "--column", "--more-output", "--temp-dir", "--input", "--node", "--ran-on")
+"""Options that may be repeated, and in whose values a comma separates nothing."""
+LARGEST_NUMBER: Final = 2**63 - 1
+"""No option needs more, and the sort core takes no more."""
+
 
 class TakesAsGiven:
     """What a command inherits to take options that are not given, texts and defaults without a conversion."""
@@ -40,6 +45,7 @@ class _Quick:
     def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
         if value is None:
             return () if param.multiple or param.nargs == -1 else None
+        _require_sound(value, param)
         wanted = param.type_descriptor.annotation
         is_text = isinstance(value, str) and wanted in _NUMBERS
         if is_text:
@@ -55,11 +61,28 @@ class _Quick:
         return type(param).get_runtime_param(param).coerce(value, param=param, ctx=ctx)
 
 
+def _require_sound(value: Any, param: Any) -> None:
+    """Raise BadInputError for a value that is empty, as of a shell variable that is not set, or no text at all."""
+    name = max(param.opts, key=len) if param.param_type_name == "option" else param.name.upper()
+    for text in value if isinstance(value, list | tuple) else [value]:
+        if not isinstance(text, str):
+            continue
+        if not text.strip():
+            raise BadInputError(f"{name} is empty: give it a value, or leave it out (is a shell variable not set?)")
+        if "\0" in text:
+            raise BadInputError(f"{name} holds a NUL byte, which no value can have; leave it out")
+        if getattr(param, "multiple", False) and name not in _NO_LISTS and not all(map(str.strip, text.split(","))):
+            raise BadInputError(f"{name} {text}: an empty part in this list; leave out the comma")
+
+
 def _number(text: str, wanted: Any, *, option: str) -> float:
     try:
-        return _NUMBERS[wanted](text)
+        number = _NUMBERS[wanted](text)
     except BadInputError as error:
         raise BadInputError(f"{option}: {error.message}") from None
+    if abs(number) > LARGEST_NUMBER:
+        raise BadInputError(f"{option} {text[:20]}: too large a number; at most 2^63 - 1")
+    return number
 
 
 def _is_in_range(parameter: Any, value: float) -> bool:

@@ -9,6 +9,7 @@ from typer import echo
 from typer.core import TyperGroup
 
 from planner.cli.shell.given_values import TakesAsGiven
+from planner.cli.shell.output import reader_may_leave
 from planner.cli.shell.usage import UsageError, meant
 
 _OTHERS = {"argument": "Arguments", "option": "Options"}
@@ -17,6 +18,11 @@ _OTHERS = {"argument": "Arguments", "option": "Options"}
 
 class PlainHelp:
     """What a command or a group of commands inherits to show its help as plain text."""
+
+    def make_context(self: Any, *arguments: Any, **settings: Any) -> Any:
+        """Take the words of the command line; help is shown meanwhile, and its reader may leave."""
+        with reader_may_leave():
+            return super().make_context(*arguments, **settings)  # type: ignore[misc]
 
     def format_help(self: Any, ctx: Any, formatter: Any) -> None:
         """Write usage, text, parameters and commands."""
@@ -40,7 +46,9 @@ class PlannerGroup(PlainHelp, TakesAsGiven, TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the command that is named; what other programs call it is answered with its name."""
         if name := meant(args[0], self.list_commands(ctx)) if args else "":
-            raise UsageError(f"No such command {args[0]!r}. Did you mean: {ctx.command_path} {name}", ctx=ctx)
+            is_command = name.split()[0] in self.list_commands(ctx)
+            advice = f"Did you mean: {ctx.command_path} {name}" if is_command else f"Note: {name}"
+            raise UsageError(f"No such command {args[0]!r}. {advice}", ctx=ctx)
         return super().resolve_command(ctx, args)
 
 

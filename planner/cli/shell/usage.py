@@ -36,29 +36,63 @@ _MEANT: Final = {
 _OPTIONS_MEANT: Final = (
     ("--pricing", "--pricing spot", ("spot", "preemptible", "spot-instances", "use-spot")),
     ("--discount", "--discount 40%, the price that you pay for what is reserved", ("reserved", "savings-plan")),
+    ("--own-price", "--own-price TYPE=0.95, --discount 15% or --assume price=0.95",
+     ("hourly", "hourly-price", "list-price", "price", "prices", "rate", "usd-per-hour")),
+    ("--budget", "--budget 200, the most that a run may cost; --objective cost asks for the cheapest",
+     ("cost", "costs", "dollars", "max-budget", "max-cost", "max-price", "usd")),
     ("--objective", "--objective cost", ("cheap", "cheapest", "minimize-cost")),
     ("--objective", "--objective time", ("fast", "fastest", "minimize-time")),
+    ("--objective", "--objective cost, time or energy; `planner catalog rank --by` ranks types",
+     ("by", "minimise", "minimize", "optimise", "optimize", "order-by", "rank", "rank-by", "sort-by")),
+    ("--max-hours", "--max-hours 4h", ("hours", "max-time", "time-limit", "timeout")),
+    ("--deadline", "--deadline 2h", ("duration", "hours", "max-hours", "minutes")),
     ("--deadline", "--deadline", ("max-time", "sla", "time", "time-limit", "within")),
     ("--max-vcpus", "--max-vcpus", ("quota", "vcpu", "vcpus", "cores", "cpus")),
-    ("--instance", "--instance", ("type", "instance-type", "machine", "machine-type", "machines", "vm")),
+    ("--instance", "--instance",
+     ("instances", "type", "types", "instance-type", "machine", "machine-type", "machines", "vm")),
     ("--nodes", "--nodes", ("count", "machine-count", "n", "num-nodes", "workers")),
     ("--own-price", "--instance and --nodes for machines that you have, with --own-price TYPE=0.50",
      ("own-machines", "owned")),
     ("--top", "the bill is that of one run, and 30 runs a month cost 30 times as much",
      ("daily", "every", "monthly", "nightly", "per-month", "runs", "runs-per-month", "schedule")),
+    ("--region", "--region", ("location", "regions", "site", "where")),
+    ("--cloud", "--cloud", ("clouds", "platform", "provider", "providers", "vendor")),
+    ("--top", "--top", ("limit", "max-results", "number")),
+    ("--yes", "--yes", ("assume-yes", "no-confirm", "no-input", "y")),
+    ("--force", "--force", ("overwrite", "replace")),
+    ("--dry-run", "--dry-run", ("check", "preview", "simulate", "what-would-happen")),
+    ("--memory", "--memory", ("buffer-size", "mem", "ram")),
+    ("--threads", "--threads", ("cores", "cpus", "jobs", "parallel", "workers")),
+    ("--temp-dir", "--temp-dir", ("scratch", "temp", "temporary-directory", "tmp", "tmpdir")),
     ("--top", "prices are US dollars", ("currency", "eur", "euro")),
+    ("--html", "--html FILE, a page with the charts", ("chart", "charts", "graph", "picture", "plot", "plots")),
     ("--html", "--html, a page that every browser prints as PDF", ("pdf", "page", "report")),
-    ("--show", "--show csv", ("csv", "format", "tsv")),
+    ("--show", "--json, --show csv or --show markdown",
+     ("format", "o", "output-form", "output-format", "output-type", "style")),
+    ("--show", "--show csv", ("csv", "tsv")),
     ("--show", "--show markdown", ("markdown", "md")),
     ("--out", "--out", ("save", "output-file", "output-json")),
     ("--out", "planner compare FIRST.json SECOND.json, of plans that --out wrote", ("compare", "diff", "versus")),
     ("--detach", "planner cluster attach RUN", ("attach", "continue", "resume")),
     ("--separator", "--separator , --key 2,2", ("columns", "csv", "delimiter", "sep")),
     ("--lines", "--lines", ("text", "txt")),
+    ("--json", "--json", ("format", "output-format", "output-json")),
     ("--size", "--size", ("bytes", "data")),
     ("--data", "--data", ("bytes", "input-size", "size", "volume")),
 )  # fmt: skip
 """An option that a command has, what to say for it, and what newcomers typed for it."""
+
+
+_NO_COMMANDS: Final = {
+    **dict.fromkeys(
+        ("config", "configure", "init", "preferences", "settings", "setup"),
+        "settings are a file, ~/.config/planner/settings.toml: docs/refreshing.md says what it takes",
+    ),
+    **dict.fromkeys(("auth", "credentials", "login"), "credentials are those of the cloud's own tools: planner doctor"),
+    **dict.fromkeys(("about", "version"), "planner --version"),
+    **dict.fromkeys(("help", "man", "usage"), "planner --help"),
+}
+"""What is looked for as a command and is none, and where it is."""
 
 
 def with_example(error: Any, examples: Sequence[str], *, given: bool) -> Any:
@@ -94,6 +128,8 @@ def _with_option_meant(error: Any) -> Any:
 
 
 def meant(word: str, commands: Collection[str]) -> str:
-    """Return the command of a group that other programs call `word`; '' for none."""
+    """Return the command of a group that other programs call `word`, or what serves instead; '' for none."""
+    if "plan" in commands and word in _NO_COMMANDS:
+        return _NO_COMMANDS[word]
     called = (name for name, others in _MEANT.items() if word in others and word not in commands)
     return next((name for name in called if name.split()[0] in commands), "")

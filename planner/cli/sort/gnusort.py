@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from planner.sorting.records.keyed import TextOrder
 
 _DISORDER = 1
+_TROUBLE = 2
 _STANDARD_OUTPUT = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
 """Its names: a file that it goes to is neither replaced nor emptied."""
 
@@ -34,6 +35,12 @@ def main(arguments: Sequence[str]) -> int:
     except GnuSortError as error:
         sys.stderr.write(f"sort: {error}\n")
         return error.exit_code
+    except Exception as error:
+        from planner.cli.shell.failures import BUG_EXIT_CODE, ending_of
+
+        text, code = ending_of(error)
+        sys.stderr.write(f"sort: {text}\n")
+        return code if code == BUG_EXIT_CODE else _TROUBLE
 
 
 def _run(options: Options) -> int:

@@ -10,20 +10,20 @@ from typer import Option
 from planner.api import input_format
 from planner.api.input_format import InputFormat
 
-RecordSize = Annotated[int, Option(help="Bytes of a record.")]
-KeyOffset = Annotated[int, Option(help="Where the key begins.")]
+RecordSize = Annotated[int, Option(min=1, help="Bytes of a record.")]
+KeyOffset = Annotated[int, Option(min=0, help="Where the key begins.")]
 KeySize = Annotated[
-    int | None, Option(help="Bytes of the key: 10 of a record, to the end of a line unless given.")
+    int | None, Option(min=1, help="Bytes of the key: 10 of a record, to the end of a line unless given.")
 ]  # fmt: skip
 Threads = Annotated[int | None, Option(help="Threads; all cores otherwise.", min=1)]
 _KEY_HELP: Final = (
     "A key of lines as GNU sort's -k has it: 2,2n. Of columns: NAME[:int|num|float|fold][:desc][:first]. Of records:"
     " OFFSET:SIZE[:KIND][:desc], KIND as of columns or u64le, i32be, f64le and their kin."
 )
-_Keys = Annotated[list[str] | None, Option(help=_KEY_HELP)]
-_Separator = Annotated[str | None, Option(help="The byte between fields; blanks, or of CSV a comma, otherwise.")]
-_Format = Annotated[input_format.Format | None, Option(help="What the files hold; records otherwise.")]
-_NoHeader = Annotated[bool, Option("--no-header", help="The first row of CSV is data.")]
+Keys = Annotated[list[str] | None, Option(help=_KEY_HELP)]
+Separator = Annotated[str | None, Option(help="The byte between fields; blanks, or of CSV a comma, otherwise.")]
+Format = Annotated[input_format.Format | None, Option(help="What the files hold; records otherwise.")]
+NoHeader = Annotated[bool, Option("--no-header", help="The first row of CSV is data.")]
 _Unique = Annotated[bool, Option("--unique", help="Keep the first of lines with equal keys.")]
 _ZeroTerminated = Annotated[bool, Option("-z", help="Lines end with NUL, not with a newline.")]
 
@@ -32,10 +32,10 @@ _ZeroTerminated = Annotated[bool, Option("-z", help="Lines end with NUL, not wit
 class InputFormatOptions(InputFormat):
     """What `--input` holds, as options of commands that run on a cluster."""
 
-    format: _Format = None
-    key: _Keys = None
-    separator: _Separator = None
-    no_header: _NoHeader = False
+    format: Format = None
+    key: Keys = None
+    separator: Separator = None
+    no_header: NoHeader = False
     unique: _Unique = False
     zero_terminated: _ZeroTerminated = False
 
@@ -44,10 +44,10 @@ class InputFormatOptions(InputFormat):
 class KeyOptions:
     """How `planner sort` sorts by keys. Without any of these it sorts records by their first bytes."""
 
-    key: _Keys = None
-    separator: _Separator = None
-    format: _Format = None
-    no_header: _NoHeader = False
+    key: Keys = None
+    separator: Separator = None
+    format: Format = None
+    no_header: NoHeader = False
     unique: _Unique = False
     merge: Annotated[bool, Option("--merge", help="The inputs are sorted already: merge them.")] = False
     check: Annotated[

@@ -16,6 +16,7 @@ from planner.cli.shell.files import Force
 from planner.cli.shell.progress import shown_progress
 from planner.cli.shell.usage import UsageError
 from planner.cli.sort.key_options import KeyOffset, KeyOptions, KeySize, RayOptions, RecordSize, Threads
+from planner.cli.sort.recognised import recognised
 from planner.errors import BadInputError
 from planner.units import format_bytes, format_duration, format_rate, parse_size
 
@@ -97,6 +98,8 @@ def sort(
     """
     of_data: dict[str, Any] = {"record_size": record_size, "key_offset": key_offset, "key_size": key_size}
     of_data |= {"lines": lines, "stable": stable} | vars(keys)
+    if cluster.ray is None:
+        of_data |= recognised([*(sources or ()), *([output] if keys.check else ())], of_data)
     if of_data.pop("check") and cluster.ray is None:
         _check([*(sources or ()), output], of_data, more_output=more_output, json=json)
         return

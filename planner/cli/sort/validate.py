@@ -12,14 +12,15 @@ from planner.api.text_advice import records_expected
 from planner.cli.shell.console import show_json, show_text, talk
 from planner.cli.shell.files import Force
 from planner.cli.shell.progress import shown_progress
-from planner.cli.sort.key_options import KeyOffset, KeySize, RecordSize, Threads
+from planner.cli.sort.key_options import Format, KeyOffset, Keys, KeySize, NoHeader, RecordSize, Separator, Threads
+from planner.cli.sort.recognised import recognised
 from planner.errors import BadInputError
 
 if TYPE_CHECKING:
     from planner.sorting.records.validate import ValidationReport
 
 
-_NOTHING_ELSE: Final = (False, False, None, None, 100, 0, None, None)
+_NOTHING_ELSE: Final = (False, False, None, None, 100, 0, None, None, None, None, None, False)
 """What the options are that say what the files hold, where a manifest does."""
 
 
@@ -36,18 +37,25 @@ def validate(
     key_offset: KeyOffset = 0,
     key_size: KeySize = None,
     lines: Annotated[bool, Option("--lines", help="The files are newline-terminated text.")] = False,
+    format: Format = None,
+    key: Keys = None,
+    separator: Separator = None,
+    no_header: NoHeader = False,
     ray: Annotated[str | None, Option(help="Read the copies of a manifest on the Ray cluster at this address.")] = None,
     threads: Threads = None,
     force: Force = False,
     json: Annotated[bool, Option("--json", help="Print as JSON.")] = False,
 ) -> None:
-    """Report records, order, duplicate keys and the checksum, as sortbenchmark.org's valsort does.
+    """Report records, order, duplicate keys and the checksum, as sortbenchmark.org's valsort does; of CSV and Parquet
+    rows, order by --key and checksum.
 
     Ends with exit code 5 when a record is out of order, or the data is not what went in.
 
     Example: planner validate output.dat
 
     Example: planner validate output.dat --input input.dat
+
+    Example: planner validate sorted.csv --no-header --key 3:desc --key 1:num
 
     Example: planner validate --lines --key-offset 5 --key-size 12 sorted.log
 
@@ -59,9 +67,23 @@ def validate(
     require_new([summary], force=force)
     layout: dict[str, Any] = {"record_size": record_size, "key_offset": key_offset, "key_size": key_size}
     if ray is not None:
-        _require_nothing_else((lines, summaries, summary, input, *layout.values(), threads))
+        _require_nothing_else(
+            (lines, summaries, summary, input, *layout.values(), threads, format, key, separator, no_header)
+        )
         _validate_on_ray(files, address=ray, checksum=checksum, json=json)
         return
+    of_rows: dict[str, Any] = {"format": format, "key": key, "separator": separator, "no_header": no_header}
+    if not summaries:
+        of_rows |= recognised([*files, *(input or ())], of_rows | layout | {"lines": lines})
+    lines = lines or of_rows.pop("lines", False) or format == "lines"
+    if of_rows["format"] in ("csv", "parquet"):
+        _require_plain_rows(files, lines=lines, of_records=(summary, threads, *layout.values()))
+        _validate_rows(files[0], of_rows, checksum=checksum, input=input or [], json=json)
+        return
+    if key or separator or no_header:
+        raise BadInputError(
+            "--key, --separator and --no-header are of CSV and Parquet; of lines: --key-offset, --key-size"
+        )
     shared: dict[str, Any] = {"checksum": checksum, "input": input or (), "threads": threads, **layout}
     with records_expected([*files, *(input or ())], advice="add --lines"), shown_progress() as on_progress:
         validation = validate_data(
@@ -74,6 +96,29 @@ def validate(
     validation.require()
     if validation.expected is None and summary is None:
         talk("checksum not compared: give --checksum HEX of the input, or --input FILE")
+
+
+def _require_plain_rows(files: list[Path], *, lines: bool, of_records: tuple[object, ...]) -> None:
+    if len(files) > 1:
+        raise BadInputError(f"one file of rows at a time, not also {files[1]}: order is that of a file")
+    if lines or of_records != (None, None, 100, 0, None):
+        raise BadInputError("of CSV and Parquet say --key; --lines, --summary and the place of a key are of others")
+
+
+def _validate_rows(file: Path, of_rows: dict[str, Any], *, checksum: str | None, input: list[Path], json: bool) -> None:
+    from planner.api.validate_rows import validate_rows
+
+    if not of_rows["key"]:
+        raise BadInputError(f"{file} has rows: say by which columns they are to be in order, --key NAME")
+    with shown_progress() as on_progress:
+        validation = validate_rows(file, checksum=checksum, input=input, on_progress=on_progress, **of_rows)
+    if json:
+        show_json(validation.to_dict())
+    else:
+        show_text(f"Rows: {validation.rows}\nChecksum: {validation.checksum}")
+    validation.require()
+    if validation.expected is None:
+        talk("in order; checksum not compared: give --checksum HEX of the input, or --input FILE")
 
 
 def _validate_on_ray(manifests: list[Path], *, address: str, checksum: str | None, json: bool) -> None:

@@ -89,12 +89,6 @@ def test_spot_machines_are_taken_back_now_and_then(
     assert "of the spot machines are taken back in a run: with that it takes" in text
 
 
-@pytest.mark.parametrize("options", [["--slow", "10%@2"], ["--lose", "node@30%"]])
-def test_what_disturbs_a_simulation_needs_one(options: list[str]) -> None:
-    with pytest.raises(BadInputError, match="add --simulate"):
-        SimulationOptions(**{options[0][2:]: options[1]}).check()
-
-
 def test_a_profile_has_no_tasks_to_simulate() -> None:
     answer = planner.recommend("100GB", instance="i4i.4xlarge", nodes=4)
     with pytest.raises(BadInputError, match="without --profile"):
@@ -120,8 +114,6 @@ def test_the_number_of_draws_has_bounds(draws: int) -> None:
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        (SimulationOptions(draws=5), "--draws: only of a simulation; add --simulate"),
-        (SimulationOptions(lose="node@30%", timeline=Path("a.svg")), "--lose, --timeline: only of a simulation"),
         (SimulationOptions(simulate=True, draws=0), "from 1 to 1000"),
         (SimulationOptions(simulate=True, lose="node@130%"), "0% to 99%"),
         (SimulationOptions(simulate=True, timeline=Path("waits.png")), "an SVG file"),

@@ -1,0 +1,73 @@
+"""What a file holds, by its name and its first bytes: records, lines, CSV or Parquet, perhaps compressed."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from planner.api.files import mode_of
+from planner.api.input_format import Format
+from planner.api.text_advice import is_text
+from planner.errors import BadInputError
+
+_PARQUET: Final = b"PAR1"
+_RECORD_BYTES: Final = 100
+_BEGINNING_BYTES: Final = 1 << 16
+_END_OF_PRINTABLE: Final = b"\r\n"
+"""How records of the sort benchmark end that are printable; they are text, too."""
+_NAMED: Final = {".csv": "CSV", ".tsv": "CSV with tabs"}
+_IN_WORDS: Final = {"records": "records of 100 bytes", "lines": "lines of text", "parquet": "Parquet"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileKind:
+    """The `format` of a file, its `compression` ('' for none), what separates its columns, and all of it in words."""
+
+    format: Format
+    compression: str = ""
+    separator: str | None = None
+
+    @property
+    def text(self) -> str:
+        """What a person is told: `CSV`, `lines of text, compressed (gz)`."""
+        words = _NAMED[".tsv" if self.separator else ".csv"] if self.format == "csv" else _IN_WORDS[self.format]
+        return f"{words}, compressed ({self.compression})" if self.compression else words
+
+
+def kind_of(path: Path) -> FileKind | None:
+    """Return what a file holds; None for one that is empty, or no regular file, as a pipe can be read only once."""
+    if not stat.S_ISREG(mode_of(path)):
+        return None
+    with path.open("rb") as file:
+        start = file.read(_BEGINNING_BYTES)
+    if not start:
+        return None
+    if start.startswith(_PARQUET):
+        return FileKind(format="parquet")
+    compression = _compression(start)
+    name = Path(path.stem if compression and path.suffix in (".gz", ".zst") else path.name)
+    if name.suffix.lower() in _NAMED and (compression or is_text(path)):
+        tabs = "\\t" if name.suffix.lower() == ".tsv" else None
+        return FileKind(format="csv", compression=compression, separator=tabs)
+    if compression:
+        return FileKind(format="lines", compression=compression)
+    are_records = path.stat().st_size % _RECORD_BYTES == 0 and start[:_RECORD_BYTES].endswith(_END_OF_PRINTABLE)
+    return FileKind(format="lines" if b"\n" in start and is_text(path) and not are_records else "records")
+
+
+def common_kind(paths: Sequence[Path]) -> FileKind | None:
+    """Return what files hold that belong together; None where none says. Raises BadInputError where they differ."""
+    kinds = {path: kind for path in paths if (kind := kind_of(path)) is not None}
+    if len({(kind.format, kind.separator) for kind in kinds.values()}) > 1:
+        lines = [f"{path}: {kind.text}" for path, kind in kinds.items()]
+        raise BadInputError("the files are of different kinds; name those of one kind, or say --format", lines)
+    return next(iter(kinds.values()), None)
+
+
+def _compression(start: bytes) -> str:
+    from planner.compression.text_codecs import MAGIC_BYTES, compression_of
+
+    return compression_of(start[:MAGIC_BYTES]) or ""

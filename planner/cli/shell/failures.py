@@ -1,0 +1,138 @@
+"""The sentence and the exit code with which a command ends after an error; bugs leave their details in a file."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from planner.errors import BadInputError, IoFailureError, PlannerError
+
+BUG_EXIT_CODE: Final = 70
+"""What sysexits.h calls EX_SOFTWARE."""
+
+_NAMED_WRONGLY: Final = (FileNotFoundError, IsADirectoryError, NotADirectoryError)
+_HIDDEN: Final = "***"
+_SECRET_WORDS: Final = ("token", "secret", "password", "credential", "identity", "jump", "ssh", "subnet", "reservation")
+"""Options whose names have one of these may hold what strangers should not see."""
+_LEAST_SECRET: Final = 3
+"""Shorter values would blacken half of a traceback, and are no secrets."""
+
+
+def ending_of(error: Exception) -> tuple[str, int]:
+    """Return what to say of an error that ended a command, and the exit code. The details of a bug go to a file."""
+    if isinstance(error, PlannerError):
+        return str(error), error.exit_code
+    if isinstance(error, OSError):
+        ends = BadInputError if isinstance(error, _NAMED_WRONGLY) else IoFailureError
+        return _of_the_system(error), ends.exit_code
+    if isinstance(error, MemoryError):
+        return "there is not enough memory for this; free some, or ask for less", IoFailureError.exit_code
+    if isinstance(error, RecursionError):
+        return "what was given is nested too deeply; name a file with fewer levels", BadInputError.exit_code
+    if isinstance(error, UnicodeDecodeError):
+        return "a file that was given is not text in UTF-8; convert it, or name another", BadInputError.exit_code
+    if isinstance(error, ModuleNotFoundError) and error.name and not error.name.startswith("planner."):
+        from planner.extras import missing_text
+
+        return missing_text(error.name), PlannerError.exit_code
+    return _of_a_bug(error), BUG_EXIT_CODE
+
+
+def _of_the_system(error: OSError) -> str:
+    reason = error.strerror or str(error) or type(error).__name__
+    if error.filename is None:
+        return f"{reason}; the system refused to read or write"
+    return f"{os.fsdecode(error.filename)}: {reason}; name another file, or change what forbids this"
+
+
+def _of_a_bug(error: Exception) -> str:
+    from traceback import extract_tb
+
+    *_, last = extract_tb(error.__traceback__) or [None]
+    where = f" in {Path(last.filename).name}, line {last.lineno}" if last else ""
+    file = write_details(error, sys.argv)
+    report = f"its details are in {file}" if file else "its details could not be written; set TMPDIR to keep them"
+    return (
+        f"a bug of the planner stopped this command: {type(error).__name__}{where}\n"
+        f"  please report it as an issue of sortplanner; {report}"
+    )
+
+
+def write_details(error: Exception, arguments: Sequence[str]) -> Path | None:
+    """Write the traceback, the version and the command, without what may be secret, to a file that only the user can
+    read: in their state folder, else in that for temporary files. Return its path; None where neither can be written.
+    """
+    from datetime import datetime
+
+    text = details_of(error, arguments)
+    name = f"bug-{datetime.now().astimezone():%Y%m%d-%H%M%S}-{os.getpid()}.txt"
+    for folder in _folders():
+        path = folder / name
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
+                file.write(text)
+        except OSError:
+            continue
+        return path
+    return None
+
+
+def details_of(error: Exception, arguments: Sequence[str]) -> str:
+    """Return what a report of a bug needs: version, system, command and traceback, without what may be secret."""
+    import platform
+    import traceback
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        ours = version("sortplanner")
+    except PackageNotFoundError:
+        ours = "unknown"
+    words, secrets = _without_secrets(arguments)
+    trace = "".join(traceback.format_exception(error))
+    for secret in secrets:
+        trace = trace.replace(secret, _HIDDEN)
+    system = f"Python {platform.python_version()}, {platform.platform()}"
+    return f"sortplanner {ours}, {system}\ncommand: {' '.join(words)}\n\n{_without_logins(trace)}"
+
+
+def _without_secrets(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the words of a command without the values of options that may hold secrets, and those values."""
+    words, secrets, is_secret = [], [], False
+    for word in arguments:
+        option, equals, value = word.partition("=")
+        names_secret = option.startswith("-") and any(part in option for part in _SECRET_WORDS)
+        if is_secret and not word.startswith("-"):
+            secrets.append(word)
+            words.append(_HIDDEN)
+        elif names_secret and equals:
+            secrets.append(value)
+            words.append(f"{option}={_HIDDEN}")
+        else:
+            words.append(_without_logins(word))
+        is_secret = names_secret and not equals
+    return words, [secret for secret in secrets if len(secret) >= _LEAST_SECRET]
+
+
+def _without_logins(text: str) -> str:
+    """Return a text in whose addresses names, passwords and signatures are left out."""
+    import re
+
+    text = re.sub(r"(\w://)[^/\s@'\"]+@", rf"\1{_HIDDEN}@", text)
+    return re.sub(r"(\w://[^\s?'\"]+\?)[^\s'\"]+", rf"\1{_HIDDEN}", text)
+
+
+def _folders() -> Iterator[Path]:
+    from tempfile import gettempdir
+
+    from planner.config.paths import state_directory
+
+    with suppress(PlannerError):  # nobody says where the user's files are
+        yield state_directory("bugs")
+    with suppress(OSError):  # no folder for temporary files can be written
+        yield Path(gettempdir())

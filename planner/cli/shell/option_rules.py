@@ -1,0 +1,132 @@
+"""Options that apply only beside others, in one table: what would say nothing is refused, with where it applies.
+
+What a rule cannot know, such as the kind of a file, is refused where it is found out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from planner.errors import BadInputError
+
+_RENTED: Final = "with --on or --cloud aws or --cloud gcp or --cloud azure"
+
+RULES: Final[Mapping[str, Mapping[str, str]]] = {
+    "plan": {
+        "--draws --seed --lose --slow --timeline": "with --simulate",
+        "--ran-on --app": "with --from-log",
+        "--option": "with --profile",
+        "--refresh": "with --region",
+        "--zones": "without --nodes 1",
+        "--explain --rejected": "without --json",
+        "--force": "with --out or --html or --timeline",
+        "--json": "without --show network or --show volumes",
+        "--capacity": "without --paper",
+        "--discount --own-price": "without --pricing spot",
+    },
+    "run": {
+        "--rate-factor --seed": "with --distribution",
+        "--verbose": "with --dry-run",
+        "--screen-seconds --screen-size": _RENTED,
+        "--threads": "without --cloud or --on",
+        "--skew": "without --input",
+        "--force": "with --out",
+    },
+    "sort": {
+        "--copies --to --uniform": "with --ray",
+        "--memory --threads --temp-dir --spill --more-output --explain --force": "without --check",
+        "--explain --json": "without OUTPUT -",
+        "--explain": "without --json or --ray",
+    },
+    "validate": {
+        "--record-size --key-offset --key-size --threads --lines --input --format --key": "without --summaries",
+        "--force": "with --summary",
+    },
+    "calibrate": {"--catalog": "without --instances"},
+    "predict": {"--catalog": "without --instances"},
+    "screen": {
+        "--work --screening --objective --metric": "with --spares-for",
+        "--force": "with --html",
+        "--chart": "without --json",
+    },
+    "report": {"--force": "with --html", "--wide": "without --json or --html"},
+    "explain-log": {"--force": "with --html", "--show": "without --json"},
+    "ingest": {"--count": "with --volume", "--only": "with --column"},
+    "bench net": {
+        "--listen": "with --agent",
+        "--seconds --warm-up --connections --repeats --doubling --type --json": "without --agent",
+        "--node": "without --agent",
+    },
+    "catalog refresh": {"--dry-run --region --public": "without --forget"},
+    "cluster up": {"--verbose": "with --dry-run", "--data --model --instance --nodes": "without PLAN"},
+    "cluster sweep": {"--region --all --anyone --yes": "without --cloud emulated"},
+    "storage": {"--top": "without --json"},
+    "bench fleet": {
+        "--verbose": "with --dry-run",
+        "--count --volume-size": "with --volume",
+        "--dir": "with --local",
+        "--yes": "with --cloud",
+    },
+    "emulate up": {"--rate-factor --seed": "with --distribution"},
+}
+"""By command: options, and beside which others they apply (`with`, of which one is enough) or do not (`without`)."""
+
+
+def require_applicable(ctx: Any) -> None:
+    """Raise BadInputError for an option that was given where it would say nothing. `ctx` is that of a command."""
+    given = {name: ctx.params[parameter.name] for parameter in ctx.command.params if _was_given(parameter, ctx)
+             for name in _names(parameter)}  # fmt: skip
+    for options, condition in RULES.get(_place(ctx), {}).items():
+        for option in options.split():
+            if option in given and not holds(condition, given):
+                raise BadInputError(refusal(option, condition))
+
+
+def refusal(option: str, condition: str) -> str:
+    """Return the sentence for an option that was given where its condition does not hold."""
+    word, others = condition.split(" ", 1)
+    if word == "with":
+        return f"{option} applies only with {others}: add that, or leave out {option}"
+    return f"{option} does not apply with {others}: leave out one of them"
+
+
+def holds(condition: str, given: Mapping[str, Any]) -> bool:
+    """Whether one of the options of a condition is given, or none for `without`."""
+    word, others = condition.split(" ", 1)
+    if word == "with":
+        return any(_is_given(other, given, most=None) for other in others.split(" or "))
+    return not any(_is_given(other, given, most=1) for other in others.split(" or "))
+
+
+def _is_given(option: str, given: Mapping[str, Any], *, most: int | None) -> bool:
+    """Whether `--simulate` is given, or `--pricing spot` with this value, among `most` values."""
+    name, _, wanted = option.partition(" ")
+    value = given.get(name)
+    if value in (None, False, (), []):
+        return False
+    texts = list(_texts(value))
+    return not wanted or (wanted in texts and len(texts) <= (most or len(texts)))
+
+
+def _texts(value: Any) -> Iterator[str]:
+    for item in value if isinstance(value, list | tuple) else [value]:
+        yield from str(item).split(",")
+
+
+def _place(ctx: Any) -> str:
+    """Return a command's name behind that of its group: `cluster up`."""
+    group = ctx.parent.command.name if ctx.parent is not None and ctx.parent.parent is not None else ""
+    return f"{group} {ctx.command.name}".strip()
+
+
+def _was_given(parameter: Any, ctx: Any) -> bool:
+    source = ctx.get_parameter_source(parameter.name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
+def _names(parameter: Any) -> tuple[str, ...]:
+    """Return what a parameter is called in rules: options by their names, arguments by their place-holders."""
+    if parameter.param_type_name == "option":
+        return tuple(parameter.opts)
+    return (parameter.metavar or parameter.name.upper(),)

@@ -1,0 +1,52 @@
+"""Files are taken for what their names and their first bytes say."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from planner.api.file_kinds import common_kind, kind_of
+from planner.api.generate import generate
+from planner.errors import BadInputError
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "text"),
+    [
+        ("a.csv", b"a,b\n1,2\n", "CSV"),
+        ("a.TSV", b"a\tb\n1\t2\n", "CSV with tabs"),
+        ("a.csv.gz", gzip.compress(b"a,b\n"), "CSV, compressed (gz)"),
+        ("a.log", b"one\ntwo\n", "lines of text"),
+        ("a", "zo\u00eb\n".encode(), "lines of text"),
+        ("a.dat", gzip.compress(b"one\n"), "lines of text, compressed (gz)"),
+        ("a.dat", b"PAR1....PAR1", "Parquet"),
+        ("a.csv", b"PAR1....PAR1", "Parquet"),
+        ("a.csv", bytes(range(200)), "records of 100 bytes"),
+        ("a", bytes(range(100)), "records of 100 bytes"),
+    ],
+)
+def test_a_file_is_what_it_holds(tmp_path: Path, name: str, content: bytes, text: str) -> None:
+    (tmp_path / name).write_bytes(content)
+    kind = kind_of(tmp_path / name)
+    assert kind is not None and kind.text == text
+
+
+@pytest.mark.parametrize("printable", [False, True])
+def test_records_of_the_sort_benchmark_are_records_though_they_are_text(tmp_path: Path, printable: bool) -> None:
+    generate(tmp_path / "a.txt", records=3, ascii=printable)
+    kind = kind_of(tmp_path / "a.txt")
+    assert kind is not None and kind.format == "records"
+
+
+def test_nothing_says_what_an_empty_file_or_a_pipe_holds(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").touch()
+    assert kind_of(tmp_path / "a.csv") is kind_of(Path("/dev/null")) is kind_of(tmp_path / "none") is None
+
+
+def test_files_of_several_kinds_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("a\n")
+    (tmp_path / "b.txt").write_text("a\n")
+    with pytest.raises(BadInputError, match="different kinds"):
+        common_kind([tmp_path / "a.csv", tmp_path / "b.txt"])

@@ -80,7 +80,7 @@ def caveats(
     yield from _tails(context, phases)
     yield from _credit(context, nodes=nodes)
     yield from _object_store(context, phases, nodes=nodes)
-    yield from _unknown_charges(context, pricing=offer.pricing)
+    yield from _evictions(context, pricing=offer.pricing)
     yield from _spot_price(context, evidence, offer)
     yield from unpriced(context)
     yield from _prices_of_another_region(context, offer.region)
@@ -238,11 +238,12 @@ def _object_store(context: JobContext, phases: Phases, *, nodes: int) -> Iterato
         yield f"object store: planned with {format_rate(planned)} in all; the most observed is {format_rate(seen)}"
 
 
-def _unknown_charges(context: JobContext, *, pricing: str) -> Iterator[str]:
-    if pricing == "spot" and context.risk is None:
-        yield "spot: how often nodes are taken back is unknown, and what that costs is not in the plan"
-    if context.layouts.uses(OBJECTS)[0] and np.isnan(context.objects.egress_usd_per_gib):
-        yield "object store: what traffic to instances of the region costs is unknown and not in the bill"
+def _evictions(context: JobContext, *, pricing: str) -> Iterator[str]:
+    risk = context.risk
+    if pricing == "spot" and risk is not None and len(risk.alternatives_s) > 1:
+        low, middle, high = (f"{rate * 3600:.2g}" for rate in risk.alternatives_s)
+        rate = f"assumed {middle} for each node and hour, {low} to {high}"
+        yield f"spot: {context.catalog.cloud} does not say how often it takes nodes back; {rate}; --interruptions sets it"
 
 
 def _spot_price(context: JobContext, evidence: Mapping[str, str], offer: Offer) -> Iterator[str]:

@@ -67,7 +67,8 @@ SAID = {
     "interruptions": "0.05", "assume": "network=800MB/s,price=1.65", "what_if": "network=1.5,cpu=200%",
     "network_distribution": "A", "network": "ideal", "input": "s3://a/b", "output": "s3://a/c", "zones": "2",
     "discount": "15%", "own_price": "i4i.4xlarge=0.95", "map_ratio": "50%", "reduce_ratio": "1e-1",
-    "compute": "50MB/s", "engine": "ideal", "top": "1_000",
+    "input_region": "eu-west-1", "output_region": "us-east-1", "format": "parquet", "compression": "zstd=2.5",
+    "files": "5e2", "unknown": "assume", "compute": "50MB/s", "engine": "ideal", "top": "1_000",
 }  # fmt: skip
 """Each option of `plan` that takes a value, as people write it."""
 

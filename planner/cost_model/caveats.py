@@ -242,8 +242,8 @@ def _evictions(context: JobContext, *, pricing: str) -> Iterator[str]:
     risk = context.risk
     if pricing == "spot" and risk is not None and len(risk.alternatives_s) > 1:
         low, middle, high = (f"{rate * 3600:.2g}" for rate in risk.alternatives_s)
-        rate = f"assumed {middle} for each node and hour, {low} to {high}"
-        yield f"spot: {context.catalog.cloud} does not say how often it takes nodes back; {rate}; --interruptions sets it"
+        unknown = f"how often {context.catalog.cloud} takes nodes back is unknown"
+        yield f"spot: {unknown}: assumed {middle} for each node and hour, {low} to {high}; --interruptions sets it"
 
 
 def _spot_price(context: JobContext, evidence: Mapping[str, str], offer: Offer) -> Iterator[str]:

@@ -16,7 +16,7 @@ from planner.catalog.transfer_prices import transfer_between
 from planner.cost_model.disk_layout import OBJECTS, VOLUMES
 from planner.cost_model.staging import moved_bytes
 from planner.cost_model.unknowns import assumed_of_stores, assumed_transfer
-from planner.cost_model.workload import JobContext
+from planner.cost_model.workload import HERE, JobContext
 
 
 def paid_nodes(nodes: Floats, *, spare_fraction: float) -> Floats:
@@ -154,6 +154,7 @@ def _requests(context: JobContext) -> Iterator[Charge]:
             basis = f"{verb} requests of {sizes[verb] / 1e6:.3g} MB to {store.name}"
             priced = _of_store(context, f"{verb}_usd_per_request", price, count, evidence=store.evidence)
             yield replace(priced, name=f"{name}: requests", basis=basis)
+    yield from _from_store(context)
     # What the store charges for traffic to instances of its own region, where it says so.
     inward = moves.get("stage in")
     if inward is not None and inward.any() and staging.source == context.catalog.cloud:
@@ -161,6 +162,16 @@ def _requests(context: JobContext) -> Iterator[Charge]:
         price, evidence = store.egress_usd_per_gib, store.evidence
         priced = _of_store(context, "egress_usd_per_gib", price, inward / _GIB, evidence=evidence)
         yield replace(priced, name="stage in: traffic", basis=basis + (f"; {priced.basis}" if priced.basis else ""))
+
+
+def _from_store(context: JobContext) -> Iterator[Charge]:
+    """What traffic costs that a job reads from the store itself, where that is not free."""
+    reads = (context.layouts.data_on == OBJECTS) * (context.job.map_in * context.staging.stored_share / _GIB)
+    store = context.objects
+    priced = _of_store(context, "egress_usd_per_gib", store.egress_usd_per_gib, reads, evidence=store.evidence)
+    if reads.any() and priced.most_usd.any():
+        basis = f"traffic from {store.name} to instances of its region"
+        yield replace(priced, name="object store: traffic", basis=basis)
 
 
 def _between_regions(context: JobContext) -> Iterator[Charge]:
@@ -204,7 +215,7 @@ def _egress(context: JobContext) -> Iterator[Charge]:
     """Data that leaves a cloud is charged by that cloud, requests by the cloud of the store."""
     moves, cloud, staging = moved_bytes(context), context.catalog.cloud, context.staging
     sizes = context.overheads.staging_request_bytes
-    if staging.source and staging.source != cloud:
+    if staging.source not in ("", HERE, cloud):
         there, moved = outside_charges(staging.source), moves["stage in"]
         asked_usd = np.ceil(moved / sizes["read"]) * there.read_usd_per_request
         usd, basis, evidence = there.leaving.usd(moved / _GIB), there.leaving.note, there.leaving.evidence
@@ -222,8 +233,8 @@ def _egress(context: JobContext) -> Iterator[Charge]:
     if staging.sink and staging.sink != cloud:
         there, moved = outside_charges(staging.sink), moves["stage out"]
         leaving = _transfer(context, "internet", moved / _GIB)
-        asked_usd = np.ceil(moved / sizes["write"]) * there.write_usd_per_request
-        basis = f"traffic out of {cloud} and requests to {staging.sink}"
+        asked_usd = 0.0 if staging.sink == HERE else np.ceil(moved / sizes["write"]) * there.write_usd_per_request
+        basis = f"traffic out of {cloud}" + (f" and requests to {staging.sink}" if staging.sink != HERE else "")
         yield Charge(
             name="stage out: egress",
             usd=leaving.usd + asked_usd,

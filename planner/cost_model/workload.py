@@ -77,6 +77,10 @@ class Work:
         return (max(slowed, other) if at_once else slowed + other) / whole
 
 
+HERE: Final = "here"
+"""What stands for a cloud where data is on the machine that plans: nothing is charged there."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Staging:
     """`source` and `sink` are the clouds whose object store holds the input and takes the output: '' for data that is

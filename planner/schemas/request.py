@@ -216,6 +216,16 @@ class Request:
         return "papers" if self.paper and self.objective == "balanced" else self.objective
 
     @property
+    def models(self) -> tuple[str, ...]:
+        """The models asked for, by name; `ALL_MODELS` stands for itself."""
+        return tuple(filter(None, (name.strip() for name in self.model.split(","))))
+
+    @property
+    def has_several_models(self) -> bool:
+        """Whether clusters of several models are ranked against each other."""
+        return self.model == ALL_MODELS or len(self.models) > 1
+
+    @property
     def has_deadline(self) -> bool:
         """Whether the run or its sort must end within a time."""
         return self.deadline_s is not None or self.sort_deadline_s is not None

@@ -49,7 +49,7 @@ def test_an_unknown_limit_is_that_of_the_slowest_store(make_catalog: Make) -> No
     best = best_of(bare)
     assert all("object_requests" in phase.resources for phase in best.phases)
     assert any(text.startswith("object store: one place takes 5,000 reads and 1,000") for text in best.warnings)
-    strict = planner.recommend("10TB", model="object-store", catalogs=[bare], unknown="exclude").plan
+    strict = recommend("10TB", model="object-store", catalogs=[bare], unknown="exclude").plan
     assert [rejection.reason for rejection in strict.rejected] == ["requests a store takes unknown"]
 
 

@@ -18,7 +18,7 @@ def completed(asked: RequestOptions) -> RequestOptions:
 
     Elsewhere raises BadInputError with an example.
     """
-    if asked["data"] is not None or asked["most_data"]:
+    if asked["data"] is not None or asked["most_data"] or asked["input"]:
         return asked
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise BadInputError("--data is missing: how much is to be sorted? For example: plan --data 100TB")

@@ -25,7 +25,7 @@ from planner.cost_model.rates import UNLIMITED_BYTES_PER_S, Rates, catalog_rates
 from planner.cost_model.run_overheads import RunOverheads
 from planner.cost_model.unknowns import Policy, interruptions_per_node_hour, with_assumed_rates
 from planner.cost_model.whole_jobs import as_fast_as_seen
-from planner.cost_model.workload import JobContext, Staging
+from planner.cost_model.workload import HERE, JobContext, Staging
 from planner.errors import BadInputError
 from planner.planning.request.stored_data import stored_data
 from planner.schemas.plan import Request
@@ -206,7 +206,7 @@ def _drawn_network(name: str) -> tuple[float, Spread]:
 
 _CLOUD_OF_SCHEME: Final = {
     "s3": "aws", "s3a": "aws", "gs": "gcp", "az": "azure", "abfs": "azure", "abfss": "azure", "wasbs": "azure",
-    "oci": "oci",
+    "oci": "oci", "file": HERE,
 }  # fmt: skip
 _MOST_ZONES: Final = 16
 
@@ -230,12 +230,23 @@ def staging_of(request: Request) -> Staging:
     )
 
 
+def cloud_of(address: str | None) -> str:
+    """Return the cloud whose object store an address is of; '' for none."""
+    cloud = _CLOUD_OF_SCHEME.get((address or "").partition("://")[0].lower(), "")
+    return "" if cloud == HERE else cloud
+
+
+def is_in_store(address: str | None) -> bool:
+    """Whether an address is that of an object store."""
+    return bool(cloud_of(address))
+
+
 def _cloud(address: str | None, *, option: str) -> str:
     if address is None:
         return ""
     scheme, separator, rest = address.partition("://")
     if not separator or not rest.strip("/") or scheme.lower() not in _CLOUD_OF_SCHEME:
-        schemes = ", ".join(f"{name}://" for name in _CLOUD_OF_SCHEME)
+        schemes = ", ".join(f"{name}://" for name, cloud in _CLOUD_OF_SCHEME.items() if cloud != HERE)
         raise BadInputError(
             f"{option} {address}: not the address of an object store, such as s3://bucket/path ({schemes})"
         )

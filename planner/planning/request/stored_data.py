@@ -127,3 +127,10 @@ def stored_notes(request: Request) -> Iterator[str]:
             f"cpu: decoding and encoding {request.format} are assumed at {format_rate(rate.middle)} for each vCPU, "
             f"between {span}; --compute RATE says yours"
         )
+
+
+def size_text(request: Request) -> str:
+    """Return how much there is in words, and how much that unpacks to."""
+    stored = stored_data(request)
+    unpacked = f" ({format_bytes(stored.sorted_bytes)} unpacked)" if stored.ratio != 1 else ""
+    return f"{format_bytes(stored.stored_bytes)}{unpacked}"

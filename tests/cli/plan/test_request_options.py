@@ -41,6 +41,9 @@ def test_no_two_options_are_at_one_place(heading: str) -> None:
 
 DIFFERENT = {
     ("run", "model"): "sorts by one model: `all` would be several sorts",
+    ("cluster up", "model"): "rents for one model",
+    ("scale", "model"): "counts nodes of one model",
+    ("run", "format"): "says with keys how the files are read; a plan only what they cost to read",
     ("run", "cloud"): "is where it happens: one cloud, emulated nodes, or this machine",
     ("cluster up", "cloud"): "is where it happens: one cloud",
     ("run", "region"): "regions are tried in their order until one has room; `plan` compares their prices",

@@ -67,23 +67,15 @@ def _ratio_of(names: Sequence[str], files: Mapping[str, int], form: str | None, 
     """Return the codec with the ratio that some files have, as `--compression` takes it: Parquet's rows as they are
     sorted over the file, text by its beginning. None where nothing says so.
     """
+    stored_bytes = sum(files[name] for name in names)
     if form == "parquet":
-        codec = _codec_of_parquet(names[0])
-    elif codec is None or form != "lines":
-        return None
-    from planner.api.input_format import InputFormat
+        from planner.distributed_sort.dataset.table_dataset import decoded_bytes_of
 
-    unpacked = InputFormat(format="parquet" if form == "parquet" else "lines").dataset_of(names).bytes
-    return f"{codec}={unpacked / sum(files[name] for name in names):.3g}"
+        decoded = [decoded_bytes_of(name) for name in names]
+        word = decoded[0][1].casefold()
+        return f"{word if word in CODECS else 'none'}={sum(size for size, _ in decoded) / stored_bytes:.3g}"
+    if codec is not None and form == "lines":
+        from planner.api.input_format import InputFormat
 
-
-def _codec_of_parquet(name: str) -> str:
-    """Return the codec of a file's first column, `none` where it has no column or is not compressed."""
-    from planner.distributed_sort.dataset.dataset import Copy
-    from planner.distributed_sort.dataset.table_dataset import open_copy
-
-    with open_copy(Copy(uri=name)) as (_, footer):
-        metadata = footer.metadata
-        columns = metadata.num_columns if metadata.num_row_groups else 0
-        codec = metadata.row_group(0).column(0).compression.casefold() if columns else "none"
-    return codec if codec in CODECS else "none"
+        return f"{codec}={InputFormat(format='lines').dataset_of(names).bytes / stored_bytes:.3g}"
+    return None

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -65,9 +66,16 @@ def _listed(address: str, asked: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def clouds_of_data(fields: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the cloud to plan for where nobody names one: the input's, else the output's, else the usual one."""
+    """Return the cloud to plan for where nobody names one: the input's, else the output's, if it has the types that are
+    asked for; else the usual one.
+    """
     cloud = cloud_of(fields.get("input")) or cloud_of(fields.get("output"))
-    return (cloud,) if cloud else Request.catalogs
+    if not cloud or cloud in Request.catalogs:
+        return Request.catalogs
+    asked: Sequence[str] = fields.get("instances") or ()
+    names = load_catalog(cloud).instances.cloud_type.tolist() if asked else []
+    has_all = all(any(fnmatchcase(name, pattern.partition("+")[0]) for name in names) for pattern in asked)
+    return (cloud,) if has_all else Request.catalogs
 
 
 def in_regions_of_data(request: Request) -> Request:

@@ -135,7 +135,7 @@ def unpriced(context: JobContext) -> Iterator[str]:
     for charge in charges(context):
         if np.isnan(charge.usd[0]):
             yield f"{charge.name}: the price is unknown and not in the bill ({charge.basis})"
-        elif charge.high_usd is not None and charge.high_usd[0] > charge.usd[0]:
+        elif charge.high_usd is not None and charge.evidence == "assumed":
             middle, high = (format_usd(float(usd[0])) for usd in (charge.usd, charge.high_usd))
             yield f"{charge.name}: {ASSUMED_CHARGE}: {middle}, at most {high}"
         elif charge.evidence == "recalled" and charge.usd[0] > 0:
@@ -143,7 +143,8 @@ def unpriced(context: JobContext) -> Iterator[str]:
     for step, place in (("stage in", context.staging.source), ("stage out", context.staging.sink)):
         if place and place != context.catalog.cloud:
             way = (place, context.catalog.cloud) if step == "stage in" else (context.catalog.cloud, place)
-            yield f"{step}: how fast data gets from {way[0]} to {way[1]} is unknown: assumed the machines' network, at most"
+            between = f"{way[0]} to {way[1]}"
+            yield f"{step}: how fast data gets from {between} is unknown: assumed the machines' network, at most"
         elif place:
             region = context.staging.source_region if step == "stage in" else context.staging.sink_region
             if not region:

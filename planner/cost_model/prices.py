@@ -169,7 +169,7 @@ def _from_store(context: JobContext) -> Iterator[Charge]:
     reads = (context.layouts.data_on == OBJECTS) * (context.job.map_in * context.staging.stored_share / _GIB)
     store = context.objects
     priced = _of_store(context, "egress_usd_per_gib", store.egress_usd_per_gib, reads, evidence=store.evidence)
-    if reads.any() and priced.most_usd.any():
+    if reads.any() and (priced.most_usd.any() or priced.evidence == "assumed"):
         basis = f"traffic from {store.name} to instances of its region"
         yield replace(priced, name="object store: traffic", basis=basis)
 
@@ -255,6 +255,7 @@ def _between_zones(context: JobContext, nodes: float) -> Iterator[Charge]:
         priced = _transfer(context, "zone", np.full(len(context.layouts.type_row), crossing / _GIB))
         share = crossing / (shuffled + copied) if crossing else 0.0
         basis = f"{share:.0%} of what the nodes exchange crosses zones"
+        basis += f"; {priced.basis}" if priced.evidence == "assumed" else ""
         yield replace(priced, name="traffic between zones", basis=basis)
 
 

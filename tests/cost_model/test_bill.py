@@ -272,7 +272,10 @@ def test_what_the_cloud_rounds_up_is_a_line_of_its_own(make_context: MakeContext
     [
         (None, None),
         ("s3://bucket/in", "stage in: the object store is taken to be in the cluster's region"),
-        ("gs://bucket/in", "stage in: the rate between gcp and aws is unknown; the NIC's is taken"),
+        (
+            "gs://bucket/in",
+            "stage in: how fast data gets from gcp to aws is unknown: assumed the machines' network, at most",
+        ),
     ],
 )
 def test_what_is_staged_says_where_from(source: str | None, note: str | None) -> None:

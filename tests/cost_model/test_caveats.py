@@ -152,12 +152,8 @@ def test_unknown_traffic_from_the_store_is_told_where_it_is_used(
     make_job: Make, model: str, egress: float | None, told: bool
 ) -> None:
     files = {"object_stores": [STORE | {"egress_usd_per_gib": egress}]}
-    assert (
-        bool(
-            about("object store: traffic: price unknown: assumed", warned(make_job, as_it_is, model=model, files=files))
-        )
-        == told
-    )
+    warnings = warned(make_job, as_it_is, model=model, files=files)
+    assert bool(about("object store: traffic: price unknown: assumed", warnings)) == told
 
 
 def planned(make_job: Make, **asked: Any) -> Candidate:

@@ -62,6 +62,11 @@ def _unmet(name: str, at: Nearest) -> str:
     """Say that no cluster keeps to a constraint, and what the nearest one does."""
     whole = " (of the whole run; --sort-deadline is for the sort without boot and checks)" if name == "deadline" else ""
     constraint = at.asked.by_name[name]
+    if name == "evidence":
+        nodes, _, instance_type = at.name.partition(" x ")
+        measure = f"planner bench fleet --instance {instance_type} --nodes {nodes} measures it"
+        advice = f"{measure}; --nodes 1 needs no network, --evidence spec takes what is stated"
+        return f"no cluster meets the evidence alone: the nearest, {at.name}, {constraint.show(at.amount)}: {advice}"
     option = f"; {constraint.option(at.amount)} has it" if constraint.option(at.amount) else ""
     return f"no cluster meets the {name} alone: the nearest, {at.name}, {constraint.show(at.amount)}{whole}{option}"
 

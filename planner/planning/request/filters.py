@@ -105,8 +105,8 @@ def _any(name: str, patterns: Sequence[str]) -> bool:
     return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
-WEAKEST: Final = {"measured": "derived", "spec": "spec", "any": EVIDENCE[-1]}
-"""The weakest evidence that each choice lets through; what is computed from measurements counts as measured."""
+WEAKEST: Final = {"measured": "measured", "spec": "spec", "any": EVIDENCE[-1]}
+"""The weakest evidence that each choice lets through: measured is what someone ran, and not what was computed."""
 
 
 def well_founded(context: JobContext, wanted: str, *, networked: bool) -> tuple[Flags, list[Rejection]]:

@@ -32,7 +32,7 @@ def test_a_ratio_that_nobody_states_is_assumed_with_a_range_that_shows_in_the_95
     )
     assert assumed.time_s.p95 > 1.3 * stated.time_s.p95
     (note,) = stored_notes(Request(data_bytes=10**12, format="lines", compression="zstd"))
-    assert "an assumed ratio of 2.88, 1.44 TB to 5.75 TB nine times in ten" in note
+    assert "an assumed ratio of 2.88, 1.438 TB to 5.754 TB nine times in ten" in note
 
 
 def test_stored_bytes_are_moved_and_unpacked_ones_sorted() -> None:

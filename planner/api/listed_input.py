@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
+from urllib.parse import unquote
 
 from planner.schemas.request import CODECS
 
@@ -35,7 +36,8 @@ def list_input(address: str) -> ListedInput:
     """
     from planner.distributed_sort.dataset.input_files import files_of
 
-    files = files_of(address.removeprefix("file://"))
+    is_path = address.startswith("file://")
+    files = files_of(unquote(address.removeprefix("file://")) if is_path else address)
     form = _of_most(files, lambda name: _FORMATS.get(_endings(name)[0]))
     codec = _of_most(files, lambda name: _CODECS.get(_endings(name)[1]))
     largest = sorted(files, key=lambda name: -files[name])[:_SAMPLED_FILES]

@@ -223,6 +223,9 @@ def _ignored_by_paper_mode(request: Request) -> Iterator[str]:
         "--head-room": request.head_room is not None,
         "own prices": request.own_prices,
         "--confidence": request.confidence,
+        "--format": request.format,
+        "--compression": request.compression,
+        "--unknown": request.unknown,
     }
     aside = [name for name, given in named.items() if given]
     if request.paper and aside:

@@ -43,6 +43,8 @@ def stored_data(request: Request) -> StoredData:
 
     Raises BadInputError for an unknown format or codec, and for a ratio that nobody knows where none may be assumed.
     """
+    if request.paper:  # the papers know of records alone
+        return StoredData(stored_bytes=request.data_bytes)
     return _stored(request.data_bytes, request.format, request.compression, request.unknown)
 
 

@@ -95,3 +95,20 @@ def test_between_stores_local_disks_and_the_store_are_ranked_together() -> None:
     assert {"indy", "daytona", "object-store"} == {candidate.model for candidate in plan.candidates}
     assert planner.recommend("1TB", instance="i4i.*", input="s3://b/in").plan.request.model == "daytona"
     assert planner.recommend("1TB", instance="i4i.*", model="indy", **STORES).plan.request.model == "indy"
+
+
+@pytest.mark.parametrize(
+    "said", [{"format": "csv"}, {"compression": "zstd"}, {"files": 5}, {"input_region": "eu-west-1"}]
+)
+def test_what_is_said_of_files_needs_an_input(said: dict[str, Any]) -> None:
+    with pytest.raises(BadInputError, match="is of data that is there: name it"):
+        planner.recommend("1TB", **said)
+    with pytest.raises(BadInputError, match="--output-region is of a bucket"):
+        planner.recommend("1TB", output_region="eu-west-1")
+
+
+def test_the_papers_know_of_records_alone() -> None:
+    plan = planner.recommend("1TB", instance="i4i.4xlarge", model="indy", paper=True, compression="zstd", **STORES).plan
+    assert "--paper leaves aside --input, --output, --compression: the papers' equations know nothing of it" in (
+        plan.warnings
+    )

@@ -17,6 +17,7 @@ from planner.cost_model.prices import Offer
 from planner.cost_model.rate_spreads import slowed_by
 from planner.cost_model.rates import evidence_name, weakest
 from planner.cost_model.staging import on_volumes_bytes
+from planner.cost_model.unknowns import price_elsewhere
 from planner.cost_model.workload import UNDIVIDED, JobContext, stated_burst_bytes_per_s
 from planner.schemas.plan import PhaseEstimate
 from planner.units import format_bytes, format_duration, format_rate
@@ -261,7 +262,9 @@ def _prices_of_another_region(context: JobContext, region: str) -> Iterator[str]
     used["object store"] = context.layouts.uses(OBJECTS)[0] or bool(context.staging.source or context.staging.sink)
     names = [name for name, is_used in used.items() if is_used]
     if region != home and names and not context.paper:
-        yield f"{' and '.join(names)}: priced as in {home}; what they cost in {region} is unknown"
+        assumed = price_elsewhere()
+        ratios = f"{assumed.low:.1f} to {assumed.high:.1f} times of it"
+        yield f"{' and '.join(names)}: the price in {region} is unknown: assumed that of {home}, {ratios}"
 
 
 def _network_band(context: JobContext, evidence: Mapping[str, str], nodes: int) -> Iterator[str]:

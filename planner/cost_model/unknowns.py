@@ -45,7 +45,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     "evictions": Kind(by_default="assume", assumed="0.0012 for each node and hour; 0.0002 to 0.0068"),
     "charge": Kind(by_default="assume", assumed="the mean of what the other clouds charge; least to most of them"),
     "requests": Kind(by_default="assume", assumed="the fewest a second that another cloud's store takes; at least"),
-    "place": Kind(by_default="assume", assumed="the price of volumes and store in the catalog's own region"),
+    "place": Kind(by_default="assume", assumed="the price in the catalog's own region; 1.0 to 1.7 times of it"),
     "link": Kind(by_default="assume", assumed="between clouds, the machine's own network; at most"),
     "packing": Kind(by_default="assume", assumed="the ratio of the Silesia corpus; half to twice of it"),
     "decoding": Kind(by_default="assume", assumed="200 or 250 MB/s for each vCPU; 100 to 400 or 500"),
@@ -107,6 +107,12 @@ def assumptions() -> Mapping[str, Any]:
 def interruptions_per_node_hour() -> Assumed:
     """Return how often a spot node is taken back, where its cloud does not say."""
     known = assumptions()["interruptions_per_node_hour"]
+    return Assumed(**{name: float(known[name]) for name in ("low", "middle", "high")})
+
+
+def price_elsewhere() -> Assumed:
+    """Return what volumes and store cost in another region, over what they cost in the catalog's own."""
+    known = assumptions()["place"]
     return Assumed(**{name: float(known[name]) for name in ("low", "middle", "high")})
 
 

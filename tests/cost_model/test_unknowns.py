@@ -57,14 +57,14 @@ def test_an_unknown_rate_takes_part_where_it_is_to_be_assumed(make_catalog: Call
 
 
 def test_spot_nodes_of_unknown_evictions_keep_no_deadline_for_sure() -> None:
-    asked = {"model": "indy", "cloud": "gcp", "pricing": "spot", "instance": "c3-standard-8-lssd", "nodes": 20}
+    asked = {"model": "indy", "cloud": "gcp", "pricing": "spot", "instance": "c3-standard-8-lssd", "nodes": 50}
     assumed, calm = (
-        recommend("30TB", deadline="4h", **asked, **more).best  # type: ignore[arg-type]
+        recommend("10TB", deadline="1h", **asked, **more).best  # type: ignore[arg-type]
         for more in ({}, {"interruptions": 0.0002})
     )
     assert assumed is not None and calm is not None
     assert assumed.deadline_kept is not None and calm.deadline_kept is not None
     assert assumed.deadline_kept < calm.deadline_kept
-    strict = recommend("30TB", deadline="4h", unknown="exclude", **asked).plan  # type: ignore[arg-type]
+    strict = recommend("10TB", deadline="1h", unknown="exclude", **asked).plan  # type: ignore[arg-type]
     assert strict.best is None
     assert "how often gcp takes spot nodes back is unknown" in {r.reason for r in strict.rejected}

@@ -127,7 +127,7 @@ def stored_notes(request: Request) -> Iterator[str]:
         span = f"{format_rate(rate.low)} to {format_rate(rate.high)}"
         yield (
             f"cpu: decoding and encoding {request.format} are assumed at {format_rate(rate.middle)} for each vCPU, "
-            f"between {span}; --compute RATE says yours"
+            f"{span}; --compute RATE says yours"
         )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import unquote
 
+from planner.errors import BadInputError
 from planner.schemas.request import CODECS
 
 _FORMATS: Final = {
@@ -35,8 +36,12 @@ def list_input(address: str) -> ListedInput:
     Raises BadInputError where there is nothing, IoFailureError for what cannot be reached.
     """
     from planner.distributed_sort.dataset.input_files import files_of
+    from planner.distributed_sort.dataset.object_store import SCHEMES
 
     is_path = address.startswith("file://")
+    if "://" in address and not address.startswith(("file://", *SCHEMES)):
+        listed = ", ".join(SCHEMES)
+        raise BadInputError(f"--input {address}: only {listed} and paths are listed; say how much it is: --data 3TB")
     files = files_of(unquote(address.removeprefix("file://")) if is_path else address)
     form = _of_most(files, lambda name: _FORMATS.get(_endings(name)[0]))
     codec = _of_most(files, lambda name: _CODECS.get(_endings(name)[1]))

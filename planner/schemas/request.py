@@ -154,7 +154,8 @@ class Request:
         shown="what the cloud refused your runs in the last week",
     )
     input: str | None = field(
-        None, forms.TEXT, "Where 2", "Where the data is: s3://bucket/path.", shown="generated on the nodes"
+        None, forms.TEXT, "Where 2", "Where the data is: s3://bucket/path, or files here; listed without --data.",
+        shown="generated on the nodes",
     )
     output: str | None = field(
         None, forms.TEXT, "Where 3", "Where the result goes: s3://bucket/path.", shown="stays on the nodes"

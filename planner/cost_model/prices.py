@@ -233,7 +233,7 @@ def _egress(context: JobContext) -> Iterator[Charge]:
     if staging.sink and staging.sink != cloud:
         there, moved = outside_charges(staging.sink), moves["stage out"]
         leaving = _transfer(context, "internet", moved / _GIB)
-        asked_usd = 0.0 if staging.sink == HERE else np.ceil(moved / sizes["write"]) * there.write_usd_per_request
+        asked_usd = np.ceil(moved / sizes["write"]) * (0.0 if staging.sink == HERE else there.write_usd_per_request)
         basis = f"traffic out of {cloud}" + (f" and requests to {staging.sink}" if staging.sink != HERE else "")
         yield Charge(
             name="stage out: egress",

@@ -112,3 +112,10 @@ def test_the_papers_know_of_records_alone() -> None:
     assert "--paper leaves aside --input, --output, --compression: the papers' equations know nothing of it" in (
         plan.warnings
     )
+
+
+def test_a_plan_of_a_format_is_run_in_that_format() -> None:
+    from planner.api.run import _work_of
+
+    answer = planner.recommend("1TB", instance="i4i.4xlarge", model="indy", format="lines", **STORES)
+    assert _work_of(answer).form.format == "lines"

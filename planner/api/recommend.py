@@ -268,7 +268,10 @@ def recommend(
     >>> answer.best.nodes, answer.best.model
     (8, 'daytona')
     """
-    request = Request(**request_fields({"data": data, **asked}))
+    from planner.api.request_inputs import asked_in_full, clouds_of_data, in_regions_of_data
+
+    fields = request_fields(asked_in_full({"data": data, **asked}))
+    request = in_regions_of_data(Request(**({"catalogs": clouds_of_data(fields)} | fields)))
     if profile is not None:
         return answer_with_profile(request, profile, columns(option))
     require_no_columns(option)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 from planner.catalog import Catalog, load_catalog
 from planner.config.paths import model_names
@@ -12,6 +15,7 @@ from planner.cost_model.model import CostModel
 from planner.cost_model.model_reader import load_engine, load_model
 from planner.cost_model.run_overheads import RunOverheads
 from planner.errors import BadInputError
+from planner.planning.request.job_context import cloud_of, is_in_store
 from planner.planning.request.request_checks import run_by_engine
 from planner.schemas.plan import ALL_MODELS, Plan, Request
 
@@ -29,12 +33,66 @@ class Inputs:
     overheads: RunOverheads
 
 
+SIDE_BY_SIDE: Final = "daytona,indy,object-store"
+"""The models that are ranked where nobody names one, and input and output are in object stores: a store keeps copies
+itself, so that data may go through it or be staged, and one copy on the nodes is enough.
+"""
+
+
+def asked_in_full(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a request with what follows from them: the input is listed where nobody says how much it
+    is, machines are rented where the bucket is, and between object stores several models are compared.
+
+    Raises BadInputError for an input that is not there, IoFailureError for one that cannot be reached.
+    """
+    full = dict(asked)
+    for name in ("input", "output"):
+        if (path := full.get(name)) and "://" not in str(path) and Path(path).exists():
+            full[name] = Path(path).resolve().as_uri()
+    if full.get("data") is None and full.get("data_bytes") is None and full.get("input") and not full.get("most_data"):
+        full |= _listed(str(full["input"]), full)
+    if not full.get("model") and all(is_in_store(full.get(name)) for name in ("input", "output")):
+        full["model"] = SIDE_BY_SIDE
+    return full
+
+
+def _listed(address: str, asked: Mapping[str, Any]) -> dict[str, Any]:
+    from planner.api.listed_input import list_input
+
+    found = list_input(address)
+    said = {"format": found.format, "compression": found.compression, "files": found.files}
+    rest = {name: value for name, value in said.items() if value is not None and asked.get(name) is None}
+    return {"data": f"{found.stored_bytes}B", **rest}
+
+
+def clouds_of_data(fields: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the cloud to plan for where nobody names one: the input's, else the output's, if it has the types that are
+    asked for; else the usual one.
+    """
+    cloud = cloud_of(fields.get("input")) or cloud_of(fields.get("output"))
+    if not cloud or cloud in Request.catalogs:
+        return Request.catalogs
+    asked: Sequence[str] = fields.get("instances") or ()
+    names = load_catalog(cloud).instances.cloud_type.tolist() if asked else []
+    has_all = all(any(fnmatchcase(name, pattern.partition("+")[0]) for name in names) for pattern in asked)
+    return (cloud,) if has_all else Request.catalogs
+
+
+def in_regions_of_data(request: Request) -> Request:
+    """Return the request in the bucket's region, and in each other cloud's default, unless it says where."""
+    cloud, region = cloud_of(request.input), request.input_region
+    if request.regions or not region or cloud not in request.catalogs:
+        return request
+    others = [f"{name}={load_catalog(name).default_region}" for name in request.catalogs if name != cloud]
+    return replace(request, regions=(f"{cloud}={region}", *others) if others else (region,))
+
+
 def inputs_of(request: Request, profile: Profile | None = None) -> tuple[Request, Inputs]:
     """Return what a request names, and the request as its engine carries it out; a `profile` supplies the constants of
     models that describe a framework. Raises BadInputError for unknown names.
     """
     catalogs = [load_catalog(name) for name in request.catalogs]
-    models = [load_model(name) for name in (model_names() if request.model == ALL_MODELS else (request.model,))]
+    models = [load_model(name) for name in (model_names() if request.model == ALL_MODELS else request.models)]
     if profile is not None:
         from planner.planning.candidates.calibrated_model import with_profile
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.api import clusters
 from planner.api.clusters import Confirm, Say, silent
+from planner.api.input_format import InputFormat
 from planner.api.rental_options import RentalOptions
 from planner.api.run_command import run_words, words_on
 from planner.api.software import (
@@ -120,6 +121,7 @@ def _work_of(work: Work | Plan | Recommendation | str) -> Work:
         nodes=best.nodes,
         input=request.input,
         output=request.output,
+        form=InputFormat(format=request.format),  # type: ignore[arg-type]
     )
 
 

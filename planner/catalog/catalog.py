@@ -244,7 +244,7 @@ class Catalog:
         return fees
 
     def transfer_price(self, transfer: str) -> TransferPrice:
-        """Return what traffic costs: `zone` is between two zones, `internet` out of the cloud."""
+        """Return what traffic costs, `transfer` being one of `TRANSFER_KINDS`."""
         return TransferPrice.of(self.tables["transfers"], transfer)
 
     def _rates(self, table: Table, wanted: Any) -> Rates:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from planner.catalog.facts import Source
 from planner.catalog.manifest import FILE_NAME, Manifest, scan_manifest
 from planner.catalog.measurements import SOURCE, measurements_file, with_measurements
 from planner.catalog.refreshed import current_version, lay_over
-from planner.catalog.schema import OBJECT_STORES, TRANSFERS
+from planner.catalog.schema import OBJECT_STORES, TRANSFER_KINDS, TRANSFERS
 from planner.catalog.tables import Problem, Schema, Table, empty_table, read_table, scan_table
 from planner.catalog.transfer_prices import UNKNOWN as NO_PRICE
 from planner.catalog.transfer_prices import TransferPrice
@@ -164,11 +164,21 @@ def _unknown_names(table: Table, column: str, names: set[str], expected: str) ->
 
 @dataclass(frozen=True, kw_only=True)
 class OutsideCharges:
-    """Price of traffic out of the cloud, and US dollars for each request to its object store; NaN is unknown."""
+    """Prices of a cloud's traffic by its kind, and of its object store: US dollars for each request and for each GiB to
+    instances of its region, and the requests a second that one place takes. NaN is unknown.
+    """
 
-    leaving: TransferPrice = NO_PRICE
+    transfers: Mapping[str, TransferPrice] = field(default_factory=dict)
     read_usd_per_request: float = math.nan
     write_usd_per_request: float = math.nan
+    egress_usd_per_gib: float = math.nan
+    reads_per_s: float = math.nan
+    writes_per_s: float = math.nan
+
+    @property
+    def leaving(self) -> TransferPrice:
+        """The price of traffic out of the cloud."""
+        return self.transfers.get("internet", NO_PRICE)
 
 
 @lru_cache
@@ -176,10 +186,10 @@ def outside_charges(cloud: str) -> OutsideCharges:
     """Return what is known of a cloud. Raises BadInputError where a file of its catalog is damaged."""
     transfers, stores = _read_if_shipped(cloud, TRANSFERS), _read_if_shipped(cloud, OBJECT_STORES)
     asked = next(iter(stores.rows()), {}) if stores is not None else {}
+    prices = [item.name for item in fields(OutsideCharges) if item.name != "transfers"]
     return OutsideCharges(
-        leaving=TransferPrice.of(transfers, "internet"),
-        read_usd_per_request=float(asked.get("read_usd_per_request", math.nan)),
-        write_usd_per_request=float(asked.get("write_usd_per_request", math.nan)),
+        transfers={name: TransferPrice.of(transfers, name) for name in TRANSFER_KINDS},
+        **{name: float(asked.get(name, math.nan)) for name in prices},
     )
 
 

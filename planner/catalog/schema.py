@@ -379,12 +379,19 @@ OBJECT_STORE_RATES: Final = Schema(
     ),
 )
 
+TRANSFER_KINDS: Final = ("zone", "region", "continent", "internet")
+
 TRANSFERS: Final = Schema(
     name="transfers",
-    meaning="what traffic costs that leaves the zone or the cloud",
+    meaning="what traffic costs that leaves the zone, the region or the cloud",
     key=("transfer", "from_gib"),
     columns=(
-        choice("transfer", ("zone", "internet"), "between two zones, both directions together; out of the cloud"),
+        choice(
+            "transfer",
+            TRANSFER_KINDS,
+            "between two zones, both directions together; between two regions of one continent, or of two; out of the "
+            "cloud",
+        ),
         Column(
             name="from_gib",
             kind="number",

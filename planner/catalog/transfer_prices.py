@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
@@ -47,6 +49,26 @@ class TransferPrice:
         width_gib = np.diff(self.from_gib, append=np.inf)
         in_band_gib = np.clip(moved[..., None] - self.from_gib, 0.0, width_gib)
         return np.asarray((in_band_gib * self.usd_per_gib).sum(axis=-1))
+
+
+def transfer_between(cloud: str, region: str, other: str) -> str:
+    """Return the kind of traffic between two regions of a cloud: `region` within North America or within Europe,
+    `continent` between these; '' elsewhere, of which no catalog has a price.
+    """
+    places = {_continent(cloud, region), _continent(cloud, other)}
+    return "" if "" in places else "region" if len(places) == 1 else "continent"
+
+
+_AMERICA: Final = re.compile(r"us-(?!gov)|ca-|northamerica-northeast|.*us\d?$|canada")
+_EUROPE: Final = re.compile(
+    r"eu-|europe-|uk-|.*europe$|uk(south|west)|(france|germany|norway|sweden|switzerland|italy|poland|spain|austria|belgium|denmark)"
+)
+"""How regions of North America and Europe are called, by any of the clouds."""
+
+
+def _continent(cloud: str, region: str) -> str:
+    del cloud  # no two clouds call regions of different continents alike
+    return "america" if _AMERICA.match(region) else "europe" if _EUROPE.match(region) else ""
 
 
 UNKNOWN = TransferPrice(from_gib=np.array([]), usd_per_gib=np.array([]))

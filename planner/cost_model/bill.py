@@ -10,17 +10,20 @@ import numpy as np
 
 from planner.cost_model.duration import PlannedSpares
 from planner.cost_model.prices import (
+    ASSUMED_CHARGE,
     Charge,
     Reservations,
     billed_s,
     capacity_usd_per_hour,
     charges,
+    doubtful_usd,
     known_usd,
     partly_unknown,
     request_usd,
 )
 from planner.cost_model.workload import JobContext
 from planner.schemas.plan import BillLine, Candidate, Cost, Range
+from planner.units import format_usd
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +87,7 @@ def cost(context: JobContext, hourly: Hourly, time_s: Range, *, overheads_s: flo
         p50=per_s * time_s.p50 + requests,
         p95=per_s * time_s.p95 + requests,
         total=total(time_s.expected),
-        total_p95=total(time_s.p95, late_s=late_s),
+        total_p95=total(time_s.p95, late_s=late_s) + float(doubtful_usd(context)[0]),
         requests=requests,
         charges=requests + float(known_usd(context)[0]),
         unknown=tuple(charge.name for charge in charged if np.isnan(charge.usd[0])),
@@ -132,13 +135,20 @@ def unpriced(context: JobContext) -> Iterator[str]:
     for charge in charges(context):
         if np.isnan(charge.usd[0]):
             yield f"{charge.name}: the price is unknown and not in the bill ({charge.basis})"
+        elif charge.high_usd is not None and charge.evidence == "assumed":
+            middle, high = (format_usd(float(usd[0])) for usd in (charge.usd, charge.high_usd))
+            yield f"{charge.name}: {ASSUMED_CHARGE}: {middle}, at most {high}"
         elif charge.evidence == "recalled" and charge.usd[0] > 0:
             yield f"{charge.name}: the price is recalled, not verified against a source"
     for step, place in (("stage in", context.staging.source), ("stage out", context.staging.sink)):
         if place and place != context.catalog.cloud:
-            yield f"{step}: the rate between {place} and {context.catalog.cloud} is unknown; the NIC's is taken"
+            way = (place, context.catalog.cloud) if step == "stage in" else (context.catalog.cloud, place)
+            between = f"{way[0]} to {way[1]}"
+            yield f"{step}: how fast data gets from {between} is unknown: assumed the machines' network, at most"
         elif place:
-            yield f"{step}: the object store is taken to be in the cluster's region"
+            region = context.staging.source_region if step == "stage in" else context.staging.sink_region
+            if not region:
+                yield f"{step}: the object store is taken to be in the cluster's region"
 
 
 def _line(charge: Charge) -> BillLine:

@@ -17,6 +17,7 @@ from planner.cost_model.prices import Offer
 from planner.cost_model.rate_spreads import slowed_by
 from planner.cost_model.rates import evidence_name, weakest
 from planner.cost_model.staging import on_volumes_bytes
+from planner.cost_model.unknowns import price_elsewhere
 from planner.cost_model.workload import UNDIVIDED, JobContext, stated_burst_bytes_per_s
 from planner.schemas.plan import PhaseEstimate
 from planner.units import format_bytes, format_duration, format_rate
@@ -80,7 +81,7 @@ def caveats(
     yield from _tails(context, phases)
     yield from _credit(context, nodes=nodes)
     yield from _object_store(context, phases, nodes=nodes)
-    yield from _unknown_charges(context, pricing=offer.pricing)
+    yield from _evictions(context, pricing=offer.pricing)
     yield from _spot_price(context, evidence, offer)
     yield from unpriced(context)
     yield from _prices_of_another_region(context, offer.region)
@@ -238,11 +239,12 @@ def _object_store(context: JobContext, phases: Phases, *, nodes: int) -> Iterato
         yield f"object store: planned with {format_rate(planned)} in all; the most observed is {format_rate(seen)}"
 
 
-def _unknown_charges(context: JobContext, *, pricing: str) -> Iterator[str]:
-    if pricing == "spot" and context.risk is None:
-        yield "spot: how often nodes are taken back is unknown, and what that costs is not in the plan"
-    if context.layouts.uses(OBJECTS)[0] and np.isnan(context.objects.egress_usd_per_gib):
-        yield "object store: what traffic to instances of the region costs is unknown and not in the bill"
+def _evictions(context: JobContext, *, pricing: str) -> Iterator[str]:
+    risk = context.risk
+    if pricing == "spot" and risk is not None and len(risk.alternatives_s) > 1:
+        low, middle, high = (f"{rate * 3600:.2g}" for rate in risk.alternatives_s)
+        unknown = f"how often {context.catalog.cloud} takes nodes back is unknown"
+        yield f"spot: {unknown}: assumed {middle} for each node and hour, {low} to {high}; --interruptions sets it"
 
 
 def _spot_price(context: JobContext, evidence: Mapping[str, str], offer: Offer) -> Iterator[str]:
@@ -260,7 +262,9 @@ def _prices_of_another_region(context: JobContext, region: str) -> Iterator[str]
     used["object store"] = context.layouts.uses(OBJECTS)[0] or bool(context.staging.source or context.staging.sink)
     names = [name for name, is_used in used.items() if is_used]
     if region != home and names and not context.paper:
-        yield f"{' and '.join(names)}: priced as in {home}; what they cost in {region} is unknown"
+        assumed = price_elsewhere()
+        ratios = f"{assumed.low:.1f} to {assumed.high:.1f} times of it"
+        yield f"{' and '.join(names)}: the price in {region} is unknown: assumed that of {home}, {ratios}"
 
 
 def _network_band(context: JobContext, evidence: Mapping[str, str], nodes: int) -> Iterator[str]:

@@ -23,6 +23,7 @@ from planner.cost_model.prices import (
     billed_s,
     capacity_usd_per_hour,
     copies_usd,
+    doubtful_usd,
     known_usd,
     paid_nodes,
     request_usd,
@@ -78,6 +79,7 @@ def estimate(
     late = quantile_over_mean(0.95, shared_sigma=context.overheads.shared_sigma)
     expected, total = (np.full((len(fewest), len(nodes)), np.inf) for _ in range(2))
     dear = np.full_like(total, np.inf) if budgeted else None
+    doubt_usd = doubtful_usd(context)
     for block in _blocks(fewest[roomiest_first], nodes):
         rows = roomiest_first[block.rows]
         times = job.expected_s(block)
@@ -85,7 +87,7 @@ def estimate(
         total[rows, block.columns] = bill.total_usd(block, times + bill.boot_s[block.columns]) + block.too_few
         if dear is not None:
             slow_s = times * late + bill.late_boot_s[block.columns]
-            dear[rows, block.columns] = bill.total_usd(block, slow_s) + block.too_few
+            dear[rows, block.columns] = bill.total_usd(block, slow_s) + doubt_usd[rows, None] + block.too_few
     return Estimates(
         nodes=nodes,
         fewest=fewest,

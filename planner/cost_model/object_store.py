@@ -6,13 +6,14 @@ store and a node's processors manage besides.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
 from planner.catalog import Catalog, ObjectStore
 from planner.cost_model.rates import Device, evidence_codes
+from planner.cost_model.unknowns import Policy, fewest_requests_per_s
 
 _GIB: Final = 2**30
 
@@ -39,8 +40,18 @@ class ObjectStoreChoice:
         return not np.isnan(self.usd_per_byte_hour + self.read_usd_per_request + self.write_usd_per_request)
 
 
-def choose_object_store(catalog: Catalog) -> ObjectStoreChoice:
-    """Return the catalog's first object store, or one without name, rates and prices."""
+def choose_object_store(catalog: Catalog, *, policy: Policy | None = None) -> ObjectStoreChoice:
+    """Return the catalog's first object store, or one without name, rates and prices; of what is unknown the policy
+    says whether it is assumed.
+    """
+    store = _first_store(catalog)
+    if policy is None or not store.name or not policy.assumes("requests") or not np.isinf(store.reads_per_s):
+        return store
+    reads_per_s, writes_per_s = fewest_requests_per_s()
+    return replace(store, reads_per_s=reads_per_s, writes_per_s=writes_per_s, request_evidence="assumed")
+
+
+def _first_store(catalog: Catalog) -> ObjectStoreChoice:
     store = next(iter(catalog.object_stores.values()), None)
     if store is None:
         unknown = np.full(len(catalog.instances), np.nan)

@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Final
 
 import numpy as np
 
 from planner.arrays import Days, Flags, Floats, Rows
 from planner.catalog.loading import outside_charges
-from planner.catalog.transfer_prices import TransferPrice
+from planner.catalog.transfer_prices import transfer_between
 from planner.cost_model.disk_layout import OBJECTS, VOLUMES
 from planner.cost_model.staging import moved_bytes
-from planner.cost_model.workload import JobContext
+from planner.cost_model.unknowns import assumed_of_stores, assumed_transfer
+from planner.cost_model.workload import HERE, JobContext
 
 
 def paid_nodes(nodes: Floats, *, spare_fraction: float) -> Floats:
@@ -71,8 +73,9 @@ def request_usd(context: JobContext) -> float:
     sizes, store = context.model.requests, context.objects
     if not sizes:
         return 0.0
-    reads = math.ceil(context.job.map_in / sizes["read_bytes"])
-    writes = math.ceil(context.job.reduce_out / sizes["write_bytes"])
+    share = context.staging.stored_share
+    reads = max(math.ceil(context.job.map_in * share / sizes["read_bytes"]), context.staging.files or 0)
+    writes = math.ceil(context.job.reduce_out * share / sizes["write_bytes"])
     return reads * store.read_usd_per_request + writes * store.write_usd_per_request
 
 
@@ -87,6 +90,13 @@ class Charge:
     usd: Floats
     evidence: str
     basis: str
+    high_usd: Floats | None = None
+    """The most that an assumed price may come to."""
+
+    @property
+    def most_usd(self) -> Floats:
+        """The most that is charged where the price is not known for sure, (R,)."""
+        return self.usd if self.high_usd is None else self.high_usd
 
 
 def charges(context: JobContext, *, nodes: float = np.inf) -> list[Charge]:
@@ -94,7 +104,10 @@ def charges(context: JobContext, *, nodes: float = np.inf) -> list[Charge]:
 
     The more nodes, the less is charged: without `nodes` it is the least that a cluster of any size is charged.
     """
-    return [] if context.paper else [*_requests(context), *_egress(context), *_between_zones(context, nodes)]
+    if context.paper:
+        return []
+    charged = (_requests(context), _between_regions(context), _egress(context), _between_zones(context, nodes))
+    return list(chain(*charged))
 
 
 def copies_usd(context: JobContext) -> float:
@@ -106,13 +119,19 @@ def copies_usd(context: JobContext) -> float:
     if context.paper or zones == 1:
         return 0.0
     copied_gib = _sent(context, "replicate") * (zones - 1) / zones / _GIB
-    return float(np.nan_to_num(context.catalog.transfer_price("zone").usd(np.array(copied_gib))))
+    return float(np.nan_to_num(_transfer(context, "zone", np.array(copied_gib)).usd))
 
 
 def known_usd(context: JobContext) -> Floats:
     """Return the sum of the charges that are known, shape (R,): the least that a cluster of any size is charged."""
     zeros = np.zeros(len(context.layouts.type_row))
     return sum((np.nan_to_num(charge.usd) for charge in charges(context)), start=zeros)
+
+
+def doubtful_usd(context: JobContext) -> Floats:
+    """Return by how much assumed charges may exceed what is planned, shape (R,)."""
+    zeros = np.zeros(len(context.layouts.type_row))
+    return sum((np.nan_to_num(charge.most_usd - charge.usd) for charge in charges(context)), start=zeros)
 
 
 def partly_unknown(context: JobContext) -> Flags:
@@ -131,44 +150,98 @@ def _requests(context: JobContext) -> Iterator[Charge]:
         place = staging.source if name == "stage in" else staging.sink
         if name in moves and moves[name].any() and place == context.catalog.cloud:
             count = np.ceil(moves[name] / sizes[verb])
+            count = np.maximum(count, staging.files or 0) if verb == "read" else count
             basis = f"{verb} requests of {sizes[verb] / 1e6:.3g} MB to {store.name}"
-            yield Charge(name=f"{name}: requests", usd=count * price, evidence=store.evidence, basis=basis)
+            priced = _of_store(context, f"{verb}_usd_per_request", price, count, evidence=store.evidence)
+            yield replace(priced, name=f"{name}: requests", basis=basis)
+    yield from _from_store(context)
     # What the store charges for traffic to instances of its own region, where it says so.
     inward = moves.get("stage in")
     if inward is not None and inward.any() and staging.source == context.catalog.cloud:
         basis = f"traffic from {store.name} to instances of its region"
-        usd = inward / _GIB * store.egress_usd_per_gib
-        yield Charge(name="stage in: traffic", usd=usd, evidence=store.evidence, basis=basis)
+        price, evidence = store.egress_usd_per_gib, store.evidence
+        priced = _of_store(context, "egress_usd_per_gib", price, inward / _GIB, evidence=evidence)
+        yield replace(priced, name="stage in: traffic", basis=basis + (f"; {priced.basis}" if priced.basis else ""))
+
+
+def _from_store(context: JobContext) -> Iterator[Charge]:
+    """What traffic costs that a job reads from the store itself, where that is not free."""
+    reads = (context.layouts.data_on == OBJECTS) * (context.job.map_in * context.staging.stored_share / _GIB)
+    store = context.objects
+    priced = _of_store(context, "egress_usd_per_gib", store.egress_usd_per_gib, reads, evidence=store.evidence)
+    if reads.any() and (priced.most_usd.any() or priced.evidence == "assumed"):
+        basis = f"traffic from {store.name} to instances of its region"
+        yield replace(priced, name="object store: traffic", basis=basis)
+
+
+def _between_regions(context: JobContext) -> Iterator[Charge]:
+    """What is read from, or written to, a store of the same cloud in another region."""
+    staging, cloud, share = context.staging, context.catalog.cloud, context.staging.stored_share
+    ways = (
+        ("input", staging.source, staging.source_region, context.job.map_in),
+        ("output", staging.sink, staging.sink_region, context.job.reduce_out),
+    )
+    for name, place, region, moved in ways:
+        if place == cloud and region and context.region and region != context.region:
+            moved_gib = np.full(len(context.layouts.type_row), moved * share / _GIB)
+            priced = _transfer(context, transfer_between(cloud, region, context.region), moved_gib)
+            between = f"{region} to {context.region}" if name == "input" else f"{context.region} to {region}"
+            yield replace(priced, name=f"{name}: traffic between regions", basis=f"{between}; {priced.basis}")
+
+
+def _transfer(context: JobContext, transfer: str, moved_gib: Floats) -> Charge:
+    """Return what traffic of a kind costs, assumed where the cloud's price is unknown and the policy says so."""
+    price = context.catalog.transfer_price(transfer)
+    usd = price.usd(moved_gib)
+    if np.isnan(usd).any() and context.unknown.assumes("charge"):
+        middle, high = assumed_transfer(transfer, moved_gib)
+        return Charge(name="", usd=middle, high_usd=high, evidence="assumed", basis=ASSUMED_CHARGE)
+    return Charge(name="", usd=usd, evidence=price.evidence, basis=price.note)
+
+
+def _of_store(context: JobContext, name: str, price: float, count: Floats, *, evidence: str) -> Charge:
+    """Return what a store of this cloud charges for requests or traffic, `name` being the price's in the catalog."""
+    if np.isnan(price) and context.unknown.assumes("charge"):
+        middle, high = assumed_of_stores(name)
+        return Charge(name="", usd=count * middle, high_usd=count * high, evidence="assumed", basis=ASSUMED_CHARGE)
+    return Charge(name="", usd=count * price, evidence=evidence, basis="")
+
+
+ASSUMED_CHARGE: Final = "price unknown: assumed as the mean of what the other clouds charge"
+"""What is said of an assumed charge, which `planner.cost_model.unknowns` works out."""
 
 
 def _egress(context: JobContext) -> Iterator[Charge]:
     """Data that leaves a cloud is charged by that cloud, requests by the cloud of the store."""
     moves, cloud, staging = moved_bytes(context), context.catalog.cloud, context.staging
     sizes = context.overheads.staging_request_bytes
-    if staging.source and staging.source != cloud:
+    if staging.source not in ("", HERE, cloud):
         there, moved = outside_charges(staging.source), moves["stage in"]
         asked_usd = np.ceil(moved / sizes["read"]) * there.read_usd_per_request
+        usd, basis, evidence = there.leaving.usd(moved / _GIB), there.leaving.note, there.leaving.evidence
+        high_usd = usd
+        if np.isnan(usd).any() and context.unknown.assumes("charge"):
+            (usd, high_usd), basis, evidence = assumed_transfer("internet", moved / _GIB), ASSUMED_CHARGE, "assumed"
+        about = f"traffic out of {staging.source} and requests there"
         yield Charge(
             name="stage in: egress",
-            usd=there.leaving.usd(moved / _GIB) + asked_usd,
-            evidence=there.leaving.evidence,
-            basis=_egress_basis(f"traffic out of {staging.source} and requests there", there.leaving),
+            usd=usd + asked_usd,
+            high_usd=high_usd + asked_usd,
+            evidence=evidence,
+            basis=f"{about}; {basis}" if basis else about,
         )
     if staging.sink and staging.sink != cloud:
         there, moved = outside_charges(staging.sink), moves["stage out"]
-        leaving = context.catalog.transfer_price("internet")
-        asked_usd = np.ceil(moved / sizes["write"]) * there.write_usd_per_request
+        leaving = _transfer(context, "internet", moved / _GIB)
+        asked_usd = np.ceil(moved / sizes["write"]) * (0.0 if staging.sink == HERE else there.write_usd_per_request)
+        basis = f"traffic out of {cloud}" + (f" and requests to {staging.sink}" if staging.sink != HERE else "")
         yield Charge(
             name="stage out: egress",
-            usd=leaving.usd(moved / _GIB) + asked_usd,
+            usd=leaving.usd + asked_usd,
+            high_usd=leaving.most_usd + asked_usd,
             evidence=leaving.evidence,
-            basis=_egress_basis(f"traffic out of {cloud} and requests to {staging.sink}", leaving),
+            basis=f"{basis}; {leaving.basis}" if leaving.basis else basis,
         )
-
-
-def _egress_basis(moved: str, price: TransferPrice) -> str:
-    """Say for which place and month the price of a list holds, as its note does."""
-    return f"{moved}; {price.note}" if price.note else moved
 
 
 def _between_zones(context: JobContext, nodes: float) -> Iterator[Charge]:
@@ -177,13 +250,13 @@ def _between_zones(context: JobContext, nodes: float) -> Iterator[Charge]:
     """
     zones = context.staging.zones
     if zones > 1:
-        price = context.catalog.transfer_price("zone")
         shuffled, copied = (_sent(context, way) for way in ("network", "replicate"))
         crossing = (shuffled + copied * (1 + 1 / max(1, nodes - 1))) * (zones - 1) / zones
-        usd = np.full(len(context.layouts.type_row), price.usd(np.array(crossing / _GIB)))
+        priced = _transfer(context, "zone", np.full(len(context.layouts.type_row), crossing / _GIB))
         share = crossing / (shuffled + copied) if crossing else 0.0
         basis = f"{share:.0%} of what the nodes exchange crosses zones"
-        yield Charge(name="traffic between zones", usd=usd, evidence=price.evidence, basis=basis)
+        basis += f"; {priced.basis}" if priced.evidence == "assumed" else ""
+        yield replace(priced, name="traffic between zones", basis=basis)
 
 
 def _sent(context: JobContext, way: str) -> float:

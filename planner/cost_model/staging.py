@@ -91,8 +91,24 @@ def _link(context: JobContext, phase: Phase) -> Floats:
 
 def least_seconds(context: JobContext) -> dict[str, Floats]:
     """Return the seconds, shape (R,), that steps around the job take on any number of nodes: until the store at one
-    place has taken all their requests.
+    place has taken all their requests, and until one node has loaded a file that is not divided.
     """
+    least = _request_seconds(context)
+    if (of_a_file := _file_seconds(context)) is not None:
+        least["stage in"] = np.maximum(least.get("stage in", 0.0), of_a_file)
+    return least
+
+
+def _file_seconds(context: JobContext) -> Floats | None:
+    """Return the seconds that a node takes to load one of the files, (R,); None where several nodes share a file."""
+    staging = context.staging
+    if not staging.source or staging.files is None or staging.is_divided:
+        return None
+    return np.asarray(staging_node_seconds(context)["stage in"] / staging.files)
+
+
+def _request_seconds(context: JobContext) -> dict[str, Floats]:
+    """Return the seconds until the store at one place has taken all requests of a step, (R,)."""
     sizes, store = context.overheads.staging_request_bytes, context.objects
     limits = {"stage in": (sizes["read"], store.reads_per_s), "stage out": (sizes["write"], store.writes_per_s)}
     return {
@@ -133,7 +149,8 @@ def loading_node_seconds(context: JobContext) -> dict[str, Floats]:
 
 def moved_bytes(context: JobContext) -> dict[str, Floats]:
     """Return the bytes that staging moves in and out over the whole cluster, shape (R,)."""
-    amounts = {"stage in": context.job.map_in, "stage out": context.job.reduce_out}
+    share = context.staging.stored_share
+    amounts = {"stage in": context.job.map_in * share, "stage out": context.job.reduce_out * share}
     places = _places(context).items()
     return {name: np.where(_stays(context, place), 0.0, amounts[name]) for name, place in places}
 
@@ -179,6 +196,8 @@ def _binding(context: JobContext, name: str, moved: float, nodes: int) -> str:
         waits[f"the object store binds ({basis})"] = moved / nodes / rate * (1 + 1e-9)
         size = context.overheads.staging_request_bytes[verb]
         limit = f"{store.reads_per_s if inward else store.writes_per_s:,.0f} {verb}s of {size / 1e6:.3g} MB a second"
-        least = least_seconds(context).get(name, np.zeros(1))
+        least = _request_seconds(context).get(name, np.zeros(1))
         waits[f"requests bind ({limit} at one place, {store.request_evidence})"] = float(least[0])
+    if inward and (of_a_file := _file_seconds(context)) is not None:
+        waits[f"files bind: {context.staging.files} of them, each loaded by one node"] = float(of_a_file[0]) - 1e-9
     return max(waits, key=lambda text: waits[text])

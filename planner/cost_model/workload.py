@@ -25,6 +25,7 @@ from planner.cost_model.rate_doubts import CERTAIN, RateDoubts
 from planner.cost_model.rate_spreads import Spreads
 from planner.cost_model.rates import Device, Rates, time_s
 from planner.cost_model.run_overheads import RunOverheads
+from planner.cost_model.unknowns import BY_DEFAULT, Policy
 from planner.statistics.interruptions import Risk
 from planner.statistics.order_statistics import Spread
 
@@ -76,6 +77,10 @@ class Work:
         return (max(slowed, other) if at_once else slowed + other) / whole
 
 
+HERE: Final = "here"
+"""What stands for a cloud where data is on the machine that plans: nothing is charged there."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Staging:
     """`source` and `sink` are the clouds whose object store holds the input and takes the output: '' for data that is
@@ -85,6 +90,13 @@ class Staging:
     source: str = ""
     sink: str = ""
     zones: int = 1
+    source_region: str = ""
+    sink_region: str = ""
+    stored_share: float = 1.0
+    """Bytes in the store for each byte that is sorted: less than 1 where files are compressed."""
+    files: int | None = None
+    is_divided: bool = True
+    """Whether several nodes may load parts of one file."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -103,6 +115,8 @@ class JobContext:
     paper: bool
     staging: Staging = field(default_factory=Staging)
     power_w: Floats
+    region: str = ""
+    unknown: Policy = BY_DEFAULT
     risk: Risk | None = None
     doubts: RateDoubts = CERTAIN
 
@@ -210,7 +224,8 @@ class JobContext:
         sizes, store = self.model.requests, self.objects
         if not sizes or self.model.storage["data"] != MEDIA[OBJECTS]:
             return 0.0, 0.0
-        read, write = self._totals(phase.read)["data"], self._totals(phase.write)["data"]
+        share = self.staging.stored_share
+        read, write = self._totals(phase.read)["data"] * share, self._totals(phase.write)["data"] * share
         seconds = read / sizes["read_bytes"] / store.reads_per_s + write / sizes["write_bytes"] / store.writes_per_s
         return read + write, seconds
 
@@ -308,7 +323,8 @@ class JobContext:
 
     def _on(self, medium: int, totals: dict[str, float], rows: slice = slice(None)) -> Floats:
         """Return what is moved to or from one medium, shape (rows,)."""
-        data = np.where(self.layouts.data_on[rows] == medium, totals["data"], 0.0)
+        share = self.staging.stored_share if medium == OBJECTS else 1.0
+        data = np.where(self.layouts.data_on[rows] == medium, totals["data"] * share, 0.0)
         return data + np.where(self.layouts.intermediate_on[rows] == medium, totals["intermediate"], 0.0)
 
     def _cpu(self, phase: Phase) -> Work:

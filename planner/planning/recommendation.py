@@ -33,6 +33,7 @@ from planner.planning.ranking.frontier import frontier_clusters, frontier_of, po
 from planner.planning.request.filters import NOT_WANTED, filter_conflicts
 from planner.planning.request.region import Region, priced_alike
 from planner.planning.request.request_checks import check_request
+from planner.planning.request.stored_data import stored_notes
 from planner.planning.what_if.break_even import break_even, grid_of
 from planner.planning.what_if.reliefs import with_reliefs
 from planner.schemas.plan import (
@@ -111,7 +112,8 @@ def recommend(
             *_priced_alike(request, regions),
             *_capacity_seen(request, regions),
             *_beyond_the_link(request, ranked[:1]),
-            *_as_if_free(ranked),
+            *(() if request.paper else stored_notes(request)),
+            *_away_from_data(request, ranked[:1]),
         ),
     )
 
@@ -244,6 +246,9 @@ def _ignored_by_paper_mode(request: Request) -> Iterator[str]:
         "--head-room": request.head_room is not None,
         "own prices": request.own_prices,
         "--confidence": request.confidence,
+        "--format": request.format,
+        "--compression": request.compression,
+        "--unknown": request.unknown,
     }
     aside = [name for name, given in named.items() if given]
     if request.paper and aside:
@@ -275,17 +280,12 @@ def _capacity_seen(request: Request, regions: Sequence[Region]) -> Iterator[str]
             yield f"at most {limit.nodes} x {limit.instance} in {limit.region}: {limit.note}; --capacity overrides that"
 
 
-def _as_if_free(ranked: Sequence[Candidate]) -> Iterator[str]:
-    """Say where the recommended cluster is compared with some that pay for what nobody knows the price of for it."""
-    unpriced = [name for name in (ranked[0].cost_usd.unknown if ranked else ()) if _is_paid(name, ranked)]
-    if unpriced:
-        without = f"without the price of {', '.join(unpriced)}, which is unknown"
-        yield f"{ranked[0].cloud} comes first {without}; other clouds' totals have it"
-
-
-def _is_paid(name: str, ranked: Sequence[Candidate]) -> bool:
-    """Whether any cluster has a charge of this name with a known price in its bill."""
-    return any(line.name == name and line.usd for candidate in ranked for line in candidate.bill)
+def _away_from_data(request: Request, best: Sequence[Candidate]) -> Iterator[str]:
+    """Say where the recommended machines are not in the region of the input."""
+    for candidate in best if not request.paper else ():
+        region = request.input_region
+        if region and region != candidate.region:
+            yield f"input: the bucket is in {region}, the machines in {candidate.region}; --region {region} moves them"
 
 
 def _shown(ranked: Sequence[Candidate], request: Request, *, kinds: int) -> list[Candidate]:

@@ -18,6 +18,11 @@ ALL_MODELS: Final = "all"
 """What `Request.model` says to rank the clusters of every model against each other."""
 
 
+FORMATS: Final = ("records", "lines", "csv", "parquet")
+CODECS: Final = ("none", "zstd", "gzip", "snappy", "lz4", "brotli")
+"""What `Request.format` and `Request.compression` may be; a ratio may follow a codec: `zstd=3.1`."""
+
+
 @dataclass(frozen=True)
 class Option:
     """An option of `plan`, which is an argument of `recommend`, too.
@@ -49,8 +54,8 @@ class Request:
 
     `assume` maps a rate's name (`network`, `local_read`, ...) to bytes/s that override the catalog; `scale` maps a
     resource (`network`, `local`, `volumes`, `objects`, `cpu`, `price`) or `data` to a factor on it, for what-ifs.
-    Of `own_prices`, and of `node_limits`, the first that fits a type counts. The budget must hold the 95th percentile
-    of the whole bill.
+    `data_bytes` are those stored: compressed files hold more, which is what is sorted. Of `own_prices`, and of
+    `node_limits`, the first that fits a type counts. The budget must hold the 95th percentile of the whole bill.
     """
 
     # fmt: off
@@ -61,7 +66,8 @@ class Request:
     )
     model: str = field(
         "daytona", forms.TEXT, "Used first 7",
-        "Cost model: a name that `planner models` lists, a TOML file, or all.", complete="models",
+        "Cost models: names that `planner models` lists, TOML files, or all.", complete="models",
+        shown="daytona; between object stores also indy and object-store"
     )
     catalogs: tuple[str, ...] = field(
         ("aws",), forms.CATALOGS, "Used first 3", "Clouds, comma-separated.", "cloud",
@@ -151,10 +157,19 @@ class Request:
         shown="what the cloud refused your runs in the last week",
     )
     input: str | None = field(
-        None, forms.TEXT, "Where 2", "Where the data is: s3://bucket/path.", shown="generated on the nodes"
+        None, forms.TEXT, "Where 2", "Where the data is: s3://bucket/path, or files here; listed without --data.",
+        shown="generated on the nodes",
     )
     output: str | None = field(
         None, forms.TEXT, "Where 3", "Where the result goes: s3://bucket/path.", shown="stays on the nodes"
+    )
+    input_region: str | None = field(
+        None, forms.TEXT, "Where 5", "Region of the bucket of --input, and of the machines by default: eu-west-1.",
+        shown="that of the machines", complete="regions",
+    )
+    output_region: str | None = field(
+        None, forms.TEXT, "Where 6", "Region of the bucket of --output.", shown="that of the machines",
+        complete="regions",
     )
     zones: int = field(
         1, forms.COUNT, "Where 4", "Spread the nodes over so many zones; traffic between them costs."
@@ -169,10 +184,27 @@ class Request:
         None, forms.RATE, "What to sort 4", "What the job itself computes of its input, per vCPU: 50MB/s.", "compute",
         shown="no limit",
     )
+    format: str | None = field(
+        None, forms.TEXT, "What to sort 5", "What the files hold: records, lines, csv or parquet.",
+        shown="as listed, or records", complete=FORMATS,
+    )
+    compression: str | None = field(
+        None, forms.TEXT, "What to sort 6",
+        "How files are compressed, with unpacked over stored bytes if you know it: zstd, gzip=3.1, none.",
+        shown="as listed, or none", complete=CODECS,
+    )
+    files: int | None = field(
+        None, forms.FILES, "What to sort 7", "Into how many files the input is divided: 500.", shown="as listed"
+    )
     engine: str = field(
         "ray", forms.TEXT, "Evidence and what-if 3",
         "What runs the plan: ideal (disks and network alone), ray, local, or a TOML file.", complete="engines",
         in_old_files="ideal",
+    )
+    unknown: str | None = field(
+        None, forms.TEXT, "Evidence and what-if 7",
+        "Whatever nobody knows: exclude the clusters that need it, or assume it, with a range.",
+        shown="a machine of unknown rate or price is excluded, the rest assumed", complete=("exclude", "assume"),
     )
     paper: bool = field(False, forms.FLAG, "Evidence and what-if 6", "The papers' equations and nothing else.")
     top: int = field(10, forms.COUNT, "Output 1", "How many candidates to show.")
@@ -184,7 +216,7 @@ class Request:
 
     @property
     def bytes_to_sort(self) -> int:
-        """How much is sorted: the data asked for, multiplied as a what-if says."""
+        """How much data there is: what is asked for, multiplied as a what-if says; compressed files unpack to more."""
         return round(self.data_bytes * self.scale.get("data", 1.0))
 
     @property
@@ -196,6 +228,16 @@ class Request:
     def rule(self) -> Rule:
         """By what clusters are ranked: the objective, or the papers' default, which knows no worth of time."""
         return "papers" if self.paper and self.objective == "balanced" else self.objective
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The models asked for, by name; `ALL_MODELS` stands for itself."""
+        return tuple(filter(None, (name.strip() for name in self.model.split(","))))
+
+    @property
+    def has_several_models(self) -> bool:
+        """Whether clusters of several models are ranked against each other."""
+        return self.model == ALL_MODELS or len(self.models) > 1
 
     @property
     def has_deadline(self) -> bool:

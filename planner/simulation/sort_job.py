@@ -46,7 +46,9 @@ def simulate_job(works: Sequence[PhaseWork], groups: Sequence[NodeGroup], machin
         tokens = clock.capacities.tokens
         timeline = timeline_of(stretches, placed, groups)
         full = float(tokens.sum() / clock.capacities.size.sum()) if machines.bucket_bytes else 1.0
-        phases.append(SimulatedPhase(name=work.name, seconds=clock.now_s + work.barrier_s, timeline=timeline, full_share=full))
+        phases.append(
+            SimulatedPhase(name=work.name, seconds=clock.now_s + work.barrier_s, timeline=timeline, full_share=full)
+        )
     return phases
 
 

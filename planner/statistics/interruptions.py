@@ -14,7 +14,8 @@ T a (T / 2 + R) seconds in all. That the last tasks to be done again hold up the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -40,9 +41,19 @@ class Risk:
     replacement_s: float
     recovery: str
     evidence: str
+    alternatives_s: tuple[float, ...] = ()
+    """Equally likely rates, `per_node_s` among them, where nobody knows which holds; empty for one that is known."""
+
+    @property
+    def _each(self) -> list[Risk]:
+        """The risk with each of the rates that may hold."""
+        return [replace(self, per_node_s=rate, alternatives_s=()) for rate in self.alternatives_s]
 
     def expected_s(self, job_s: Floats, *, nodes: Floats, load_s: ArrayLike) -> Floats:
         """Return the expected time of jobs that take `job_s` uninterrupted, after `load_s` of loading; broadcasts."""
+        if len(self.alternatives_s) > 1:
+            times = [risk.expected_s(job_s, nodes=nodes, load_s=load_s) for risk in self._each]
+            return np.asarray(np.mean(times, axis=0))
         if self.recovery == "redo":
             return job_s * (1 + self.per_node_s * (job_s / 2 + self.replacement_s))
         loading = np.asarray(load_s) if self.recovery == "reload" else 0.0
@@ -59,6 +70,8 @@ class Risk:
         The chance of none and the mean are exact; the delay of some, beyond a replacement, is taken to be exponential,
         which it is in the limit of many restarts. With `redo` each time is stretched to its mean.
         """
+        if len(self.alternatives_s) > 1:
+            return _mixed([risk.duration(job, nodes=nodes, load_s=load_s) for risk in self._each])
         if self.recovery == "redo":
             return Duration(times_s=self.expected_s(job.times_s, nodes=np.array(float(nodes)), load_s=0), cdf=job.cdf)
         work = job.quantile_s((np.arange(_PARTS) + 0.5) / _PARTS)
@@ -83,3 +96,10 @@ class Risk:
         chance = np.interp((times[1:] + times[:-1]) / 2, work, spared)
         first = done[0] * np.interp(times[0], work, spared)
         return np.asarray(np.concatenate(([first], first + np.cumsum(np.diff(done) * chance))))
+
+
+def _mixed(durations: Sequence[Duration]) -> Duration:
+    """Return the distribution of a time that has each of several distributions with the same probability."""
+    times = np.unique(np.concatenate([duration.times_s for duration in durations]))
+    cdf = np.mean([np.interp(times, d.times_s, d.cdf, left=0.0, right=1.0) for d in durations], axis=0)
+    return Duration(times_s=times, cdf=cdf)

@@ -108,7 +108,10 @@ def bad_traffic(cloud: Path) -> None:
 @pytest.mark.parametrize(
     ("mistake", "complaint"),
     [
-        (bad_traffic, r"transfers\.csv:2, column transfer: 'zones': expected one of zone, internet\. Did you"),
+        (
+            bad_traffic,
+            r"transfers\.csv:2, column transfer: 'zones': expected one of zone, region, continent, internet\. Did you",
+        ),
         (bad_traffic, r"transfers\.csv:2, column price_usd_per_gib: '-1': expected a number, at least 0"),
         (undeclared_source, r"disks\.csv:2, column source: 'labb': is not in \[sources\] of catalog\.toml\. Did you"),
         (repeated_type, r"instances\.csv:3, column instance_type: 'small\.1': repeats instance_type of line 2"),

@@ -130,10 +130,9 @@ def test_how_wide_the_network_may_be_missed(make_job: Make) -> None:
     assert beyond.startswith("network: family prior: only 2 cluster sizes of 4 measured; at 32 nodes it lies between")
 
 
-def test_what_is_not_known_of_spot_and_store(make_job: Make) -> None:
+def test_a_spot_price_from_a_saving_is_told(make_job: Make) -> None:
     context, region, _ = make_job({"a": NODE})
     spot = candidate(context, row=0, nodes=10, offer=replace(region.offer, pricing="spot"))
-    assert about("spot: how often nodes are taken back is unknown", list(spot.warnings))
     assert not about("spot", warned(make_job, as_it_is))
     assert not about("spot: the price", list(spot.warnings))
     derived = replace(region.offer, pricing="spot", evidence=("derived",) * len(region.offer.evidence))
@@ -153,7 +152,8 @@ def test_unknown_traffic_from_the_store_is_told_where_it_is_used(
     make_job: Make, model: str, egress: float | None, told: bool
 ) -> None:
     files = {"object_stores": [STORE | {"egress_usd_per_gib": egress}]}
-    assert bool(about("object store: what traffic", warned(make_job, as_it_is, model=model, files=files))) == told
+    warnings = warned(make_job, as_it_is, model=model, files=files)
+    assert bool(about("object store: traffic: price unknown: assumed", warnings)) == told
 
 
 def planned(make_job: Make, **asked: Any) -> Candidate:

@@ -43,10 +43,18 @@ def test_requests_take_their_time_whatever_the_nodes(make_catalog: Make) -> None
     assert any(text.startswith("object store: one place takes 5,500 reads and 3,500") for text in best.warnings)
 
 
-@pytest.mark.parametrize("unlimited", [{}, {"paper": True}], ids=["unknown", "paper"])
-def test_an_unknown_limit_is_none_and_the_papers_know_none(make_catalog: Make, unlimited: dict[str, Any]) -> None:
-    store = STORE | (LIMITS if unlimited else {})
-    best = best_of(make_catalog({"a": FAST}, object_stores=[store]), **unlimited)
+def test_an_unknown_limit_is_that_of_the_slowest_store(make_catalog: Make) -> None:
+    store = STORE | {"reads_per_s": None, "writes_per_s": None, "request_evidence": None}
+    bare = make_catalog({"a": FAST}, object_stores=[store])
+    best = best_of(bare)
+    assert all("object_requests" in phase.resources for phase in best.phases)
+    assert any(text.startswith("object store: one place takes 5,000 reads and 1,000") for text in best.warnings)
+    strict = recommend("10TB", model="object-store", catalogs=[bare], unknown="exclude").plan
+    assert [rejection.reason for rejection in strict.rejected] == ["requests a store takes unknown"]
+
+
+def test_the_papers_know_no_limit_on_requests(make_catalog: Make) -> None:
+    best = best_of(make_catalog({"a": FAST}, object_stores=[STORE | LIMITS]), paper=True)
     assert not any("object_requests" in phase.resources for phase in best.phases)
 
 

@@ -446,28 +446,19 @@ def test_where_every_type_lacks_a_fact_that_is_named_and_not_what_is_left_aside(
     assert why == "power unknown (or --assume power:TYPE=WATTS)"
 
 
-def test_what_comes_first_without_a_price_is_faster_and_says_so(make_catalog: Callable[..., str]) -> None:
-    """What crosses zones costs $0.02/GiB in one cloud; in the other, which is twice as fast, nobody knows. So it does
-    not come first for its bill, but for its time.
-    """
-    types = {"a": {"read": 1e9, "write": 1e9}}
-    fast = {"a": {"read": 2e9, "write": 2e9}}
+def test_an_unknown_price_of_traffic_counts_as_the_others_or_excludes(make_catalog: Callable[..., str]) -> None:
+    """What crosses zones costs $0.02/GiB in one cloud; in the other, which is twice as fast, nobody knows."""
+    types, fast = ({"a": {"read": rate, "write": rate}} for rate in (1e9, 2e9))
     priced = make_catalog(types, transfers=[{"transfer": "zone", "price_usd_per_gib": 0.02}])
     unpriced = Path(make_catalog(fast))
     manifest = unpriced / "catalog.toml"
     manifest.write_text(manifest.read_text().replace('cloud = "aws"', 'cloud = "oci"'))
-    warning = (
-        "oci comes first without the price of traffic between zones, which is unknown; other clouds' totals have it"
-    )
-    both, alone, in_one_zone = (
-        recommend("1TB", model="indy", catalogs=catalogs, zones=zones, objective="time", nodes=4).plan
-        for catalogs, zones in (((priced, str(unpriced)), 2), ((str(unpriced),), 2), ((priced, str(unpriced)), 1))
-    )
-    assert both.best is not None and both.best.cloud == "oci"
-    assert both.best.cost_usd.unknown == ("traffic between zones",)
-    assert [warning in plan.warnings for plan in (both, alone, in_one_zone)] == [True, False, False]
-    by_cost = recommend("1TB", model="indy", catalogs=(priced, str(unpriced)), zones=2, nodes=4).best
-    assert by_cost is not None and by_cost.cloud == "aws"
+    asked: dict[str, Any] = {"model": "indy", "catalogs": (priced, str(unpriced)), "zones": 2, "objective": "time"}
+    assumed, strict = (recommend("1TB", nodes=4, unknown=unknown, **asked).plan for unknown in (None, "exclude"))
+    assert assumed.best is not None and strict.best is not None
+    assert [assumed.best.cloud, strict.best.cloud] == ["oci", "aws"]
+    assert any("traffic between zones: price unknown: assumed" in text for text in assumed.best.warnings)
+    assert any("traffic between zones: price unknown" in text for text in strict.left_out)
 
 
 def test_measurements_count_for_the_type_and_cloud_they_are_of(

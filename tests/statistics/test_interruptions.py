@@ -145,14 +145,15 @@ def spot(make_catalog: Make, head: str = "", **given: Any) -> Candidate:
     return best
 
 
-def test_an_unknown_rate_is_said_and_not_guessed(make_catalog: Make) -> None:
-    best = spot(make_catalog)
-    assert best.interruptions is None
-    assert any("how often nodes are taken back is unknown" in warning for warning in best.warnings)
+def test_an_unknown_rate_is_assumed_with_a_range_that_shows_in_the_95th_percentile(make_catalog: Make) -> None:
+    best, known = spot(make_catalog), spot(make_catalog, interruptions_per_node_hour=0.0012)
+    assert best.interruptions is not None and best.interruptions.evidence == "assumed"
+    assert any("assumed 0.0012 for each node and hour, 0.0002 to 0.0068" in warning for warning in best.warnings)
+    assert best.time_s.p95 > known.time_s.p95
 
 
 def test_interruptions_lengthen_the_job_and_its_bill(make_catalog: Make) -> None:
-    calm, rough = spot(make_catalog), spot(make_catalog, interruptions_per_node_hour=0.05)
+    calm, rough = (spot(make_catalog, interruptions_per_node_hour=hourly) for hourly in (1e-9, 0.05))
     assert rough.interruptions is not None
     assert rough.interruptions.recovery == "reload"
     assert rough.interruptions.delay_s == pytest.approx(rough.time_s.expected - calm.time_s.expected, rel=0.01)

@@ -160,10 +160,9 @@ def _explain(answered: Recommendation) -> None:
     from planner.planning.recommendation import require_best
     from planner.report.terminal.explain import explain
     from planner.report.terminal.reasons import reasons
-    from planner.schemas.plan import ALL_MODELS
 
     plan = answered.plan
-    name = require_best(plan).model if plan.request.model == ALL_MODELS else plan.request.model
+    name = require_best(plan).model if plan.request.has_several_models else plan.request.model
     why = (
         fill(f"* {reason}", min(width_of_screen(), 100), subsequent_indent="  ")
         for reason in reasons(plan, answered.contrast())

@@ -36,7 +36,7 @@ def completed(asked: RequestOptions) -> RequestOptions:
 
     Elsewhere raises BadInputError with the usage.
     """
-    if asked["data"] is not None or asked["most_data"]:
+    if asked["data"] is not None or asked["most_data"] or asked["input"]:
         return asked
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise BadInputError(_MISSING, _USAGE)

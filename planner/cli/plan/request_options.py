@@ -16,13 +16,15 @@ def _words_of(complete: str | tuple[str, ...]) -> Any:
     return getattr(completion, complete) if isinstance(complete, str) else completion.among(complete)
 
 
-def request_option(name: str, *, help_text: str = "") -> Any:
-    """Return an option of a request as typer takes it, with a `help_text` of its own where that is given."""
+def request_option(name: str, *, help_text: str = "", shown: bool | str | None = None) -> Any:
+    """Return an option of a request as typer takes it, with a `help_text` or a `shown` default of its own where that is
+    given.
+    """
     _, option = options()[name]
     return Option(
         option_of(name),
         help=help_text or option.help,
-        show_default=option.shown or True,
+        show_default=shown or option.shown or True,
         autocompletion=_words_of(option.complete) if option.complete else None,
     )
 
@@ -41,9 +43,10 @@ def _parameter(name: str) -> Parameter:
 
 
 Data = Annotated[str | None, request_option("data")]
-Model = Annotated[str, request_option("model")]
+Model = Annotated[str, request_option("model", shown=True)]
 OneModel = Annotated[
-    str, request_option("model", help_text="Cost model: a name that `planner models` lists, or a TOML file.")
+    str,
+    request_option("model", help_text="Cost model: a name that `planner models` lists, or a TOML file.", shown=True),
 ]
 Clouds = Annotated[list[str] | None, request_option("cloud")]
 Catalogs = Annotated[list[str] | None, request_option("catalog")]
@@ -77,16 +80,17 @@ class RequestOptions(dict[str, Any]):
         """
         from datetime import date
 
+        from planner.api.request_inputs import asked_in_full, clouds_of_data, in_regions_of_data
         from planner.clusters.provisioning.observed_capacity import observed_limits
         from planner.config.settings import load_settings
 
         given = {name: value for name, value in self.items() if value is not None and name not in _OF_PROFILE}
-        fields = request_fields({"data": None, **given})
+        fields = request_fields(asked_in_full({"data": None, **given}))
         settings = load_settings(today=date.today())
-        fields["catalogs"] = fields.get("catalogs") or settings.plan_clouds or Request.catalogs
+        fields["catalogs"] = fields.get("catalogs") or settings.plan_clouds or clouds_of_data(fields)
         fields["own_prices"] = (*fields.get("own_prices", ()), *settings.own_prices)
         fields["node_limits"] = () if self.get("paper") else (*fields.get("node_limits", ()), *observed_limits())
-        return Request(**fields)
+        return in_regions_of_data(Request(**fields))
 
 
 def _of_request(heading: str) -> list[str]:

@@ -69,7 +69,8 @@ def load_task(directory: RunDirectory) -> CloudTask:
 
 def is_in_place(plan: Plan) -> bool:
     """Say whether the sort itself reads from the object store and writes to it, so that no staging is needed."""
-    return load_model(plan.request.model).storage["data"] == "object-store"
+    model = plan.request.model if plan.best is None else plan.best.model
+    return load_model(model).storage["data"] == "object-store"
 
 
 JOB: Final = "job.json"

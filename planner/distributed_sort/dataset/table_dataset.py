@@ -82,6 +82,17 @@ def _of_file(name: str, *, is_decoded: bool) -> _Source:
     return _Source(name=name, partitions=(partition,), schema=footer.schema, style=style, row_bytes=row_bytes)
 
 
+def decoded_bytes_of(name: str) -> tuple[float, str]:
+    """Return what the rows of a Parquet file take as they are sorted, by its first ones, and what its columns are
+    compressed with, in pyarrow's words. Raises BadInputError, IoFailureError.
+    """
+    with open_copy(Copy(uri=name)) as (file, footer):
+        metadata, row_bytes = footer.metadata, _decoded_row_bytes(file)
+        has_columns = metadata.num_row_groups and metadata.num_columns
+        codec = metadata.row_group(0).column(0).compression if has_columns else "UNCOMPRESSED"
+    return (row_bytes or 0.0) * metadata.num_rows, codec
+
+
 def _differences(schema: Any, first: Any) -> list[str]:
     """Return the first columns that differ, in words."""
     pairs = enumerate(zip_longest(map(_field, schema), map(_field, first), fillvalue="no more columns"), 1)

@@ -142,7 +142,8 @@ def build_grid(
 
 def _whole_context(request: Request, *, model: CostModel, region: Region, overheads: RunOverheads) -> JobContext:
     """Return the job on all types of a region, with volumes on burst credit where that lasts and costs less."""
-    with_volumes = partial(job_context, request, model=model, catalog=region.catalog, overheads=overheads)
+    place = region.offer.region
+    with_volumes = partial(job_context, request, model=model, catalog=region.catalog, overheads=overheads, region=place)
     sustained = with_volumes(volumes=region.volumes)
     if region.volumes_on_credit is None or not sustained.layouts.uses(VOLUMES).any():
         return sustained

@@ -10,7 +10,7 @@ import numpy as np
 from planner.arrays import Flags
 from planner.cost_model.capacity import fewest_nodes, node_bounds
 from planner.cost_model.disk_layout import LOCAL, MEMORY, OBJECTS, VOLUMES
-from planner.cost_model.prices import Offer
+from planner.cost_model.prices import Offer, charges
 from planner.cost_model.workload import JobContext
 from planner.schemas.plan import Rejection, Request
 from planner.units import format_bytes
@@ -49,6 +49,7 @@ def _missing_facts(
 ) -> Iterator[tuple[Flags, str, str]]:
     """Yield, in the order to report them, which layouts lack a fact, what it is called and what to do about it."""
     yield from _unsold(context, offer)
+    yield from _unassumed(context, offer)
     instances, rates, layouts = context.catalog.instances, context.rates, context.layouts
     type_rows, local = layouts.type_row, layouts.uses(LOCAL)
     disks = instances.local_disks[type_rows]
@@ -88,6 +89,31 @@ def _missing_facts(
     yield np.isnan(context.power_w)[type_rows] & powered, "power unknown", "or --assume power:TYPE=WATTS"
     where = f"{offer.pricing} price unknown in {offer.region}"
     yield np.isnan(offer.price_usd_per_hour)[type_rows], where, "or --assume price=USD"
+
+
+def _unassumed(context: JobContext, offer: Offer) -> Iterator[tuple[Flags, str, str]]:
+    """Yield which layouts lack what surrounds the machines, of which `--unknown exclude` assumes nothing."""
+    if context.paper or context.catalog.cloud == "local":
+        return
+    every = np.ones(len(context.layouts.type_row), bool)
+    for charge in charges(context):
+        yield np.isnan(charge.usd), f"{charge.name}: price unknown", _TAKE_IN
+    cloud, policy = context.catalog.cloud, context.unknown
+    if offer.pricing == "spot" and context.risk is None:
+        yield every, f"how often {cloud} takes spot nodes back is unknown", f"--interruptions RATE says it, {_TAKE_IN}"
+    places = (context.staging.source, context.staging.sink)
+    if any(place not in ("", cloud) for place in places) and not policy.assumes("link"):
+        yield every, f"the rate between {cloud} and another cloud is unknown", _TAKE_IN
+    stores = context.layouts.uses(OBJECTS) | (cloud in places)
+    if not policy.assumes("requests"):
+        yield stores & bool(np.isinf(context.objects.reads_per_s)), "requests a store takes unknown", _TAKE_IN
+    elsewhere = offer.region != context.catalog.default_region
+    if elsewhere and not policy.assumes("place"):
+        stored = context.layouts.uses(VOLUMES) | stores
+        yield stored, f"price of volumes or object store unknown in {offer.region}", _TAKE_IN
+
+
+_TAKE_IN: Final = "or --unknown assume"
 
 
 def _unsold(context: JobContext, offer: Offer) -> Iterator[tuple[Flags, str, str]]:

@@ -40,6 +40,8 @@ class ConstrainedTypes:
     types: Mapping[str, Rows]
     cluster_name: Callable[[int, int], str]
     exactly: Callable[[int, int], Mapping[str, float]]
+    catalog: str = ""
+    """The name of the catalog that the types are of."""
 
     @property
     def by_name(self) -> dict[str, Constraint]:
@@ -55,7 +57,13 @@ def asked_of(grid: CandidateGrid, request: Request) -> ConstrainedTypes:
         return grid.measured(Cell(row=row, column=column), request)[1]
 
     types = {grid.type_name(int(rows[0])): rows for rows in grid.rows_of_types() if len(rows)}
-    return ConstrainedTypes(constraints=grid.asked, types=types, cluster_name=grid.cluster_name, exactly=exactly)
+    return ConstrainedTypes(
+        constraints=grid.asked,
+        types=types,
+        cluster_name=grid.cluster_name,
+        exactly=exactly,
+        catalog=grid.context.catalog.name,
+    )
 
 
 def keeping_to_all(grids: Sequence[CandidateGrid], request: Request) -> Candidate | None:

@@ -10,6 +10,7 @@ from typing import Final
 
 from planner.errors import InfeasibleError
 from planner.planning.candidates.feasibility import TOO_FEW
+from planner.planning.catalog_questions.next_measurement import RENTED
 from planner.planning.ranking.nearest import ConstrainedTypes, Nearest, least
 from planner.planning.request.filters import PREVIOUS, UNASKED
 from planner.schemas.plan import Plan, Rejection
@@ -62,6 +63,12 @@ def _unmet(name: str, at: Nearest) -> str:
     """Say that no cluster keeps to a constraint, and what the nearest one does."""
     whole = " (of the whole run; --sort-deadline is for the sort without boot and checks)" if name == "deadline" else ""
     constraint = at.asked.by_name[name]
+    if name == "evidence":
+        nodes, _, instance_type = at.name.partition(" x ")
+        where = f"--cloud {at.asked.catalog} --instance {instance_type.partition('+')[0]} --nodes {nodes}"
+        measure = f"planner bench fleet {where} measures it; " if at.asked.catalog in RENTED else ""
+        advice = f"{measure}one node needs none (--model indy); --evidence spec takes what is stated"
+        return f"no cluster meets the evidence alone: the nearest, {at.name}, {constraint.show(at.amount)}: {advice}"
     option = f"; {constraint.option(at.amount)} has it" if constraint.option(at.amount) else ""
     return f"no cluster meets the {name} alone: the nearest, {at.name}, {constraint.show(at.amount)}{whole}{option}"
 

@@ -13,7 +13,7 @@ from planner.arrays import Codes, Flags
 from planner.catalog import EVIDENCE, Catalog
 from planner.catalog.instances import split_weighting
 from planner.cost_model.disk_layout import LOCAL, OBJECTS, VOLUMES
-from planner.cost_model.rates import evidence_name
+from planner.cost_model.rates import Device, evidence_name
 from planner.cost_model.workload import JobContext
 from planner.schemas.plan import Rejection, Request
 from planner.schemas.request_forms import size_text
@@ -106,7 +106,9 @@ def _any(name: str, patterns: Sequence[str]) -> bool:
 
 
 WEAKEST: Final = {"measured": "derived", "spec": "spec", "any": EVIDENCE[-1]}
-"""The weakest evidence that each choice lets through; what is computed from measurements counts as measured."""
+"""The weakest evidence that each choice lets through. What is computed from measurements of a type counts as measured,
+and what is computed from those of other types does not: see `_of_other_types`.
+"""
 
 
 def well_founded(context: JobContext, wanted: str, *, networked: bool) -> tuple[Flags, list[Rejection]]:
@@ -149,6 +151,16 @@ def _rate_evidence(context: JobContext, *, networked: bool) -> Iterator[tuple[st
         ("volumes", VOLUMES, rates.volumes),
         ("object store", OBJECTS, rates.objects),
     ):
-        yield name, np.where(layouts.uses(medium), device.evidence[layouts.type_row], unused)
+        codes = _of_other_types(device)[layouts.type_row]
+        yield name, np.where(layouts.uses(medium), codes, unused)
     if networked:
         yield "network", rates.network.evidence[layouts.type_row]
+
+
+def _of_other_types(device: Device) -> Codes:
+    """Return the evidence of a device's rates (T,): those computed from other types, with a range, are extrapolated."""
+    if device.edges is None:
+        return device.evidence
+    ranged = np.isfinite(device.edges[0])
+    worse = np.maximum(device.evidence, EVIDENCE.index("extrapolated"))
+    return np.where(ranged, worse, device.evidence).astype(np.int8)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from fnmatch import fnmatchcase
@@ -22,18 +23,27 @@ from planner.cost_model.rate_doubts import CERTAIN, rate_doubts
 from planner.cost_model.rate_spreads import spreads_of
 from planner.cost_model.rates import UNLIMITED_BYTES_PER_S, Rates, catalog_rates, evidence_codes, evidence_name
 from planner.cost_model.run_overheads import RunOverheads
+from planner.cost_model.unknowns import Policy, interruptions_per_node_hour, with_assumed_rates
 from planner.cost_model.whole_jobs import as_fast_as_seen
-from planner.cost_model.workload import JobContext, Staging
+from planner.cost_model.workload import HERE, JobContext, Staging
 from planner.errors import BadInputError
+from planner.planning.request.stored_data import stored_data
 from planner.schemas.plan import Request
 from planner.statistics.interruptions import Risk
 from planner.statistics.order_statistics import Spread, from_bandwidths
 
 
 def job_context(
-    request: Request, *, model: CostModel, catalog: Catalog, overheads: RunOverheads, volumes: VolumeChoice
+    request: Request,
+    *,
+    model: CostModel,
+    catalog: Catalog,
+    overheads: RunOverheads,
+    volumes: VolumeChoice,
+    region: str = "",
 ) -> JobContext:
-    """Return the job that `request` describes, on every type of `catalog` with `volumes` attached."""
+    """Return the job that `request` describes, on every type of `catalog` with `volumes` attached, in a region."""
+    policy, stored = Policy.of(request.unknown), stored_data(request)
     software = None if request.paper else model.software
     overheads = overheads.in_cloud(catalog.manifest.boot).with_head_room(None if request.paper else request.head_room)
     if software is not None:
@@ -43,16 +53,19 @@ def job_context(
     if overheads.boot_s:
         engine = model.engine
         overheads = replace(overheads, start_s=engine.start_s, start_per_node_s=engine.start_per_node_s)
+    overheads = replace(overheads, shared_sigma=math.hypot(overheads.shared_sigma, stored.sigma))
     rates = _rates(request, catalog, overheads, volumes=volumes, software=software or _software_of(model.engine))
+    if policy.assumes("rate") and not request.paper:
+        rates = with_assumed_rates(rates, catalog)
     if software is None and model.engine.cpu_s_per_byte and "sort" not in request.assume:
         rates = _at_measured_speed(rates, catalog, sort_bytes_per_s=overheads.cpu_bytes_per_s_per_vcpu["sort"])
     context = JobContext(
         catalog=catalog,
         model=model,
-        job=JobVolumes.of(request.bytes_to_sort, map_ratio=request.map_ratio, reduce_ratio=request.reduce_ratio),
+        job=JobVolumes.of(stored.sorted_bytes, map_ratio=request.map_ratio, reduce_ratio=request.reduce_ratio),
         rates=rates,
         volumes=_all_in(volumes) if "price" in request.assume else volumes,
-        objects=choose_object_store(catalog),
+        objects=choose_object_store(catalog, policy=None if request.paper else policy),
         layouts=layouts(catalog, model=model, rates=rates.times(request.scale), paper=request.paper),
         spreads=spreads_of(
             catalog,
@@ -65,6 +78,8 @@ def job_context(
         paper=request.paper,
         staging=Staging() if request.paper else staging_of(request),
         power_w=_power(request, catalog),
+        region=region,
+        unknown=policy,
         risk=_risk(request, catalog, model, overheads),
     )
     if request.network == "expected" and not _assumed(request).keys() & _SEEN_TOGETHER:
@@ -99,11 +114,19 @@ def _power(request: Request, catalog: Catalog) -> Floats:
 def _risk(request: Request, catalog: Catalog, model: CostModel, overheads: RunOverheads) -> Risk | None:
     """Return what threatens spot nodes; None where nothing does, or it is not known how often."""
     stated, asked = catalog.manifest.spot, request.interruptions_per_node_hour
-    if request.pricing != "spot" or request.paper or (stated is None and asked is None):
+    if request.pricing != "spot" or request.paper:
         return None
-    hourly = asked or (stated.interruptions_per_node_hour if stated else 0.0)
+    hourly: tuple[float, ...]
+    if asked is not None or stated is not None:
+        hourly = (asked or (stated.interruptions_per_node_hour if stated else 0.0),)
+    elif Policy.of(request.unknown).assumes("evictions") and catalog.cloud != "local":
+        assumed = interruptions_per_node_hour()
+        hourly = (assumed.low, assumed.middle, assumed.high)
+    else:
+        return None
     return Risk(
-        per_node_s=hourly / 3600,
+        per_node_s=hourly[len(hourly) // 2] / 3600,
+        alternatives_s=tuple(rate / 3600 for rate in hourly),
         replacement_s=float(overheads.ready_s(np.ones(1))[0]),
         recovery=model.recovery,
         evidence="assumed"
@@ -134,8 +157,13 @@ def _rates(
     own = {} if software is None else dict(software.bytes_per_s)
     one_stream = own.pop("one_stream", float("inf"))
     cpu = overheads.cpu_bytes_per_s_per_vcpu | own | {w: assume[w] for w in ("partition", "sort") if w in assume}
-    if request.compute_bytes_per_s_per_vcpu:
-        cpu["partition"] = 1 / (1 / cpu["partition"] + 1 / request.compute_bytes_per_s_per_vcpu)
+    decode_s, encode_s = (0.0, 0.0) if request.paper else stored_data(request).seconds_per_byte
+    if request.compute_bytes_per_s_per_vcpu:  # it says what decoding takes, too
+        decode_s, encode_s = 1 / request.compute_bytes_per_s_per_vcpu, 0.0
+    if decode_s:
+        cpu["partition"] = 1 / (1 / cpu["partition"] + decode_s)
+    if encode_s:
+        cpu["sort"] = 1 / (1 / cpu["sort"] + encode_s)
     rest = {name: rate for name, rate in assume.items() if name not in ("partition", "sort")}
     objects = choose_object_store(catalog).device
     rates = catalog_rates(catalog, volumes=volumes.device, objects=objects, cpu=cpu, assume=rest, literal=request.paper)
@@ -178,7 +206,7 @@ def _drawn_network(name: str) -> tuple[float, Spread]:
 
 _CLOUD_OF_SCHEME: Final = {
     "s3": "aws", "s3a": "aws", "gs": "gcp", "az": "azure", "abfs": "azure", "abfss": "azure", "wasbs": "azure",
-    "oci": "oci",
+    "oci": "oci", "file": HERE,
 }  # fmt: skip
 _MOST_ZONES: Final = 16
 
@@ -189,11 +217,28 @@ def staging_of(request: Request) -> Staging:
     """
     if not 1 <= request.zones <= _MOST_ZONES:
         raise BadInputError(f"--zones {request.zones}: a region has 1 to {_MOST_ZONES} zones")
+    stored = stored_data(request)
     return Staging(
         source=_cloud(request.input, option="--input"),
         sink=_cloud(request.output, option="--output"),
         zones=request.zones,
+        source_region=request.input_region or "",
+        sink_region=request.output_region or "",
+        stored_share=1 / stored.ratio,
+        files=request.files,
+        is_divided=stored.is_divided,
     )
+
+
+def cloud_of(address: str | None) -> str:
+    """Return the cloud whose object store an address is of; '' for none."""
+    cloud = _CLOUD_OF_SCHEME.get((address or "").partition("://")[0].lower(), "")
+    return "" if cloud == HERE else cloud
+
+
+def is_in_store(address: str | None) -> bool:
+    """Whether an address is that of an object store."""
+    return bool(cloud_of(address))
 
 
 def _cloud(address: str | None, *, option: str) -> str:
@@ -201,7 +246,7 @@ def _cloud(address: str | None, *, option: str) -> str:
         return ""
     scheme, separator, rest = address.partition("://")
     if not separator or not rest.strip("/") or scheme.lower() not in _CLOUD_OF_SCHEME:
-        schemes = ", ".join(f"{name}://" for name in _CLOUD_OF_SCHEME)
+        schemes = ", ".join(f"{name}://" for name, cloud in _CLOUD_OF_SCHEME.items() if cloud != HERE)
         raise BadInputError(
             f"{option} {address}: not the address of an object store, such as s3://bucket/path ({schemes})"
         )

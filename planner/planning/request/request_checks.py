@@ -13,8 +13,10 @@ from planner.catalog.bandwidth_distributions import distribution
 from planner.cost_model.engine import Engine
 from planner.cost_model.model import CostModel, run_by
 from planner.cost_model.rates import check_rates
+from planner.cost_model.unknowns import Policy
 from planner.errors import BadInputError, nearest
 from planner.planning.request.filters import WEAKEST
+from planner.planning.request.stored_data import stored_data
 from planner.schemas.plan import NetworkView, Request
 
 SUREST: Final = 0.9999
@@ -33,6 +35,7 @@ def check_request(request: Request, catalogs: Sequence[Catalog]) -> None:
     _check_confidence(request)
     _check_interruptions(request)
     _check_types(request, catalogs)
+    _check_stored(request)
     _check_power(request, catalogs)
     if request.network_distribution is not None:
         if "network" in request.assume:
@@ -100,6 +103,23 @@ def _check_interruptions(request: Request) -> None:
         )
     if interruptions is not None and "spot" not in request.pricings:
         raise BadInputError(f"interruptions are of spot nodes: say pricing spot, not {request.pricing}")
+
+
+def _check_stored(request: Request) -> None:
+    """Generated data is records on the nodes, and has no bucket: what is said of files is of an input."""
+    of_input = {
+        "--format": request.format,
+        "--compression": request.compression,
+        "--files": request.files,
+        "--input-region": request.input_region,
+    }
+    given = [option for option, value in of_input.items() if value is not None]
+    if given and request.input is None:
+        raise BadInputError(f"{given[0]} is of data that is there: name it, such as --input s3://bucket/path")
+    if request.output_region is not None and request.output is None:
+        raise BadInputError("--output-region is of a bucket: name it, such as --output s3://bucket/path")
+    Policy.of(request.unknown)
+    stored_data(request)
 
 
 def _check_power(request: Request, catalogs: Sequence[Catalog]) -> None:

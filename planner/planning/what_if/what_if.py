@@ -15,7 +15,7 @@ from planner.planning.ranking.selection import narrowed
 from planner.planning.what_if.network_views import NetworkRow, network_as_it_is
 from planner.planning.what_if.reliefs import used_resources
 from planner.schemas.arguments import arguments, request_fields
-from planner.schemas.plan import ALL_MODELS, Candidate, Plan, Request
+from planner.schemas.plan import Candidate, Plan, Request
 
 FACTORS: Final[Mapping[str, Sequence[float]]] = {
     "data": (0.1, 2.0, 10.0),
@@ -136,7 +136,7 @@ class WhatIf:
         and cost.
         """
         request = self.plan.request
-        model = candidate.model if request.model == ALL_MODELS else request.model
+        model = candidate.model if request.has_several_models else request.model
         catalogs = self._catalogs_with(candidate)
         return replace(narrowed(request, candidate, nodes=nodes), model=model, catalogs=catalogs, top=1)
 

@@ -19,7 +19,7 @@ from planner.report.terminal.evidence import bases
 from planner.report.terminal.reasons import reasons
 from planner.report.terminal.short_answer import in_words, unmeasured_text
 from planner.report.words import words
-from planner.schemas.plan import ALL_MODELS, Candidate, Plan
+from planner.schemas.plan import Candidate, Plan
 from planner.units import format_bytes, format_duration, format_rate, format_usd
 
 PAGE_STEPS: Final = 2
@@ -166,7 +166,7 @@ def _sum(plan: Plan, best: Candidate) -> str:
     from planner.cost_model.model_reader import load_model
     from planner.report.terminal.explain import explain
 
-    name = best.model if plan.request.model == ALL_MODELS else plan.request.model
+    name = best.model if plan.request.has_several_models else plan.request.model
     return explain(plan, load_model(name))
 
 

@@ -9,7 +9,7 @@ from planner.planning.what_if.what_if import Contrast, Variant
 from planner.report.cluster_names import cluster_name
 from planner.report.terminal.bill_items import bill_of
 from planner.report.words import words
-from planner.schemas.plan import ALL_MODELS, Candidate, FrontierPoint, Plan
+from planner.schemas.plan import Candidate, FrontierPoint, Plan
 from planner.units import format_bytes, format_duration, format_usd
 
 _LEVERS: Final = {
@@ -42,7 +42,7 @@ _ROWS: Final = {
 
 def what_if_part(plan: Plan, best: Candidate, contrast: Contrast) -> dict[str, Any]:
     """Return the menu, the table of all answers, and the document of the page's script; answer 0 is the plan."""
-    several = plan.request.model == ALL_MODELS
+    several = plan.request.has_several_models
     answers = [_answer_of(plan, several=several)]
     menu: dict[str, list[tuple[int, str]]] = {}
     rows = [["as planned", *_table_row(answers[0])]]
@@ -60,7 +60,7 @@ def what_if_part(plan: Plan, best: Candidate, contrast: Contrast) -> dict[str, A
 
 def _answers(plan: Plan, best: Candidate, contrast: Contrast) -> Iterator[tuple[str, str, dict[str, Any] | None]]:
     """Yield lever, label and answer of each variant, then of each faster or slower resource of the same cluster."""
-    several = plan.request.model == ALL_MODELS
+    several = plan.request.has_several_models
     for variant in contrast.variants:
         yield variant.lever, _label(variant, best), _answer_of(variant.plan, several=several)
     for label, clusters in (("half as fast", contrast.burdens), ("twice as fast", contrast.reliefs)):

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from planner.cost_model.model import Coefficients, CostModel, Phase
+from planner.planning.request.stored_data import stored_data
 from planner.schemas.plan import Candidate, PhaseEstimate, Plan
 from planner.units import format_bytes, format_rate, format_usd
 
@@ -21,7 +22,7 @@ def explain(plan: Plan, model: CostModel) -> str:
 
 
 def _inputs(plan: Plan, model: CostModel, best: Candidate) -> Iterator[str]:
-    data = plan.request.bytes_to_sort
+    data = stored_data(plan.request).sorted_bytes
     yield f"Model {model.name}: {model.title}"
     yield f"  {model.source}"
     request = plan.request

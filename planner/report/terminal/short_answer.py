@@ -12,11 +12,12 @@ from typing import Final
 
 from planner.cost_model.caveats import COMPUTED_DISKS
 from planner.planning.ranking.capacity import MACHINES_AT_HAND
+from planner.planning.request.stored_data import size_text
 from planner.report.cluster_names import cluster_name
 from planner.report.terminal.bill_items import bill_of
 from planner.report.words import RESOURCE_WORDS, words
 from planner.schemas.plan import Candidate, FrontierPoint, Plan
-from planner.units import format_bytes, format_duration, format_usd
+from planner.units import format_duration, format_usd
 
 LINES: Final = 24
 WORTH_IT: Final = 1.05
@@ -99,9 +100,7 @@ def _headline(plan: Plan, best: Candidate, width: int) -> Iterator[str]:
     time = f"{format_duration(best.time_s.expected)} (95%: {format_duration(best.time_s.p95)})"
     time += _limit(plan.request.sort_deadline_s)
     durability = f": {best.durability}" if best.durability else ""
-    yield from _wrap(
-        f"The sort of {format_bytes(plan.request.bytes_to_sort)}{most} takes {time}. {best.model}{durability}.", width
-    )
+    yield from _wrap(f"The sort of {size_text(plan.request)}{most} takes {time}. {best.model}{durability}.", width)
     if best.cloud_type != best.instance_type:
         yield from _wrap(f"Order {best.cloud_type}, and the local disks with it.", width)
 
@@ -268,7 +267,7 @@ def _refreshed_note(plan: Plan) -> Iterator[str]:
 
 def _next(plan: Plan, width: int, *, notes: int) -> list[str]:
     several = f" and {notes} more note{'s' * (notes > 1)}" if notes else ""
-    stored = plan.request.output and "all" not in plan.request.model and plan.request.model != "object-store"
+    stored = plan.request.output and not plan.request.has_several_models and plan.request.model != "object-store"
     if stored:
         return _wrap(f"Next: --model all, as a store keeps copies itself; --explain; --wide{several}.", width)
     return _wrap(f"Next: --explain says why; --wide shows all candidates{several}.", width)

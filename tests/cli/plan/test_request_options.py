@@ -41,6 +41,9 @@ def test_no_two_options_are_at_one_place(heading: str) -> None:
 
 DIFFERENT = {
     ("run", "model"): "sorts by one model: `all` would be several sorts",
+    ("cluster up", "model"): "rents for one model",
+    ("scale", "model"): "counts nodes of one model",
+    ("run", "format"): "says with keys how the files are read; a plan only what they cost to read",
     ("run", "cloud"): "is where it happens: one cloud, emulated nodes, or this machine",
     ("cluster up", "cloud"): "is where it happens: one cloud",
     ("run", "region"): "regions are tried in their order until one has room; `plan` compares their prices",
@@ -67,7 +70,8 @@ SAID = {
     "interruptions": "0.05", "assume": "network=800MB/s,price=1.65", "what_if": "network=1.5,cpu=200%",
     "network_distribution": "A", "network": "ideal", "input": "s3://a/b", "output": "s3://a/c", "zones": "2",
     "discount": "15%", "own_price": "i4i.4xlarge=0.95", "map_ratio": "50%", "reduce_ratio": "1e-1",
-    "compute": "50MB/s", "engine": "ideal", "top": "1_000",
+    "input_region": "eu-west-1", "output_region": "us-east-1", "format": "parquet", "compression": "zstd=2.5",
+    "files": "5e2", "unknown": "assume", "compute": "50MB/s", "engine": "ideal", "top": "1_000",
 }  # fmt: skip
 """Each option of `plan` that takes a value, as people write it."""
 

@@ -86,22 +86,23 @@ def test_spot_nodes_are_taken_back_as_often_as_asked_or_else_known(
         assert risk.evidence == ("assumed" if asked else "spec")
 
 
-def test_without_a_known_rate_spot_has_no_risk_to_plan_with(make_job: Make) -> None:
+def test_without_a_known_rate_of_interruptions_one_is_assumed_with_its_range(make_job: Make) -> None:
     context, region, request = make_job(NODE)
     spot = replace(request, pricing="spot")
     planned = [
         job_context(
-            replace(spot, interruptions_per_node_hour=asked),
+            replace(spot, interruptions_per_node_hour=asked, unknown=unknown),
             model=context.model,
             catalog=context.catalog,
             overheads=shipped(),
             volumes=region.volumes,
         ).risk
-        for asked in (None, 0.05)
+        for asked, unknown in ((None, "exclude"), (0.05, "exclude"), (None, None))
     ]
     assert planned[0] is None
-    assert planned[1] is not None
-    assert planned[1].evidence == "assumed"
+    assert planned[1] is not None and planned[2] is not None
+    assert planned[1].evidence == planned[2].evidence == "assumed"
+    assert [rate * 3600 for rate in planned[2].alternatives_s] == pytest.approx([0.0002, 0.0012, 0.0068])
 
 
 def test_assumed_power_is_that_of_all_or_of_the_types_named(make_job: Make) -> None:

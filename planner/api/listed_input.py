@@ -1,0 +1,88 @@
+"""What a listing of the input tells: how much is stored, in how many files, of which format, and how compressed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import unquote
+
+from planner.errors import BadInputError
+from planner.schemas.request import CODECS
+
+_FORMATS: Final = {
+    "parquet": "parquet", "csv": "csv", "tsv": "csv", "txt": "lines", "log": "lines", "jsonl": "lines",
+    "dat": "records", "bin": "records",
+}  # fmt: skip
+_CODECS: Final = {"gz": "gzip", "zst": "zstd", "lz4": "lz4", "br": "brotli", "snappy": "snappy"}
+_SAMPLED_FILES: Final = 3
+"""Of how many files the footer or the beginning is read: the largest."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListedInput:
+    """Files as they are stored; `format` and `compression` are those of most bytes, None where names do not say."""
+
+    stored_bytes: int
+    files: int
+    format: str | None
+    compression: str | None
+
+
+def list_input(address: str) -> ListedInput:
+    """List the files at an address of an object store, or at a path.
+
+    Raises BadInputError where there is nothing, IoFailureError for what cannot be reached.
+    """
+    from planner.distributed_sort.dataset.input_files import files_of
+    from planner.distributed_sort.dataset.object_store import SCHEMES
+
+    is_path = address.startswith("file://")
+    if "://" in address and not address.startswith(("file://", *SCHEMES)):
+        listed = ", ".join(SCHEMES)
+        raise BadInputError(f"--input {address}: only {listed} and paths are listed; say how much it is: --data 3TB")
+    files = files_of(unquote(address.removeprefix("file://")) if is_path else address)
+    form = _of_most(files, lambda name: _FORMATS.get(_endings(name)[0]))
+    codec = _of_most(files, lambda name: _CODECS.get(_endings(name)[1]))
+    largest = sorted(files, key=lambda name: -files[name])[:_SAMPLED_FILES]
+    ratio = _ratio_of(largest, files, form, codec)
+    return ListedInput(
+        stored_bytes=sum(files.values()),
+        files=len(files),
+        format=form,
+        compression=ratio or codec or ("none" if form not in (None, "parquet") else None),
+    )
+
+
+def _endings(name: str) -> tuple[str, str]:
+    """Return the endings of a file's name that say its format, and its compression: `a.csv.gz` has both."""
+    words = name.rpartition("/")[2].casefold().split(".")[1:]
+    codec = words[-1] if words and words[-1] in _CODECS else ""
+    rest = words[:-1] if codec else words
+    return (rest[-1] if rest else ""), codec
+
+
+def _of_most(files: Mapping[str, int], kind_of: Any) -> str | None:
+    counted: Counter[str | None] = Counter()
+    for name, size in files.items():
+        counted[kind_of(name)] += size
+    return counted.most_common(1)[0][0]
+
+
+def _ratio_of(names: Sequence[str], files: Mapping[str, int], form: str | None, codec: str | None) -> str | None:
+    """Return the codec with the ratio that some files have, as `--compression` takes it: Parquet's rows as they are
+    sorted over the file, text by its beginning. None where nothing says so.
+    """
+    stored_bytes = sum(files[name] for name in names)
+    if form == "parquet":
+        from planner.distributed_sort.dataset.table_dataset import decoded_bytes_of
+
+        decoded = [decoded_bytes_of(name) for name in names]
+        word = decoded[0][1].casefold()
+        return f"{word if word in CODECS else 'none'}={sum(size for size, _ in decoded) / stored_bytes:.3g}"
+    if codec is not None and form == "lines":
+        from planner.api.input_format import InputFormat
+
+        return f"{codec}={InputFormat(format='lines').dataset_of(names).bytes / stored_bytes:.3g}"
+    return None

@@ -1,0 +1,201 @@
+"""The one rule for what is unknown: which facts exclude a cluster, which are assumed, and within which range.
+
+`KINDS` lists what may be unknown. By `--unknown exclude` every one of them excludes the clusters that need it; by
+`--unknown assume` all that can be assumed are. By default a cluster is excluded for want of what makes a machine, its
+rates and its price: they differ by factors between types, so that an assumed one would decide the ranking. What
+surrounds the machines is assumed, since it differs less and its range shows in the 95%.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any, Final, Literal, get_args
+
+import numpy as np
+
+from planner.arrays import Flags, Floats
+from planner.catalog import EVIDENCE, Catalog
+from planner.catalog.loading import outside_charges
+from planner.catalog.transfer_prices import TransferPrice
+from planner.config.paths import catalogs_directory
+from planner.cost_model.rates import Device, Network, Rates
+from planner.errors import BadInputError, nearest
+
+Choice = Literal["exclude", "assume"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    """A kind of facts: what is done `by_default` where one is unknown, and what can be `assumed`, '' for nothing."""
+
+    by_default: Choice
+    assumed: str
+
+
+KINDS: Final[Mapping[str, Kind]] = {
+    "shape": Kind(by_default="exclude", assumed=""),
+    "price": Kind(by_default="exclude", assumed=""),
+    "rate": Kind(
+        by_default="exclude",
+        assumed="the median for each vCPU of the catalog's types, as doubtful as the worst rates are",
+    ),
+    "evictions": Kind(by_default="assume", assumed="0.0012 for each node and hour; 0.0002 to 0.0068"),
+    "charge": Kind(by_default="assume", assumed="the mean of what the other clouds charge; least to most of them"),
+    "requests": Kind(by_default="assume", assumed="the fewest a second that another cloud's store takes; at least"),
+    "place": Kind(by_default="assume", assumed="the price in the catalog's own region; 1.0 to 1.7 times of it"),
+    "link": Kind(by_default="assume", assumed="between clouds, the machine's own network; at most"),
+    "packing": Kind(by_default="assume", assumed="the ratio of the Silesia corpus; half to twice of it"),
+    "decoding": Kind(by_default="assume", assumed="200 or 250 MB/s for each vCPU; 100 to 400 or 500"),
+}
+"""What may be unknown, by name. `docs/unknown.md` says where each is met; the user gives a price by `--assume price=`,
+and a shape by a catalog of his own.
+"""
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What a request asks to be done with what is unknown: one of `Choice`, or None for what `KINDS` says."""
+
+    choice: Choice | None = None
+
+    @classmethod
+    def of(cls, word: str | None) -> Policy:
+        """Return the policy of `--unknown`. Raises BadInputError for another word."""
+        if word is not None and word not in get_args(Choice):
+            choices = " or ".join(get_args(Choice))
+            raise BadInputError(f"--unknown {word}: use {choices}.{nearest(word, get_args(Choice))}")
+        return cls(word)  # type: ignore[arg-type]
+
+    def assumes(self, kind: str) -> bool:
+        """Whether a fact of this kind is assumed where it is unknown."""
+        known = KINDS[kind]
+        return bool(known.assumed) and (self.choice or known.by_default) == "assume"
+
+
+BY_DEFAULT: Final = Policy()
+"""What is done where nobody says `--unknown`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Assumed:
+    """A number that nobody knows, and the range that it may lie in."""
+
+    low: float
+    middle: float
+    high: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Packing:
+    """How a codec packs: unpacked bytes over stored ones, and bytes/s of unpacked data on one core."""
+
+    ratio: float
+    pack_bytes_per_s: float
+    unpack_bytes_per_s: float
+
+
+@lru_cache
+def assumptions() -> Mapping[str, Any]:
+    """Return `catalogs/unknowns.toml`."""
+    with (catalogs_directory() / "unknowns.toml").open("rb") as file:
+        return tomllib.load(file)
+
+
+def interruptions_per_node_hour() -> Assumed:
+    """Return how often a spot node is taken back, where its cloud does not say."""
+    known = assumptions()["interruptions_per_node_hour"]
+    return Assumed(**{name: float(known[name]) for name in ("low", "middle", "high")})
+
+
+def price_elsewhere() -> Assumed:
+    """Return what volumes and store cost in another region, over what they cost in the catalog's own."""
+    known = assumptions()["place"]
+    return Assumed(**{name: float(known[name]) for name in ("low", "middle", "high")})
+
+
+def format_bytes_per_s_per_vcpu(name: str) -> Assumed | None:
+    """Return how fast a format is decoded, and encoded; None for one that needs neither."""
+    known = assumptions()["format_bytes_per_s_per_vcpu"].get(name)
+    return None if known is None else Assumed(**known)
+
+
+def packings() -> dict[str, Packing]:
+    """Return the codecs by name."""
+    table = assumptions()["compression"]
+    return {name: Packing(**known) for name, known in table.items() if isinstance(known, dict)}
+
+
+def packing_factor() -> float:
+    """Return how many times more, or less, than assumed data may pack."""
+    return float(assumptions()["compression"]["factor"])
+
+
+_CLOUDS: Final = ("aws", "gcp", "azure", "oci")
+
+
+def assumed_transfer(transfer: str, moved_gib: Floats) -> tuple[Floats, Floats]:
+    """Return what traffic of a kind costs by the mean of the clouds that state it, and by the dearest of them."""
+    stated = [outside_charges(cloud).transfers.get(transfer) for cloud in _CLOUDS]
+    prices = [price.usd(moved_gib) for price in stated if isinstance(price, TransferPrice)]
+    known = [usd for usd in prices if not np.isnan(usd).any()]
+    return np.asarray(np.mean(known, axis=0)), np.asarray(np.max(known, axis=0))
+
+
+def assumed_of_stores(name: str) -> tuple[float, float]:
+    """Return the mean, and the greatest, of what the stores of the clouds charge: `egress_usd_per_gib`, for example."""
+    values = [getattr(outside_charges(cloud), name) for cloud in _CLOUDS]
+    known = [value for value in values if not np.isnan(value)]
+    return float(np.mean(known)), float(np.max(known))
+
+
+def fewest_requests_per_s() -> tuple[float, float]:
+    """Return the fewest reads and writes a second that the store of any cloud takes at one place."""
+    stores = [outside_charges(cloud) for cloud in _CLOUDS]
+    return float(np.nanmin([s.reads_per_s for s in stores])), float(np.nanmin([s.writes_per_s for s in stores]))
+
+
+def with_assumed_rates(rates: Rates, catalog: Catalog) -> Rates:
+    """Return the rates with the median for each vCPU of the catalog's types in place of each that is unknown; its
+    evidence is `assumed`, of which the plan doubts most.
+    """
+    with_disks = catalog.instances.local_disks > 0
+    return replace(
+        rates,
+        local=_with_assumed_device(rates.local, catalog, where=with_disks),
+        volumes=_with_assumed_device(rates.volumes, catalog, where=np.ones(len(with_disks), bool)),
+        network=_with_assumed_network(rates.network, catalog),
+    )
+
+
+def _with_assumed_device(device: Device, catalog: Catalog, *, where: Flags) -> Device:
+    unknown = where & ~device.known
+    read, write = (_filled(r, unknown, catalog) for r in (device.read, device.write))
+    filled = unknown & ~np.isnan(read + write)
+    return replace(
+        device,
+        read=np.where(filled, read, device.read),
+        write=np.where(filled, write, device.write),
+        evidence=np.where(filled, _ASSUMED, device.evidence).astype(np.int8),
+    )
+
+
+def _with_assumed_network(network: Network, catalog: Catalog) -> Network:
+    unknown = np.isnan(network.flat)
+    flat = _filled(network.flat, unknown, catalog)
+    filled = unknown & ~np.isnan(flat)
+    return replace(network, flat=flat, evidence=np.where(filled, _ASSUMED, network.evidence).astype(np.int8))
+
+
+_ASSUMED: Final = EVIDENCE.index("assumed")
+
+
+def _filled(rates: Floats, unknown: Flags, catalog: Catalog) -> Floats:
+    """Return rates (T,) with the median for each vCPU of the known ones in place of those that are `unknown`."""
+    known = np.isfinite(rates) & (rates > 0)
+    if not known.any():
+        return rates
+    vcpu = catalog.instances.vcpu
+    return np.where(unknown, float(np.nanmedian(rates[known] / vcpu[known])) * vcpu, rates)

@@ -1,0 +1,92 @@
+"""What listing the input tells a plan."""
+
+from __future__ import annotations
+
+import gzip
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.request import Request, urlopen
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+import planner
+from planner.api.listed_input import list_input
+from planner.distributed_sort.dataset import object_store
+from planner.errors import BadInputError
+
+
+def test_parquet_is_counted_by_its_rows_as_they_are_sorted(tmp_path: Path) -> None:
+    table = pyarrow.table({"id": list(range(50_000)), "word": ["same"] * 50_000})
+    for number in range(3):
+        pyarrow.parquet.write_table(table, tmp_path / f"{number}.parquet", compression="zstd")
+    found = list_input(str(tmp_path))
+    assert (found.files, found.format) == (3, "parquet")
+    assert found.stored_bytes == sum(path.stat().st_size for path in tmp_path.iterdir())
+    codec, _, ratio = (found.compression or "").partition("=")
+    assert codec == "zstd"
+    assert float(ratio) * found.stored_bytes == pytest.approx(3 * table.nbytes, rel=0.1)
+
+
+def test_compressed_lines_are_looked_into(tmp_path: Path) -> None:
+    text = b"".join(b"%08d the same words again\n" % number for number in range(20_000))
+    (tmp_path / "a.txt.gz").write_bytes(gzip.compress(text))
+    found = list_input(str(tmp_path / "a.txt.gz"))
+    assert found.format == "lines"
+    codec, _, ratio = (found.compression or "").partition("=")
+    assert codec == "gzip"
+    assert float(ratio) * found.stored_bytes == pytest.approx(len(text), rel=0.3)
+
+
+def test_a_plan_needs_no_amount_where_its_input_can_be_listed(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(b"a,b\n" * 1000)
+    (tmp_path / "b.csv").write_bytes(b"a,b\n" * 500)
+    plan = planner.recommend(input=str(tmp_path), instance="i4i.4xlarge", nodes=2).plan
+    request = plan.request
+    assert (request.data_bytes, request.files, request.format, request.compression) == (6000, 2, "csv", "none")
+    assert request.input == tmp_path.as_uri()
+    assert plan.best is not None and "stage in" in plan.best.overheads_s
+    assert any("stage in: how fast data gets from here to aws is unknown" in text for text in plan.best.warnings)
+
+
+def test_an_input_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(BadInputError, match="no such file or directory"):
+        planner.recommend(input=str(tmp_path / "none"))
+
+
+def test_a_store_that_cannot_be_listed_needs_the_amount() -> None:
+    with pytest.raises(BadInputError, match="only s3://, gs://, az:// and paths are listed; say how much it is"):
+        planner.recommend(input="oci://bucket/path")
+
+
+SERVER = Path(__file__).parents[1] / "emulators" / "s3_server.py"
+
+
+@pytest.fixture
+def bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A bucket of an S3 server on this machine."""
+    words = [sys.executable, str(SERVER), "127.0.0.1", "0", "1000", str(tmp_path / "faults")]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as server:
+        assert server.stdout is not None
+        endpoint = f"http://127.0.0.1:{int(server.stdout.readline())}"
+        urlopen(Request(f"{endpoint}/listed-input", method="PUT")).close()
+        settings = {"ENDPOINT_URL": endpoint, "ACCESS_KEY_ID": "a", "SECRET_ACCESS_KEY": "b", "REGION": "us-east-1",
+                    "ALLOW_HTTP": "true"}  # fmt: skip
+        for name, value in settings.items():
+            monkeypatch.setenv(f"AWS_{name}", value)
+        yield "s3://listed-input"
+        server.kill()
+
+
+def test_a_prefix_of_a_bucket_is_listed_and_its_footers_read(bucket: str, tmp_path: Path) -> None:
+    table = pyarrow.table({"id": list(range(50_000)), "word": ["same"] * 50_000})
+    pyarrow.parquet.write_table(table, tmp_path / "0.parquet", compression="snappy")
+    for number in range(4):
+        object_store.write_file(f"{bucket}/events/{number}.parquet", tmp_path / "0.parquet")
+    asked = planner.recommend(input=f"{bucket}/events", instance="i4i.4xlarge", nodes=2).plan.request
+    assert (asked.files, asked.format) == (4, "parquet")
+    assert asked.data_bytes == 4 * (tmp_path / "0.parquet").stat().st_size
+    assert (asked.compression or "").startswith("snappy=")

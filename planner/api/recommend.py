@@ -187,6 +187,12 @@ class Recommendation(Answer):
         """Return the same question answered without the factors of `what_if`."""
         return self._again(replace(self.plan.request, scale={}))
 
+    def in_object_store(self) -> Candidate | None:
+        """Return the recommended cluster if it loaded its data from its cloud's object store and wrote the result
+        there; None where the request says where they are, or nothing is known of such a store.
+        """
+        return replace(self._what_if(), plan_again=self._brief_plan).in_object_store()
+
     def _again(self, request: Request) -> Recommendation:
         """Answer another request as this one was answered."""
         return answer_with_profile(request, self.profile, self.option) if self.profile else answer(request)

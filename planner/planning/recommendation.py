@@ -104,6 +104,7 @@ def recommend(
         capacity=_capacity(request, ranked, grids) if explained else None,
         left_out=tuple(_catalogs_without_candidates(regional)) if ranked else (),
         unmeasured=tuple(_unmeasured(regional)),
+        feasible=_feasible(all_grids) if ranked else 0,
         conflicts=conflicts,
         warnings=(
             *_own(ranked[:1], catalogs, request),
@@ -114,6 +115,11 @@ def recommend(
             *_as_if_free(ranked),
         ),
     )
+
+
+def _feasible(grids: Sequence[CandidateGrid]) -> int:
+    """Count the types of each grid that do what is asked at some size, by the estimates."""
+    return sum(bool(grid.good[rows].any()) for grid in grids for rows in grid.rows_of_types())
 
 
 def _evaluate_exactly(

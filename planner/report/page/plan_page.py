@@ -15,9 +15,9 @@ from planner.report.cluster_names import cluster_name
 from planner.report.page.rendering import Figure, inline, render, script_json
 from planner.report.page.what_if import what_if_part
 from planner.report.terminal.command import plan_command, rent_commands
+from planner.report.terminal.decision import in_words, unmeasured_text
 from planner.report.terminal.evidence import bases
 from planner.report.terminal.reasons import reasons
-from planner.report.terminal.short_answer import in_words, unmeasured_text
 from planner.report.words import words
 from planner.schemas.plan import ALL_MODELS, Candidate, Plan
 from planner.units import format_bytes, format_duration, format_rate, format_usd
@@ -176,13 +176,18 @@ def _key_figures(best: Candidate) -> Iterator[dict[str, Any]]:
     yield {
         "name": "The sort takes",
         "value": format_duration(time.expected),
-        "note": f"95%: {format_duration(time.p95)}; by the equation alone {format_duration(time.equation)}",
+        "note": f"95 of 100 runs: {format_duration(time.p95)}; by the equation alone {format_duration(time.equation)}",
     }
-    yield {"name": "and costs", "value": format_usd(cost.expected), "note": f"95%: {format_usd(cost.p95)}"}
+    yield {
+        "name": "and costs",
+        "value": format_usd(cost.expected),
+        "note": f"95 of 100 runs: at most {format_usd(cost.p95)}",
+    }
     yield {
         "name": "The whole bill",
         "value": format_usd(cost.total),
-        "note": f"95%: {format_usd(cost.total_p95)}; all nodes for {format_duration(whole_s)}, and spares",
+        "note": f"95 of 100 runs: at most {format_usd(cost.total_p95)}; all nodes for {format_duration(whole_s)}, and "
+        "spares",
     }
 
 
@@ -214,9 +219,9 @@ def _candidates(plan: Plan) -> dict[str, Any]:
         "$/h each",
         "storage",
         "time",
-        "time, 95%",
+        "time, 95 of 100",
         "total",
-        "total, 95%",
+        "total, 95 of 100",
         "evidence",
     ]
     return {"columns": columns, "rows": rows, "numbers": (3, 5, 6, 7, 8), "chosen": 0}

@@ -11,7 +11,13 @@ from html import escape
 from typing import Final
 
 from planner.report.terminal.bill_items import bill_of
-from planner.report.terminal.decision import bottleneck_text, break_even_text, confidence_text
+from planner.report.terminal.decision import (
+    bottleneck_text,
+    break_even_text,
+    confidence_text,
+    durability_text,
+    machine_text,
+)
 from planner.report.terminal.reasons import refusal
 from planner.report.terminal.short_answer import is_point_of
 from planner.schemas.plan import Candidate, FrontierPoint, Plan
@@ -65,7 +71,8 @@ def card_html(plan: Plan) -> str:
     title, figures = _headline(plan, plan.best)
     head = f"<div><strong>{escape(title)}</strong><br>{escape(figures)}</div>"
     row = f'<div style="display:flex;flex-wrap:wrap;gap:1.5em">{_bill(plan.best)}{_frontier(plan, plan.best)}</div>'
-    return f'<div style="{style}">{head}{row}{"".join(f"<div>{escape(line)}</div>" for line in why(plan))}</div>'
+    lines = (f"Each: {machine_text(plan.best)}.", durability_text(plan.best), *why(plan))
+    return f'<div style="{style}">{head}{row}{"".join(f"<div>{escape(line)}</div>" for line in lines)}</div>'
 
 
 def _bill(best: Candidate) -> str:
@@ -93,8 +100,8 @@ def _frontier(plan: Plan, best: Candidate) -> str:
     ends = f"{format_duration(points[0].time_s)} to {format_duration(points[-1].time_s)}"
     label = f"total cost against time of {len(points)} clusters that nothing beats in both: {ends}"
     return (
-        f'<figure style="margin:0"><svg role="img" aria-label="{escape(label)}" width="{_SVG_WIDTH}" '
-        f'height="{_SVG_HEIGHT}" viewBox="0 0 {_SVG_WIDTH} {_SVG_HEIGHT}" style="max-width:100%">'
+        f'<figure style="margin:0;max-width:{_SVG_WIDTH}px"><svg role="img" aria-label="{escape(label)}" '
+        f'width="{_SVG_WIDTH}" height="{_SVG_HEIGHT}" viewBox="0 0 {_SVG_WIDTH} {_SVG_HEIGHT}" style="max-width:100%">'
         f'<polyline points="{line}" fill="none" stroke="currentColor" stroke-opacity="0.5"/>{marks}</svg>'
         f"<figcaption>cost (up) against time, {escape(ends)}; diamond: this cluster</figcaption></figure>"
     )

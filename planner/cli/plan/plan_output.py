@@ -33,6 +33,9 @@ PLAIN_COLUMNS: Final = (
 _FORM_OF: Final = {".csv": "csv", ".md": "markdown"}
 """The forms in which files of these names are written."""
 
+CHARTS: Final = (".png", ".svg")
+"""Formats of `--chart`, as its file's name says them."""
+
 WIDE_COLUMNS: Final = 120
 """A terminal at least so wide has the table of candidates below the answer."""
 
@@ -63,6 +66,16 @@ def require_form(out: Path | None, form: str, *, html: Path | None, of_tables: S
     if out and out.suffix in _FORM_OF and form != _FORM_OF[out.suffix]:
         wanted = _FORM_OF[out.suffix]
         raise BadInputError(f"--out {out}: a plan is written as JSON; add --show {wanted}, or name a .json file")
+
+
+def require_chart(chart: Path | None, *, dark: bool) -> None:
+    """Raise BadInputError for a chart in a format that is not drawn, PlannerError where charts are not installed."""
+    if dark and not chart:
+        raise BadInputError("--dark is for --chart: name its file, such as --chart plan.png")
+    if chart and chart.suffix not in CHARTS:
+        raise BadInputError(f"--chart {chart}: name a file that ends with {' or '.join(CHARTS)}")
+    if chart:
+        optional("altair", extra="plots", purpose="--chart")
 
 
 def out_text(answered: Recommendation, out: Path, form: str, *, order: str | None, only: list[str] | None) -> str:

@@ -48,6 +48,7 @@ _OPTIONS_MEANT: Final = (
      ("daily", "every", "monthly", "nightly", "per-month", "runs", "runs-per-month", "schedule")),
     ("--top", "prices are US dollars", ("currency", "eur", "euro")),
     ("--html", "--html, a page that every browser prints as PDF", ("pdf", "page", "report")),
+    ("--chart", "--chart FILE.png, for a slide", ("plot", "graph", "png", "svg", "picture", "figure")),
     ("--show", "--show csv", ("csv", "format", "tsv")),
     ("--show", "--show markdown", ("markdown", "md")),
     ("--out", "--out", ("save", "output-file", "output-json")),

@@ -114,6 +114,8 @@ def test_of_several_regions_each_row_says_its_own(columns: str, monkeypatch: pyt
         (("--out", "four.csv"), "add --show csv, or name a .json file"),
         (("--out", "page.html"), "--html page.html writes a page"),
         (("--show", "json", "--columns", "nodes"), "are for --show csv"),
+        (("--chart", "plan.pdf"), "ends with .png or .svg"),
+        (("--dark",), "--dark is for --chart"),
     ],
 )
 def test_what_cannot_be_shown_is_refused(words: tuple[str, ...], message: str) -> None:
@@ -135,3 +137,11 @@ def test_a_page_is_refused_before_anything_is_planned_where_charts_are_missing(
     outcome = call("--model", "nonsense", "--html", str(tmp_path / "page.html"))
     assert isinstance(outcome.exception, PlannerError)
     assert "--html needs the package altair" in outcome.exception.message
+
+
+@pytest.mark.parametrize(("name", "start"), [("plan.png", b"\x89PNG"), ("plan.svg", b"<svg")])
+def test_a_chart_is_written_in_the_format_of_its_name(tmp_path: Path, name: str, start: bytes) -> None:
+    outcome = call("--chart", str(tmp_path / name))
+    assert outcome.exit_code == 0 and outcome.stdout.startswith("Rent ")
+    assert (tmp_path / name).read_bytes().startswith(start)
+    assert "exists" in str(call("--chart", str(tmp_path / name)).exception)

@@ -228,9 +228,9 @@ def _ignored_by_paper_mode(request: Request) -> Iterator[str]:
         "own prices": request.own_prices,
         "--confidence": request.confidence,
     }
-    aside = [name for name, given in named.items() if given]
-    if request.paper and aside:
-        yield f"--paper leaves aside {', '.join(aside)}: the papers' equations know nothing of it"
+    ignored = [name for name, given in named.items() if given]
+    if request.paper and ignored:
+        yield f"--paper ignores {', '.join(ignored)}: the papers' equations know nothing of it"
 
 
 def _priced_alike(request: Request, regions: Sequence[Region]) -> Iterator[str]:

@@ -71,8 +71,8 @@ def card_html(plan: Plan) -> str:
     title, figures = _headline(plan, plan.best)
     head = f"<div><strong>{escape(title)}</strong><br>{escape(figures)}</div>"
     row = f'<div style="display:flex;flex-wrap:wrap;gap:1.5em">{_bill(plan.best)}{_frontier(plan, plan.best)}</div>'
-    lines = (f"Each: {machine_text(plan.best)}.", durability_text(plan.best), *why(plan))
-    return f'<div style="{style}">{head}{row}{"".join(f"<div>{escape(line)}</div>" for line in lines)}</div>'
+    sentences = (f"Each: {machine_text(plan.best)}.", durability_text(plan.best), *why(plan))
+    return f'<div style="{style}">{head}{row}{"".join(f"<div>{escape(text)}</div>" for text in sentences)}</div>'
 
 
 def _bill(best: Candidate) -> str:

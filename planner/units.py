@@ -150,6 +150,16 @@ def format_rate(bytes_per_s: float) -> str:
     return f"{_scaled(bytes_per_s)}B/s"
 
 
+def format_link(bytes_per_s: float) -> str:
+    """Return a network's rate in bits, as clouds state it: 1.5625e9 -> '12.5 Gbit/s', to three figures."""
+    return f"{_scaled(float(f'{8 * bytes_per_s:.3g}'))}bit/s"
+
+
+def format_memory(size: float) -> str:
+    """Return a size of memory in binary units, as clouds state it: 2**38 -> '256 GiB'."""
+    return f"{size / 2**30:.4g} GiB"
+
+
 def format_duration(seconds: float) -> str:
     """Return a duration as people say it: 962 -> '16 min 2 s'."""
     if not math.isfinite(seconds):

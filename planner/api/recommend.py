@@ -61,6 +61,13 @@ class Recommendation(Answer):
         frame.attrs |= {"why": self.why} if self.best is None else {}
         return frame
 
+    def chart(self, *, dark: bool = False) -> Any:
+        """Chart the finding for a slide: cost against time, and the phases, as `plan --chart` writes it."""
+        from planner.report import plots
+
+        best = self.best
+        return plots.in_words(self.why) if best is None else plots.slide(self.plan, best, dark=dark)
+
     def plot_frontier(self) -> Any:
         """Chart total cost against time: the frontier and the candidates. Charts need the extra `plots`, and say why
         where nothing is feasible.
@@ -109,7 +116,7 @@ class Recommendation(Answer):
             contrast = self.page_contrast()
         except PlannerError:  # the catalog of a kept plan is no longer there to plan with
             contrast = None
-        return plan_page(self.plan, contrast, made_on=made_on, on_step=tell)
+        return plan_page(self.plan, contrast, stored=self._stored(), made_on=made_on, on_step=tell)
 
     def reliefs(self, factor: float = 2.0) -> dict[str, Candidate]:
         """Return what the recommended cluster becomes with each of its resources made `factor` times as fast."""
@@ -221,6 +228,19 @@ class Recommendation(Answer):
     def without_what_ifs(self) -> Recommendation:
         """Return the same question answered without the factors of `what_if`."""
         return self._again(replace(self.plan.request, scale={}))
+
+    def in_object_store(self) -> Candidate | None:
+        """Return the recommended cluster if it loaded its data from its cloud's object store and wrote the result
+        there; None where the request says where they are, or nothing is known of such a store.
+        """
+        return replace(self._what_if(), plan_again=self._brief_plan).in_object_store()
+
+    def _stored(self) -> Candidate | None:
+        """Return `in_object_store`; None where a kept plan's catalog is no longer there."""
+        try:
+            return self.in_object_store()
+        except PlannerError:
+            return None
 
     def _again(self, request: Request) -> Recommendation:
         """Answer another request as this one was answered."""

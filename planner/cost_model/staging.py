@@ -186,14 +186,14 @@ def _binding(context: JobContext, name: str, moved: float, nodes: int) -> str:
     objects, verb = context.rates.objects, "read" if inward else "write"
     link_s, devices_s = (float(of(context)[name][0]) / nodes for of in (link_node_seconds, device_node_seconds))
     waits = {
-        f"the network binds ({evidence_name(int(context.rates.network.evidence[type_row]))})": link_s,
+        f"the network limits it ({evidence_name(int(context.rates.network.evidence[type_row]))})": link_s,
         "disks or volumes bind": devices_s,
     }
     if (context.staging.source if inward else context.staging.sink) == context.catalog.cloud:
         rate = float((objects.read if inward else objects.write)[type_row])
         per_vcpu = format_rate(rate / float(context.catalog.instances.vcpu[type_row]))
         basis = f"{per_vcpu} for each vCPU, {evidence_name(int(objects.evidence[type_row]))}"
-        waits[f"the object store binds ({basis})"] = moved / nodes / rate * (1 + 1e-9)
+        waits[f"the object store limits it ({basis})"] = moved / nodes / rate * (1 + 1e-9)
         size = context.overheads.staging_request_bytes[verb]
         limit = f"{store.reads_per_s if inward else store.writes_per_s:,.0f} {verb}s of {size / 1e6:.3g} MB a second"
         least = _request_seconds(context).get(name, np.zeros(1))

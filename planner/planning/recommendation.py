@@ -104,6 +104,7 @@ def recommend(
         capacity=_capacity(request, ranked, grids) if explained else None,
         left_out=tuple(_catalogs_without_candidates(regional)) if ranked else (),
         unmeasured=tuple(_unmeasured(regional)),
+        feasible=_feasible(all_grids) if ranked else 0,
         conflicts=conflicts,
         warnings=(
             *_own(ranked[:1], catalogs, request),
@@ -136,6 +137,11 @@ def _regions(request: Request, catalogs: Sequence[Catalog]) -> tuple[list[Region
                 raise missing[0]
             unpriced += [error.message for error in missing]
     return regions, unpriced
+
+
+def _feasible(grids: Sequence[CandidateGrid]) -> int:
+    """Count the types of each grid that do what is asked at some size, by the estimates."""
+    return sum(bool(grid.good[rows].any()) for grid in grids for rows in grid.rows_of_types())
 
 
 def _evaluate_exactly(
@@ -250,9 +256,9 @@ def _ignored_by_paper_mode(request: Request) -> Iterator[str]:
         "--compression": request.compression,
         "--unknown": request.unknown,
     }
-    aside = [name for name, given in named.items() if given]
-    if request.paper and aside:
-        yield f"--paper leaves aside {', '.join(aside)}: the papers' equations know nothing of it"
+    ignored = [name for name, given in named.items() if given]
+    if request.paper and ignored:
+        yield f"--paper ignores {', '.join(ignored)}: the papers' equations know nothing of it"
 
 
 def _priced_alike(request: Request, regions: Sequence[Region]) -> Iterator[str]:

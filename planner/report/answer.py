@@ -65,11 +65,11 @@ class Answer:
 
     @property
     def why(self) -> list[str]:
-        """What binds, what the rates rest on, what would overturn it; or why nothing is feasible: sentences.
+        """The bottleneck, what the rates rest on, what would overturn it; or why nothing is feasible: sentences.
 
         >>> import planner
         >>> [sentence.split(":")[0] for sentence in planner.recommend("1TB", instance="i4i.4xlarge", nodes=8).why][:2]
-        ['What binds', 'Sureness']
+        ['Bottleneck', 'Confidence']
         """
         from planner.report.card import why
 
@@ -91,9 +91,10 @@ class Answer:
         return comparison_frame(self.best, (other if isinstance(other, Plan) else other.plan).best)
 
     def to_frame(self, rows: str = "candidates", *, wide: bool = False) -> pd.DataFrame:
-        """Return the candidates, one row each, best first: seven columns, in seconds and US dollars.
+        """Return the candidates, one row each, best first: main figures, machine and bill, in seconds and US dollars.
 
-        `wide` has every field instead, nested ones as columns such as `time_s.p95`. As `rows`, `frontier` gives the
+        `wide` has every field, nested ones as columns such as `time_s.p95`. `attrs["not_shown"]` says how many types
+        that do what is asked have no row: a larger `top` has more of them. As `rows`, `frontier` gives the
         clusters that nothing beats in both time and total cost. Raises BadInputError for other words.
 
         >>> import planner

@@ -11,8 +11,15 @@ from html import escape
 from typing import Final
 
 from planner.report.terminal.bill_items import bill_of
+from planner.report.terminal.decision import (
+    bottleneck_text,
+    break_even_text,
+    confidence_text,
+    durability_text,
+    machine_text,
+)
 from planner.report.terminal.reasons import refusal
-from planner.report.terminal.short_answer import binds, break_even_text, evidence_text, is_point_of
+from planner.report.terminal.short_answer import is_point_of
 from planner.schemas.plan import Candidate, FrontierPoint, Plan
 from planner.units import format_bytes, format_duration, format_usd
 
@@ -27,11 +34,11 @@ _SVG_WIDTH, _SVG_HEIGHT, _MARGIN = 260, 130, 14
 
 
 def why(plan: Plan) -> list[str]:
-    """Return sentences: what binds, what the rates rest on, what would overturn it; or why nothing is feasible."""
+    """Return sentences: the bottleneck, what the rates rest on, what would overturn it; or why nothing is feasible."""
     if plan.best is None:
         return refusal(plan)
     overturn = break_even_text(plan.best)
-    return [binds(plan.best), evidence_text(plan.best), *([f"{overturn}."] if overturn else [])]
+    return [bottleneck_text(plan.best), confidence_text(plan.best), *([f"{overturn}."] if overturn else [])]
 
 
 def card_text(plan: Plan) -> str:
@@ -40,8 +47,10 @@ def card_text(plan: Plan) -> str:
     if best is None:
         lines = [part for line in refusal(plan) for part in textwrap.wrap(line, WIDTH)]
     else:
-        rates = evidence_text(best).removeprefix("Sureness: the ").capitalize()
-        lines = [textwrap.shorten(line, WIDTH) for line in (*_headline(plan, best), binds(best), rates, _NEXT)]
+        rates = confidence_text(best)
+        lines = [
+            textwrap.shorten(line, WIDTH) for line in (*_headline(plan, best), bottleneck_text(best), rates, _NEXT)
+        ]
     return "\n".join(lines[:LINES])
 
 
@@ -49,8 +58,8 @@ def _headline(plan: Plan, best: Candidate) -> Iterator[str]:
     size = format_bytes(plan.request.bytes_to_sort)
     yield f"{best.nodes} x {best.instance_type} ({best.cloud} {best.region}) for {size}, model {best.model}"
     time_s, cost = best.time_s, best.cost_usd
-    time = f"sort {format_duration(time_s.expected)} (95%: {format_duration(time_s.p95)})"
-    yield f"{time}; {format_usd(cost.total)} in all (95%: {format_usd(cost.total_p95)})"
+    time = f"sort {format_duration(time_s.expected)}; {format_usd(cost.total)} in all"
+    yield f"{time}; 95 of 100 runs: {format_duration(time_s.p95)}, {format_usd(cost.total_p95)}"
 
 
 def card_html(plan: Plan) -> str:
@@ -62,7 +71,8 @@ def card_html(plan: Plan) -> str:
     title, figures = _headline(plan, plan.best)
     head = f"<div><strong>{escape(title)}</strong><br>{escape(figures)}</div>"
     row = f'<div style="display:flex;flex-wrap:wrap;gap:1.5em">{_bill(plan.best)}{_frontier(plan, plan.best)}</div>'
-    return f'<div style="{style}">{head}{row}{"".join(f"<div>{escape(line)}</div>" for line in why(plan))}</div>'
+    sentences = (f"Each: {machine_text(plan.best)}.", durability_text(plan.best), *why(plan))
+    return f'<div style="{style}">{head}{row}{"".join(f"<div>{escape(text)}</div>" for text in sentences)}</div>'
 
 
 def _bill(best: Candidate) -> str:
@@ -90,8 +100,8 @@ def _frontier(plan: Plan, best: Candidate) -> str:
     ends = f"{format_duration(points[0].time_s)} to {format_duration(points[-1].time_s)}"
     label = f"total cost against time of {len(points)} clusters that nothing beats in both: {ends}"
     return (
-        f'<figure style="margin:0"><svg role="img" aria-label="{escape(label)}" width="{_SVG_WIDTH}" '
-        f'height="{_SVG_HEIGHT}" viewBox="0 0 {_SVG_WIDTH} {_SVG_HEIGHT}" style="max-width:100%">'
+        f'<figure style="margin:0;max-width:{_SVG_WIDTH}px"><svg role="img" aria-label="{escape(label)}" '
+        f'width="{_SVG_WIDTH}" height="{_SVG_HEIGHT}" viewBox="0 0 {_SVG_WIDTH} {_SVG_HEIGHT}" style="max-width:100%">'
         f'<polyline points="{line}" fill="none" stroke="currentColor" stroke-opacity="0.5"/>{marks}</svg>'
         f"<figcaption>cost (up) against time, {escape(ends)}; diamond: this cluster</figcaption></figure>"
     )

@@ -18,7 +18,12 @@ from planner.schemas.plan import Candidate, Plan
 from planner.schemas.run_report import RunReport
 
 _TIMES = ("time_s", "time_s_equation", "time_s_p50", "time_s_p95")
-_SHORT = ["cluster", "region", "time_s", "time_s_p95", "cost_usd_total", "cost_usd_total_p95", "evidence"]
+_SHORT = [
+    "cluster", "region", "time_s", "time_s_p95", "cost_usd_total", "cost_usd_total_p95", "evidence",
+    "vcpus", "memory_bytes", "network_bytes_per_s", "local_disks", "price_usd_per_hour", "bottlenecks",
+]  # fmt: skip
+_BILL = "bill_usd."
+"""How the columns of the bill begin: a line that a cluster does not have, or whose price is unknown, is empty."""
 
 
 def candidates_frame(plan: Plan) -> pd.DataFrame:
@@ -29,13 +34,38 @@ def candidates_frame(plan: Plan) -> pd.DataFrame:
 
 
 def answer_frame(plan: Plan, *, wide: bool) -> pd.DataFrame:
-    """Return the candidates in seven columns; `wide` has every field, nested ones as columns such as `time_s.p95`."""
-    if not wide:
-        return candidates_frame(plan).reindex(columns=_SHORT)
-    rows = [{key: value for key, value in to_jsonable(c).items() if key != "phases"} for c in plan.candidates]
+    """Return the candidates in the main columns and the bill's; `wide` has every field, nested ones as columns such as
+    `time_s.p95`. `attrs["not_shown"]` is how many feasible types have no row; None where nobody counted.
+    """
+    frame = _wide_frame(plan) if wide else _main_frame(plan)
+    frame.attrs["not_shown"] = plan.not_shown
+    return frame
+
+
+def _main_frame(plan: Plan) -> pd.DataFrame:
+    bills = [_bill_columns(candidate) for candidate in plan.candidates]
+    frame = candidates_frame(plan).reindex(columns=_SHORT)
+    return pd.concat([frame, pd.DataFrame(bills, index=frame.index)], axis=1)
+
+
+def _wide_frame(plan: Plan) -> pd.DataFrame:
+    rows = [
+        {key: value for key, value in to_jsonable(c).items() if key != "phases"}
+        | {"bottlenecks": _bottlenecks(c), **_bill_columns(c)}
+        for c in plan.candidates
+    ]
     frame = pd.json_normalize(rows)
     nested = {name.partition(".")[0] for name in frame.columns if "." in name}
     return frame.drop(columns=[name for name in frame.columns if name in nested])  # empty where another row has parts
+
+
+def _bill_columns(candidate: Candidate) -> dict[str, float | None]:
+    """Return each line of the bill as a column: `bill_usd.stage_in_requests`."""
+    return {_BILL + line.name.replace(":", "").replace(" ", "_"): line.usd for line in candidate.bill}
+
+
+def _bottlenecks(candidate: Candidate) -> str:
+    return ", ".join(words(phase.bottleneck) for phase in candidate.phases)
 
 
 def frontier_frame(plan: Plan) -> pd.DataFrame:
@@ -208,8 +238,10 @@ def _candidate(candidate: Candidate, *, chosen: bool, several: bool) -> dict[str
         "cost_usd": candidate.cost_usd.expected,
         "cost_usd_total": candidate.cost_usd.total,
         "cost_usd_total_p95": candidate.cost_usd.total_p95,
-        "bottlenecks": ", ".join(words(phase.bottleneck) for phase in candidate.phases),
+        "bottlenecks": _bottlenecks(candidate),
         "evidence": candidate.evidence,
+        "price_usd_per_hour": candidate.price_usd_per_hour,
+        **(to_jsonable(candidate.machine) if candidate.machine else {}),
         **(to_jsonable(candidate.quoted) if candidate.quoted else {}),
     }
 

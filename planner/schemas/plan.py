@@ -149,6 +149,21 @@ class Quoted:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Machine:
+    """One node as its cloud describes it: its network's baseline and the peak of its bursts, and the local disks that
+    come with it, `local_disk_bytes` each. What the cloud does not state is None, and '' for the kind.
+    """
+
+    vcpus: float | None
+    memory_bytes: float | None
+    network_bytes_per_s: float | None
+    network_peak_bytes_per_s: float | None
+    local_disks: int | None
+    local_disk_bytes: float | None
+    local_disk_kind: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Candidate:
     """One cluster: what it is, how long it takes, what it costs, and how sure that is.
 
@@ -163,7 +178,7 @@ class Candidate:
     shorter with each resource twice as fast (`reliefs_s`, by the names of what-ifs), and which helps most
     (`bottleneck`). `price_as_of` is the day of the list price (ISO), '' for a price of one's own.
     `bandwidth_weighting` is what a launch on EC2 asks for: `vpc-1` is more bandwidth for the network and less for
-    volumes, `ebs-1` the reverse; '' is the cloud's default.
+    volumes, `ebs-1` the reverse; '' is the cloud's default. `machine` is None in plans of earlier versions.
     """
 
     model: str
@@ -201,6 +216,7 @@ class Candidate:
     bottleneck: str = ""
     reliefs_s: dict[str, float] = field(default_factory=dict)
     bandwidth_weighting: str = ""
+    machine: Machine | None = None
 
     @property
     def whole_run_s(self) -> float:
@@ -267,7 +283,9 @@ class Plan:
     `beyond` says what stands against more data, where the request was for the most. `left_out` names catalogs of which
     no type could be planned, and why; `unmeasured` counts types whose disks nobody measured. `surer` is what keeps the
     deadlines with a probability of 95% where the best does not; `capacity` is None where a cloud usually has enough
-    machines at hand. `by_pricing` has the best of each way to pay, where several are asked for.
+    machines at hand. `by_pricing` has the best of each way to pay, where several are asked for. `feasible` counts the
+    types, once for each model and region, some size of which does what is asked by the estimates: `candidates` are the
+    best of them. It is None where nobody counted.
     """
 
     request: Request
@@ -284,6 +302,12 @@ class Plan:
     capacity: CapacityRequest | None = None
     unmeasured: tuple[Unmeasured, ...] = ()
     by_pricing: tuple[Candidate, ...] = ()
+    feasible: int | None = None
+
+    @property
+    def not_shown(self) -> int | None:
+        """How many feasible types are not among the candidates; None where nobody counted."""
+        return None if self.feasible is None else max(self.feasible - len(self.candidates), 0)
 
     def to_json(self) -> str:
         """Return the plan as one JSON object; numbers keep every digit."""

@@ -107,10 +107,10 @@ class Request:
         None, forms.SECONDS, "Limits 3", "The sort alone must be expected to end within: 20m.", "sort_deadline"
     )
     confidence: float | None = field(
-        None, forms.SHARE, "Limits 2", "Meet the deadlines with this probability: 95%.", shown="in expectation"
+        None, forms.SHARE, "Limits 2", "So many of 100 runs must meet the deadlines: 95%.", shown="in expectation"
     )
     budget_usd: float | None = field(
-        None, forms.USD, "Limits 1", "The whole run may cost so many US dollars, at its 95%.", "budget"
+        None, forms.USD, "Limits 1", "The whole run may cost so many US dollars, in 95 of 100 runs.", "budget"
     )
     objective: Objective = field(
         "balanced", forms.OBJECTIVE, "Money 1", "cost, time or energy.",

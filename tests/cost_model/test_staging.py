@@ -71,7 +71,7 @@ def test_requests_hold_up_staging_on_any_number_of_nodes(make_context: Make) -> 
     few, many = staging_seconds(context, np.array([10.0, 100.0]))["stage in"][0]
     assert (few, many) == pytest.approx((2500, 1e13 / 2**24 / 500))
     assert "requests bind (500 reads" in staging_notes(context, 100)["stage in"]
-    assert "the object store binds (25 MB/s for each vCPU, measured)" in staging_notes(context, 10)["stage in"]
+    assert "the object store limits it (25 MB/s for each vCPU, measured)" in staging_notes(context, 10)["stage in"]
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_only_the_clouds_own_store_binds_a_step(
     store = {**STORE, "reads_per_s": 500, "writes_per_s": 200, "request_evidence": "spec"}
     context = make_context(DISKS, files=FILES | {"object_stores": [store]}, **places)
     notes = staging_notes(context, 10)
-    assert "the object store binds" in notes[own]
+    assert "the object store limits it" in notes[own]
     assert "object store" not in notes[other]
     assert least_seconds(context).keys() == {own}
 

@@ -38,9 +38,12 @@ def test_completion_shows_the_interface_and_nothing_else() -> None:
     assert all(callable(getattr(planner, name)) for name in planner.__all__)
 
 
-def test_the_short_frame_has_seven_columns_and_the_wide_one_every_field(answer: Recommendation) -> None:
+def test_the_short_frame_has_main_figures_and_bill_and_the_wide_one_every_field(answer: Recommendation) -> None:
     short, wide = answer.to_frame(), answer.to_frame(wide=True)
-    assert short.shape == (len(answer.candidates), 7) and not short.isna().any(axis=None)
+    bill = [name for name in short.columns if name.startswith("bill_usd.")]
+    assert short[bill].sum(axis=1).tolist() == pytest.approx(short.cost_usd_total.tolist())
+    assert not short.drop(columns=[*bill, "network_bytes_per_s"]).isna().any(axis=None)
+    assert short.attrs["not_shown"] == answer.plan.not_shown == wide.attrs["not_shown"]
     assert {"time_s.p95", "cost_usd.total"} <= set(wide.columns)
     assert short.cost_usd_total.tolist() == wide["cost_usd.total"].tolist()
 

@@ -8,6 +8,7 @@ import pytest
 
 from planner.api.recommend import Recommendation
 from planner.report.card import LINES, WIDTH, card_text
+from planner.report.terminal.decision import durability_text, machine_text
 
 
 def test_the_text_is_at_most_five_lines(answer: Recommendation) -> None:
@@ -21,6 +22,7 @@ def test_the_card_holds_cluster_bill_and_frontier_and_no_script(answer: Recommen
     bill = answer.bill
     assert bill is not None and f"${bill.total_usd:,.2f}" in card
     assert all(f"${item.usd:,.2f}" in card for item in bill)
+    assert answer.best is not None and machine_text(answer.best) in card and durability_text(answer.best) in card
     assert card.count("<title>") == len(answer.frontier) and "<svg" in card
     assert "<script" not in card and "http" not in card and len(card) < 20_000
 

@@ -10,6 +10,7 @@ import pytest
 
 import planner
 from planner.report.page import plan_page, run_page
+from planner.report.terminal.decision import durability_text, machine_text
 from planner.report.terminal.short_answer import short_answer
 from planner.schemas.plan import Plan
 from planner.schemas.run_report import Check, RunReport
@@ -56,6 +57,9 @@ def test_page_holds_what_a_reader_needs_to_trust_and_repeat_it(plan_file: Path, 
         "SoCC 2015",
         "Cost under three networks",
         "ends within 1 h",
+        machine_text(plan.best),
+        durability_text(plan.best),
+        "Assumed: the nodes generate the data",
         f"Left out: {plan.unmeasured[0].types} types of unknown disk rate; planner bench disk measures it.",
         *{rejection.reason for rejection in plan.rejected},
         *(rejection.instance_type for rejection in plan.rejected),

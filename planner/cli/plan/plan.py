@@ -11,7 +11,7 @@ from typer import Option
 
 from planner.api.files import require_new
 from planner.cli.plan.further_questions import FurtherQuestions, answers_json, show_answers
-from planner.cli.plan.plan_output import forms_and_views, out_text, require_form, show_answer
+from planner.cli.plan.plan_output import forms_and_views, out_text, require_chart, require_form, show_answer
 from planner.cli.plan.plan_questions import completed
 from planner.cli.plan.plan_sizes import plan_sizes, sizes_of
 from planner.cli.plan.request_options import RequestOptions
@@ -57,6 +57,10 @@ def plan(
         Path | None, Option(help="Also write the plan as JSON to this file; FILE.csv has what --show csv shows.")
     ] = None,
     html: Annotated[Path | None, Option(help="Also write a page to this file; it opens without a network.")] = None,
+    chart: Annotated[
+        Path | None, Option(help="Also draw the answer to this file for a slide: FILE.png or FILE.svg.")
+    ] = None,
+    dark: Annotated[bool, Option("--dark", help="Draw --chart on a dark ground.")] = False,
     refresh: Annotated[
         bool, Option("--refresh", help="Read the public prices first of a --region that has none here: aws, azure.")
     ] = False,
@@ -68,12 +72,14 @@ def plan(
     """
     from planner.planning.recommendation import require_best
 
-    require_new([out, html, simulated.timeline], force=force)
+    require_new([out, html, chart, simulated.timeline], force=force)
+    require_chart(chart, dark=dark)
     simulated.check(of_log=from_log is not None)
     if from_log is not None:
         from planner.cli.plan.plan_from_log import plan_from_log, refuse_forms
 
-        refuse_forms({"--show": show, "--wide": wide, "--explain": explain, "--sort": sort, "--columns": columns})
+        given = {"--show": show, "--wide": wide, "--explain": explain, "--sort": sort, "--columns": columns}
+        refuse_forms({**given, "--chart": chart})
         refuse_forms(further.given)
         plan_from_log(
             from_log, asked=asked, ran_on=ran_on, app=app, as_json=json, rejected=rejected, out=out, html=html
@@ -96,6 +102,8 @@ def plan(
         write_whole(out, out_text(answered, out, form, order=sort, only=columns) + "\n", option="--out")
     if html:
         _write_page(answered, html)
+    if chart and answered.best:
+        _write_chart(answered, chart, dark=dark)
     if form == "json":
         show_text(plan_json(answered, simulated, beside=answers_json(answered, further)))
     elif further:
@@ -111,6 +119,12 @@ def _write_page(answered: Recommendation, html: Path) -> None:
     from planner.cli.shell.pages import plan_html
 
     write_whole(html, plan_html(answered), option="--html")
+
+
+def _write_chart(answered: Recommendation, chart: Path, *, dark: bool) -> None:
+    from planner.report.plots import picture
+
+    write_whole(chart, picture(answered.chart(dark=dark), suffix=chart.suffix), option="--chart")
 
 
 def _answered(asked: RequestOptions, *, refresh: bool) -> Recommendation:

@@ -6,7 +6,7 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
-from planner.cli.shell.console import columns, fits, show, show_text
+from planner.cli.shell.console import columns, fits, show, show_text, talk
 from planner.errors import BadInputError, PlannerError, nearest
 from planner.extras import optional
 from planner.schemas.request_forms import names
@@ -25,12 +25,16 @@ VIEWS: Final = ("network", "volumes")
 
 PLAIN_COLUMNS: Final = (
     "model", "cloud", "region", "instance_type", "nodes", "time_s.expected", "time_s.p95", "cost_usd.total",
-    "cost_usd.total_p95", "evidence",
+    "cost_usd.total_p95", "evidence", "bottlenecks", "machine.vcpus", "machine.memory_bytes", "machine.local_disks",
+    "machine.local_disk_bytes", "machine.network_bytes_per_s", "price_usd_per_hour",
 )  # fmt: skip
-"""What tables for other programs have unless others are asked for."""
+"""What tables for other programs have, with the lines of the bill, unless others are asked for."""
 
 _FORM_OF: Final = {".csv": "csv", ".md": "markdown"}
 """The forms in which files of these names are written."""
+
+CHARTS: Final = (".png", ".svg")
+"""Formats of `--chart`, as its file's name says them."""
 
 WIDE_COLUMNS: Final = 120
 """A terminal at least so wide has the table of candidates below the answer."""
@@ -64,10 +68,20 @@ def require_form(out: Path | None, form: str, *, html: Path | None, of_tables: S
         raise BadInputError(f"--out {out}: a plan is written as JSON; add --show {wanted}, or name a .json file")
 
 
+def require_chart(chart: Path | None, *, dark: bool) -> None:
+    """Raise BadInputError for a chart in a format that is not drawn, PlannerError where charts are not installed."""
+    if dark and not chart:
+        raise BadInputError("--dark is for --chart: name its file, such as --chart plan.png")
+    if chart and chart.suffix not in CHARTS:
+        raise BadInputError(f"--chart {chart}: name a file that ends with {' or '.join(CHARTS)}")
+    if chart:
+        optional("altair", extra="plots", purpose="--chart")
+
+
 def out_text(answered: Recommendation, out: Path, form: str, *, order: str | None, only: list[str] | None) -> str:
     """Return what goes into a file: the table that is shown if the name is that of one, else the plan as JSON."""
     if out.suffix in _FORM_OF and answered.best:
-        return frame_text(answered, form, order=order, only=only)
+        return _plain_text(answered, form, order=order, only=only)
     return answered.plan.to_json()
 
 
@@ -79,7 +93,11 @@ def show_answer(
     """
     plan = answered.plan
     if form in ("csv", "markdown"):
-        show_text(frame_text(answered, form, order=order, only=only))
+        show_text(_plain_text(answered, form, order=order, only=only))
+        if plan.not_shown:
+            talk(
+                f"{len(plan.candidates)} of {plan.feasible} types are shown, best first; --top {plan.feasible} has all"
+            )
     elif form == "wide":
         from planner.report.terminal.plan_table import render_plan
 
@@ -107,7 +125,8 @@ def _show_short(answered: Recommendation) -> None:
 
     plan = answered.plan
     before = _before(answered) if plan.request.scale else None
-    show_text("\n".join(short_answer(plan, width=min(columns(), 100), before=before)))
+    lines = short_answer(plan, width=min(columns(), 100), before=before, stored=_stored(answered))
+    show_text("\n".join(lines))
     if len(plan.request.pricings) > 1:
         from planner.report.terminal.pricing_table import pricing_table
 
@@ -126,13 +145,33 @@ def _before(answered: Recommendation) -> Candidate | None:
         return None
 
 
+def _stored(answered: Recommendation) -> Candidate | None:
+    """Return the best cluster with its data in an object store; None where that is not known."""
+    try:
+        return answered.in_object_store()
+    except PlannerError:
+        return None
+
+
+def _plain_text(answered: Recommendation, form: str, *, order: str | None, only: list[str] | None) -> str:
+    """Return the answer as a document in Markdown, unless an order or columns ask for its table, or as CSV."""
+    if form == "markdown" and not (order or only):
+        from planner.report.document import plan_document
+
+        return plan_document(answered.plan, stored=_stored(answered))
+    return frame_text(answered, form, order=order, only=only)
+
+
 def frame_text(answered: Recommendation, form: str, *, order: str | None, only: list[str] | None) -> str:
-    """Return the candidates as CSV or Markdown: in ten plain columns, in those asked for, or in all.
+    """Return the candidates as CSV or Markdown: in plain columns, in those asked for, or in all.
 
     Raises BadInputError for columns that there are not.
     """
     frame = answered.to_frame(wide=True)
-    wanted = names(only) or list(PLAIN_COLUMNS)
+    wanted = names(only) or [name for name in frame if name in PLAIN_COLUMNS or name.startswith("bill_usd.")]
+    wanted.sort(
+        key=lambda name: PLAIN_COLUMNS.index(name) if not only and name in PLAIN_COLUMNS else len(PLAIN_COLUMNS)
+    )
     for name in [*wanted, *([order] if order else [])]:
         if name not in (*frame.columns, "all"):
             holding = [column for column in frame.columns if name in column][:3]

@@ -108,7 +108,7 @@ _HEADINGS: Final = {
     "Money": "*",
     "Evidence and what-if": "*",
     "Simulation": "simulate draws seed lose timeline",
-    "Output": "show wide json out force rejected * sort columns",
+    "Output": "show wide json out chart dark force rejected * sort columns",
     "Spark": "from_log ran_on app",
 }
 

@@ -31,7 +31,7 @@ def storage(
     top: Annotated[int, Option(help="How many to show of each catalog.", min=1)] = 4,
     json: Annotated[bool, Option("--json", help="Print as JSON.")] = False,
 ) -> None:
-    """Say which storage of a node is cheapest for so many IOPS, bytes a second and data, and which limit binds.
+    """Say which storage of a node is cheapest for so many IOPS, bytes a second and data, and which limit sets the size.
 
     Block volumes, one or several striped, and local disks; the price of the cheapest type that carries it is included.
 

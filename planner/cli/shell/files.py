@@ -29,8 +29,10 @@ def read_plan(path: Path) -> Plan:
         raise BadInputError(f"{path}: {error}; write plans with `plan --out FILE`") from error
 
 
-def write_whole(path: Path, text: str, *, option: str) -> None:
-    """Write `text` to `path`, replacing it at once. Raises IoFailureError, naming the option, with nothing written."""
+def write_whole(path: Path, text: str | bytes, *, option: str) -> None:
+    """Write `text`, or bytes, to `path`, replacing it at once. Raises IoFailureError, naming the option, with nothing
+    written.
+    """
     try:
         replace_file(path, text)
     except OSError as error:

@@ -13,8 +13,6 @@ from planner.config import paths
 from planner.errors import BadInputError
 
 DISTRIBUTION: Final = "sortplanner"
-SOURCES: Final = "source"
-"""The folder of an installed package that holds what the sort core is compiled from. Machines do without it."""
 PACKAGE: Final = Path(__file__).resolve().parents[2]
 _BINARY: Final = (".pyc", ".so", ".pyd", ".dylib")
 
@@ -26,8 +24,7 @@ def python_files() -> Iterator[tuple[str, Path]]:
     seen = set()
     for prefix, root in roots.items():
         for path in sorted(root.rglob("*")):
-            is_source = path.is_relative_to(PACKAGE / SOURCES)
-            if path.is_file() and path.suffix not in _BINARY and path not in seen and not is_source:
+            if path.is_file() and path.suffix not in _BINARY and path not in seen:
                 seen.add(path)
                 yield f"{prefix}/{path.relative_to(root)}", path
 
@@ -65,8 +62,7 @@ def code_in(wheel: Path) -> str:
     """Return what `code_digest` returns where a wheel is installed."""
     with zipfile.ZipFile(wheel) as content:
         names = [name for name in content.namelist() if name.startswith("planner/") and not name.endswith("/")]
-        ours = [name for name in names if not name.startswith(f"planner/{SOURCES}/")]
-        return _digest_of((name, content.read(name)) for name in ours)
+        return _digest_of((name, content.read(name)) for name in names)
 
 
 def _digest_of(files: Iterable[tuple[str, bytes]]) -> str:

@@ -1,11 +1,12 @@
 """The running installation as a source distribution, for machines that no wheel fits: they compile the sort core.
 
-A wheel carries the sources of the sort core and what builds it in `planner/source`; a checkout has them beside the
-package. So any installation can make one, and the machines run the code that runs here.
+A wheel carries the sources of the sort core and what builds it in `share/sortplanner` of its environment; a checkout
+has them beside the package. So any installation can make one, and the machines run the code that runs here.
 """
 
 from __future__ import annotations
 
+import sysconfig
 import tarfile
 import tomllib
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Final
 
-from planner.clusters.remote.own_files import DISTRIBUTION, PACKAGE, SOURCES, python_files
+from planner.clusters.remote.own_files import DISTRIBUTION, PACKAGE, python_files
 from planner.errors import BadInputError
 
 CARRIED: Final = (
@@ -54,10 +55,11 @@ def build_requirements() -> list[str]:
 
 def sources() -> Path:
     """Return the folder with the sort core's sources. Raises BadInputError where the installation has none."""
-    for place in (PACKAGE.parent, PACKAGE / SOURCES):
+    shared = [Path(root) / "share" / DISTRIBUTION for root in (sysconfig.get_path("data"), PACKAGE.parent)]
+    for place in (PACKAGE.parent, *shared):
         if all((place / name).exists() for name in CARRIED):
             return place
-    raise BadInputError(f"the sources of the sort core are missing in {PACKAGE / SOURCES}; reinstall the package")
+    raise BadInputError(f"the sources of the sort core are missing in {shared[0]}; reinstall the package")
 
 
 def _files() -> Iterator[tuple[str, Path]]:

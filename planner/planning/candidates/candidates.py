@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import fields, replace
 from typing import Final
 
-from planner.catalog.instances import split_weighting
+from planner.catalog.instances import Instances, split_weighting
 from planner.cost_model.breakdown import Breakdown, breakdown
 from planner.cost_model.prices import Offer
 from planner.cost_model.workload import JobContext
-from planner.schemas.plan import Candidate, Quoted, Request
+from planner.schemas.plan import Candidate, Machine, Quoted, Request
 
 _COPIED: Final = tuple(field.name for field in fields(Breakdown) if field.name != "duration")
 """What a candidate takes over from its breakdown as it is."""
@@ -37,9 +38,27 @@ def candidate(context: JobContext, *, row: int, nodes: int, offer: Offer, reques
         shared=bool(context.layouts.shared[0]),
         durability=context.model.durability,
         deadline_kept=_deadline_kept(parts, request) if request else None,
+        machine=_machine(context.catalog.instances, int(context.layouts.type_row[0])),
         **{name: getattr(parts, name) for name in _COPIED},
     )
     return with_quoted(cluster, data_bytes=context.job.map_in)
+
+
+def _machine(instances: Instances, row: int) -> Machine:
+    disks = _known(instances.local_disks[row])
+    return Machine(
+        vcpus=_known(instances.vcpu[row]),
+        memory_bytes=_known(instances.memory_bytes[row]),
+        network_bytes_per_s=_known(instances.network_baseline_bytes_per_s[row]),
+        network_peak_bytes_per_s=_known(instances.network_peak_bytes_per_s[row]),
+        local_disks=None if disks is None else int(disks),
+        local_disk_bytes=_known(instances.local_disk_bytes[row]) if disks else None,
+        local_disk_kind=str(instances.local_disk_kind[row]) if disks else "",
+    )
+
+
+def _known(amount: float) -> float | None:
+    return float(amount) if math.isfinite(amount) else None
 
 
 def _deadline_kept(parts: Breakdown, request: Request) -> float | None:

@@ -129,7 +129,7 @@ def _budget(estimates: Estimates, request: Request) -> Iterator[Constraint]:
             reason=f"exceeds the budget of {format_usd(request.budget_usd)}",
             measure=estimates.total_p95_usd,
             limit=request.budget_usd,
-            shown="costs in all, at 95%,",
+            shown="costs in all, in 95 of 100 runs,",
         )
 
 

@@ -92,7 +92,9 @@ def _check_confidence(request: Request) -> None:
             f"confidence {request.confidence!r}: no forecast is so sure; at most {SUREST}, usual is 0.95"
         )
     if not request.has_deadline:
-        raise BadInputError("--confidence says how surely a deadline is met: give --deadline or --sort-deadline, too")
+        raise BadInputError(
+            "--confidence says how many runs of 100 meet a deadline: give --deadline or --sort-deadline, too"
+        )
 
 
 def _check_interruptions(request: Request) -> None:

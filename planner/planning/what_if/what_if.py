@@ -25,6 +25,9 @@ FACTORS: Final[Mapping[str, Sequence[float]]] = {
 }
 """By how much a page's what-ifs multiply each thing, to plan again."""
 
+STORE_SCHEMES: Final[Mapping[str, str]] = {"aws": "s3", "gcp": "gs", "azure": "az", "oci": "oci"}
+"""How addresses in a cloud's own object store begin."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Variant:
@@ -115,6 +118,17 @@ class WhatIf:
             doubled={name: self.plan_again(scaled(fixed, {name: 2.0})).best for name in ("data", "price")},
             storage_alone=self._storage_alone(best),
         )
+
+    def in_object_store(self) -> Candidate | None:
+        """Return the best cluster if it loaded its data from an object store of its cloud, and wrote the result there;
+        None where the request says where either is, or nothing is known of such a store.
+        """
+        best, request = self.plan.best, self.plan.request
+        scheme = STORE_SCHEMES.get(best.cloud) if best else None
+        if best is None or scheme is None or request.input or request.output or request.paper:
+            return None
+        place = f"{scheme}://bucket/path"
+        return self.plan_again(replace(self._narrowed(best, nodes=best.nodes), input=place, output=place)).best
 
     def _storage_alone(self, best: Candidate) -> Plan | None:
         """Return the plan of the type that would be chosen if every network were fast enough; None if it is the same,

@@ -14,10 +14,20 @@ from planner.report import frames, plots
 from planner.report.cluster_names import cluster_name
 from planner.report.page.rendering import Figure, inline, render, script_json
 from planner.report.page.what_if import what_if_part
+from planner.report.terminal.bill_items import bill_of
 from planner.report.terminal.command import plan_command, rent_commands
+from planner.report.terminal.decision import (
+    assumed_text,
+    bottleneck_text,
+    confidence_text,
+    deadline_text,
+    durability_text,
+    in_words,
+    machine_text,
+    unmeasured_text,
+)
 from planner.report.terminal.evidence import bases
 from planner.report.terminal.reasons import reasons
-from planner.report.terminal.short_answer import in_words, unmeasured_text
 from planner.report.words import words
 from planner.schemas.plan import Candidate, Plan
 from planner.units import format_bytes, format_duration, format_rate, format_usd
@@ -26,9 +36,15 @@ PAGE_STEPS: Final = 2
 
 
 def plan_page(
-    plan: Plan, contrast: Contrast | None, *, made_on: date | None = None, on_step: Callable[[str], None] | None = None
+    plan: Plan,
+    contrast: Contrast | None,
+    *,
+    stored: Candidate | None = None,
+    made_on: date | None = None,
+    on_step: Callable[[str], None] | None = None,
 ) -> str:
-    """Return the page as HTML; without a contrast it lacks what a comparison would say. `on_step` is told what begins,
+    """Return the page as HTML; without a contrast it lacks what a comparison would say. `stored` is the best cluster
+    with its data in an object store, if the request does not say where they are. `on_step` is told what begins,
     PAGE_STEPS times.
 
     Raises InfeasibleError when there is nothing to recommend, PlannerError without the extra `plots`.
@@ -48,6 +64,8 @@ def plan_page(
         asked=f"Which cluster to rent to sort {format_bytes(plan.request.bytes_to_sort)} under the {best.model} model?",
         headline=f"Rent {cluster_name(best)} ({_place(best)})",
         key_figures=list(_key_figures(best)),
+        facts=list(_facts(plan, best, stored)),
+        bill=_bill(best),
         reasons=reasons(plan, contrast or Contrast()),
         warnings=[*filter(None, [unmeasured_text(plan)]), *map(in_words, (*plan.warnings, *best.warnings))],
         command=plan_command(plan.request),
@@ -176,14 +194,46 @@ def _key_figures(best: Candidate) -> Iterator[dict[str, Any]]:
     yield {
         "name": "The sort takes",
         "value": format_duration(time.expected),
-        "note": f"95%: {format_duration(time.p95)}; by the equation alone {format_duration(time.equation)}",
+        "note": f"95 of 100 runs: {format_duration(time.p95)}; by the equation alone {format_duration(time.equation)}",
     }
-    yield {"name": "and costs", "value": format_usd(cost.expected), "note": f"95%: {format_usd(cost.p95)}"}
+    yield {
+        "name": "and costs",
+        "value": format_usd(cost.expected),
+        "note": f"95 of 100 runs: at most {format_usd(cost.p95)}",
+    }
     yield {
         "name": "The whole bill",
         "value": format_usd(cost.total),
-        "note": f"95%: {format_usd(cost.total_p95)}; all nodes for {format_duration(whole_s)}, and spares",
+        "note": f"95 of 100 runs: at most {format_usd(cost.total_p95)}; all nodes for {format_duration(whole_s)}, and "
+        "spares",
     }
+
+
+def _facts(plan: Plan, best: Candidate, stored: Candidate | None) -> Iterator[tuple[str, str]]:
+    """Yield what a reader asks next of the cluster, each with its heading."""
+    yield "Each node", f"{machine_text(best)}."
+    yield "If something is lost", durability_text(best)
+    if deadline := deadline_text(plan):
+        yield "Deadline", deadline.replace(" keep it", " keep the deadline")
+    if assumed := assumed_text(plan, stored):
+        yield "Data", assumed[0].upper() + assumed[1:]
+    for sentence in (bottleneck_text(best), confidence_text(best)):
+        name, _, text = sentence.partition(": ")
+        yield name, text[0].upper() + text[1:]
+
+
+def _bill(best: Candidate) -> dict[str, Any]:
+    bill = bill_of(best)
+    rows = [
+        [item.name, format_duration(item.time_s) if item.time_s else "", _usd(bill.shown(item.usd))] for item in bill
+    ]
+    in_all = "all that is known" if best.cost_usd.unknown else "in all"
+    rows.append([in_all, format_duration(bill.time_s), _usd(bill.shown(bill.total_usd))])
+    return {"columns": ["item", "time", "cost"], "rows": rows, "numbers": (1, 2), "chosen": len(rows) - 1}
+
+
+def _usd(shown: str) -> str:
+    return shown if shown == "unknown" else f"${shown}"
 
 
 def _place(best: Candidate) -> str:
@@ -214,9 +264,9 @@ def _candidates(plan: Plan) -> dict[str, Any]:
         "$/h each",
         "storage",
         "time",
-        "time, 95%",
+        "time, 95 of 100",
         "total",
-        "total, 95%",
+        "total, 95 of 100",
         "evidence",
     ]
     return {"columns": columns, "rows": rows, "numbers": (3, 5, 6, 7, 8), "chosen": 0}

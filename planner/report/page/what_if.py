@@ -32,10 +32,10 @@ _LEVERS: Final = {
 _ROWS: Final = {
     "cluster": "cluster",
     "time": "sort",
-    "time_p95": "sort, 95%",
+    "time_p95": "sort, 95 of 100",
     "whole": "whole run",
     "total": "bill",
-    "total_p95": "bill, 95%",
+    "total_p95": "bill, 95 of 100",
     "waits": "waits for",
 }
 

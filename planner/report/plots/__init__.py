@@ -5,6 +5,7 @@ from planner.report.plots.network_charts import distributions, networks, scaling
 from planner.report.plots.node_charts import across_nodes, over_time
 from planner.report.plots.plan_charts import by_nodes, frontier, phases, ranges, sensitivities
 from planner.report.plots.run_charts import agreement, predicted_and_measured, timeline
+from planner.report.plots.slide import over_data, picture, slide
 from planner.report.plots.spark_charts import clusters, stage_timeline, task_time
 
 __all__ = [
@@ -16,12 +17,15 @@ __all__ = [
     "frontier",
     "in_words",
     "networks",
+    "over_data",
     "over_time",
     "phases",
+    "picture",
     "predicted_and_measured",
     "ranges",
     "scaling",
     "sensitivities",
+    "slide",
     "stage_timeline",
     "task_time",
     "timeline",

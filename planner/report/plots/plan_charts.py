@@ -14,7 +14,7 @@ CLUSTER = "cluster"
 """The parameter that says which cluster's phases `phases` shows."""
 
 _WHAT = ("recommended", "other candidates")
-_TIMES = {"time_s_equation": "equation", "time_s_p50": "median", "time_s": "mean", "time_s_p95": "95%"}
+_TIMES = {"time_s_equation": "equation", "time_s_p50": "median", "time_s": "mean", "time_s_p95": "95 of 100 runs"}
 
 
 def frontier(points: pd.DataFrame, candidates: pd.DataFrame) -> Any:
@@ -60,7 +60,7 @@ def frontier(points: pd.DataFrame, candidates: pd.DataFrame) -> Any:
 
 
 def ranges(candidates: pd.DataFrame) -> Any:
-    """Chart the time of each candidate of a `candidates_frame`: a bar from its median to its 95%, the mean marked."""
+    """Chart the time of each row of a `candidates_frame`: median, mean, and what 95 of 100 runs stay within."""
     alt = altair()
     shown, unit = in_time_units(candidates, "time_s_p95", "time_s_p50", "time_s", "time_s_equation")
     y = alt.Y("cluster:N", title=None, sort=None)
@@ -73,7 +73,7 @@ def ranges(candidates: pd.DataFrame) -> Any:
     )
     mean = base.mark_point(filled=True, size=60, opacity=1).encode(alt.X("time_s:Q"), y, color=color, tooltip=tips)
     rule = base.mark_tick(color=GREY, thickness=2, size=14).encode(alt.X("time_s_equation:Q"), y)
-    title = "How sure: median to 95%; dot: mean; tick: the equation"
+    title = "Range: median to 95 of 100 runs; dot: mean; tick: the equation"
     return dressed(alt.layer(bar, mean, rule), title=title, height=26 * max(len(shown), 2))
 
 
@@ -152,11 +152,11 @@ def by_nodes(frame: pd.DataFrame) -> Any:
     tips = ["nodes:Q", *(_time(name, title, unit) for name, title in _TIMES.items())]
     y = alt.Y("time_s_p50:Q", title=f"time of the sort ({unit})", scale=scale)
     band = alt.Chart(shown).mark_area(color=BLUE, opacity=0.25).encode(x, y, y2="time_s_p95:Q")
-    lines = shown.rename(columns={"time_s": "mean", "time_s_equation": "equation", "time_s_p95": "95%"}).melt(
-        id_vars=["nodes"], value_vars=["95%", "mean", "equation"], var_name="line", value_name="time"
+    lines = shown.rename(columns={"time_s": "mean", "time_s_equation": "equation", "time_s_p95": "95 of 100"}).melt(
+        id_vars=["nodes"], value_vars=["95 of 100", "mean", "equation"], var_name="line", value_name="time"
     )
-    domain = alt.Scale(domain=["95%", "mean", "equation"], range=[BLUE, VERMILLION, GREY])
-    dash = alt.Scale(domain=["95%", "mean", "equation"], range=[[2, 2], [1, 0], [6, 3]])
+    domain = alt.Scale(domain=["95 of 100", "mean", "equation"], range=[BLUE, VERMILLION, GREY])
+    dash = alt.Scale(domain=["95 of 100", "mean", "equation"], range=[[2, 2], [1, 0], [6, 3]])
     drawn = (
         alt.Chart(lines)
         .mark_line()
@@ -172,7 +172,9 @@ def by_nodes(frame: pd.DataFrame) -> Any:
         .mark_point(filled=True, color=VERMILLION)
         .encode(x, alt.Y("time_s:Q", scale=scale), tooltip=tips)
     )
-    return dressed(alt.layer(band, drawn, dots), title="Time against cluster size (band: median to 95%)", height=300)
+    return dressed(
+        alt.layer(band, drawn, dots), title="Time against cluster size (band: median to 95 of 100 runs)", height=300
+    )
 
 
 def _what(candidates: pd.DataFrame) -> list[str]:

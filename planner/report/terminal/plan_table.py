@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from rich.console import Group, RenderableType
 from rich.markup import escape
@@ -11,12 +12,14 @@ from rich.table import Table
 from rich.text import Text
 
 from planner.report.cluster_names import cluster_name
-from planner.report.terminal.short_answer import break_even_text, in_words
+from planner.report.terminal.decision import break_even_text, durability_text, in_words, machine_text
 from planner.schemas.plan import Candidate, FrontierPoint, Plan, Quoted, Rejection, Request
 from planner.schemas.rejections import EXAMPLES, LeftOut, by_reason
 from planner.units import format_bytes, format_duration, format_rate, format_usd
 
 _FRONTIER_ROWS = 7
+_P95: Final = "95 of 100"
+"""The heading of what 95 of 100 runs stay within."""
 
 
 def render_plan(plan: Plan) -> RenderableType:
@@ -47,7 +50,7 @@ def answer(plan: Plan, best: Candidate) -> Text:
     request = plan.request
     limit = f"; its deadline: {format_duration(request.sort_deadline_s)}" if request.sort_deadline_s else ""
     within = f" (deadline: {format_duration(request.deadline_s)})" if request.deadline_s else ""
-    time = f"{format_duration(best.time_s.expected)} (95%: {format_duration(best.time_s.p95)}{limit})"
+    time = f"{format_duration(best.time_s.expected)} (95 of 100 runs: {format_duration(best.time_s.p95)}{limit})"
     text.append(f"The sort takes {time}")
     text.append(f" and costs {format_usd(best.cost_usd.expected)}; with everything around it the cluster is up for ")
     text.append(f"{format_duration(whole)}{within} and costs {format_usd(best.cost_usd.total)}.")
@@ -57,8 +60,8 @@ def answer(plan: Plan, best: Candidate) -> Text:
 def brief_candidates_table(plan: Plan, *, evidence: bool = True) -> Table:
     """What fits 80 columns of the best count of each type, the chosen row marked; 60 without the `evidence`."""
     table = Table(box=None, pad_edge=False)
-    for name in ("", "cluster", "expected", "95%", "total $", *(["evidence"] if evidence else [])):
-        table.add_column(name, justify="right" if name in ("expected", "95%", "total $") else "left")
+    for name in ("", "cluster", "expected", _P95, "total $", *(["evidence"] if evidence else [])):
+        table.add_column(name, justify="right" if name in ("expected", _P95, "total $") else "left")
     several = len({candidate.model for candidate in plan.candidates}) > 1
     places = _has_several_places(plan)
     for candidate in plan.candidates:
@@ -87,7 +90,7 @@ def candidates_table(plan: Plan) -> Table:
         "disks data:interm.",
     ):
         table.add_column(name, justify="right" if name in ("nodes", "$/h each") else "left")
-    for name in ("equation", "expected", "95%", "sort $", "total $"):
+    for name in ("equation", "expected", _P95, "sort $", "total $"):
         table.add_column(name, justify="right")
     table.add_column("evidence")
     for candidate in plan.candidates:
@@ -164,10 +167,14 @@ def frontier_table(plan: Plan, best: Candidate) -> Table:
 
 def notes(plan: Plan, best: Candidate) -> Iterator[Text]:
     """Where the numbers come from and what to distrust."""
-    anew = f"; types and prices of {', '.join(plan.catalog.refreshed)} as you refreshed them" * bool(
+    yours = f"; types and prices of {', '.join(plan.catalog.refreshed)} as you refreshed them" * bool(
         plan.catalog.refreshed
     )
-    yield Text(f"Catalog {plan.catalog.name}, prices as of {plan.catalog.prices_as_of}{anew}.", style="dim")
+    yield Text(f"Catalog {plan.catalog.name}, prices as of {plan.catalog.prices_as_of}{yours}.", style="dim")
+    yield Text(f"Each node: {machine_text(best)}.", style="dim")
+    yield Text(durability_text(best), style="dim")
+    if plan.not_shown:
+        yield Text(f"{plan.not_shown} more types do what is asked; --top {plan.feasible} shows them.", style="dim")
     if best.cloud_type != best.instance_type:
         yield Text(f"Order {best.cloud_type}, and the local disks with it.", style="dim")
     if best.energy_j is not None:

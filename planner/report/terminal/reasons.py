@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from planner.planning.ranking.refusal import refusal_of
 from planner.planning.what_if.what_if import Contrast
 from planner.report.cluster_names import cluster_name
-from planner.report.terminal.short_answer import break_even_text
+from planner.report.terminal.decision import break_even_text
 from planner.report.words import RESOURCE_WORDS, words
 from planner.schemas.plan import Candidate, Plan
 from planner.units import format_duration, format_usd

@@ -1,21 +1,32 @@
-"""A plan on one screen: what to rent, the bill, its neighbours, what binds, how sure it is, what to type next.
+"""A plan on one screen: what to rent, the bill, its neighbours, the bottleneck, how far to trust it, what to type next.
 
 At most 24 lines of 80 columns, as plain text, so that it reads alike in a terminal, a pipe and a log.
 """
 
 from __future__ import annotations
 
-import re
 import textwrap
 from collections.abc import Iterator
 from typing import Final
 
-from planner.cost_model.caveats import COMPUTED_DISKS
 from planner.planning.ranking.capacity import MACHINES_AT_HAND
-from planner.planning.request.stored_data import size_text
 from planner.report.cluster_names import cluster_name
 from planner.report.terminal.bill_items import bill_of
-from planner.report.words import RESOURCE_WORDS, words
+from planner.report.terminal.decision import (
+    assumed_text,
+    bottleneck_text,
+    confidence_text,
+    deadline_text,
+    doubt_text,
+    durability_text,
+    in_words,
+    machine_text,
+    place_text,
+    range_text,
+    total_text,
+    unmeasured_text,
+    whole_run_s,
+)
 from planner.schemas.plan import Candidate, FrontierPoint, Plan
 from planner.units import format_duration, format_usd
 
@@ -23,39 +34,35 @@ LINES: Final = 24
 WORTH_IT: Final = 1.05
 """A cluster that costs more for speed is a choice from so many times the speed on."""
 _CHOICE: Final = "  choice"
-_SAVED: Final = "$/min saved"
-_SAVED_WIDTH: Final = 13
-_EVIDENCE: Final = {
-    "measured": "measured",
-    "derived": "computed from measured or stated ones",
-    "spec": "stated by the cloud, not measured",
-    "extrapolated": "extrapolated beyond what was measured",
-    "recalled": "recalled, without a source at hand",
-    "assumed": "assumed",
-}
-
-_BOUND_BY: Final = {"driver": "handing out tasks"}
-"""Resources under names that a first reader knows."""
+_SAVED: Final = "price of speed"
+_SAVED_WIDTH: Final = 18
+_NAME_WIDTH: Final = 12
+_CLUSTER_WIDTH: Final = 24
 
 
-def short_answer(plan: Plan, *, width: int, before: Candidate | None = None) -> list[str]:
+def short_answer(
+    plan: Plan, *, width: int, before: Candidate | None = None, stored: Candidate | None = None
+) -> list[str]:
     """Return the answer in lines of at most `width` columns; the plan must have a best candidate. What a what-if
-    changes, if the best cluster was another one `before`, comes first.
+    changes, if the best cluster was another one `before`, comes first. `stored` is the best cluster with its data in an
+    object store, where the request does not say where they are.
     """
     best = plan.best
     if best is None:
         return ["nothing feasible"]
     changes = [] if before is None else _wrap(difference(before, best), width)
-    lines = [*changes, *_headline(plan, best, width), "", *_bill(best, width), *_choices(plan, best, width), ""]
-    reasons = [binds(best), *_capacity(plan, best), _evidence_and_break_even(best)]
+    lines = [*changes, *_headline(plan, best, stored, width), "", *_bill(best, width), *_choices(plan, best, width), ""]
+    reasons = [bottleneck_text(best), *_capacity(plan, best), f"{confidence_text(best)} {doubt_text(best)}"]
     reasons += [f"Most data: {plan.beyond}."] if plan.beyond else []
     lines += [line for reason in reasons for line in _wrap(reason, width)]
     notes = [*filter(None, [unmeasured_text(plan)])]
     notes += [f"Note: {in_words(warning)}" for warning in (*_refreshed_note(plan), *plan.warnings, *best.warnings)]
     ending = _next(plan, width, notes=len(notes))
     over = len(lines) + len(ending) - LINES
-    with_notes = over + sum(len(_wrap(note, width)) for note in notes[:2])
-    lines = _drop_least(lines, over=1 if with_notes == 1 else over)  # an empty line is worth less than a note
+    with_note = over + len(_wrap(notes[0], width)) if notes else over
+    if over < with_note < lines.count(""):  # all empty lines but the first are worth less than a note
+        over = with_note
+    lines = _drop_least(lines, over=over)
     for number, note in enumerate(notes):
         wrapped = _wrap(note, width)
         if len(lines) + len(wrapped) + len(ending) > LINES:
@@ -65,60 +72,42 @@ def short_answer(plan: Plan, *, width: int, before: Candidate | None = None) -> 
 
 
 def _drop_least(lines: list[str], *, over: int) -> list[str]:
-    """Return the lines without so many that carry least: the last empty one, the choices' heading, the neighbours of
-    the recommended cluster, the other empty ones.
+    """Return the lines without so many that carry least: empty ones, the last first, the neighbours of the recommended
+    cluster, the choices' heading. A choice of one is none.
     """
     heading = [number for number, line in enumerate(lines) if line.startswith(_CHOICE)]
     empty = [number for number, line in enumerate(lines) if line == ""]
     neighbours = [number for number, line in enumerate(lines) if line.startswith("  next ")]
-    dropped = [*empty[-1:], *heading, *reversed(neighbours), *reversed(empty[:-1])][: max(over, 0)]
-    return [line for number, line in enumerate(lines) if number not in dropped]
+    dropped = [*reversed(empty), *reversed(neighbours), *heading][: max(over, 0)]
+    kept = [line for number, line in enumerate(lines) if number not in dropped]
+    rows = [line for line in kept if _is_choice(line)]
+    return [line for line in kept if line not in rows and not line.startswith(_CHOICE)] if len(rows) == 1 else kept
 
 
-def in_words(warning: str) -> str:
-    """Return a warning without the words of the field that a first reader cannot know: 'driver', 'cloud truth'."""
-    warning = re.sub(r"^cloud truth (\d of \d):", r"\1 demands on a measurement are met:", warning)
-    return re.sub(r"^driver:", f"{_BOUND_BY['driver']}:", warning)
+def _is_choice(line: str) -> bool:
+    return line.startswith(("  cheapest ", "  next ", "  recommended "))
 
 
 def _wrap(text: str, width: int) -> list[str]:
     return textwrap.wrap(text, width, subsequent_indent="  ", break_on_hyphens=False)
 
 
-def _headline(plan: Plan, best: Candidate, width: int) -> Iterator[str]:
-    whole = format_duration(best.time_s.expected + sum(best.overheads_s.values()))
-    place = f"{best.cloud} {best.region}" + (", one placement group" if best.placement_group else "")
-    place += f", {best.pricing}" if best.pricing != "on-demand" or len(plan.request.pricings) > 1 else ""
-    yield from _wrap(f"Rent {cluster_name(best)} ({place})", width)
-    whole += _limit(plan.request.deadline_s)
-    beside = f" and {', '.join(best.cost_usd.unknown)}, of unknown price" if best.cost_usd.unknown else " in all"
-    yield from _wrap(f"for {whole}, {total_text(best)}{beside}.", width)
-    yield from _wrap(deadline_text(plan), width)
-    for text in plan.left_out:
-        yield from _wrap(f"{text}; --rejected says more.", width)
-    most = ", the most within what is asked," if plan.beyond else ""
-    time = f"{format_duration(best.time_s.expected)} (95%: {format_duration(best.time_s.p95)})"
-    time += _limit(plan.request.sort_deadline_s)
-    durability = f": {best.durability}" if best.durability else ""
-    yield from _wrap(f"The sort of {size_text(plan.request)}{most} takes {time}. {best.model}{durability}.", width)
-    if best.cloud_type != best.instance_type:
-        yield from _wrap(f"Order {best.cloud_type}, and the local disks with it.", width)
-
-
-def deadline_text(plan: Plan) -> str:
-    """Say how likely the deadline, named before, is kept, and what keeps it more surely; '' without a deadline."""
-    likely, surer = plan.best.deadline_kept if plan.best else None, plan.surer
-    if likely is None or plan.request.paper:
-        return ""
-    cluster = f"{surer.nodes} x {surer.instance_type}, {format_usd(surer.cost_usd_total)}" if surer else ""
-    more = f"; in 95%: {cluster} (--confidence 95%)" if cluster else ""
-    subject = "Kept" if plan.request.deadline_s else "Deadline kept"
-    return f"{subject} in about {min(likely, 0.99):.0%} of runs{more}."
-
-
-def total_text(best: Candidate) -> str:
-    """Return the whole bill in words: a lower bound where part of it is unknown."""
-    return f"{'at least ' if best.cost_usd.at_least else ''}{format_usd(best.cost_usd.total)}"
+def _headline(plan: Plan, best: Candidate, stored: Candidate | None, width: int) -> Iterator[str]:
+    whole = format_duration(whole_run_s(best)) + _limit(plan.request.deadline_s)
+    unpriced = f" and {', '.join(best.cost_usd.unknown)}, of unknown price" if best.cost_usd.unknown else " in all"
+    order = f"Order {best.cloud_type}, and the local disks with it."
+    for text in (
+        f"Rent {cluster_name(best)} ({place_text(best)})",
+        f"for {whole}, {total_text(best)}{unpriced}.",
+        f"Each: {machine_text(best)}.",
+        deadline_text(plan),
+        order if best.cloud_type != best.instance_type else "",
+        assumed_text(plan, stored),
+        range_text(plan, best),
+        durability_text(best),
+        *(f"{text}; --rejected says more." for text in plan.left_out),
+    ):
+        yield from _wrap(text, width)
 
 
 def _limit(deadline_s: float | None) -> str:
@@ -134,7 +123,6 @@ def _bill(best: Candidate, width: int) -> Iterator[str]:
         time = format_duration(item.time_s) if item.time_s else ""
         yield _row(item.name, time, bill.shown(item.usd), width=table)
     in_all = "all that is known" if best.cost_usd.unknown else "in all"
-    in_all += f" (95%: {format_usd(best.cost_usd.total_p95)})"
     yield _row(in_all, format_duration(bill.time_s), f"${bill.shown(bill.total_usd)}", width=table)
 
 
@@ -155,9 +143,9 @@ def _choices(plan: Plan, best: Candidate, width: int) -> Iterator[str]:
     for name, point in named.items():
         saved = f"{'' if before is None else _per_minute(before, point):>{_SAVED_WIDTH}}"
         cluster = cluster_name(point, several_pricings=len(plan.request.pricings) > 1)
-        cluster = f"{cluster:<{min(25, max(11, width - 42))}}"
+        cluster = f"{cluster:<{_cluster_width(width)}}"
         costs = f"{format_duration(point.time_s):>12} {format_usd(point.cost_usd_total):>9}"
-        line = f"  {name:<16} {cluster} {costs}"
+        line = f"  {name:<{_NAME_WIDTH}} {cluster} {costs}"
         if len(line) > width:  # a long name stands on a line of its own
             yield f"  {name} {cluster.rstrip()}"[:width]
             line = f"{costs:>{width}}"
@@ -186,9 +174,14 @@ def _named_points(plan: Plan, best: Candidate) -> dict[str, FrontierPoint]:
 
 
 def _choices_heading(width: int) -> Iterator[str]:
-    line = f"{_CHOICE:<18} {'cluster':<{min(25, max(11, width - 42))}} {'the sort':>12} {'the bill':>9}"
+    name, cluster = f"{_CHOICE:<{_NAME_WIDTH + 2}}", f"{'cluster':<{_cluster_width(width)}}"
+    line = f"{name} {cluster} {'the sort':>12} {'the bill':>9}"
     saved = f"{_SAVED:>{_SAVED_WIDTH}}"
     yield line + saved if len(line) + len(saved) <= width else line
+
+
+def _cluster_width(width: int) -> int:
+    return min(_CLUSTER_WIDTH, max(11, width - _NAME_WIDTH - 26))
 
 
 def is_point_of(point: FrontierPoint, best: Candidate) -> bool:
@@ -201,24 +194,7 @@ def is_point_of(point: FrontierPoint, best: Candidate) -> bool:
 def _per_minute(slower: FrontierPoint, faster: FrontierPoint) -> str:
     minutes = (slower.time_s - faster.time_s) / 60
     dearer = faster.cost_usd_total - slower.cost_usd_total
-    return format_usd(dearer / minutes) if minutes > 0 and dearer > 0 else ""
-
-
-def binds(best: Candidate) -> str:
-    """Return the resource whose doubling shortens the whole run most, and what each phase waits for."""
-    waits = dict.fromkeys(_BOUND_BY.get(p.bottleneck, words(p.bottleneck)) for p in best.phases if p.resources)
-    by_phase = [
-        f"{_BOUND_BY.get(phase.bottleneck, words(phase.bottleneck))} ({phase.name})"
-        for phase in best.phases
-        if phase.resources
-    ]
-    phases = ", then ".join(by_phase if len(waits) > 1 else waits)
-    whole_s = best.time_s.expected + sum(best.overheads_s.values())
-    if not best.bottleneck or not whole_s:  # as in plans of earlier versions
-        return f"What binds: {phases}."
-    limit, saved_s = RESOURCE_WORDS[best.bottleneck], best.reliefs_s[best.bottleneck]
-    more = "" if phases == limit else f" Phases wait for {phases}."
-    return f"What binds: {limit} (twice as fast: {format_duration(saved_s)} less, {saved_s / whole_s:.0%}).{more}"
+    return f"{format_usd(dearer / minutes)} a minute" if minutes > 0 and dearer > 0 else ""
 
 
 def _capacity(plan: Plan, best: Candidate) -> Iterator[str]:
@@ -237,29 +213,6 @@ def _of_at_most(smaller: FrontierPoint | None) -> str:
     return f"{smaller.nodes} x {smaller.instance_type}, {figures}"
 
 
-def evidence_text(best: Candidate) -> str:
-    """Say what the figures that decide, rates as well as prices and shapes, rest on."""
-    at_worst = "" if best.evidence == "measured" else "at worst "
-    text = f"Sureness: the figures that decide are {at_worst}{_EVIDENCE.get(best.evidence, best.evidence)}."
-    computed = any(warning.startswith(COMPUTED_DISKS) for warning in best.warnings)
-    return f"{text} Nobody measured its disks: their rates are computed." if computed else text
-
-
-def unmeasured_text(plan: Plan) -> str:
-    """Say how many types are left out for want of a disk rate, and what measures one; '' where there are none."""
-    if not plan.unmeasured:
-        return ""
-    count = sum(of_cloud.types for of_cloud in plan.unmeasured)
-    subject = "1 type" if count == 1 else f"{count:,} types"
-    rented = any("bench fleet" in of_cloud.measure for of_cloud in plan.unmeasured)
-    return f"Left out: {subject} of unknown disk rate; planner bench {'fleet' if rented else 'disk'} measures it."
-
-
-def _evidence_and_break_even(best: Candidate) -> str:
-    overturn = break_even_text(best)
-    return f"{evidence_text(best)} {overturn}." if overturn else evidence_text(best)
-
-
 def _refreshed_note(plan: Plan) -> Iterator[str]:
     if plan.catalog.refreshed:
         yield f"types and prices of {', '.join(plan.catalog.refreshed)} as you refreshed them"
@@ -270,7 +223,8 @@ def _next(plan: Plan, width: int, *, notes: int) -> list[str]:
     stored = plan.request.output and not plan.request.has_several_models and plan.request.model != "object-store"
     if stored:
         return _wrap(f"Next: --model all, as a store keeps copies itself; --explain; --wide{several}.", width)
-    return _wrap(f"Next: --explain says why; --wide shows all candidates{several}.", width)
+    clusters = f"{len(plan.candidates)} of {plan.feasible}" if plan.not_shown else "all"
+    return _wrap(f"Next: --explain says why; --wide shows {clusters} candidates{several}.", width)
 
 
 def difference(before: Candidate, after: Candidate) -> str:
@@ -282,24 +236,3 @@ def difference(before: Candidate, after: Candidate) -> str:
     cost = after.cost_usd.total / before.cost_usd.total - 1
     time = after.time_s.expected / before.time_s.expected - 1
     return f"What if: was {was} -> {becomes} (cost {cost:+.0%}, time {time:+.0%})"
-
-
-_ALL: Final = 0.995
-"""A share that is told as 100%."""
-
-
-def break_even_text(best: Candidate) -> str:
-    """Return how far a doubtful rate may fall before another type is the better choice, and what measuring it costs;
-    '' where nothing is known to overturn the recommendation.
-    """
-    turn = best.overturned_by
-    if turn is None:
-        return ""
-    nodes = f"{best.nodes} node{'s' * (best.nodes > 1)}"
-    many = turn.rate in ("local", "volumes")
-    holds = f"{best.instance_type} stays the best choice while its {RESOURCE_WORDS[turn.rate]} at {nodes}"
-    keeps = f"keep{'s' * (not many)} {turn.at_fraction:.0%} of what is planned; below it {turn.winner} is"
-    if turn.at_fraction >= _ALL:
-        keeps = f"{'are' if many else 'is'} as fast as planned; any slower, and {turn.winner} is"
-    measuring = f"Measuring costs about {format_usd(turn.measure_usd)}: {turn.command}"
-    return f"{holds} {keeps}. {measuring}"

@@ -45,7 +45,7 @@ def test_the_papers_daytona_question_is_answered() -> None:
     outcome = call("--data", "100TB", "--model", "daytona")
     assert outcome.returncode == 0, outcome.stderr
     assert outcome.stderr == ""
-    for part in ("Rent ", "The sort of 100 TB", "daytona: two copies", "What binds", "Sureness", "--wide shows"):
+    for part in ("Rent ", "The sort of 100 TB", "daytona: two copies", "Bottleneck: ", "Confidence: ", "--wide shows"):
         assert part in outcome.stdout
     wide = call("--data", "100TB", "--wide").stdout
     for part in ("Rent ", "to sort 100 TB under the daytona model", "bottleneck", "Frontier", "prices as of"):

@@ -31,17 +31,23 @@ def test_the_answer_takes_the_columns_that_there_are() -> None:
 
 
 def test_csv_has_one_row_per_candidate_with_the_columns_asked_for_in_order() -> None:
-    shown = call("--show", "csv", "--columns", "instance_type,nodes", "--sort", "nodes").output
+    shown = call("--show", "csv", "--columns", "instance_type,nodes", "--sort", "nodes").stdout
     rows = list(csv.DictReader(io.StringIO(shown)))
     assert list(rows[0]) == ["instance_type", "nodes"]
     assert [int(row["nodes"]) for row in rows] == sorted(int(row["nodes"]) for row in rows)
     assert len(rows) == 4
 
 
-def test_csv_has_ten_plain_columns_unless_all_are_asked_for(tmp_path: Path) -> None:
-    rows = list(csv.DictReader(io.StringIO(call("--show", "csv").output)))
-    assert tuple(rows[0]) == PLAIN_COLUMNS
+def test_csv_has_main_figures_machine_and_bill_unless_all_columns_are_asked_for(tmp_path: Path) -> None:
+    shown = call("--show", "csv")
+    rows = list(csv.DictReader(io.StringIO(shown.stdout)))
+    assert tuple(rows[0])[: len(PLAIN_COLUMNS)] == PLAIN_COLUMNS
     assert len(rows) == 4  # as --top says
+    for row in rows:
+        bill = [float(usd or 0) for name, usd in row.items() if name.startswith("bill_usd.")]
+        assert sum(bill) == pytest.approx(float(row["cost_usd.total"]), rel=1e-5)
+        assert float(row["machine.vcpus"]) > 0 and float(row["machine.local_disks"]) > 0
+    assert re.search(r"4 of (\d+) types are shown", shown.stderr)
     file = tmp_path / "four.csv"
     everything = list(csv.reader(io.StringIO(call("--show", "csv", "--columns", "all", "--out", str(file)).stdout)))
     header, *cells = everything
@@ -52,10 +58,25 @@ def test_csv_has_ten_plain_columns_unless_all_are_asked_for(tmp_path: Path) -> N
     assert list(csv.reader(file.read_text().splitlines())) == everything
 
 
-def test_markdown_is_a_table() -> None:
-    lines = call("--show", "markdown", "--columns", "instance_type,nodes").output.splitlines()
+def test_markdown_of_columns_is_a_table() -> None:
+    lines = call("--show", "markdown", "--columns", "instance_type,nodes").stdout.splitlines()
     assert lines[:2] == ["| instance_type | nodes |", "| --- | --- |"]
     assert all(line.startswith("| i4i.") for line in lines[2:])
+
+
+def test_markdown_is_a_document_unless_columns_are_asked_for(tmp_path: Path) -> None:
+    file = tmp_path / "plan.md"
+    shown = call("--show", "markdown", "--out", str(file)).stdout
+    plan = json.loads(call("--json").stdout)
+    assert shown == file.read_text()
+    best = plan["best"]
+    assert shown.startswith(f"## {best['nodes']} x {best['instance_type']} to sort 1 TB\n\nRent ")
+    assert not re.search(r"\d\.\d{5}", shown), "figures are rounded"
+    tables = [block for block in shown.split("\n\n") if block.startswith("|")]
+    for table in tables:
+        assert len({line.count("|") for line in table.splitlines()}) == 1
+    assert len(tables) == 2 and f"${best['cost_usd']['total']:.2f}" in tables[0]
+    assert "Assumed: the nodes generate the data and keep the result" in shown
 
 
 def test_json_is_the_plan_and_wide_has_everything() -> None:
@@ -93,6 +114,8 @@ def test_of_several_regions_each_row_says_its_own(columns: str, monkeypatch: pyt
         (("--out", "four.csv"), "add --show csv, or name a .json file"),
         (("--out", "page.html"), "--html page.html writes a page"),
         (("--show", "json", "--columns", "nodes"), "are for --show csv"),
+        (("--chart", "plan.pdf"), "ends with .png or .svg"),
+        (("--dark",), "--dark is for --chart"),
     ],
 )
 def test_what_cannot_be_shown_is_refused(words: tuple[str, ...], message: str) -> None:
@@ -114,3 +137,11 @@ def test_a_page_is_refused_before_anything_is_planned_where_charts_are_missing(
     outcome = call("--model", "nonsense", "--html", str(tmp_path / "page.html"))
     assert isinstance(outcome.exception, PlannerError)
     assert "--html needs the package altair" in outcome.exception.message
+
+
+@pytest.mark.parametrize(("name", "start"), [("plan.png", b"\x89PNG"), ("plan.svg", b"<svg")])
+def test_a_chart_is_written_in_the_format_of_its_name(tmp_path: Path, name: str, start: bytes) -> None:
+    outcome = call("--chart", str(tmp_path / name))
+    assert outcome.exit_code == 0 and outcome.stdout.startswith("Rent ")
+    assert (tmp_path / name).read_bytes().startswith(start)
+    assert "exists" in str(call("--chart", str(tmp_path / name)).exception)

@@ -52,7 +52,7 @@ def test_plan_says_its_version() -> None:
         ("plan 1TB --spot", "Did you mean: --pricing spot"),
         ("plan 1TB --pdf a.pdf", "Did you mean: --html, a page that every browser prints as PDF"),
         ("plan 1TB --nightly", "the bill is that of one run, and 30 runs a month cost 30 times as much"),
-        ("plan 1TB --htm a", "Possible options: --html"),
+        ("plan 1TB --htm a", "--html"),
         ("run --resume r1", "Did you mean: planner cluster attach RUN"),
         ("generate --data 1GB a", "Did you mean: --size"),
         ("sort --csv a b", "Did you mean: --separator , --key 2,2"),

@@ -44,7 +44,8 @@ def asked(*constraints: Constraint) -> ConstrainedTypes:
 
 def test_a_clash_names_what_meeting_one_asks_of_the_other() -> None:
     assert list(conflicts([asked(DEADLINE, BUDGET)])) == [
-        "the deadline and the budget clash: what meets the deadline costs in all, at 95%, $20.00 at least, 2 x a; "
+        "the deadline and the budget clash: what meets the deadline costs in all, in 95 of 100 runs, $20.00 at least, "
+        "2 x a; "
         "what meets the budget takes 1 min 30 s at least, 1 x b"
     ]
 
@@ -104,7 +105,10 @@ def test_three_of_which_any_two_are_met_are_named_together() -> None:
 @pytest.mark.parametrize(
     ("limit", "nearest"),
     [
-        ({"budget_usd": 1.0}, r"the nearest, (\d+) x ([\w.-]+), costs in all, at 95%, (\$[\d.]+); --budget ([\d.]+)"),
+        (
+            {"budget_usd": 1.0},
+            r"the nearest, (\d+) x ([\w.-]+), costs in all, in 95 of 100 runs, (\$[\d.]+); --budget ([\d.]+)",
+        ),
         ({"deadline": 1.0}, r"the nearest, (\d+) x ([\w.-]+), takes in all ([\w ]+) \(.*\); --deadline (\w+)"),
         ({"sort_deadline": 1.0}, r"the nearest, (\d+) x ([\w.-]+), takes ([\w. ]+); --sort-deadline ([\w.]+)"),
     ],
@@ -229,7 +233,7 @@ def test_a_type_that_meets_each_by_itself_says_so() -> None:
     )
     (apart,) = nearest_types([asked(late, dear, evidence)], [far("a", 1.0)])
     assert apart.reason == "meets the deadline and the budget and the evidence only apart"
-    assert apart.detail == "takes 1 min 0 s on 2 nodes, costs in all, at 95%, $10.00 on 1 node"
+    assert apart.detail == "takes 1 min 0 s on 2 nodes, costs in all, in 95 of 100 runs, $10.00 on 1 node"
     assert apart.nearness == 1
     weak = replace(evidence, measure=np.full((1, 2), 2.0))
     (nearest,) = nearest_types([asked(weak)], [far("a", 1.0)])

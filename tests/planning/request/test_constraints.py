@@ -40,7 +40,7 @@ def test_a_type_that_meets_each_but_not_both_says_so() -> None:
     evidence = replace(BUDGET, name="evidence", measure=np.ones((2, 2)), limit=1.0, shown="network: not measured")
     rejection = missed("a", np.array([0]), [DEADLINE, BUDGET, evidence])
     assert rejection.reason == "meets the deadline and the budget and the evidence only apart"
-    assert rejection.detail == "takes 50 s at least, costs in all, at 95%, $5.00 at least"
+    assert rejection.detail == "takes 50 s at least, costs in all, in 95 of 100 runs, $5.00 at least"
     assert rejection.nearness == 1
 
 

@@ -94,7 +94,7 @@ def test_places_to_look_that_contradict() -> None:
 
 def test_the_papers_leave_aside_what_they_do_not_know(cloud: str) -> None:
     plan = planned(cloud, paper=True, zones=2, confidence=0.9, deadline="10h")
-    assert plan.warnings[0].startswith("--paper leaves aside --zones, --confidence")
+    assert plan.warnings[0].startswith("--paper ignores --zones, --confidence")
     assert not planned(cloud, paper=True).warnings
 
 

@@ -13,7 +13,7 @@ import pytest
 import planner
 from planner.catalog import load_catalog
 from planner.planning.what_if.break_even import _is_of, _same_machine
-from planner.report.terminal.short_answer import break_even_text
+from planner.report.terminal.decision import break_even_text
 from planner.schemas.plan import Candidate, Plan
 
 PAIR = ["i4i.8xlarge", "i3en.12xlarge"]

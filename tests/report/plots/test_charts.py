@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pandas as pd
 import pytest
 import vl_convert
 
+import planner
 from planner.api.recommend import Recommendation
 from planner.catalog import load_catalog
 from planner.cost_model.volume_counts import volume_counts
@@ -17,6 +19,7 @@ from planner.report import frames, plots
 from planner.report.plots import look
 from planner.schemas.run_report import RunReport
 from planner.statistics.scaling_curve import ScalingCurve
+from planner.units import format_duration
 
 
 def drawn(chart: Any) -> str:
@@ -137,3 +140,32 @@ def test_nodes_are_drawn_run_by_run_and_the_limit_is_a_line() -> None:
     across = drawn(plots.across_nodes(frame, metric="read_ms", limit=2.0))
     assert across.count("symbol") and "read_ms" in across and len(re.findall(r'aria-label="node, by', across)) >= 12
     assert "run" in drawn(plots.over_time(frame, metric="read_ms"))
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_a_slide_states_its_finding_units_machine_and_bottleneck(answer: Recommendation, *, dark: bool) -> None:
+    best = answer.best
+    assert best is not None and best.machine is not None
+    picture = plots.picture(answer.chart(dark=dark), suffix=".svg")
+    assert isinstance(picture, str)
+    text = " ".join(re.findall(r">([^<]+)<", picture))
+    assert f"{best.nodes} x {best.instance_type} sorts 100 TB in {format_duration(best.time_s.expected)}" in text
+    for part in (f"{best.machine.vcpus:g} vCPUs", "Bottleneck: ", "(US dollars", "(min", "bottleneck"):
+        assert part in text
+    assert ("#14171C" in picture) == dark
+    pixels = plots.picture(answer.chart(dark=dark), suffix=".png")
+    assert isinstance(pixels, bytes) and pixels.startswith(b"\x89PNG")
+
+
+def test_a_slide_of_several_sizes_of_data_says_how_the_bill_grows(answer: Recommendation) -> None:
+    best = answer.best
+    assert best is not None
+    dearer = replace(best, nodes=2 * best.nodes, cost_usd=replace(best.cost_usd, total=3 * best.cost_usd.total))
+    picture = plots.picture(plots.over_data([(1e12, best), (2e12, dearer)]), suffix=".svg")
+    assert "2 times the data costs 3 times as much" in picture
+    assert f"{dearer.nodes} x {dearer.instance_type}" in picture and "data (TB)" in picture
+
+
+def test_a_chart_of_nothing_feasible_says_why() -> None:
+    nothing = planner.recommend("1TB", catalog="aws-2014", deadline="1s", top=1)
+    assert "Nothing to draw" in plots.picture(nothing.chart(), suffix=".svg")

@@ -1,0 +1,154 @@
+"""A plan as one picture for a slide: its finding, cost against time, and the phases; on a light or a dark ground."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import pandas as pd
+
+from planner.extras import optional
+from planner.report import frames
+from planner.report.cluster_names import cluster_name
+from planner.report.plots.look import BLUE, GREY, VERMILLION, altair, config, in_time_units
+from planner.report.terminal.decision import bottleneck_text, machine_text, total_text, whole_run_s
+from planner.schemas.plan import Candidate, Plan
+from planner.units import format_bytes, format_duration
+
+_PANEL: Final = (520, 380)
+"""Pixels of one panel's plotting area; two and their axes fill a slide of 1280 x 720."""
+_DARK: Final = "#14171C"
+_SCALE: Final = 2.0
+"""Pixels of the picture for each of a slide."""
+
+
+def slide(plan: Plan, best: Candidate, *, dark: bool = False) -> Any:
+    """Chart what the plan found: cost against time of the clusters to choose from, and the best one's phases."""
+    alt = altair()
+    size = format_bytes(plan.request.bytes_to_sort)
+    finding = f"{cluster_name(best)} sorts {size} in {format_duration(best.time_s.expected)} for {total_text(best)}"
+    below = [
+        f"The whole run, which this pays for, takes {format_duration(whole_run_s(best))}.",
+        f"Each node: {machine_text(best)}.",
+        bottleneck_text(best),
+    ]
+    panels = alt.hconcat(cost_against_time(plan, best, dark=dark), phases(best), spacing=50)
+    return _dressed(panels, title=finding, below=below, dark=dark)
+
+
+def cost_against_time(plan: Plan, best: Candidate, *, dark: bool) -> Any:
+    """Chart the clusters that nothing beats in both, the ends of the line and the best named."""
+    alt = altair()
+    points = frames.frontier_frame(plan)[["cluster", "time_s", "cost_usd_total"]]
+    mine = {"cluster": cluster_name(best), "time_s": best.time_s.expected, "cost_usd_total": best.cost_usd.total}
+    shown, unit = in_time_units(pd.concat([points, pd.DataFrame([mine])], ignore_index=True), "time_s")
+    scale = alt.Scale(type="log", nice=False, padding=40)
+    x = alt.X("time_s:Q", title=f"time of the sort ({unit}, logarithmic)", scale=scale, axis=alt.Axis(format="~g"))
+    y = alt.Y(
+        "cost_usd_total:Q", title="whole bill (US dollars, logarithmic)", scale=scale, axis=alt.Axis(format="$~g")
+    )
+    line = alt.Chart(shown.iloc[:-1]).mark_line(color=GREY, point={"color": GREY, "size": 30}).encode(x, y)
+    chosen = shown.iloc[[-1]]
+    mark = (
+        alt.Chart(chosen).mark_point(filled=True, color=VERMILLION, size=320, shape="diamond", opacity=1).encode(x, y)
+    )
+    name = (
+        alt.Chart(chosen)
+        .mark_text(dy=-22, fontWeight="bold", fontSize=16, color=VERMILLION)
+        .encode(x, y, text="cluster:N")
+    )
+    ends = _ends(points, shown, best)
+    named = (
+        alt.Chart(ends)
+        .mark_text(align="left", dx=12, dy=-6, fontSize=14, color=_ink(dark=dark))
+        .encode(x, y, text="text:N")
+    )
+    return _panel(alt.layer(line, mark, name, named), title="Faster costs more: what nothing beats in both")
+
+
+def _ends(points: pd.DataFrame, shown: pd.DataFrame, best: Candidate) -> pd.DataFrame:
+    """Return the fastest cluster of the line, named, unless it is hardly another than the best one."""
+    first = shown.iloc[:1] if len(points) and points.time_s.iloc[0] < best.time_s.expected * 0.95 else shown.iloc[:0]
+    return first.assign(text=[f"fastest: {name}" for name in first.cluster])
+
+
+def phases(best: Candidate) -> Any:
+    """Chart how long each resource of a node is busy in each phase; the bottleneck of each is in another colour."""
+    alt = altair()
+    frame = frames.phases_frame([best])
+    shown, unit = in_time_units(frame, "start_s", "end_s")
+    shown = shown.assign(role=["bottleneck" if slow else "waits for it" for slow in shown.bottleneck])
+    role = alt.Scale(domain=["bottleneck", "waits for it"], range=[VERMILLION, BLUE])
+    bars = (
+        alt.Chart(shown)
+        .mark_bar(height=22)
+        .encode(
+            alt.X("start_s:Q", title=f"time since the sort began ({unit})"),
+            alt.Y("resource:N", title=None, sort=None, axis=alt.Axis(grid=False)),
+            x2="end_s:Q",
+            color=alt.Color("role:N", title=None, scale=role),
+        )
+    )
+    return _panel(bars, title=f"Where the time goes: {', then '.join(phase.name for phase in best.phases)}")
+
+
+def over_data(sizes: Sequence[tuple[float, Candidate]], *, dark: bool = False) -> Any:
+    """Chart the best cluster's time and bill against how much is sorted: a pair of bytes and cluster for each size."""
+    alt = altair()
+    rows = [
+        {
+            "data_tb": size / 1e12,
+            "time_s": best.time_s.expected,
+            "usd": best.cost_usd.total,
+            "cluster": cluster_name(best),
+        }
+        for size, best in sizes
+    ]
+    shown, unit = in_time_units(pd.DataFrame(rows), "time_s")
+    base = alt.Chart(shown)
+    x = alt.X("data_tb:Q", title="data (TB)", scale=alt.Scale(zero=True))
+    names = {"align": "right", "dx": -12, "dy": -6, "fontSize": 13, "color": _ink(dark=dark)}
+    panels = []
+    for column, title, color in (
+        ("time_s", f"time of the sort ({unit})", BLUE),
+        ("usd", "bill (US dollars)", VERMILLION),
+    ):
+        y = alt.Y(f"{column}:Q", title=title, scale=alt.Scale(zero=True))
+        line = base.mark_line(color=color, point={"color": color, "size": 90}).encode(x, y)
+        panels.append(_panel(alt.layer(line, base.mark_text(**names).encode(x, y, text="cluster:N")), title=title))
+    last, first = sizes[-1], sizes[0]
+    more, dearer = last[0] / first[0], last[1].cost_usd.total / first[1].cost_usd.total
+    finding = f"{more:.3g} times the data costs {dearer:.3g} times as much"
+    return _dressed(alt.hconcat(*panels, spacing=50), title=finding, below=[], dark=dark)
+
+
+def picture(chart: Any, *, suffix: str) -> str | bytes:
+    """Return a chart as the text of an SVG or the bytes of a PNG. Raises PlannerError without the extra `plots`."""
+    converter = optional("vl_convert", extra="plots", purpose="--chart")
+    specification = chart.to_json()
+    if suffix == ".svg":
+        drawn: str = converter.vegalite_to_svg(specification)
+        return drawn
+    pixels: bytes = converter.vegalite_to_png(specification, scale=_SCALE)
+    return pixels
+
+
+def _ink(*, dark: bool) -> str:
+    return "#E6E6E6" if dark else "#1F2328"
+
+
+def _panel(chart: Any, *, title: str) -> Any:
+    width, height = _PANEL
+    return chart.properties(width=width, height=height, title=altair().TitleParams(title, fontSize=17, offset=12))
+
+
+def _dressed(chart: Any, *, title: str, below: list[str], dark: bool) -> Any:
+    """Return the panels under their finding, on a ground of their own, in sizes that a room can read."""
+    look = config(dark=dark)
+    ground = _DARK if dark else "white"
+    for part in ("axis", "legend"):
+        look[part] = look[part] | {"labelFontSize": 15, "titleFontSize": 15}
+    heading = altair().TitleParams(
+        title, subtitle=below, fontSize=30, subtitleFontSize=17, subtitlePadding=10, offset=28, anchor="start"
+    )
+    return chart.properties(title=heading, padding=32).configure(**look | {"background": ground})

@@ -1,0 +1,213 @@
+"""The decision in sentences, the same on screen, on a page, on a card and in a document: what a machine is, what the
+model protects, what the plan assumes, its bottleneck, and how far its figures can be trusted.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from planner.cost_model.caveats import COMPUTED_DISKS
+from planner.planning.request.stored_data import size_text
+from planner.report.words import RESOURCE_WORDS, words
+from planner.schemas.plan import Candidate, Machine, Plan
+from planner.units import format_bytes, format_duration, format_link, format_memory, format_usd
+
+DECIDING: Final = {
+    "measured": "measured",
+    "derived": "computed from measured or stated ones",
+    "spec": "stated by the cloud, not measured",
+    "extrapolated": "extrapolated beyond what was measured",
+    "recalled": "recalled, without a source at hand",
+    "assumed": "assumed",
+}
+"""What the deciding figures are at worst, by their evidence."""
+
+_BOUND_BY: Final = {"driver": "handing out tasks"}
+"""Resources under names that a first reader knows."""
+
+_SPEEDS: Final = {
+    "network": "network speed",
+    "local": "disk speed",
+    "volumes": "volume speed",
+    "objects": "object store speed",
+    "cpu": "processor speed",
+}
+_KIND: Final = {"nvme": " NVMe", "ssd": " SSD", "hdd": " hard disk"}
+_STORES: Final = {"aws": "S3", "gcp": "Cloud Storage", "azure": "Blob Storage", "oci": "Object Storage"}
+_ALL: Final = 0.995
+"""A share that is shown as 100%."""
+_SURE: Final = 0.99
+"""More is claimed for no deadline."""
+
+
+def whole_run_s(best: Candidate) -> float:
+    """Return how long the cluster is expected to be up: the sort and all that surrounds it."""
+    return best.time_s.expected + sum(best.overheads_s.values())
+
+
+def place_text(best: Candidate) -> str:
+    """Return where the cluster is."""
+    return f"{best.cloud} {best.region}" + (", one placement group" if best.placement_group else "")
+
+
+def machine_text(best: Candidate) -> str:
+    """Return what one node is, and its price: '32 vCPUs, 256 GiB, 2 x 3.75 TB NVMe, 25 Gbit/s network, $2.75 an hour'.
+    Without what a plan of an earlier version lacks.
+    """
+    facts = [] if best.machine is None else machine_facts(best.machine)
+    return ", ".join([*facts, price_text(best)])
+
+
+def machine_facts(machine: Machine) -> list[str]:
+    """Return a machine's processors, memory, disks and network, each with its unit or as unknown."""
+    vcpus = "vCPUs unknown" if machine.vcpus is None else f"{machine.vcpus:g} vCPU{'s' * (machine.vcpus != 1)}"
+    memory = "memory unknown" if machine.memory_bytes is None else format_memory(machine.memory_bytes)
+    return [vcpus, memory, _disks(machine), _network(machine)]
+
+
+def _disks(machine: Machine) -> str:
+    if machine.local_disks is None:
+        return "local disks unknown"
+    if not machine.local_disks:
+        return "no local disks"
+    size = "?" if machine.local_disk_bytes is None else format_bytes(machine.local_disk_bytes)
+    return f"{machine.local_disks} x {size}{_KIND.get(machine.local_disk_kind, '')}"
+
+
+def _network(machine: Machine) -> str:
+    base, peak = machine.network_bytes_per_s, machine.network_peak_bytes_per_s
+    if base is None:
+        return "network unknown" if peak is None else f"network up to {format_link(peak)}"
+    bursts = f" (bursts: {format_link(peak)})" if peak and peak > base * 1.01 else ""
+    return f"{format_link(base)} network{bursts}"
+
+
+def price_text(best: Candidate) -> str:
+    """Return what a node costs by the hour, with its volumes where these cost more than nothing."""
+    whole = best.usd_per_hour / best.nodes
+    volumes = f" ({format_usd(whole)} with its volumes)" if whole > 1.005 * best.price_usd_per_hour else ""
+    spot = "" if best.pricing == "on-demand" else f" {best.pricing}"
+    return f"{format_usd(best.price_usd_per_hour)}{spot} an hour{volumes}"
+
+
+def total_text(best: Candidate) -> str:
+    """Return the whole bill in words: a lower bound where part of it is unknown."""
+    return f"{'at least ' if best.cost_usd.at_least else ''}{format_usd(best.cost_usd.total)}"
+
+
+def range_text(plan: Plan, best: Candidate) -> str:
+    """Say how long the sort takes, and within what 95 of 100 runs stay."""
+    most = ", the most within what is asked," if plan.beyond else ""
+    limit = plan.request.sort_deadline_s
+    time = format_duration(best.time_s.expected) + (f" (deadline: {format_duration(limit)})" if limit else "")
+    at_most = f"{format_duration(best.time_s.p95)} and cost at most {format_usd(best.cost_usd.total_p95)}"
+    return f"The sort of {size_text(plan.request)}{most} takes {time}; 95 of 100 runs sort within {at_most}."
+
+
+def durability_text(best: Candidate) -> str:
+    """Say what the model keeps of a result when something is lost."""
+    return f"{best.model}: {best.durability}." if best.durability else f"Model: {best.model}."
+
+
+def deadline_text(plan: Plan) -> str:
+    """Say how likely the deadline, named before, is kept, and what keeps it more likely; '' without a deadline."""
+    likely, surer = plan.best.deadline_kept if plan.best else None, plan.surer
+    if likely is None or plan.request.paper:
+        return ""
+    cluster = f"{surer.nodes} x {surer.instance_type}, {format_usd(surer.cost_usd_total)}" if surer else ""
+    more = f", or 95 with {cluster} (--confidence 95%)" if cluster else ""
+    named = "it" if plan.request.deadline_s else "the deadline"
+    return f"{100 * min(likely, _SURE):.0f} of 100 runs keep {named}{more}."
+
+
+def assumed_text(plan: Plan, stored: Candidate | None) -> str:
+    """Say that the plan assumes data made on the nodes and a result left there, and what the same cluster takes with
+    both in an object store, where that is known; '' where the request says where either is.
+    """
+    request, best = plan.request, plan.best
+    if best is None or request.input or request.output or request.paper:
+        return ""
+    text = "Assumed: the nodes generate the data and keep the result"
+    if stored is None:
+        return f"{text}; --input and --output name an object store instead."
+    late = " (past the deadline)" if request.deadline_s and whole_run_s(stored) > request.deadline_s else ""
+    in_store = f"{format_duration(whole_run_s(stored))}{late}, {total_text(stored)}"
+    return f"{text}. Both in {_STORES[best.cloud]} (--input, --output): {in_store}."
+
+
+def bottleneck_text(best: Candidate) -> str:
+    """Return the resource whose doubling shortens the whole run most, and what each phase waits for."""
+    waits = dict.fromkeys(_BOUND_BY.get(p.bottleneck, words(p.bottleneck)) for p in best.phases if p.resources)
+    by_phase = [
+        f"{_BOUND_BY.get(phase.bottleneck, words(phase.bottleneck))} ({phase.name})"
+        for phase in best.phases
+        if phase.resources
+    ]
+    phases = ", then ".join(by_phase if len(waits) > 1 else waits)
+    whole_s = whole_run_s(best)
+    if not best.bottleneck or not whole_s:  # as in plans of earlier versions
+        return f"Bottleneck: {phases}."
+    limit, saved_s = RESOURCE_WORDS[best.bottleneck], best.reliefs_s[best.bottleneck]
+    more = "" if phases == limit else f" Phases wait for {phases}."
+    return f"Bottleneck: {limit} (twice as fast: {format_duration(saved_s)} less, {saved_s / whole_s:.0%}).{more}"
+
+
+def confidence_text(best: Candidate) -> str:
+    """Say what the figures that decide, rates as well as prices and shapes, rest on."""
+    some = "the" if best.evidence == "measured" else "some"
+    text = f"Confidence: {some} deciding figures are {DECIDING.get(best.evidence, best.evidence)}."
+    computed = any(warning.startswith(COMPUTED_DISKS) for warning in best.warnings)
+    return f"{text} Nobody measured its disks: their rates are computed." if computed else text
+
+
+def break_even_text(best: Candidate) -> str:
+    """Return how far a doubtful rate may fall before another type is the better choice, and what measuring it costs;
+    '' where nothing is known to overturn the recommendation.
+    """
+    turn = best.overturned_by
+    if turn is None:
+        return ""
+    return f"{holds_text(best)}. Measuring costs about {format_usd(turn.measure_usd)}: {turn.command}"
+
+
+def holds_text(best: Candidate) -> str:
+    """Return how far a doubtful rate may fall before another type is the better choice; '' where no rate is known to
+    overturn the recommendation.
+    """
+    turn = best.overturned_by
+    if turn is None:
+        return ""
+    nodes = f"{best.nodes} node{'s' * (best.nodes > 1)}"
+    many = turn.rate in ("local", "volumes")
+    holds = f"{best.instance_type} stays the best choice while its {RESOURCE_WORDS[turn.rate]} at {nodes}"
+    keeps = f"keep{'s' * (not many)} {turn.at_fraction:.0%} of what is planned; below it {turn.winner} is"
+    if turn.at_fraction >= _ALL:
+        keeps = f"{'are' if many else 'is'} as fast as planned; any slower, and {turn.winner} is"
+    return f"{holds} {keeps}"
+
+
+def doubt_text(best: Candidate) -> str:
+    """Return at which rate another type is better, in fewer words; '' where no rate is known to overturn the choice."""
+    turn = best.overturned_by
+    if turn is None:
+        return ""
+    below = f"Below {turn.at_fraction:.0%} of the planned {_SPEEDS.get(turn.rate, turn.rate)}"
+    below = f"If the {_SPEEDS.get(turn.rate, turn.rate)} is any lower" if turn.at_fraction >= _ALL else below
+    return f"{below}, {turn.winner} is better (--explain)."
+
+
+def unmeasured_text(plan: Plan) -> str:
+    """Say how many types are left out for want of a disk rate, and what measures one; '' where there are none."""
+    if not plan.unmeasured:
+        return ""
+    count = sum(of_cloud.types for of_cloud in plan.unmeasured)
+    subject = "1 type" if count == 1 else f"{count:,} types"
+    rented = any("bench fleet" in of_cloud.measure for of_cloud in plan.unmeasured)
+    return f"Left out: {subject} of unknown disk rate; planner bench {'fleet' if rented else 'disk'} measures it."
+
+
+def in_words(warning: str) -> str:
+    """Return a warning without the words of the field that a first reader cannot know: 'driver', 'cloud truth'."""
+    warning = re.sub(r"^cloud truth (\d of \d):", r"\1 demands on a measurement are met:", warning)
+    return re.sub(r"^driver:", f"{_BOUND_BY['driver']}:", warning)

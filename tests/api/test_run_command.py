@@ -103,7 +103,7 @@ shapings = st.one_of(
 def test_on_emulated_nodes(shaping: Shaping, nodes: int | None, skew: bool, form: InputFormat, model: str) -> None:
     input = None if form == InputFormat() else "in put/"
     data = None if input else "1GB"
-    work = Work(data=data, model=model, nodes=nodes, skew=skew, form=form, input=input)
+    work = Work(data=data, model=model, nodes=nodes, skew=skew and input is None, form=form, input=input)
     asked = parsed(run_words(work, cloud="emulated", shaping=shaping))
     assert same_work(work, asked.positional[0])
     assert (asked.named["cloud"], asked.named["shaping"]) == ("emulated", shaping)
@@ -144,7 +144,7 @@ def test_on_rented_machines(rental: RentalOptions, effort: Effort, form: InputFo
         instances=("i4i.*", "i8g.4xlarge") if flags[0] else (),
         arch="arm64" if flags[0] else None,
         nodes=7 if flags[1] else None,
-        skew=flags[1],
+        skew=flags[1] and input is None,
         keep=flags[2],
         is_detached=flags[3],
         is_lent=flags[3],

@@ -80,6 +80,8 @@ def _is_open(option: str, asked: RequestOptions, answers: dict[str, str]) -> boo
     """Whether an option exists and was not given, or was given as by default."""
     if option not in options() or option in answers:
         return False
+    if option == "format" and not (asked.get("input") or answers.get("input")):  # nodes make records
+        return False
     return asked.get(option) in (None, RequestOptions.__signature__.parameters[option].default)
 
 

@@ -25,7 +25,7 @@ STORED = CHECKOUT / "tests" / "data" / "stored"
 SMALL = ("--catalog", "aws-2014", "--data", "1TB")
 ASKED: dict[str, tuple[str, ...]] = {
     "papers": (*SMALL, "--paper", "--model", "indy"),
-    "copies": (*SMALL, "--rejected"),
+    "copies": SMALL,
     "simulated": (*SMALL, "--simulate", "--draws", "1"),
     "spot": ("--data", "500GB", "--instance", "i4i.*", "--pricing", "spot"),
     "store to store": ("--data", "1TB", "--instance", "i4i.*", "--input", "s3://b/in", "--output", "s3://b/out"),

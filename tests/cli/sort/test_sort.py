@@ -120,7 +120,7 @@ def test_parquet_by_columns(data: Path) -> None:
         build(only="sort"), ["sort", "--format", "parquet", "--check", "--key", "a", str(out), "--json"]
     )
     assert done.exit_code == 1
-    assert json.loads(done.stdout) == {"sorted": False, "first_unsorted": 2, "text": "1"}
+    assert json.loads(done.stdout) == {"version": 3, "sorted": False, "first_unsorted": 2, "text": "1"}
 
 
 def test_records_by_typed_keys(tmp_path: Path) -> None:
@@ -132,7 +132,8 @@ def test_records_by_typed_keys(tmp_path: Path) -> None:
     assert out.read_bytes() == struct.pack("<iHiH", 3, 0, 2, 2)
     call("--check", *keys, "--unique", str(out))
     done = CliRunner().invoke(build(only="sort"), ["sort", "--check", *keys, str(source), "--json"])
-    assert json.loads(done.stdout) == {"sorted": False, "first_unsorted": 3, "text": struct.pack("<iH", 2, 2).hex()}
+    text = struct.pack("<iH", 2, 2).hex()
+    assert json.loads(done.stdout) == {"version": 3, "sorted": False, "first_unsorted": 3, "text": text}
     call("--record-size", "6", "--key-offset", "4", "--key-size", "2", str(source), str(packed))
     assert gzip.decompress(packed.read_bytes()) == source.read_bytes()
     call(*keys, "--merge", str(out), str(packed), str(out), "--force")

@@ -10,19 +10,27 @@ import pytest
 from emulated_cloud import EmulatedCloud
 
 from planner.clusters.provisioning.run_directory import RunDirectory
-from planner.schemas.plan import Plan
+from planner.schemas.plan import Candidate, Plan
 
 
 @pytest.fixture
 def spot_plan(cloud: EmulatedCloud, tmp_path: Path) -> Path:
     """The cloud's usual plan of four nodes, at a third of the price."""
     plan = Plan.from_json(cloud.plan.read_text("utf-8"))
-    candidates = [replace(candidate, pricing="spot", price_usd_per_hour=candidate.price_usd_per_hour / 3,
-                          usd_per_hour=candidate.usd_per_hour / 3) for candidate in plan.candidates]  # fmt: skip
-    made = replace(plan, candidates=tuple(candidates), request=replace(plan.request, pricing="spot"))
+    made = replace(
+        plan,
+        best=plan.best and on_spot(plan.best),
+        candidates=tuple(on_spot(candidate) for candidate in plan.candidates),
+        request=replace(plan.request, pricing="spot"),
+    )
     path = tmp_path / "spot.json"
     path.write_text(made.to_json(), "utf-8")
     return path
+
+
+def on_spot(candidate: Candidate) -> Candidate:
+    price, usd = candidate.price_usd_per_hour / 3, candidate.usd_per_hour / 3
+    return replace(candidate, pricing="spot", price_usd_per_hour=price, usd_per_hour=usd)
 
 
 def up(cloud: EmulatedCloud, plan: Path) -> tuple[str, ...]:

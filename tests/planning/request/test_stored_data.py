@@ -109,7 +109,7 @@ def test_what_is_said_of_files_needs_an_input(said: dict[str, Any]) -> None:
 
 def test_the_papers_know_of_records_alone() -> None:
     plan = planner.recommend("1TB", instance="i4i.4xlarge", model="indy", paper=True, compression="zstd", **STORES).plan
-    assert "--paper leaves aside --input, --output, --compression: the papers' equations know nothing of it" in (
+    assert "--paper ignores --input, --output, --compression: the papers' equations know nothing of it" in (
         plan.warnings
     )
 

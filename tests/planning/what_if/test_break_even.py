@@ -143,7 +143,7 @@ def machines(make_catalog: Callable[..., str]) -> tuple[Any, dict[str, Candidate
     )
     ranked = planner.recommend("1TB", model="indy", catalogs=[path], engine="ideal", top=9).candidates
     context = SimpleNamespace(catalog=load_catalog(path), model=SimpleNamespace(name="indy"))
-    grid = SimpleNamespace(context=context, offer=SimpleNamespace(region="here"))
+    grid = SimpleNamespace(context=context, offer=SimpleNamespace(region="here", pricing="on-demand"))
     return grid, {candidate.instance_type: candidate for candidate in ranked}
 
 

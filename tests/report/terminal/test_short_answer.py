@@ -86,7 +86,9 @@ def test_it_says_what_it_assumes_of_the_data_and_what_an_object_store_changes(pl
     answered = planner.recommend("1TB", instances=["i4i.4xlarge"], nodes=8, deadline="1s", max_nodes=8)
     assert answered.in_object_store() is None
     answered = planner.recommend("1TB", instances=["i4i.4xlarge"], nodes=8)
-    there = planner.recommend("1TB", instances=["i4i.4xlarge"], nodes=8, input="s3://b/in", output="s3://b/out")
+    there = planner.recommend(
+        "1TB", model="daytona", instances=["i4i.4xlarge"], nodes=8, input="s3://b/in", output="s3://b/out"
+    )
     stored = answered.in_object_store()
     assert stored is not None and there.best is not None and there.in_object_store() is None
     assert (stored.time_s, stored.bill) == (there.best.time_s, there.best.bill)

@@ -30,6 +30,7 @@ from planner.report.terminal.evidence import bases
 from planner.report.terminal.reasons import reasons
 from planner.report.words import words
 from planner.schemas.plan import Candidate, Plan
+from planner.schemas.rejections import LeftOut, by_reason
 from planner.units import format_bytes, format_duration, format_rate, format_usd
 
 PAGE_STEPS: Final = 2
@@ -293,10 +294,12 @@ def _phases(best: Candidate) -> dict[str, Any]:
 
 
 def _rejected(plan: Plan) -> dict[str, Any]:
-    """Group the types left out by reason, keeping the order in which the plan has them."""
-    groups: dict[str, list[str]] = {}
-    for rejection in plan.rejected:
-        detail = f" ({rejection.detail})" if rejection.detail else ""
-        groups.setdefault(rejection.reason, []).append(rejection.instance_type + detail)
-    rows = [[reason, str(len(names)), ", ".join(names)] for reason, names in groups.items()]
+    """List the types left out by reason, the nearest first."""
+    rows = [[group.reason, str(group.types), ", ".join(_types(group))] for group in by_reason(plan.rejected)]
     return {"columns": ["reason", "types", "which"], "rows": rows, "numbers": (1,), "count": len(plan.rejected)}
+
+
+def _types(group: LeftOut) -> Iterator[str]:
+    for alike in group.which:
+        detail = f" ({alike.detail})" if alike.detail else ""
+        yield from (f"{name}{detail}" for name in alike.instance_types)

@@ -119,7 +119,7 @@ def both_ways(request: Request) -> tuple[Plan, Plan, int]:
 @pytest.mark.parametrize(
     ("limits", "most_plans"),
     [
-        pytest.param({"sort_deadline_s": 60.0}, 2, marks=QUICK_SOAK),
+        pytest.param({"sort_deadline_s": 60.0}, 4, marks=QUICK_SOAK),
         ({"budget_usd": 30.0}, 4),
         pytest.param({"deadline_s": 900.0, "budget_usd": 80.0, "engine": "ideal"}, 4, marks=QUICK_SOAK),
         pytest.param({"sort_deadline_s": 60.0, "max_vcpus": 700}, 4, marks=QUICK_SOAK),

@@ -22,7 +22,6 @@ from planner.report.terminal.decision import (
     range_text,
     total_text,
     unmeasured_text,
-    whole_run_s,
 )
 from planner.report.words import words
 from planner.schemas.plan import Candidate, Plan
@@ -61,7 +60,7 @@ def plan_document(plan: Plan, *, stored: Candidate | None = None) -> str:
 def _decision(plan: Plan, best: Candidate) -> str:
     limit = plan.request.deadline_s
     within = f", within the deadline of {format_duration(limit)}," if limit else ""
-    takes = f"the whole run takes {format_duration(whole_run_s(best))}{within} and costs {total_text(best)}"
+    takes = f"the whole run takes {format_duration(best.whole_run_s)}{within} and costs {total_text(best)}"
     sentences = (
         f"Rent {cluster_name(best)} ({place_text(best)}): {takes}.",
         range_text(plan, best),

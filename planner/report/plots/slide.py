@@ -11,7 +11,7 @@ from planner.extras import optional
 from planner.report import frames
 from planner.report.cluster_names import cluster_name
 from planner.report.plots.look import BLUE, GREY, VERMILLION, altair, config, in_time_units
-from planner.report.terminal.decision import bottleneck_text, machine_text, total_text, whole_run_s
+from planner.report.terminal.decision import bottleneck_text, machine_text, total_text
 from planner.schemas.plan import Candidate, Plan
 from planner.units import format_bytes, format_duration
 
@@ -28,7 +28,7 @@ def slide(plan: Plan, best: Candidate, *, dark: bool = False) -> Any:
     size = format_bytes(plan.request.bytes_to_sort)
     finding = f"{cluster_name(best)} sorts {size} in {format_duration(best.time_s.expected)} for {total_text(best)}"
     below = [
-        f"The whole run, which this pays for, takes {format_duration(whole_run_s(best))}.",
+        f"The whole run, which this pays for, takes {format_duration(best.whole_run_s)}.",
         f"Each node: {machine_text(best)}.",
         bottleneck_text(best),
     ]

@@ -41,11 +41,6 @@ _SURE: Final = 0.99
 """More is claimed for no deadline."""
 
 
-def whole_run_s(best: Candidate) -> float:
-    """Return how long the cluster is expected to be up: the sort and all that surrounds it."""
-    return best.time_s.expected + sum(best.overheads_s.values())
-
-
 def place_text(best: Candidate) -> str:
     """Return where the cluster is."""
     return f"{best.cloud} {best.region}" + (", one placement group" if best.placement_group else "")
@@ -131,8 +126,8 @@ def assumed_text(plan: Plan, stored: Candidate | None) -> str:
     text = "Assumed: the nodes generate the data and keep the result"
     if stored is None:
         return f"{text}; --input and --output name an object store instead."
-    late = " (past the deadline)" if request.deadline_s and whole_run_s(stored) > request.deadline_s else ""
-    in_store = f"{format_duration(whole_run_s(stored))}{late}, {total_text(stored)}"
+    late = " (past the deadline)" if request.deadline_s and stored.whole_run_s > request.deadline_s else ""
+    in_store = f"{format_duration(stored.whole_run_s)}{late}, {total_text(stored)}"
     return f"{text}. Both in {_STORES[best.cloud]} (--input, --output): {in_store}."
 
 
@@ -145,7 +140,7 @@ def bottleneck_text(best: Candidate) -> str:
         if phase.resources
     ]
     phases = ", then ".join(by_phase if len(waits) > 1 else waits)
-    whole_s = whole_run_s(best)
+    whole_s = best.whole_run_s
     if not best.bottleneck or not whole_s:  # as in plans of earlier versions
         return f"Bottleneck: {phases}."
     limit, saved_s = RESOURCE_WORDS[best.bottleneck], best.reliefs_s[best.bottleneck]

@@ -25,7 +25,6 @@ from planner.report.terminal.decision import (
     range_text,
     total_text,
     unmeasured_text,
-    whole_run_s,
 )
 from planner.schemas.plan import Candidate, FrontierPoint, Plan
 from planner.units import format_duration, format_usd
@@ -93,7 +92,7 @@ def _wrap(text: str, width: int) -> list[str]:
 
 
 def _headline(plan: Plan, best: Candidate, stored: Candidate | None, width: int) -> Iterator[str]:
-    whole = format_duration(whole_run_s(best)) + _limit(plan.request.deadline_s)
+    whole = format_duration(best.whole_run_s) + _limit(plan.request.deadline_s)
     unpriced = f" and {', '.join(best.cost_usd.unknown)}, of unknown price" if best.cost_usd.unknown else " in all"
     order = f"Order {best.cloud_type}, and the local disks with it."
     for text in (

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import planner
-from planner.report.terminal.decision import machine_facts, machine_text, whole_run_s
+from planner.report.terminal.decision import machine_facts, machine_text
 from planner.report.terminal.short_answer import LINES, short_answer
 from planner.schemas.plan import Plan
 from planner.units import format_duration
@@ -93,7 +93,7 @@ def test_it_says_what_it_assumes_of_the_data_and_what_an_object_store_changes(pl
     assert stored is not None and there.best is not None and there.in_object_store() is None
     assert (stored.time_s, stored.bill) == (there.best.time_s, there.best.bill)
     text = " ".join(" ".join(short_answer(answered.plan, width=80, stored=stored)).split())
-    whole = format_duration(whole_run_s(there.best))
+    whole = format_duration(there.best.whole_run_s)
     assert f"Both in S3 (--input, --output): {whole}, ${there.best.cost_usd.total:.2f}." in text
     assert not any("Assumed:" in line for line in short_answer(there.plan, width=80))
     assert any("Assumed: the nodes generate the data" in line for line in short_answer(answered.plan, width=80)[:5])

@@ -13,7 +13,7 @@ as long, whatever is usual. A minority of bad nodes hardly moves a median; a maj
 is usual. Fewer than MIN_NODES nodes have no majority.
 
 Of a metric of which less is better, such as a latency, the limit is as far above the median: the same with rate and
-limit turned upside down.
+limit turned upside down. Where half of the nodes have none of it, as of errors, the limit is z events.
 """
 
 from __future__ import annotations
@@ -53,6 +53,8 @@ class Limit:
     @property
     def text(self) -> str:
         """The rule with its numbers in it."""
+        if self.median_per_s == 0:
+            return f"{self.metric} (less is better): limit {self.limit_per_s:.3g}; half of {self.nodes} nodes have 0"
         if self.nodes < MIN_NODES:
             return f"{self.metric}: {self.nodes} nodes cannot say which of them is slow"
         sign, least, most = ("", 1 / MOST, 1 / LEAST) if self.lower_is_better else ("-", LEAST, MOST)
@@ -96,7 +98,7 @@ def screen(rates: Mapping[str, Mapping[str, float]], *, lower_is_better: Collect
     """Return which nodes to keep, given each metric's rate by node; less is better of those in `lower_is_better`.
 
     A node that lacks a figure which half of all have is dropped, and so is one at zero; of several reasons, the worst
-    is given. Raises BadInputError for no figures, rates that are negative or infinite, or times of zero.
+    is given. Raises BadInputError for no figures, or rates that are negative or infinite.
     """
     nodes = list(dict.fromkeys(node for figures in rates.values() for node in figures))
     if not nodes:
@@ -137,27 +139,25 @@ def bad_nodes(metric: str, figures: Mapping[str, float], *, lower_is_better: boo
 
 def limit_of(metric: str, rates: Sequence[float], *, lower_is_better: bool = False) -> Limit:
     """Return the limit that the rates of a cluster's nodes set; unknown rates (NaN) are left out, zeros count as
-    slow.
+    slow, and as good where less is better.
 
-    Raises BadInputError for negative or infinite rates, for times of zero, or when no rate is above zero.
+    Raises BadInputError for negative or infinite rates, or when no rate is above zero.
     """
     measured = np.array([rate for rate in rates if not math.isnan(rate)])
     if (measured < 0).any() or np.isinf(measured).any():
         raise BadInputError(f"{metric}: a rate must be finite and not negative")
-    if lower_is_better and (measured == 0).any():
-        raise BadInputError(f"{metric}: less is better, and a node took none; leave out such figures")
     median = float(np.median(measured)) if len(measured) else 0.0
-    if median <= 0:
+    if median <= 0 and not (lower_is_better and len(measured)):
         raise BadInputError(f"{metric}: half of the nodes or more have no rate above zero; nothing to compare with")
     with np.errstate(divide="ignore"):
-        spread = _NORMAL_MAD * float(np.median(np.abs(np.log(measured / median))))
+        spread = _NORMAL_MAD * float(np.median(np.abs(np.log(measured / median)))) if median else 0.0
     count = len(measured)
     z = NormalDist().inv_cdf(1 - FALSE_ALARMS / count) * _few(count)
     share = min(MOST, max(LEAST, math.exp(-z * spread)))
     if count < MIN_NODES:
         limit = math.inf if lower_is_better else 0.0
     else:
-        limit = median / share if lower_is_better else median * share
+        limit = (median / share if median else z) if lower_is_better else median * share
     return Limit(
         metric=metric,
         nodes=count,
@@ -180,10 +180,10 @@ def _drop_if_bad(node: str, rate: float, limit: Limit) -> DroppedNode | None:
     too_slow = rate > limit.limit_per_s if limit.lower_is_better else rate < limit.limit_per_s
     if math.isnan(rate):
         reason = "gave no figure"
-    elif rate == 0:
+    elif rate == 0 and not limit.lower_is_better:
         reason = "does nothing"
     elif too_slow:
-        reason = f"at {rate / limit.median_per_s:.0%} of the median"
+        reason = f"at {rate / limit.median_per_s:.0%} of the median" if limit.median_per_s else "where half have none"
     else:
         return None
     return DroppedNode(
@@ -198,7 +198,9 @@ def _drop_if_bad(node: str, rate: float, limit: Limit) -> DroppedNode | None:
 
 def _of_median(rate: float, limit: Limit) -> float:
     """Return how good a node is beside the median, above 1 for a better one."""
-    return limit.median_per_s / rate if limit.lower_is_better else rate / limit.median_per_s
+    if not limit.lower_is_better:
+        return rate / limit.median_per_s
+    return limit.median_per_s / rate if rate and limit.median_per_s else 1.0
 
 
 _CHANCE: Final = 0.05

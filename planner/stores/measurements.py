@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
 from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from planner.catalog import load_catalog
+from planner.catalog import Catalog, load_catalog
 from planner.catalog.measurements import MEASUREMENTS, measurements_file, misplaced_reason
 from planner.catalog.tables import read_table
+from planner.catalog.tables.reading import convert
 from planner.config.atomic_file import change_store, replace_file
 from planner.errors import BadInputError
 from planner.measurement.ingest.measurement import Measurement
+from planner.units import format_rate
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,10 +32,14 @@ class Stored:
 def store(measurements: Sequence[Measurement], *, catalog: str) -> Stored:
     """Add measurements to those on the types of a catalog; rows of the same file, day and circumstances are replaced.
 
-    Raises BadInputError for types and volumes that the catalog lacks, for local disks of types that have none, and for
-    measurements given twice; IoFailureError when the disk refuses. In each case the file stays as it was.
+    Raises BadInputError for types and volumes that the catalog lacks, for local disks of types that have none, for
+    rates that the machine cannot have, for cells that no plan could read, and for measurements given twice;
+    IoFailureError when the disk refuses. In each case the file stays as it was.
     """
-    _check_places(measurements, catalog)
+    loaded = load_catalog(catalog)
+    _check_places(measurements, loaded)
+    _check_cells(measurements)
+    _check_rates(measurements, loaded)
     path = measurements_file(catalog)
     with change_store(path, what="measurements in"):
         new = [_cells(measurement) for measurement in measurements]
@@ -43,15 +50,62 @@ def store(measurements: Sequence[Measurement], *, catalog: str) -> Stored:
     return Stored(path=path, replaced=len(old) - len(remaining))
 
 
-def _check_places(measurements: Sequence[Measurement], catalog: str) -> None:
-    loaded = load_catalog(catalog)
+def _check_places(measurements: Sequence[Measurement], loaded: Catalog) -> None:
     local_disks = dict(zip(loaded.instances.rows, loaded.instances.local_disks.tolist(), strict=True))
     lines = [
         misplaced_reason(vars(measurement), local_disks=local_disks, volume_types=loaded.volume_types)
         for measurement in measurements
     ]
     if reasons := [line for line in dict.fromkeys(lines) if line]:
-        raise BadInputError(f"not of catalog {catalog} (another one: --catalog):", reasons)
+        raise BadInputError(f"not of catalog {loaded.name} (another one: --catalog):", reasons)
+
+
+def _check_cells(measurements: Sequence[Measurement]) -> None:
+    """Raise BadInputError for cells that the reader would refuse: they would break every plan of the catalog."""
+    rows = [_cells(measurement) for measurement in measurements]
+    bad = {column: convert(column, [row[column.name] for row in rows])[1] for column in MEASUREMENTS.columns}
+    lines = [
+        f"{rows[index]['source']}: {column.name} {rows[index][column.name]!r}: expected {column.expected}"
+        for column, indexes in bad.items()
+        for index in indexes
+    ]
+    if lines:
+        raise BadInputError("not stored:", list(dict.fromkeys(lines)))
+
+
+_BUS_BYTES_PER_S: Final = {"nvme": 15.75e9, "ssd": 1.2e9, "hdd": 0.6e9}
+"""What one disk's link carries at most: PCIe 5.0 with four lanes, SAS-3 and SATA 3."""
+_ABOVE: Final = 1.1
+"""How far a rate may lie above what the cloud states before it is taken for a mistake."""
+
+
+def _check_rates(measurements: Sequence[Measurement], loaded: Catalog) -> None:
+    """Raise BadInputError for rates above what the cloud states for the type, or above the link of its disks."""
+    lines = []
+    for measurement in measurements:
+        what, most = _most_bytes_per_s(measurement, loaded)
+        if measurement.bytes_per_s > most * _ABOVE:
+            rates = f"{format_rate(measurement.bytes_per_s)}, more than {what} carries ({format_rate(most)})"
+            lines.append(f"{measurement.source}: {measurement.instance_type}, {measurement.quantity}: {rates}")
+    if lines:
+        raise BadInputError("not stored; is the unit right, and was it the device that was measured?", lines)
+
+
+def _most_bytes_per_s(measurement: Measurement, loaded: Catalog) -> tuple[str, float]:
+    """Return what bounds a measured rate, in words, and the bound; infinite where none is known."""
+    types, row = loaded.instances, loaded.instances.rows[measurement.instance_type]
+    if measurement.quantity == "network":
+        return "its network", _known(types.network_peak_bytes_per_s[row])
+    if measurement.quantity == "sort":
+        return "", math.inf
+    if measurement.volume_type:
+        return "its link to volumes", _known(types.volume_peak_bytes_per_s[row])
+    disks = measurement.disks or _known(types.local_disks[row])
+    return f"{disks:.0f} disks' link", disks * _BUS_BYTES_PER_S.get(types.local_disk_kind[row], math.inf)
+
+
+def _known(value: float) -> float:
+    return math.inf if math.isnan(value) else float(value)
 
 
 def _cells(measurement: Measurement) -> dict[str, str]:
@@ -62,11 +116,12 @@ def _cell(value: Any) -> str:
     return "" if value is None else repr(value) if isinstance(value, float) else str(value)
 
 
-def _read_rows(path: Path) -> list[dict[str, str]]:
-    """Return the rows of the file as text, after checking that they are sound."""
+def _read_rows(path: Path, *, checked: bool = True) -> list[dict[str, str]]:
+    """Return the rows of the file as text; where `checked`, after making sure that they are sound."""
     if not path.exists():
         return []
-    read_table(path, MEASUREMENTS)
+    if checked:
+        read_table(path, MEASUREMENTS)
     with path.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
@@ -94,19 +149,23 @@ def user_rows(catalog: str) -> list[dict[str, str]]:
     return _read_rows(measurements_file(catalog))
 
 
-def forget_type(pattern: str, *, catalog: str) -> int:
-    """Remove the measurements of the types of which the name fits, and return how many there were.
+def forget(pattern: str, *, catalog: str) -> int:
+    """Remove the measurements of which the type or the file they were read from fits, and return how many there were.
+    Rows that no plan could read can be removed, too.
 
-    Raises BadInputError, naming the types measured, where none fits; IoFailureError when the disk refuses.
+    Raises BadInputError, naming what is there, where none fits; IoFailureError when the disk refuses.
     """
     path = measurements_file(catalog)
-    rows = _read_rows(path)
-    types = list(dict.fromkeys(row["instance_type"] for row in rows))
-    if not any(fnmatchcase(name, pattern) for name in types):
-        there = f" There are those of {', '.join(types)}." if types else " There are none."
-        raise BadInputError(f"no measurements of {pattern!r} in {path}.{there}")
     with change_store(path, what="measurements in"):
-        rows = _read_rows(path)
-        remaining = [row for row in rows if not fnmatchcase(row["instance_type"], pattern)]
+        rows = _read_rows(path, checked=False)
+        remaining = [row for row in rows if not _fits(row, pattern)]
+        if len(remaining) == len(rows):
+            types = ", ".join(dict.fromkeys(row["instance_type"] for row in rows))
+            there = f" There are those of {types}." if types else " There are none."
+            raise BadInputError(f"no measurements of {pattern!r} in {path}.{there}")
         _replace(path, remaining)
     return len(rows) - len(remaining)
+
+
+def _fits(row: dict[str, str], pattern: str) -> bool:
+    return any(fnmatchcase(name, pattern) for name in (row["instance_type"], *row["source"].split(", ")))

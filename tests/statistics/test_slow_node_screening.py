@@ -184,9 +184,17 @@ def test_the_worst_of_rates_and_times_is_the_reason() -> None:
     assert (drop.node, drop.metric) == ("bad", "time_s")
 
 
-def test_a_time_of_zero_is_no_measurement() -> None:
-    with pytest.raises(BadInputError, match="a node took none"):
-        limit_of("p99_ms", [1.0, 0.0, 2.0], lower_is_better=True)
+def test_no_errors_are_good_and_many_are_not() -> None:
+    errors = {f"n{n}": 0.0 for n in range(11)}
+    assert not screen({"errors": errors | {"one": 1.0}}, lower_is_better=["errors"]).dropped
+    verdict = screen({"errors": errors | {"bad": 40.0}}, lower_is_better=["errors"])
+    assert [drop.node for drop in verdict.dropped] == ["bad"] and len(verdict.kept) == 11
+    assert "half of 12 nodes have 0" in verdict.limits[0].text
+
+
+def test_a_node_without_errors_is_kept_where_most_have_some() -> None:
+    errors = {f"n{n}": 10.0 for n in range(8)} | {"none": 0.0}
+    assert "none" in screen({"errors": errors}, lower_is_better=["errors"]).kept
 
 
 def test_a_metric_of_few_nodes_drops_no_other() -> None:

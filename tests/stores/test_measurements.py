@@ -15,7 +15,7 @@ from planner.catalog.measurements import MEASUREMENTS
 from planner.catalog.tables import read_table
 from planner.errors import BadInputError, IoFailureError
 from planner.measurement.ingest.measurement import Measurement
-from planner.stores.measurements import store
+from planner.stores.measurements import forget, store
 
 ONE = Measurement(
     instance_type="i4i.4xlarge", quantity="read_only", bytes_per_s=2.5e9, aggregate="mean", zone="us-east-1a",
@@ -55,7 +55,7 @@ def test_what_is_given_twice_is_refused(directory: Path) -> None:
 
 
 def test_local_disks_are_refused_of_a_type_without_any(directory: Path) -> None:
-    volumes = replace(ONE, instance_type="r5.4xlarge", volume_type="gp3", volumes=4)
+    volumes = replace(ONE, instance_type="r5.4xlarge", bytes_per_s=5e8, volume_type="gp3", volumes=4)
     with pytest.raises(BadInputError, match=r"r5\.4xlarge has no local disks.*--volume gp3 --count 4"):
         store([volumes, replace(volumes, volume_type=None, volumes=None)], catalog="aws")
     with pytest.raises(BadInputError, match=r"gp4 is no volume type of this catalog\. Did you mean gp3"):
@@ -94,7 +94,7 @@ from tests_one import ONE
 from dataclasses import replace
 from planner.catalog import load_catalog
 from planner.errors import IoFailureError
-from planner.stores.measurements import store
+from planner.stores.measurements import forget, store
 load_catalog("aws")
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, ({len(before)}, {len(before)}))
@@ -118,3 +118,27 @@ except IoFailureError as error:
     assert "File too large; nothing was changed" in run.stdout
     assert path.read_text() == before
     assert not list(directory.glob("*.part"))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        (replace(ONE, placement_group="true"), "placement_group 'true': expected one of yes, no"),
+        (replace(ONE, depth=0), "depth '0': expected a whole number"),
+        (replace(ONE, quantity="network", nodes=2, bytes_per_s=25e9), "more than its network carries"),
+        (replace(ONE, bytes_per_s=40e9), "more than 1 disks' link carries"),
+    ],
+)
+def test_what_no_plan_could_read_or_no_machine_reach_is_refused(directory: Path, wrong: Measurement, says: str) -> None:
+    with pytest.raises(BadInputError) as error:
+        store([wrong], catalog="aws")
+    assert says in str(error.value) and not list(directory.glob("*.csv"))
+
+
+def test_what_was_ingested_is_taken_back_by_type_or_file_and_damaged_rows_too() -> None:
+    path = store([ONE, replace(ONE, source="b.json"), replace(ONE, source="c.json")], catalog="aws").path
+    assert forget("b.json", catalog="aws") == 1
+    path.write_text(path.read_text().replace("mean", "average", 1))
+    assert forget("i4i.*", catalog="aws") == 2
+    with pytest.raises(BadInputError, match="There are none"):
+        forget("i4i.*", catalog="aws")

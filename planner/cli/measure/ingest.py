@@ -30,7 +30,7 @@ _FilesAre = Annotated[
 
 
 def ingest(
-    files: Annotated[list[Path], Argument(help="Files of fio, iperf3, planner bench (JSON) or CSV.")],
+    files: Annotated[list[Path] | None, Argument(help="Files of fio, iperf3, planner bench (JSON) or CSV.")] = None,
     *,
     catalog: Annotated[str, Option(help="Catalog that the types belong to.")] = "aws",
     type_: Annotated[str | None, Option("--type", help="Instance type measured.")] = None,
@@ -52,16 +52,28 @@ def ingest(
     only: Annotated[list[str] | None, Option(help="For CSV: rows in which COLUMN=VALUE, such as cloud=aws.")] = None,
     job: Annotated[str | None, Option(help="For fio files of several jobs: the one that is meant.")] = None,
     files_are: _FilesAre = None,
+    remove: Annotated[
+        str | None, Option(help="Remove what was ingested of this type, or from this file; patterns work.")
+    ] = None,
     json: Annotated[bool, Option("--json", help="Print as JSON.")] = False,
 ) -> None:
     """Add measurements to your own, which override the shipped ones; what a file does not say is asked for by name.
 
     Example: planner ingest fio.json --type i4i.4xlarge --where us-east-1a
+
+    Example: planner ingest --remove fio.json
     """
     from planner.measurement.ingest.csv_columns import parse_choices, parse_mapping
     from planner.measurement.ingest.ingest import read_measurements
     from planner.stores.measurements import store
 
+    if remove is not None:
+        if files:
+            raise BadInputError("--remove takes a type or a file's name, and no files to ingest")
+        show_removed(remove, catalog=catalog)
+        return
+    if not files:
+        raise BadInputError("ingest needs files; --remove takes back what was ingested")
     values = {
         "instance_type": type_,
         "zone": where,
@@ -122,6 +134,15 @@ def _day(text: str) -> date:
         return date.fromisoformat(text)
     except ValueError as error:
         raise BadInputError(f"--as-of {text!r}: write a day as YYYY-MM-DD") from error
+
+
+def show_removed(pattern: str, *, catalog: str) -> None:
+    """Remove measurements, and say how many and what counts instead."""
+    from planner.catalog.measurements import measurements_file
+    from planner.stores.measurements import forget
+
+    path, removed = measurements_file(catalog), forget(pattern, catalog=catalog)
+    talk(f"{removed} measurements of {pattern} removed from {path}; shipped figures count in their place")
 
 
 def _show(measurements: list[Measurement], *, json: bool) -> None:

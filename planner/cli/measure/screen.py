@@ -41,8 +41,9 @@ def screen(
         list[Path], Argument(help="CSV with a column node, JSON by node, or files of instruments, one for each run.")
     ],
     *,
-    lower_is_better: Annotated[
-        list[str] | None, Option(help="A metric of which less is better; times and latencies are known by their names.")
+    better: Annotated[
+        list[str] | None,
+        Option(help="higher, lower or METRIC=lower: what is better where a metric's name does not say it."),
     ] = None,
     chart: Annotated[bool, Option("--chart", help="Show how nodes differ, and change from run to run.")] = False,
     html: Annotated[Path | None, Option(help="Write charts of it to this page; it opens without a network.")] = None,
@@ -61,7 +62,7 @@ def screen(
     Example: planner screen nodes.csv --spares-for 178 --work 15m
     """
     require_new([html], force=force)
-    study = studied(results, lower_is_better or [])
+    study = studied(results, better or [])
     spares = None
     if spares_for is not None:
         paced = _paced_by(study, metric)
@@ -76,25 +77,24 @@ def screen(
         show_sentences(_spares_text(spares, spares_for))
 
 
-def studied(paths: list[Path], named: list[str], *, rates_only: bool = False) -> Study:
-    """Return what files of results say; of the metrics `named` less is better, and of those whose name tells.
+def studied(paths: list[Path], better: list[str], *, rates_only: bool = False) -> Study:
+    """Return what files of results say; `better` tells of metrics whose name does not say which way they are better.
 
     `rates_only` is for short runs: it leaves out latencies, of which the slowest are a matter of chance, and operations
     that most runs were too short for.
     """
-    from planner.measurement.ingest.node_results import lower_is_better, median_rates, read_node_results
+    from planner.measurement.ingest.metric_names import parse_better
+    from planner.measurement.ingest.node_results import median_rates, read_node_results
     from planner.statistics.slow_node_screening import persistence
     from planner.statistics.slow_node_screening import screen as judge
     from planner.statistics.variance_components import variation
 
     runs = read_node_results(paths)
+    ways = parse_better(better, runs)
     if rates_only:
         medians = {name: list(by_node.values()) for name, by_node in median_rates(runs).items()}
-        runs = {n: by_node for n, by_node in runs.items() if not lower_is_better(n) and median(medians[n]) > 0}
-    if unknown := [name for name in named if name not in runs]:
-        hint = nearest(unknown[0], list(runs))
-        raise BadInputError(f"--lower-is-better {unknown[0]}: not among {', '.join(runs)}.{hint}")
-    lower = frozenset(name for name in runs if name in named or lower_is_better(name))
+        runs = {n: by_node for n, by_node in runs.items() if ways[n] == "higher" and median(medians[n]) > 0}
+    lower = frozenset(name for name in runs if ways[name] == "lower")
     rates = median_rates(runs)
     stays = {name: persistence(name, by_node, lower_is_better=name in lower) for name, by_node in runs.items()}
     return Study(

@@ -6,13 +6,16 @@ from typing import Annotated, Any
 
 from typer import Option
 
+from planner.cli.measure.ingest import show_removed
 from planner.cli.shell.console import show, show_json, show_text, table, talk
 
 
 def catalog_measurements(
     *,
     catalog: Annotated[str, Option(help="Catalog that the types belong to.")] = "aws",
-    forget: Annotated[str | None, Option(help="Remove what was measured of this type; patterns work.")] = None,
+    forget: Annotated[
+        str | None, Option(help="Remove what was measured of this type, or read from this file; patterns work.")
+    ] = None,
     json: Annotated[bool, Option("--json", help="Print as JSON.")] = False,
 ) -> None:
     """List your own measurements, which `planner ingest` stored and which override the shipped figures.
@@ -22,12 +25,11 @@ def catalog_measurements(
     Example: planner catalog measurements --forget i4i.4xlarge
     """
     from planner.catalog.measurements import measurements_file
-    from planner.stores.measurements import forget_type, user_rows
+    from planner.stores.measurements import user_rows
 
     path = measurements_file(catalog)
     if forget is not None:
-        removed = forget_type(forget, catalog=catalog)
-        talk(f"{removed} measurements of {forget} removed from {path}; shipped figures count in their place")
+        show_removed(forget, catalog=catalog)
     rows = user_rows(catalog)
     if json:
         show_json({"measurements": rows})

@@ -8,20 +8,19 @@ are cells without any.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from datetime import date
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from planner.catalog.measurements import MEASUREMENTS
-from planner.catalog.tables.reading import Rows, rows_of
+from planner.catalog.tables.reading import Rows, convert, rows_of
 from planner.errors import BadInputError, bad_input, nearest
 from planner.measurement.ingest.json_documents import read_text
 from planner.measurement.ingest.measurement import Reading
 from planner.units import parse_rate
 
 FIELDS: Final = tuple(name for name in MEASUREMENTS.names if name != "source")
-_CELLS: Final = {column.name: column.kind for column in MEASUREMENTS.columns}
+_CELLS: Final = {column.name: column for column in MEASUREMENTS.columns}
 _UNIT_IN_NAME: Final = re.compile(r"(?:_|\b)(bytes_per_s|[KMGT]?i?Bps|[KMGT]bps|[KMGT]bit/s|[KMGT]?i?B/s)$")
 _PLAIN_NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
@@ -145,5 +144,10 @@ def _spell_unit(unit: str) -> str:
 
 
 def _value(name: str, cell: str) -> Any:
-    readers: dict[str, Callable[[str], Any]] = {"whole": int, "number": float, "day": date.fromisoformat}
-    return readers.get(_CELLS[name], str)(cell)
+    """Return a cell as the catalog reads it. Raises BadInputError for one that it would refuse."""
+    column = _CELLS[name]
+    values, bad = convert(column, [cell])
+    if bad:
+        raise BadInputError(f"expected {column.expected}")
+    value = values.tolist()[0]
+    return int(value) if column.kind == "whole" else value

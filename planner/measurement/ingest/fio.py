@@ -1,8 +1,9 @@
 """fio's JSON and JSON+ output (fio 3): rates, operations and latencies of a machine's disks or volumes.
 
 Jobs of one group ran together and add up; groups are measurements of their own. So are reading and writing of a group
-that did both. In client/server mode each server is an instance. fio 3 gives `bw_bytes` in bytes/s; the `bw` of older
-versions is in units that changed from version to version, and is not used.
+that did both. In client/server mode each server is an instance. fio gives `bw_bytes` in bytes/s from 3.2 on, before it
+`bw` in KiB/s, and the number of samples `N` from 3.18 on (its HOWTO, "JSON output"); fio 2's units changed from version
+to version, and are not used.
 """
 
 from __future__ import annotations
@@ -21,8 +22,12 @@ _SIDES: Final = {
     "read": ("read",), "randread": ("read",), "write": ("write",), "randwrite": ("write",),
     "rw": ("read", "write"), "readwrite": ("read", "write"), "randrw": ("read", "write"),
 }  # fmt: skip
-_CAPS: Final = ("rate", "rate_iops", "thinktime")
+_CAPS: Final = ("rate", "rate_iops", "thinktime", "latency_target")
 """Options that hold fio back: what it then reaches is what was asked for, not what the disks can."""
+_MIXES: Final = ("bssplit", "bsrange", "blocksize_range")
+"""Options that mix block sizes, of which a rate is of none."""
+_NO_DISK: Final = ("null", "cpuio", "exec")
+"""Engines that move no bytes to a disk."""
 _WHOLE: Final = ("numjobs", "iodepth", "fsync", "fdatasync", "rwmixread", "rwmixwrite")
 
 
@@ -63,7 +68,8 @@ def read_fio(path: Path, document: dict[str, Any], *, job: str | None = None) ->
     """Return what a fio file says: a reading for each group of jobs, two for one that read and wrote at once.
 
     `job` picks the jobs of one name. Raises BadInputError for fio 2, failed jobs, patterns other than reading and
-    writing, jobs of several block sizes at once, jobs that were held back, or a run of no length.
+    writing, jobs of several block sizes at once, jobs that were held back or used no disk, machines without names, or a
+    run of no length.
     """
     return [
         reading
@@ -114,6 +120,10 @@ def _jobs(path: Path, document: dict[str, Any]) -> list[_Job]:
     if "client_stats" in document:
         # The sum over all clients has no options of its own, and the clients are there one by one.
         entries = [entry for entry in entries if entry.get("jobname") != "All clients"]
+        if len(entries) > 1 and not all(entry.get("hostname") for entry in entries):
+            raise BadInputError(
+                f"{path}: {len(entries)} results of machines without names (fio before 3.3); measure with a newer fio"
+            )
     shared = _global_options(document)
     return [_Job(result=entry, options={**shared, **_texts(entry.get("job options"))}) for entry in entries]
 
@@ -138,9 +148,16 @@ def _check(path: Path, job: _Job) -> None:
     odd = [f"{name}={job.options[name]}" for name in _WHOLE if not job.options.get(name, "1").isdecimal()]
     if odd:
         raise BadInputError(f"{path}: job {job.name}: {', '.join(odd)} is no whole number")
-    caps = [f"{name}={job.options[name]}" for name in _CAPS if name in job.options]
-    if caps:
+    if caps := _given(job, _CAPS):
         raise BadInputError(f"{path}: job {job.name} was held back by {', '.join(caps)}; {choose}")
+    if mixes := _given(job, _MIXES):
+        raise BadInputError(f"{path}: job {job.name} mixes block sizes ({', '.join(mixes)}); {choose}")
+    if (engine := job.options.get("ioengine")) in _NO_DISK:
+        raise BadInputError(f"{path}: job {job.name}: ioengine={engine} uses no disk; {choose}")
+
+
+def _given(job: _Job, names: Sequence[str]) -> list[str]:
+    return [f"{name}={job.options[name]}" for name in names if job.options.get(name, "0") != "0"]
 
 
 def _over_hosts(path: Path, document: dict[str, Any], hosts: Sequence[Sequence[_Job]]) -> list[Reading]:
@@ -232,9 +249,10 @@ def _figures(path: Path, jobs: Sequence[_Job], side: str) -> Reading:
 def _rate(path: Path, job: _Job, side: str) -> float:
     """Return a job's bytes over its own time."""
     result = job.result[side]
-    moved, runtime, rate = (number(path, result, name) for name in ("io_bytes", "runtime", "bw_bytes"))
+    moved, runtime = (number(path, result, name) for name in ("io_bytes", "runtime"))
+    rate = number(path, result, "bw_bytes") if "bw_bytes" in result else number(path, result, "bw") * 1024
     if abs(rate * runtime / 1000 / moved - 1) > 0.05:
-        raise BadInputError(f"{path}: {side} bw_bytes {rate:g} is not io_bytes/runtime; two units in one file?")
+        raise BadInputError(f"{path}: {side}s at {rate:g} bytes/s are not io_bytes/runtime; two units in one file?")
     return rate
 
 
@@ -268,8 +286,11 @@ def latencies(path: Path, results: Sequence[dict[str, Any]]) -> tuple[dict[str, 
     JSON+ has the whole distribution, which several jobs are pooled from. Plain JSON has each job's percentiles; the
     highest is then an upper bound of that of all.
     """
-    stated = [table for result in results if (table := _first_statistics(result, "lat_ns", "clat_ns"))]
-    means = [(number(path, table, "mean"), number(path, table, "N")) for table in stated]
+    stated = [(table, result) for result in results if (table := _first_statistics(result, "lat_ns", "clat_ns"))]
+    means = [
+        (number(path, table, "mean"), number(path, *((table, "N") if "N" in table else (result, "total_ios"))))
+        for table, result in stated
+    ]
     count = sum(weight for _, weight in means)
     mean_s = sum(mean * weight for mean, weight in means) / count * _NS if count else None
     tables = [_first_statistics(result, "clat_ns", "lat_ns", holding="percentile") for result in results]

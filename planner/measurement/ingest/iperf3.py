@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from planner.errors import BadInputError
 from planner.measurement.ingest.json_documents import day_of, number
 from planner.measurement.ingest.measurement import Reading
 from planner.statistics.variance_components import within_runs
+
+_OF_INTERVAL: Final = ("sum", "sum_bidir_reverse")
+_ROUNDING: Final = 1.1
+"""The receiver's clock may run so much shorter than the interval's."""
 
 
 def is_iperf3(document: dict[str, Any]) -> bool:
@@ -37,7 +41,8 @@ def read_iperf3(path: Path, document: dict[str, Any]) -> Reading:
     """Return what an iperf3 file says: payload bytes/s as received, all streams together (the less of both directions
     with --bidir).
 
-    Raises BadInputError for a failed, unfinished or zero-length run, or one over UDP.
+    iperf3 3.7 writes the sum of each direction under one name. Raises BadInputError for a failed, unfinished or
+    zero-length run, one over UDP or held back, and a sum that no interval reached.
     """
     if document.get("error"):
         raise BadInputError(f"{path}: iperf3 failed: {document['error']}")
@@ -47,9 +52,11 @@ def read_iperf3(path: Path, document: dict[str, Any]) -> Reading:
         raise BadInputError(f"{path}: the run did not finish; run iperf3 again")
     if str(test.get("protocol", "TCP")).upper() != "TCP":
         raise BadInputError(f"{path}: measured over {test['protocol']}; a shuffle runs over TCP")
-    sums = [end[name] for name in ("sum_received", "sum_received_bidir_reverse") if name in end]
+    _refuse_held_back(path, start, test)
+    sums = [value for name, value in end.items() if name.startswith("sum_received")]
     if not sums:
         raise BadInputError(f"{path}: no sum_received in it; was the run interrupted?")
+    _check_intervals(path, document, sums)
     streams = int(number(path, test, "num_streams"))
     return {
         "quantity": "network",
@@ -68,6 +75,27 @@ def read_iperf3(path: Path, document: dict[str, Any]) -> Reading:
     }
 
 
+def _refuse_held_back(path: Path, start: dict[str, Any], test: dict[str, Any]) -> None:
+    """Raise BadInputError for a run with -b or --fq-rate: what it reaches is what was asked for."""
+    limits = {name: test.get(name) or start.get(name) for name in ("target_bitrate", "fq_rate", "fqrate")}
+    for name, limit in limits.items():
+        if limit:
+            raise BadInputError(f"{path}: the run was held back by {name} {limit}; run iperf3 without -b and --fq-rate")
+
+
+def _check_intervals(path: Path, document: dict[str, Any], sums: list[Any]) -> None:
+    """Raise BadInputError where every direction is faster than its fastest interval: iperf3 before 3.1 counts what
+    --omit leaves out.
+    """
+    intervals = [interval.get(name) or {} for interval in document.get("intervals") or () for name in _OF_INTERVAL]
+    fastest = max((float(interval.get("bits_per_second") or 0) / 8 for interval in intervals), default=0.0)
+    least = min(_rate(path, received) for received in sums)
+    if 0 < fastest * _ROUNDING < least:
+        raise BadInputError(
+            f"{path}: a sum of {least / 1e6:.4g} MB/s, and no interval above {fastest / 1e6:.4g}; use a newer iperf3"
+        )
+
+
 def _rate(path: Path, received: Any) -> float:
     moved, seconds = number(path, received, "bytes"), number(path, received, "seconds")
     if moved == 0 or seconds == 0:
@@ -80,7 +108,7 @@ def _rate(path: Path, received: Any) -> float:
 
 def _retransmits(end: dict[str, Any]) -> int | None:
     """Return the segments sent again, both directions together; None where the system does not count them."""
-    sums = [end.get(name) for name in ("sum_sent", "sum_sent_bidir_reverse")]
+    sums = [value for name, value in end.items() if name.startswith("sum_sent")]
     counts = [count["retransmits"] for count in sums if isinstance(count, dict) and "retransmits" in count]
     return sum(int(count) for count in counts) if counts else None
 

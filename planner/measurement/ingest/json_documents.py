@@ -15,7 +15,21 @@ def _no_constant(name: str) -> float:
     raise ValueError(f"{name} is no JSON number")
 
 
-_DECODER: Final = json.JSONDecoder(parse_constant=_no_constant)
+EARLIER: Final = "#"
+"""Marks the earlier of equal names in one object, oldest first: `sum_sent#1`."""
+
+
+def _keep_repeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object in which the last of equal names counts and the others are kept under a marked one."""
+    whole: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in whole:
+            whole[f"{name}{EARLIER}{sum(key.startswith(f'{name}{EARLIER}') for key in whole) + 1}"] = whole[name]
+        whole[name] = value
+    return whole
+
+
+_DECODER: Final = json.JSONDecoder(parse_constant=_no_constant, object_pairs_hook=_keep_repeated)
 _BEGINS: Final = re.compile(r"^[ \t]*\{", re.MULTILINE)
 
 

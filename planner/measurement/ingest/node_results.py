@@ -5,7 +5,6 @@ what instruments wrote: ours, fio, iperf3, ioping, a file for each run of a node
 from __future__ import annotations
 
 import math
-import re
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -19,6 +18,7 @@ from planner.measurement.ingest.ioping import is_ioping, is_ioping_text
 from planner.measurement.ingest.iperf3 import is_iperf3, merge_stream, read_iperf3
 from planner.measurement.ingest.json_documents import holds_objects, parse, parse_list, read_text
 from planner.measurement.ingest.measurement import Reading
+from planner.measurement.ingest.metric_names import is_context
 from planner.measurement.ingest.planner_bench import is_own, read_own
 from planner.measurement.ingest.sysbench import is_sysbench
 
@@ -26,33 +26,26 @@ NodeRuns = dict[str, dict[str, list[float]]]
 """Metric -> node -> the rate of each run, in the order of the runs; NaN where a run gave no figure."""
 
 _NOT_METRICS = ("node", "run")
-_TIMES: Final = re.compile(
-    r"(?<!per)[_ (](s|ms|us|ns|sec|seconds)\)?$|latency|delay|(^|_)(errors?|retransmits?)$", re.I
-)
 _LATENCY: Final = "latency_p99_s"
 
 _Row = tuple[str, Mapping[str, Any], str]
 """A node, its figures, and when they were measured ('' where a file does not say)."""
 
 
-def lower_is_better(metric: str) -> bool:
-    """Whether less is better of a metric, by its name: times (`read_ms`, `boot_s`), latencies and errors."""
-    return bool(_TIMES.search(metric)) and not metric.endswith("per_s")
-
-
 def read_node_results(paths: Path | Sequence[Path]) -> NodeRuns:
     """Return each metric's rates by node, one for each run, those of several files in order of time.
 
-    CSV: a column `node`, one named `run` where nodes have several rows, every other column a metric, a blank cell is
-    no figure. JSON: an object of nodes, each an object of metrics, or an instrument's: its node is the host that it
-    names, else the file's name. Raises BadInputError listing all that is wrong.
+    CSV: a column `node`, one named `run` where nodes have several rows, every other column a metric; a blank cell is no
+    figure. JSON: an object of nodes, each an object of metrics, or an instrument's: its node is the host that it names,
+    else the file's name. What says what a node is (`vcpu`, `zone`) is no metric. Raises BadInputError listing all that
+    is wrong.
     """
     problems: list[str] = []
     results: NodeRuns = {}
     files = [paths] if isinstance(paths, Path) else paths
     rows = [(path, row) for path in files for row in _rows(path)]
     for path, (node, figures, _) in sorted(rows, key=lambda row: row[1][2]):
-        for metric in (name for name in figures if name not in _NOT_METRICS):
+        for metric in (name for name in figures if not is_context(name)):
             rate = _rate(figures[metric], f"{path}: node {node}, {metric}", problems)
             results.setdefault(metric, {}).setdefault(node, []).append(rate)
     where = ", ".join(str(path) for path in files)

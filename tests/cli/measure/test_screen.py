@@ -91,12 +91,14 @@ def test_latencies_keep_the_fast_node_and_drop_the_slow_one(repeated: str) -> No
 
 def test_a_metric_whose_name_does_not_tell_is_told(tmp_path: Path) -> None:
     path = tmp_path / "odd.csv"
-    path.write_text("node,wait\na,1\nb,1\nc,1\nd,9\n")
-    assert "keep 4 of 4" in call(str(path))
-    shown = call(str(path), "--lower-is-better", "wait")
+    path.write_text("node,queue\na,1\nb,1\nc,1\nd,9\n")
+    with pytest.raises(BadInputError, match="queue: is more of it better, or less"):
+        call(str(path))
+    assert "keep 4 of 4" in call(str(path), "--better", "higher")
+    shown = call(str(path), "--better", "queue=lower")
     assert "keep 3 of 4" in shown and "at 900% of the median" in shown
-    with pytest.raises(BadInputError, match="Did you mean wait"):
-        call(str(path), "--lower-is-better", "wate")
+    with pytest.raises(BadInputError, match="Did you mean queue"):
+        call(str(path), "--better", "quue=lower")
 
 
 def test_repeated_runs_say_whether_bad_apples_stay_bad(repeated: str) -> None:

@@ -19,7 +19,7 @@ FIO_FAULTS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "have no length": lambda d: d["jobs"][0]["read"].update(io_bytes=0, bw_bytes=0, runtime=0),
     "negative figure": lambda d: d["jobs"][0]["read"].update(bw_bytes=-1),
     "two units": lambda d: d["jobs"][0]["read"].update(bw_bytes=d["jobs"][0]["read"]["bw"]),
-    "bw_bytes is missing": lambda d: d["jobs"][0]["read"].pop("bw_bytes"),
+    "bw is missing": lambda d: [d["jobs"][0]["read"].pop(name) for name in ("bw_bytes", "bw")],
     "'fast', expected a number": lambda d: d["jobs"][0]["read"].update(bw_bytes="fast"),
     "depend on its version": lambda d: d.update({"fio version": "fio-2.2"}),
     "reports errors of seq": lambda d: d["jobs"][0].update(error=5),
@@ -27,6 +27,10 @@ FIO_FAULTS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "iodepth=deep is no whole number": lambda d: d["jobs"][0]["job options"].update(iodepth="deep"),
     "rw=trim is neither reading nor writing": lambda d: d["jobs"][0]["job options"].update(rw="trim"),
     "held back by rate=1m": lambda d: d["jobs"][0]["job options"].update(rate="1m"),
+    "held back by latency_target=1ms": lambda d: d["jobs"][0]["job options"].update(latency_target="1ms"),
+    "mixes block sizes (bssplit=4k/50:64k/50)": lambda d: d["jobs"][0]["job options"].update(bssplit="4k/50:64k/50"),
+    "ioengine=null uses no disk": lambda d: d["jobs"][0]["job options"].update(ioengine="null"),
+    "2 results of machines without names": lambda d: d.update(client_stats=d["jobs"] * 2, jobs=[]),
     "without unified_rw_reporting": lambda d: d["jobs"][0].update(mixed={}),
     "no known instrument": lambda d: d.pop("fio version"),
 }
@@ -134,3 +138,19 @@ def test_bins_are_pooled() -> None:
 def test_what_fio_did_not_count_is_unknown() -> None:
     figures, _ = latencies(PATH, [{"lat_ns": {"mean": 5.0, "N": 2}, "clat_ns": {"mean": 5.0, "N": 2}}])
     assert figures == {"latency_mean_s": pytest.approx(5e-9), **dict.fromkeys(PERCENTILES)}
+
+
+def test_fio_before_3_2_gives_kib_per_s_and_no_count_of_samples(
+    read: Callable[..., Any], changed: Callable[..., Path]
+) -> None:
+    (today,) = read(DATA / "fio_read.json")
+
+    def older(document: dict[str, Any]) -> None:
+        result = document["jobs"][0]["read"]
+        result.pop("bw_bytes")
+        for name in ("slat_ns", "clat_ns", "lat_ns"):
+            result.get(name, {}).pop("N", None)
+
+    (then,) = read(changed(FIO, older))
+    assert then.bytes_per_s == pytest.approx(today.bytes_per_s, rel=1e-4)
+    assert then.latency_mean_s == pytest.approx(today.latency_mean_s, rel=1e-3)

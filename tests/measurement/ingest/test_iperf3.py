@@ -18,6 +18,8 @@ IPERF_FAULTS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "no sum_received": lambda d: d["end"].pop("sum_received"),
     "a run of no length": lambda d: d["end"]["sum_received"].update(bytes=0, seconds=0),
     "negative figure": lambda d: d["end"]["sum_received"].update(bytes=-5),
+    "held back by target_bitrate 10000000": lambda d: d["start"]["test_start"].update(target_bitrate=10_000_000),
+    "no interval above": lambda d: [i["sum"].update(bits_per_second=1e6) for i in d["intervals"]],
     "two units": lambda d: d["end"]["sum_received"].update(bits_per_second=d["end"]["sum_received"]["bytes"]),
 }
 
@@ -58,3 +60,13 @@ def test_an_error_before_the_start_is_told(tmp_path: Path, refusal: Callable[...
     path = tmp_path / "refused.json"
     path.write_text('{"start": {}, "intervals": [], "end": {}, "error": "unable to connect to server"}')
     assert "iperf3 failed: unable to connect" in refusal(path)
+
+
+def test_equal_names_of_both_directions_are_both_read(read: Callable[..., Any], tmp_path: Path) -> None:
+    """iperf3 3.7 writes the sum of each direction as sum_received."""
+    text = (DATA / "iperf3_bidir.json").read_text().replace("_bidir_reverse", "")
+    path = tmp_path / "both.json"
+    path.write_text(text)
+    (told,) = read(DATA / "iperf3_bidir.json", placement_group="no")
+    (both,) = read(path, placement_group="no")
+    assert both.bytes_per_s == told.bytes_per_s and "both directions" in both.method

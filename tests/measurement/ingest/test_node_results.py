@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from planner.errors import BadInputError
-from planner.measurement.ingest.node_results import lower_is_better, median_rates, read_node_results
+from planner.measurement.ingest.node_results import median_rates, read_node_results
 
 
 def read(tmp_path: Path, text: str) -> dict[str, dict[str, float]]:
@@ -74,18 +74,10 @@ def test_a_missing_file_says_so(tmp_path: Path) -> None:
         read_node_results(tmp_path / "none.csv")
 
 
-@pytest.mark.parametrize(
-    ("metric", "lower"),
-    [
-        *[
-            (name, True)
-            for name in ("clat_p99_us", "read_ms", "boot_s", "Latency", "read4K_latency_p99_s", "time (ms)", "errors")
-        ],
-        *[(name, False) for name in ("read_bytes_per_s", "net_MBps", "iops", "operations_per_s", "disks", "gbits")],
-    ],
-)
-def test_the_good_direction_follows_from_the_name(metric: str, lower: bool) -> None:
-    assert lower_is_better(metric) == lower
+def test_what_a_node_is_is_no_metric(tmp_path: Path) -> None:
+    assert set(read(tmp_path, "node,vcpu,mem_gib,zone,read_MBps\na,8,32,us-east-1a,950\nb,4,16,us-east-1b,940\n")) == {
+        "read_MBps"
+    }
 
 
 SAMPLES = Path(__file__).parent / "data" / "samples"

@@ -1,0 +1,79 @@
+"""Which way a metric is better, by the words and units in its name; a name without any is asked about, never guessed.
+
+`mb_s`, `iops` and `net_MBps` are rates, of which more is better; `rtt`, `clat_ns_p99` and `boot_s` are times and
+`errors` a count, of which less is. `vcpu` and `mem_gib` say what a node is, and measure nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Final, Literal
+
+from planner.errors import BadInputError, nearest
+
+Direction = Literal["higher", "lower"]
+
+_WORD: Final = re.compile(r"[A-Za-z]+\d*|\d+[A-Za-z]*")
+_LOSS: Final = re.compile(
+    r"(error|failure|retransmit|drop|stall|wait|timeout)s?|failed|retry|retries|dropped|loss|lost|steal|"
+    r"latency|latencies|[cs]?lat|delay|rtt|ping|jitter"
+)
+_BYTES: Final = r"[kmgt]?i?(b|bits?|bytes?)"
+_RATE: Final = re.compile(
+    rf"([rqtf]|i?o|{_BYTES})ps|ops|[kmgt]i?bits?|[gmt]?flops|throughput|bandwidth|bw|rate|speed|score|"
+    rf"({_BYTES}|(op|operation|request|record|row|file|block|message|read|write)s|req) "
+    r"(per )?(s|sec|second)"
+)
+_TIME: Final = re.compile(r"[mun]?s|secs?|seconds?|time|duration|elapsed|p\d\d+|\d+th")
+_DEVICE: Final = re.compile(r"read|write|net|network")
+"""A column of this name alone has the rates of that."""
+_CONTEXT: Final = re.compile(
+    r"node|run|(v?cpu|core|disk)s?|mem|memory|ram|zone|region|type|instance|host|hostname|ip|address|id|rack|arch|"
+    r"kernel|date|day|timestamp"
+)
+
+
+def good_direction(metric: str) -> Direction | None:
+    """Return which way a metric is better; None where its name does not say."""
+    if _says(_LOSS, metric):
+        return "lower"
+    if _says(_RATE, metric):
+        return "higher"
+    if _says(_TIME, metric):
+        return "lower"
+    return "higher" if _says(_DEVICE, metric) else None
+
+
+def is_context(metric: str) -> bool:
+    """Whether a column says what a node is or where it stands, so that nodes are not compared by it."""
+    return good_direction(metric) is None and _says(_CONTEXT, metric)
+
+
+def _says(meaning: re.Pattern[str], metric: str) -> bool:
+    """Whether up to three words in a row of a name are of a meaning."""
+    words = [word.lower() for word in _WORD.findall(metric)]
+    spans = (" ".join(words[at : at + length]) for at in range(len(words)) for length in (1, 2, 3))
+    return any(meaning.fullmatch(span) for span in spans)
+
+
+def parse_better(texts: Iterable[str], metrics: Iterable[str]) -> dict[str, Direction]:
+    """Return which way each of the metrics is better: as told (`higher`, `lower`, or `METRIC=lower`), else by its name.
+
+    Raises BadInputError for another text, a metric that is not there, and one of which nothing says it.
+    """
+    names, told, rest = list(metrics), {}, None
+    for text in texts:
+        metric, _, way = text.rpartition("=")
+        if way not in ("higher", "lower"):
+            raise BadInputError(f"--better {text!r}: write higher, lower, METRIC=higher or METRIC=lower")
+        if metric and metric not in names:
+            raise BadInputError(f"--better {text}: {metric} is not among {', '.join(names)}.{nearest(metric, names)}")
+        told, rest = ({**told, metric: way}, rest) if metric else (told, way)
+    better: Mapping[str, Direction | None] = {name: told.get(name) or good_direction(name) or rest for name in names}
+    if open_names := [name for name, way in better.items() if way is None]:
+        raise BadInputError(
+            f"{open_names[0]}: is more of it better, or less? Say --better higher or --better lower",
+            [f"--better {name}=higher, or --better {name}=lower" for name in open_names] if len(open_names) > 1 else [],
+        )
+    return {name: way for name, way in better.items() if way is not None}

@@ -12,6 +12,9 @@ from planner.errors import BadInputError
 STANDARD_OUTPUT = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
 """Its names. What is written there goes on where others ended, though it be a file."""
 
+_ENDLESS = {os.makedev(1, minor) for minor in (5, 7, 8, 9)}
+"""Linux's devices zero, full, random and urandom."""
+
 
 def require_readable(paths: Iterable[Path]) -> None:
     """Raise BadInputError naming the first of some input files that cannot be read, before anything is begun."""
@@ -21,6 +24,8 @@ def require_readable(paths: Iterable[Path]) -> None:
             raise BadInputError(f"{path}: no such file; name one that can be read")
         if stat.S_ISDIR(mode):
             raise BadInputError(f"{path} is a directory; name a file")
+        if stat.S_ISCHR(mode) and os.stat(path).st_rdev in _ENDLESS:  # noqa: PTH116
+            raise BadInputError(f"{path} has no end; name a file")
         if not os.access(path, os.R_OK):
             raise BadInputError(f"{path}: permission denied; name a file that you may read")
 

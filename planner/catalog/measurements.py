@@ -139,7 +139,20 @@ def misplaced_reason(row: Mapping[str, Any], *, local_disks: Mapping[str, float]
         return f"{volume} is no volume type of this catalog.{nearest(volume, list(volume_types))} Known: {names}"
     if row["quantity"] in (*MODES, *SMALL_IO) and not volume and local_disks[name] == 0:
         return f"{name} has no local disks; measured volumes are named by type and number: --volume gp3 --count 4"
-    return ""
+    return _of_other_disks(row, local_disks[name]) if row["quantity"] in MODES and not volume else ""
+
+
+def _of_other_disks(row: Mapping[str, Any], local_disks: float) -> str:
+    """Return why a rate of some disks, or of more than there are, cannot stand for a node; '' where it is of all
+    or nobody knows.
+    """
+    disks = row["disks"]
+    if disks is None or np.isnan(disks) or np.isnan(local_disks) or disks == local_disks:
+        return ""
+    return (
+        f"{row['instance_type']} has {local_disks:.0f} local disks, and the rate is of {disks:.0f}: measure all of "
+        "them together; bench disk takes a --dir for each"
+    )
 
 
 def _misplaced_rows(mine: Table, tables: Mapping[str, Table]) -> Iterator[Problem]:

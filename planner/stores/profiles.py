@@ -14,6 +14,7 @@ from planner.calibration.history import Records, records
 from planner.catalog.tables.reading import rows_of
 from planner.config import paths
 from planner.config.atomic_file import change_store, replace_file
+from planner.config.given_files import read_given
 from planner.errors import BadInputError, nearest
 
 if TYPE_CHECKING:
@@ -57,13 +58,13 @@ def load_profile(name_or_path: str | Path) -> Profile:
     damaged.
     """
     path = Path(name_or_path) if str(name_or_path).endswith(_SUFFIX) else _path(str(name_or_path))
-    try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
+    if not path.exists():
         names = profile_names()
         listed = f"; there are {', '.join(names)}" if names else "; make one with planner calibrate RUNS.csv"
-        raise BadInputError(f"no profile {str(name_or_path)!r}{listed}.{nearest(path.stem, names)}") from error
-    except (OSError, ValueError) as error:
+        raise BadInputError(f"no profile {str(name_or_path)!r}{listed}.{nearest(path.stem, names)}")
+    try:
+        values = json.loads(read_given(path))
+    except ValueError as error:
         raise BadInputError(f"profile {path} cannot be read: {error}") from error
     try:
         return Profile.from_dict(values)
@@ -87,12 +88,7 @@ def read_rows(path: Path) -> list[dict[str, str]]:
     """Return the rows of a CSV file as text cells. Raises BadInputError when it cannot be read, is empty or ragged, or
     repeats a column.
     """
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            text = file.read()
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInputError(f"{path}: cannot be read as UTF-8 CSV ({error})") from error
-    _, rows = rows_of(path, text)
+    _, rows = rows_of(path, read_given(path))
     if not rows:
         raise BadInputError(f"{path}: no rows; the names of the columns come first, then a row for each run")
     return [row for _, row in rows]

@@ -11,7 +11,8 @@ from typer import Option
 from planner.api.measure import DiskLayout, DiskMode, measure
 from planner.cli.shell.console import show, show_json, table, talk
 from planner.cli.shell.progress import shown_progress, shown_time
-from planner.errors import BadInputError, IoFailureError
+from planner.config.given_files import read_given
+from planner.errors import BadInputError
 from planner.units import format_bytes, format_rate, parse_seconds, parse_size
 
 if TYPE_CHECKING:
@@ -160,10 +161,7 @@ def _token(path: Path | None) -> str:
         if not token:
             raise BadInputError(f"no shared token: give --token-file, or set {TOKEN_VARIABLE}, the same on every node")
         return token
-    try:
-        return path.read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise IoFailureError(f"--token-file {path}: {error}") from error
+    return read_given(path).strip()
 
 
 def _be_agent(listen: str, *, token: str) -> None:

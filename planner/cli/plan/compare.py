@@ -12,7 +12,7 @@ from planner.cli.shell.files import read_plan
 
 
 def compare(
-    first: Annotated[Path, Argument(help="A plan that `plan --out` wrote.")],
+    first: Annotated[Path, Argument(help="A plan that `plan --out` wrote, or a run's report with one.")],
     second: Annotated[Path, Argument(help="Another.")],
     *,
     json: Annotated[bool, Option("--json", help="Print as JSON.")] = False,

@@ -9,7 +9,8 @@ from typer import Argument, Option
 
 from planner.api.files import require_new
 from planner.cli.shell.console import show, show_text
-from planner.cli.shell.files import Force, write_whole
+from planner.cli.shell.files import Force, parse_kept, write_whole
+from planner.config.given_files import read_given
 from planner.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -42,19 +43,13 @@ def report(
 
 def _read(path: Path) -> tuple[RunReport | Plan, Simulation | None]:
     from planner.schemas.plan import Plan
-    from planner.schemas.run_report import RunReport
 
+    text = read_given(path)
+    stored = parse_kept(path, text)
     try:
-        text = path.read_text(encoding="utf-8")
-        if '"steps_s"' in text:
-            return RunReport.from_json(text), None
-        return Plan.from_json(text), _simulation(text)
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInputError(f"{path} cannot be read as a report: {error}") from error
+        return stored, _simulation(text) if isinstance(stored, Plan) else None
     except BadInputError as error:
-        raise BadInputError(
-            f"{path}: {error}; write reports with `planner run --out FILE` or `plan --out FILE`"
-        ) from error
+        raise BadInputError(f"{path}: {error}") from error
 
 
 def _json(stored: RunReport | Plan, simulation: Simulation | None) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 from typer.core import TyperCommand
 
 from planner.cli.shell.end_signals import end_as_ctrl_c
-from planner.cli.shell.failures import ending_of
+from planner.cli.shell.failures import ending_of, headed
 from planner.cli.shell.given_values import TakesAsGiven
 from planner.cli.shell.help_text import PlainHelp
 from planner.cli.shell.option_rules import require_applicable
@@ -92,7 +92,7 @@ def exit_code_of(run: Callable[[], None]) -> int:
 def said(error: Exception, *, before: str = "error: ") -> int:
     """Say an error on stderr, and return the exit code that goes with it."""
     text, code = ending_of(error)
-    talk(f"{before}{text}")
+    talk(f"{before}{headed(text) if before == 'error: ' else text}")
     try:
         sys.stdout.flush()
     except OSError:

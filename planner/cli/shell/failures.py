@@ -21,6 +21,22 @@ _SECRET_WORDS: Final = ("token", "secret", "password", "credential", "identity",
 _LEAST_SECRET: Final = 3
 """Shorter values would blacken half of a traceback, and are no secrets."""
 
+_HEADLINE: Final = 93
+"""Characters of an error's first line behind `error: `."""
+_BREAKS: Final = ("; ", ". ", ": ", ", ", " ")
+"""Where a sentence that is longer goes on in the second line, the best first."""
+_LEAST_HEADLINE: Final = 25
+
+
+def headed(text: str) -> str:
+    """Return an error with a first line of at most `_HEADLINE` characters; what it leaves out begins the second."""
+    first, *more = text.split("\n")
+    if len(first) <= _HEADLINE:
+        return text
+    ends = [first.rfind(mark, 0, _HEADLINE) + len(mark.rstrip()) for mark in _BREAKS]
+    end = next((end for end in ends if end >= _LEAST_HEADLINE), 0)
+    return "\n".join([first[:end].rstrip(";"), f"  {first[end:].strip()}", *more]) if end else text
+
 
 def ending_of(error: Exception) -> tuple[str, int]:
     """Return what to say of an error that ended a command, and the exit code. The details of a bug go to a file."""

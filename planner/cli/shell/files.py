@@ -3,30 +3,54 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 from typer import Option
 
 from planner.cli.shell.console import talk
 from planner.config.atomic_file import replace_file
+from planner.config.given_files import read_given
 from planner.errors import BadInputError, IoFailureError
 
 if TYPE_CHECKING:
     from planner.schemas.plan import Plan
+    from planner.schemas.run_report import RunReport
+
+_OTHERS: Final = (
+    ('{"Event"', "an event log of Spark; read it with `planner explain-log`"),
+    ("[", "a JSON list, such as a timeline of Ray; read that with `planner explain-log`"),
+    ("<", "a page; name the JSON that was written beside it"),
+)
+"""How other files begin that are taken for plans, and what to do with them."""
 
 Force = Annotated[bool, Option("--force", help="Replace files that exist.")]
 
 
 def read_plan(path: Path) -> Plan:
-    """Return the plan in a file. Raises BadInputError where there is none, with what writes it."""
-    from planner.schemas.plan import Plan
+    """Return the plan in a file, or that of the run in it, which is said. Raises BadInputError where there is none."""
+    from planner.schemas.run_report import RunReport
 
+    stored = parse_kept(path, read_given(path))
+    if isinstance(stored, RunReport):
+        talk(f"{path}: taken for a run report; what counts is the plan in it")
+        return stored.plan
+    return stored
+
+
+def parse_kept(path: Path, text: str) -> Plan | RunReport:
+    """Return the plan or the run report in the text of a file. Raises BadInputError where there is none, with what the
+    file is instead, or what writes one.
+    """
+    from planner.schemas.plan import Plan
+    from planner.schemas.run_report import RunReport
+
+    if other := next((words for start, words in _OTHERS if text.lstrip().startswith(start)), ""):
+        raise BadInputError(f"{path} is {other}")
     try:
-        return Plan.from_json(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInputError(f"{path} cannot be read as a plan: {error}") from error
+        return RunReport.from_json(text) if '"steps_s"' in text else Plan.from_json(text)
     except BadInputError as error:
-        raise BadInputError(f"{path}: {error}; write plans with `plan --out FILE`") from error
+        wrote = "write one with `plan --out FILE` or `planner run --out FILE`"
+        raise BadInputError(f"{path} is no plan and no run report", [str(error), wrote]) from error
 
 
 def write_whole(path: Path, text: str | bytes, *, option: str) -> None:

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal, get_args, get_origin
 
-from planner.errors import BadInputError
+from planner.errors import BadInputError, nearest
 from planner.units import parse_count, parse_number
 
 _NUMBERS: Final[dict[Any, Callable[[str], float]]] = {int: parse_count, float: parse_number}
@@ -50,10 +50,14 @@ class _Quick:
         is_text = isinstance(value, str) and wanted in _NUMBERS
         if is_text:
             value = _number(value, wanted, option=max(param.opts, key=len))
-        if is_text and param.type_descriptor.is_ranged and not _is_in_range(self.parameter, value):
-            return type(param).get_runtime_param(param).coerce(value, param=param, ctx=ctx)
+        if is_text and param.type_descriptor.is_ranged:
+            _require_in_range(self.parameter, value)
         if _is_already(wanted, value):
             return value
+        if get_origin(wanted) is Literal and isinstance(value, str):
+            words = get_args(wanted)
+            name = max(param.opts, key=len)
+            raise BadInputError(f"{name} {value}: use one of {', '.join(words)}.{nearest(value, words)}")
         if wanted is Path and _may_name(value):
             return Path(value)
         if wanted == list[Path] and isinstance(value, list | tuple) and all(map(_may_name, value)):
@@ -85,9 +89,12 @@ def _number(text: str, wanted: Any, *, option: str) -> float:
     return number
 
 
-def _is_in_range(parameter: Any, value: float) -> bool:
-    about = parameter.type_descriptor.parameter_info
-    return (about.min is None or value >= about.min) and (about.max is None or value <= about.max)
+def _require_in_range(parameter: Any, value: float) -> None:
+    about, name = parameter.type_descriptor.parameter_info, max(parameter.opts, key=len)
+    if about.min is not None and value < about.min:
+        raise BadInputError(f"{name} {value:g}: too small; at least {about.min:g}")
+    if about.max is not None and value > about.max:
+        raise BadInputError(f"{name} {value:g}: too large; at most {about.max:g}")
 
 
 def _may_name(value: Any) -> bool:

@@ -30,6 +30,7 @@ RULES: Final[Mapping[str, Mapping[str, str]]] = {
         "--verbose": "with --dry-run",
         "--screen-seconds --screen-size": _RENTED,
         "--threads": "without --cloud or --on",
+        "--dir": "without --cloud aws or --cloud gcp or --cloud azure",
         "--skew": "without --input",
         "--force": "with --out",
     },

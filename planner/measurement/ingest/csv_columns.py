@@ -14,8 +14,8 @@ from typing import Any, Final
 
 from planner.catalog.measurements import MEASUREMENTS
 from planner.catalog.tables.reading import Rows, convert, rows_of
+from planner.config.given_files import read_given
 from planner.errors import BadInputError, bad_input, nearest
-from planner.measurement.ingest.json_documents import read_text
 from planner.measurement.ingest.measurement import Reading
 from planner.units import parse_rate
 
@@ -64,7 +64,7 @@ def read_columns(
 
     Raises BadInputError listing every bad cell with its line.
     """
-    header, rows = rows_of(path, read_text(path))
+    header, rows = rows_of(path, read_given(path))
     rows = _select_rows(path, header, rows, only or {})
     plans = _plans(path, header, mapping)
     problems: list[str] = []

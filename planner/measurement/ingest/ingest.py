@@ -4,17 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
+from planner.config.given_files import read_given
 from planner.errors import BadInputError
 from planner.measurement.ingest.csv_columns import read_columns
 from planner.measurement.ingest.fio import is_fio, read_fio
 from planner.measurement.ingest.ioping import is_ioping, is_ioping_text, read_ioping
 from planner.measurement.ingest.iperf3 import is_iperf3, merge_stream, read_iperf3
-from planner.measurement.ingest.json_documents import holds_objects, parse, parse_list, read_text
-from planner.measurement.ingest.measurement import Measurement, Reading, complete_reading, merge_readings
+from planner.measurement.ingest.json_documents import holds_objects, parse, parse_list
+from planner.measurement.ingest.measurement import (
+    OPTIONS,
+    STORAGE,
+    Measurement,
+    Reading,
+    complete_reading,
+    merge_readings,
+)
 from planner.measurement.ingest.planner_bench import is_own, read_own
 from planner.measurement.ingest.sysbench import is_sysbench, read_sysbench
+
+_SAY_SOMETHING_OF: Final = {
+    **dict.fromkeys(("disks", "volume_type", "volumes"), "disks or volumes"),
+    **dict.fromkeys(("nodes", "placement_group"), "a network"),
+    **dict.fromkeys(("mapping", "only"), "a CSV"),
+    "job": "fio's jobs",
+}
+"""By what a user says: the kind of measurement that it says something of."""
 
 
 def read_measurements(
@@ -37,7 +53,24 @@ def read_measurements(
         for path in paths
         for reading in readings_of(path, mapping=mapping, only=only, job=job)
     ]
-    return [complete_reading(reading, user_values) for reading in merge_readings(readings, files_are=files_are)]
+    merged = merge_readings(readings, files_are=files_are)
+    measurements = [complete_reading(reading, user_values) for reading in merged]
+    _require_used({**user_values, "job": job, "mapping": mapping, "only": only}, measurements, readings)
+    return measurements
+
+
+def _require_used(given: Mapping[str, Any], measurements: Sequence[Measurement], readings: Sequence[Reading]) -> None:
+    """Raise BadInputError for an option that says something of what none of the files measured."""
+    has = {
+        "disks or volumes": any(measurement.quantity in STORAGE for measurement in measurements),
+        "a network": any(measurement.quantity == "network" for measurement in measurements),
+        "fio's jobs": any(reading.get("job") for reading in readings),
+        "a CSV": any("row" in reading for reading in readings),
+    }
+    for name, what in _SAY_SOMETHING_OF.items():
+        if given.get(name) and not has[what]:
+            option = OPTIONS.get(name) or {"job": "--job", "mapping": "--column", "only": "--only"}[name]
+            raise BadInputError(f"{option} applies only to measurements of {what}: leave it out")
 
 
 def readings_of(
@@ -47,7 +80,7 @@ def readings_of(
 
     Raises BadInputError for a file that cannot be used.
     """
-    text = read_text(path)
+    text = read_given(path)
     if not text.strip():
         raise BadInputError(f"{path}: empty")
     if text.lstrip().startswith("["):

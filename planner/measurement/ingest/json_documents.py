@@ -33,14 +33,6 @@ _DECODER: Final = json.JSONDecoder(parse_constant=_no_constant, object_pairs_hoo
 _BEGINS: Final = re.compile(r"^[ \t]*\{", re.MULTILINE)
 
 
-def read_text(path: Path) -> str:
-    """Return a file's text. Raises BadInputError when it cannot be read."""
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInputError(f"{path}: cannot be read as UTF-8 text ({error})") from error
-
-
 def parse(path: Path, text: str) -> list[dict[str, Any]]:
     """Return the JSON objects in `text`, one or several; plain lines around them are passed over.
 

@@ -82,7 +82,7 @@ OPTIONS: Final = {
 _REQUIRED: Final = ("instance_type", "quantity", "bytes_per_s", "aggregate", "zone", "as_of", "instances", "repeats")
 _OF_KIND: Final = {"network": ("nodes", "placement_group")}
 _VOLUMES: Final = ("volume_type", "volumes")
-_STORAGE: Final = (*MODES, *SMALL_IO)
+STORAGE: Final = (*MODES, *SMALL_IO)
 _AVERAGED: Final = (
     "bytes_per_s",
     "operations_per_s",
@@ -101,7 +101,7 @@ def complete_reading(reading: Reading, user_values: Mapping[str, Any]) -> Measur
     """
     whole = {**reading}
     for name, value in user_values.items():
-        if name in _VOLUMES and (whole.get("quantity") or user_values.get("quantity")) not in _STORAGE:
+        if name in _VOLUMES and (whole.get("quantity") or user_values.get("quantity")) not in STORAGE:
             continue
         if whole.get(name) not in (None, value):
             raise BadInputError(f"{reading['source']} says {name} {whole[name]}, {OPTIONS[name]} says {value}")

@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from planner.catalog.tables.reading import rows_of
+from planner.config.given_files import read_given
 from planner.errors import BadInputError, bad_input
 from planner.measurement.ingest.fio import is_fio, readings_by_host
 from planner.measurement.ingest.ingest import readings_of
 from planner.measurement.ingest.ioping import is_ioping, is_ioping_text
 from planner.measurement.ingest.iperf3 import is_iperf3, merge_stream, read_iperf3
-from planner.measurement.ingest.json_documents import holds_objects, parse, parse_list, read_text
+from planner.measurement.ingest.json_documents import holds_objects, parse, parse_list
 from planner.measurement.ingest.measurement import Reading
 from planner.measurement.ingest.metric_names import is_context
 from planner.measurement.ingest.planner_bench import is_own, read_own
@@ -57,7 +58,7 @@ def read_node_results(paths: Path | Sequence[Path]) -> NodeRuns:
 
 
 def _rows(path: Path) -> Iterable[_Row]:
-    text = read_text(path)
+    text = read_given(path)
     if text.lstrip().startswith("[") and is_ioping(parse_list(path, text)):
         return [_instrument_row(path.stem, readings_of(path, mapping={}), "")]
     if is_sysbench(text) or is_ioping_text(text):

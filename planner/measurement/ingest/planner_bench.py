@@ -19,6 +19,9 @@ from planner.statistics.variance_components import within_runs
 
 _QUANTITY: Final = {"mixed": "simultaneous", "read": "read_only", "write": "write_only"}
 
+_ARRAYS: Final = ("/dev/md", "/dev/mapper/")
+"""How the devices of Linux begin that stand for several disks."""
+
 
 def is_own(document: dict[str, Any]) -> bool:
     """Whether a parsed file is one of this tool's instruments'."""
@@ -61,7 +64,7 @@ def _disk(path: Path, document: dict[str, Any]) -> list[Reading]:
             "pattern": "sequential",
             "layout": rate.get("layout", "jbod"),
             "bytes_per_s": number(path, rate, f"{side}_bytes_per_s"),
-            "disks": len({system["device"] for system in document["file_systems"]}),
+            "disks": _disks({str(system["device"]) for system in document["file_systems"]}),
             "instances": 1,
             "repeats": int(rate["repeats"]),
             "aggregate": "median",
@@ -73,6 +76,11 @@ def _disk(path: Path, document: dict[str, Any]) -> list[Reading]:
         for side in ("read", "write")
         if rate[f"{side}_bytes_per_s"] is not None
     ]
+
+
+def _disks(devices: set[str]) -> int | None:
+    """Return how many disks some devices are; None where one is an array of disks, which nobody counted."""
+    return None if any(device.startswith(_ARRAYS) for device in devices) else len(devices)
 
 
 def _net(path: Path, document: dict[str, Any]) -> list[Reading]:

@@ -53,6 +53,8 @@ def parts_of(path: Path) -> tuple[list[Part], list[PassedOver]]:
     """
     if not path.exists():
         raise BadInputError(f"{path}: no such file or directory; give an event log, or the directory it lies in")
+    if not path.is_file() and not path.is_dir():
+        raise BadInputError(f"{path} is a device or a pipe; an event log is a file, or the directory it lies in")
     try:
         if path.is_dir():
             return _split_passed_over(_in_directory(path))

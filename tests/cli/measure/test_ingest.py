@@ -65,6 +65,14 @@ def test_a_day_is_a_day() -> None:
         call("ingest", str(DATA / "fio_read.json"), "--as-of", "yesterday")
 
 
+@pytest.mark.parametrize("disks", ["1", "9"])
+def test_a_rate_of_other_disks_than_the_types_is_refused(disks: str, directory: Path) -> None:
+    with pytest.raises(BadInputError, match="not of catalog aws") as caught:
+        call("ingest", str(DATA / "fio_read.json"), "--type", "i3.16xlarge", "--where", "us-east-1a", "--disks", disks)
+    assert f"has 8 local disks, and the rate is of {disks}" in caught.value.details[0]
+    assert not directory.exists()
+
+
 def test_volumes_are_planned_with_by_type_and_number() -> None:
     place = ("--where", "us-east-1a", "--type", "r8ib.96xlarge")
     file = str(DATA / "samples" / "fio-in-turn.json")

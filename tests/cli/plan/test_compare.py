@@ -14,6 +14,8 @@ from typer.testing import CliRunner
 from planner import recommend as recommend_by
 from planner.cli.app import build
 from planner.errors import BadInputError
+from planner.schemas.plan import Plan
+from planner.schemas.run_report import RunReport
 
 recommend = partial(recommend_by, engine="ideal")
 """The sums here are those of the equations alone."""
@@ -53,6 +55,30 @@ def test_nothing_feasible_is_compared_too(plans: tuple[Path, Path], make_catalog
     plans[1].write_text(replace(none).to_json(), encoding="utf-8")
     outcome = CliRunner().invoke(build(), ["compare", *map(str, plans)])
     assert "nothing feasible" in outcome.stdout
+
+
+def test_the_plan_of_a_run_is_compared_and_that_is_said(plans: tuple[Path, Path]) -> None:
+    report = RunReport(plan=Plan.from_json(plans[0].read_text()), machine={}, steps_s={}, phases=(), checks=())
+    plans[0].write_text(report.to_json())
+    outcome = CliRunner().invoke(build(), ["compare", *map(str, plans)])
+    assert outcome.exit_code == 0 and "network=2, local=2" in outcome.stdout
+    assert f"{plans[0]}: taken for a run report" in outcome.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ('{"Event":"SparkListenerLogStart"}\n', "an event log of Spark; read it with `planner explain-log`"),
+        ("[]", "a JSON list"),
+        ("<html>", "a page"),
+        ("a,b\n1,2\n", "no plan and no run report"),
+    ],
+)
+def test_another_file_is_named_for_what_it_is(plans: tuple[Path, Path], text: str, kind: str) -> None:
+    plans[0].write_text(text)
+    outcome = CliRunner().invoke(build(), ["compare", *map(str, plans)])
+    assert isinstance(outcome.exception, BadInputError)
+    assert f"{plans[0]} is {kind}" in outcome.exception.message
 
 
 @pytest.mark.parametrize("text", ["", "{}", '{"request": 1}'])

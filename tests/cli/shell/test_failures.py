@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from planner.cli.shell.console import exit_code_of
-from planner.cli.shell.failures import BUG_EXIT_CODE, details_of, ending_of, write_details
+from planner.cli.shell.failures import BUG_EXIT_CODE, details_of, ending_of, headed, write_details
 from planner.errors import ProviderRefusedError
 
 
@@ -110,3 +110,17 @@ def test_streams_may_be_closed_or_full(line: str, code: int) -> None:
     words = ["bash", "-c", f"{sys.executable} -m planner {line}; exit ${{PIPESTATUS[0]}}"]
     ended = subprocess.run(words, capture_output=True, text=True, check=False)
     assert (ended.returncode, "Traceback" in ended.stderr) == (code, False), ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("short", ["short"]),
+        ("a" * 40 + "; " + "b" * 60, ["a" * 40, "  " + "b" * 60]),
+        ("a" * 40 + ". B " + "c" * 60 + "\n  d", ["a" * 40 + ".", "  B " + "c" * 60, "  d"]),
+        ("word " * 30, [("word " * 18).strip(), "  " + ("word " * 12).strip()]),
+        ("a" * 150, ["a" * 150]),
+    ],
+)
+def test_the_first_line_of_an_error_is_short(text: str, lines: list[str]) -> None:
+    assert headed(text).split("\n") == lines

@@ -73,6 +73,21 @@ def test_what_cannot_be_looked_up_is_bad_input(reader: str, name: str) -> None:
     refusal(reader.replace("{}", name))
 
 
+@pytest.mark.parametrize("reader", READERS)
+def test_what_has_no_end_is_refused_before_it_fills_the_memory(reader: str) -> None:
+    refusal(reader.replace("./{}", "{}").replace("{}", "/dev/zero"))
+
+
+@pytest.mark.parametrize(
+    "reader", [reader for reader in READERS if reader.split()[0] in ("ingest", "compare", "report")]
+)
+def test_a_pipe_is_read_up_to_what_a_file_may_hold(reader: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("planner.config.given_files.PIPE_BYTES", 1 << 20)
+    os.mkfifo("pipe")
+    with subprocess.Popen(["sh", "-c", "cat /dev/zero > pipe"], stderr=subprocess.DEVNULL):
+        assert "pipe: a pipe with more than 1 MiB" in refusal(reader.replace("{}", "pipe"))
+
+
 def test_standard_output_has_many_names_and_nothing_to_replace() -> None:
     Path("there").write_text("2\n1\n")
     for name in ("/dev/stdout", "/proc/self/fd/1", "-"):

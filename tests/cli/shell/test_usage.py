@@ -66,6 +66,25 @@ def test_plan_says_its_version() -> None:
         ("run --data 1TB --hours 4", "Did you mean: --max-hours 4h"),
         ("models --format json", "Did you mean: --json"),
         ("sort a b --parallel 4", "Did you mean: --threads"),
+        ("run --data 1TB --budget 5", "Did you mean: --max-cost 50"),
+        ("run --data 1TB --on-demand", "Did you mean: --pricing on-demand"),
+        ("plan 1TB --zone us-east-1a", "Did you mean: --region"),
+        ("plan 1TB --family i4i", "Did you mean: --instance 'i4i.*'"),
+        ("plan 1TB --ram 64GB", "Did you mean: --min-memory 64GiB"),
+        ("plan 1TB --source s3://b", "Did you mean: --input"),
+        ("plan 1TB --verbose", "Did you mean: --explain, --wide or --rejected"),
+        ("run --data 1TB --disk /mnt", "Did you mean: --dir"),
+        ("ingest a --region x", "Did you mean: --where"),
+        ("storage --bandwidth 1GB/s", "Did you mean: --throughput"),
+        ("generate a --rows 5", "Did you mean: --records"),
+        ("validate a --hash 1", "Did you mean: --checksum"),
+        ("sort a b --reverse", "Did you mean: --key 1,1r"),
+        ("sort a b --output c", "Did you mean: planner sort INPUT OUTPUT"),
+        ("estimate", "Did you mean: planner plan"),
+        ("verify", "Did you mean: planner validate"),
+        ("diff", "Did you mean: planner compare"),
+        ("log", "Did you mean: planner explain-log"),
+        ("upgrade", "Note: use what installed it"),
         ("clean", "Did you mean: planner cluster sweep"),
         ("config", "Note: settings are a file, ~/.config/planner/settings.toml"),
         ("help", "Note: planner --help"),
@@ -84,6 +103,7 @@ def test_a_newcomers_word_is_answered_with_what_it_is_called_here(words: str, se
 def test_what_is_said_for_newcomers_words_exists() -> None:
     commands = typer.main.get_command(build()).commands  # type: ignore[attr-defined]
     subcommands = {f"{name} {member}" for name, group in commands.items() for member in getattr(group, "commands", {})}
+    subcommands |= set(commands)
     for name in usage._MEANT:
         meant = " ".join(word for word in name.split() if not word.startswith("-"))
         assert any(f" {member}".endswith(f" {meant}") for member in subcommands), name

@@ -100,7 +100,25 @@ def test_volumes_are_told_by_type_and_number(refusal: Callable[..., Any]) -> Non
     assert caught.value.details == ("volumes: give --count",)
 
 
+@pytest.mark.parametrize(
+    ("file", "option", "values"),
+    [
+        ("iperf3_p4.json", "--volume", {"volume_type": "gp3", "placement_group": "no"}),
+        ("iperf3_p4.json", "--disks", {"disks": 1, "placement_group": "no"}),
+        ("fio_read.json", "--nodes", {"nodes": 2}),
+        ("fio_read.json", "--no-placement-group", {"placement_group": "no"}),
+        ("fio_read.json", "--column", {"mapping": {"zone": ("where", "")}}),
+        ("fio_read.json", "--only", {"only": {"cloud": "aws"}}),
+    ],
+)
+def test_what_says_nothing_of_any_file_is_refused(file: str, option: str, values: dict[str, Any]) -> None:
+    of_tables: dict[str, Any] = {"mapping": values.pop("mapping", {}), "only": values.pop("only", {})}
+    with pytest.raises(BadInputError, match=f"{option} applies only to measurements of"):
+        read_measurements([DATA / file], user_values={**USER_VALUES, **values}, **of_tables)
+
+
 def test_volumes_say_nothing_of_a_network() -> None:
     values = {**USER_VALUES, "volume_type": "gp3", "volumes": 4, "placement_group": "no"}
-    (network,) = read_measurements([DATA / "iperf3_p4.json"], user_values=values, mapping={})
+    network, disk = read_measurements([DATA / "iperf3_p4.json", DATA / "fio_read.json"], user_values=values, mapping={})
+    assert (disk.volume_type, disk.volumes) == ("gp3", 4)
     assert (network.volume_type, network.volumes, network.retransmits) == (None, None, 104)

@@ -77,7 +77,9 @@ REFUSED = {
 
 
 def measured(name: str) -> list[Measurement]:
-    values = {"instance_type": "i4i.large", "zone": "us-east-1a", "placement_group": "no"}
+    values = {"instance_type": "i4i.large", "zone": "us-east-1a"}
+    if name.startswith("iperf3"):
+        values["placement_group"] = "no"
     if name == "ioping-quiet":
         values["quantity"] = "read_only"
     return read_measurements([SAMPLES / f"{name}.json"], user_values=values, mapping={})

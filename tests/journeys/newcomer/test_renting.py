@@ -13,7 +13,9 @@ Typed = Callable[..., str]
 
 def test_what_would_be_rented_and_its_limit(typed: Typed) -> None:
     answer = typed("planner cluster up --data 5TB --model indy --dry-run --max-cost 5")
-    assert re.search(r"cost: \$[\d.]+ expected for .*, at \$[\d.]+ per hour cap: \$5.00", answer)
+    cost = re.search(r"cost: \$([\d.]+) expected", answer)
+    cap = re.search(r"cap: \$([\d.]+), because every machine ends by itself", answer)
+    assert cost is not None and cap is not None and float(cost[1]) < float(cap[1]) <= 5
     assert "to be created, and removed in the end" in answer
     assert "aws was asked nothing" in answer
 
@@ -48,7 +50,7 @@ def test_nothing_is_left_behind_in_an_empty_account(
 ) -> None:
     for name, value in ec2.environment().items():
         monkeypatch.setenv(name, value)
-    assert "no" in typed("planner cluster sweep --cloud aws --yes").lower()
+    assert "0 runs taken down, 0 resources" in typed("planner cluster sweep --cloud aws --yes")
 
 
 def test_go_on_after_ctrl_c(typed: Typed) -> None:

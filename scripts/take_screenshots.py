@@ -35,7 +35,7 @@ COLUMNS: Final = (60, 80, 120)
 PIXELS: Final = (390, 800, 1280)
 DOCUMENTS: Final = Path(__file__).resolve().parent.parent / "docs" / "pictures"
 LARGEST_BYTES: Final = 150_000
-_NOTEBOOK: Final = "<body style='margin:0;padding:16px;background:{ground};color:{ink};font:14px serif'>{card}</body>"
+_NOTEBOOK: Final = "<body style='margin:1em;background:{ground};color:{ink};font:14px sans-serif'>{card}</body>"
 _SCREEN: Final = (
     "<body style='margin:1em;background:#1d1f21;color:#eee;font:15px/1.3 monospace;white-space:pre'>{}</body>"
 )

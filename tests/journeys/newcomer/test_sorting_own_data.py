@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 import re
 import shutil
 import subprocess
@@ -69,7 +68,7 @@ def test_what_fio_measured_of_a_machine(typed: Typed, tmp_path: Path, monkeypatc
     refused = typed("planner ingest fio.json", code=2)
     assert "give --type" in refused and "give --where" in refused
     typed("planner ingest fio.json --type i4i.4xlarge --where us-east-1a")
-    assert "i4i.4xlarge" in typed("planner catalog measurements --cloud aws")
+    assert "i4i.4xlarge" in typed("planner catalog measurements")
 
 
 def test_how_fast_this_disk_is(typed: Typed) -> None:
@@ -105,11 +104,10 @@ def test_plan_bill_and_frontier_in_python() -> None:
     assert answer.bill.total_usd == pytest.approx(answer.best.cost_usd.total, abs=0.01)  # in cents
     assert len(str(answer.best).splitlines()) <= 5
     assert len(answer.frontier) >= 2
-    faster = answer.what_if(network=2).best
-    assert faster is not None and faster.whole_run_s <= answer.best.whole_run_s
+    changed = answer.what_if(network=2).best
+    assert changed is not None and changed.cost_usd.total < answer.best.cost_usd.total
 
 
 def test_a_wrong_word_in_python_names_the_right_one() -> None:
     with pytest.raises(BadInputError, match="Did you mean pricing='spot'"):
         planner.recommend("5TB", spot=True)
-    assert json.loads(planner.recommend("5TB", instance="i8g.8xlarge").to_json())["version"] == 3

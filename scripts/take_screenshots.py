@@ -1,8 +1,9 @@
 """Take pictures of what a newcomer sees first, to look at: answers in terminals of 60, 80 and 120 columns, and pages of
 an answer and of a refusal at 390, 800 and 1280 pixels, light and dark.
 
-Usage: python scripts/take_screenshots.py FOLDER
+Usage: python scripts/take_screenshots.py FOLDER | --docs
 
+With --docs the pictures are those that the documents show: the chart, the page and the notebook's card, light and dark.
 Needs the extra `plots`, playwright and a Chromium. What does not fit is named, and the exit code is then 1.
 """
 
@@ -19,6 +20,7 @@ from typer.testing import CliRunner
 
 import planner
 from planner.cli.app import build
+from planner.report.plots import picture as drawn
 
 COMMANDS: Final = {
     "answer": "plan --data 100TB",
@@ -31,6 +33,9 @@ COMMANDS: Final = {
 }
 COLUMNS: Final = (60, 80, 120)
 PIXELS: Final = (390, 800, 1280)
+DOCUMENTS: Final = Path(__file__).resolve().parent.parent / "docs" / "pictures"
+LARGEST_BYTES: Final = 150_000
+_NOTEBOOK: Final = "<body style='margin:1em;background:{ground};color:{ink};font:14px sans-serif'>{card}</body>"
 _SCREEN: Final = (
     "<body style='margin:1em;background:#1d1f21;color:#eee;font:15px/1.3 monospace;white-space:pre'>{}</body>"
 )
@@ -71,29 +76,54 @@ def picture(browser: Any, page: Path, name: str, *, width: int, dark: bool) -> i
     return over
 
 
-def main(folder: Path) -> int:
-    """Take all pictures into a folder; return 1 where something does not fit."""
+def documents(browser: Any) -> list[str]:
+    """Take the pictures that the documents show, and return the names of those that are too large."""
+    answer = planner.recommend("100TB")
+    for name, dark in {"light": False, "dark": True}.items():
+        (DOCUMENTS / f"chart-{name}.svg").write_text(str(drawn(answer.chart(dark=dark), suffix=".svg")), "utf-8")
+        context = browser.new_context(
+            viewport={"width": 1100, "height": 900}, color_scheme="dark" if dark else "light", offline=True
+        )
+        page = context.new_page()
+        page.set_content(answer.to_html())
+        page.wait_for_selector("html[data-drawn=yes]", state="attached")
+        page.screenshot(path=DOCUMENTS / f"page-{name}.png")
+        page.set_viewport_size({"width": 720, "height": 300})
+        ground, ink = ("#111111", "#e6e6e6") if dark else ("#ffffff", "#1f2328")
+        page.set_content(_NOTEBOOK.format(ground=ground, ink=ink, card=answer._repr_html_()))
+        page.screenshot(path=DOCUMENTS / f"card-{name}.png", full_page=True)
+        context.close()
+    return [path.name for path in DOCUMENTS.iterdir() if path.stat().st_size > LARGEST_BYTES]
+
+
+def main(folder: Path | None) -> int:
+    """Take all pictures into a folder, or those of the documents; return 1 where something does not fit."""
     from playwright.sync_api import sync_playwright
 
-    folder = folder.resolve()
-    folder.mkdir(parents=True, exist_ok=True)
     executable = next(path for path in map(shutil.which, _BROWSERS) if path)
-    wrong = []
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=executable, args=["--no-sandbox"])
-        for over, page in screens(folder):
-            picture(browser, page, page.stem, width=1200, dark=True)
-            wrong += [f"{page.stem}: {over} columns too wide"] if over else []
-        for page in pages(folder):
-            for width in PIXELS:
-                for dark in (False, True):
-                    name = f"{page.stem}-{width}-{'dark' if dark else 'light'}"
-                    over = picture(browser, page, name, width=width, dark=dark)
-                    wrong += [f"{name}: {over} pixels too wide"] if over else []
+        wrong = looked_at(browser, folder.resolve()) if folder else documents(browser)
         browser.close()
-    print(f"{len(list(folder.glob('*.png')))} pictures in {folder}", *wrong, sep="\n")
+    print(f"pictures in {folder or DOCUMENTS}", *wrong, sep="\n")
     return 1 if wrong else 0
 
 
+def looked_at(browser: Any, folder: Path) -> list[str]:
+    """Take pictures of all answers and pages into a folder, and name what does not fit."""
+    folder.mkdir(parents=True, exist_ok=True)
+    wrong = []
+    for over, page in screens(folder):
+        picture(browser, page, page.stem, width=1200, dark=True)
+        wrong += [f"{page.stem}: {over} columns too wide"] if over else []
+    for page in pages(folder):
+        for width in PIXELS:
+            for dark in (False, True):
+                name = f"{page.stem}-{width}-{'dark' if dark else 'light'}"
+                over = picture(browser, page, name, width=width, dark=dark)
+                wrong += [f"{name}: {over} pixels too wide"] if over else []
+    return wrong
+
+
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1])))
+    sys.exit(main(None if sys.argv[1] == "--docs" else Path(sys.argv[1])))

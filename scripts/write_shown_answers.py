@@ -1,22 +1,26 @@
-"""Write what commands answer into the pages that show it, and draw the terminal and a simulated sort.
+"""Write what commands answer into the pages that show it, record terminals, and draw a simulated sort.
 
 Usage: python scripts/write_shown_answers.py [--check]
 
 Of README.md and docs/tutorial.md, the lines `$ plan ...` and `$ planner ...` of fenced blocks are run from top to
 bottom in an empty folder. What an answer says from its notes on depends on the day, and stands as `...`; so does what
-follows the lines that `| head -3` asks for. With --check nothing is written, and the exit code is 1 for a page that is
-not current.
+follows the lines that `| head -3` asks for. The commands of the pictures run in a terminal of their own. With --check
+nothing is written, and the exit code is 1 for a page that is not current.
 """
 
 from __future__ import annotations
 
 import io
 import os
+import pty
 import re
 import shlex
+import subprocess
 import sys
 import tempfile
+import termios
 from contextlib import chdir
+from html import escape
 from pathlib import Path
 from typing import Final
 
@@ -29,14 +33,23 @@ from planner.cli.app import build
 
 CHECKOUT: Final = Path(__file__).resolve().parent.parent
 PAGES: Final = ("README.md", "docs/tutorial.md")
-PICTURE: Final = "docs/plan.svg"
-PICTURED: Final = "plan --data 100TB"
+PICTURES: Final = {
+    "docs/plan.svg": "plan --data 100TB",
+    "docs/pictures/parquet.svg": "plan --data 3TB --input gs://lake/events --output gs://lake/sorted --format parquet"
+    " --region europe-west4 --budget 100",
+    "docs/pictures/own.svg": "plan --data 3TB --own '20 x m5d.12xlarge'",
+    "docs/pictures/why-not.svg": "plan --data 3TB --why-not c6id.32xlarge",
+    "docs/pictures/sizes.svg": "plan --data 3TB,6TB,12TB",
+    "docs/pictures/deadline.svg": "plan --data 8TB --deadline 15m --confidence 95%",
+}
+"""Pictures of a terminal, with the command that is typed there."""
 WAITS: Final = "docs/waits.svg"
 SIMULATED: Final = "plan --data 1TB --model daytona --instance i4i.4xlarge --nodes 8 --simulate --draws 1 --timeline"
 SHOWN: Final = re.compile(r"^```text\n(\$ plan.*?)^```", re.DOTALL | re.MULTILINE)
+_COLUMNS: Final = 80
 _BY_DAY: Final = ("Note: ", "Next: ")
 _SVG: Final = """<svg viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg" role="img">
-<title>The answer of plan --data 100TB in a terminal</title>
+<title>The answer of {title} in a terminal</title>
 <style>
 .{unique_id}-matrix {{font-family: ui-monospace, Menlo, Consolas, monospace; font-size: {char_height}px;
 line-height: {line_height}px; white-space: pre}}
@@ -83,14 +96,43 @@ def _typed(command: str) -> str:
     return f"$ {command}\n{answer(command)}"
 
 
-def picture() -> str:
-    """Return the terminal as SVG."""
-    console = Console(record=True, width=80, file=io.StringIO(), force_terminal=True, legacy_windows=False)
-    console.print(Text(f"$ {PICTURED}", style="bold green"))
-    for line in answer(PICTURED).splitlines():
-        console.print(Text(line, style="bold" if line.startswith(("Rent", "for ")) else ""), soft_wrap=True)
-    drawn = console.export_svg(title="sortplanner", theme=MONOKAI, code_format=_SVG, unique_id="plan")
+def picture(command: str) -> str:
+    """Return a terminal in which a command was typed as SVG."""
+    shown = Text.from_ansi(_in_terminal(command)).split("\n")
+    ends = next((at for at, line in enumerate(shown) if line.plain.startswith(_BY_DAY)), len(shown))
+    console = Console(record=True, width=_COLUMNS, file=io.StringIO(), force_terminal=True, legacy_windows=False)
+    console.print(Text(f"$ {command}", style="bold green"))
+    for line in [*shown[:ends], *([Text("...")] if ends < len(shown) else [])]:
+        line.rstrip()
+        line.stylize("bold" if line.plain.startswith(("Rent", "for ")) else "")
+        console.print(*line.divide(range(_COLUMNS, len(line), _COLUMNS)), sep="\n")
+    drawn = console.export_svg(
+        title="sortplanner",
+        theme=MONOKAI,
+        code_format=_SVG.replace("{title}", escape(command, quote=False)),
+        unique_id="plan",
+    )
     return re.sub(r"[ \t]+$", "", drawn, flags=re.MULTILINE)
+
+
+def _in_terminal(command: str) -> str:
+    """Return all that a command prints on a terminal of its own."""
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (24, _COLUMNS))
+    unset = {name: text for name, text in os.environ.items() if name not in ("COLUMNS", "NO_COLOR")}
+    environment = unset | {"TERM": "xterm-256color", "PLANNER_SETTINGS": os.devnull}
+    words = [sys.executable, "-m", "planner", *shlex.split(command)]
+    with subprocess.Popen(words, stdin=theirs, stdout=theirs, stderr=theirs, env=environment):
+        os.close(theirs)
+        return b"".join(iter(lambda: _read(ours), b"")).decode().replace("\r\n", "\n").rstrip("\n")
+
+
+def _read(terminal: int) -> bytes:
+    """Return what a terminal was sent, or b"" when its last program has ended, which Linux makes an error."""
+    try:
+        return os.read(terminal, 1 << 16)
+    except OSError:
+        return b""
 
 
 def waits() -> str:
@@ -103,7 +145,7 @@ def main() -> int:
     """Write the pages and the pictures, or check them."""
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
         current = {name: page((CHECKOUT / name).read_text("utf-8")) for name in PAGES}
-        current |= {PICTURE: picture(), WAITS: waits()}
+        current |= {path: picture(command) for path, command in PICTURES.items()} | {WAITS: waits()}
     stale = [name for name, text in current.items() if _text(CHECKOUT / name) != text]
     if "--check" in sys.argv:
         print(*(f"{name} is not current: run scripts/write_shown_answers.py" for name in stale), file=sys.stderr)

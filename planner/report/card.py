@@ -77,9 +77,8 @@ def card_html(plan: Plan) -> str:
 
 def _bill(best: Candidate) -> str:
     bill = bill_of(best)
-    rows = [(item.name, item.time_s, item.usd) for item in bill]
-    rows.append(("in all", bill.time_s, bill.total_usd))
-    cells = "".join(_row(name, time_s, bill.shown(usd)) for name, time_s, usd in rows)
+    cells = "".join(_row(item.name, item.time_s, bill.shown(item.usd)) for item in bill)
+    cells += _row("in all", bill.time_s, bill.shown(bill.total_usd)).replace("<tr>", '<tr style="font-weight:bold">')
     return f'<table style="align-self:flex-start;font:inherit"><tbody>{cells}</tbody></table>'
 
 

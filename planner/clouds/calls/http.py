@@ -46,7 +46,9 @@ def failure_of(error: Exception) -> CallFailure | None:
         return failure_of_status(error.code, str(error.reason), wait=error.headers.get("Retry-After"))
     if isinstance(error, json.JSONDecodeError | UnicodeDecodeError):
         return CallFailure(reason="lost", text=f"the answer is cut off or is not JSON ({error})")
-    if isinstance(error, URLError | HTTPException | OSError):
+    if isinstance(error, URLError):
+        return CallFailure(reason="lost", text=getattr(error.reason, "strerror", None) or str(error.reason))
+    if isinstance(error, HTTPException | OSError):
         return CallFailure(reason="lost", text=str(error) or type(error).__name__)
     return None
 

@@ -30,8 +30,7 @@ def refusal_of(plan: Plan) -> InfeasibleError:
         why = rejection.reason + (f" ({rejection.detail})" if rejection.detail else "")
         names.setdefault(why, []).append(rejection.instance_type)
     lines = [f"{', '.join(types)}: {why}" for why, types in names.items()]
-    clash = "".join(f"; {conflict}" for conflict in plan.conflicts)
-    return InfeasibleError(f"nothing feasible among {len(plan.rejected)} types{clash}; the nearest:", lines)
+    return InfeasibleError(f"nothing feasible among {len(plan.rejected)} types", [*plan.conflicts, *lines])
 
 
 def lacking(rejection: Rejection) -> tuple[bool, int]:

@@ -43,7 +43,7 @@ def data_points(plans: Sequence[Plan]) -> tuple[DataPoint, ...]:
 
 
 def _point(plan: Plan) -> DataPoint:
-    why_not = "" if plan.best else refusal_of(plan).message
+    why_not = "" if plan.best else "; ".join(plan.conflicts) or refusal_of(plan).message
     return DataPoint(data_bytes=plan.request.bytes_to_sort, cluster=plan.best, why_not=why_not)
 
 

@@ -148,6 +148,8 @@ def _dressed(chart: Any, *, title: str, below: list[str], dark: bool) -> Any:
     ground = _DARK if dark else "white"
     for part in ("axis", "legend"):
         look[part] = look[part] | {"labelFontSize": 15, "titleFontSize": 15}
+    look["axis"] |= {"titlePadding": 24, "labelOverlap": "greedy", "labelSeparation": 8}  # browsers' fonts are wider
+    look["legend"] |= {"columnPadding": 24}
     heading = altair().TitleParams(
         title, subtitle=below, fontSize=30, subtitleFontSize=17, subtitlePadding=10, offset=28, anchor="start"
     )

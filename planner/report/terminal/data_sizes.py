@@ -55,5 +55,5 @@ def _line(row: Sequence[str], widths: Sequence[int]) -> str:
 def _reasons(points: Sequence[DataPoint], width: int) -> Iterator[str]:
     for point in points:
         if point.why_not:
-            reason = f"{format_bytes(point.data_bytes)}: {point.why_not.removesuffix('; the nearest:')}"
+            reason = f"{format_bytes(point.data_bytes)}: {point.why_not}"
             yield from textwrap.wrap(reason, width, subsequent_indent="  ", break_on_hyphens=False)

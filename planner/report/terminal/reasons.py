@@ -49,8 +49,8 @@ def _objective(plan: Plan) -> Iterator[str]:
     if limits and request.confidence:
         limits.append(f"does so with probability {request.confidence:g}")
     aim = {
-        "balanced": "But for a minute or 1% it is the fastest cluster within 5% of the least total cost, or that costs "
-        "less than $0.25 more for each hour that it saves",
+        "balanced": "It is the fastest cluster, to a minute or 1%, within 5% of the least total cost, or for less than "
+        "$0.25 more for each hour that it saves",
         "cost": "It has the least total cost",
         "time": "It costs least of those within 1% of the fastest",
         "energy": "Its job takes the least energy",

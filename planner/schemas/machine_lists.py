@@ -235,7 +235,7 @@ _CONTROL: Final = ("node-role.kubernetes.io/control-plane", "node-role.kubernete
 
 
 def _kubernetes(document: Any) -> Iterator[Group]:
-    for node in document["items"] if "items" in document else [document]:
+    for node in document.get("items", [document]):
         labels = node["metadata"].get("labels", {})
         kind = next((labels[name] for name in _TYPE_LABELS if name in labels), "")
         room = node["status"].get("capacity", {})

@@ -20,7 +20,7 @@ RULES: Final[Mapping[str, Mapping[str, str]]] = {
         "--refresh": "with --region",
         "--zones": "without --nodes 1",
         "--explain --rejected": "without --json",
-        "--force": "with --out or --html or --timeline",
+        "--force": "with --out or --html or --chart or --timeline",
         "--json": "without --show network or --show volumes",
         "--capacity": "without --paper",
         "--discount --own-price": "without --pricing spot",

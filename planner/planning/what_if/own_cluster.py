@@ -61,8 +61,8 @@ class OwnCluster:
 
     `sizes` are the same machines in rising numbers, from those there are, or needed, up to the last that help:
     `helps_up_to` so many, which make the whole run at least 5% shorter for each half more. The bill is that of rented
-    machines; of owned ones only `cost_usd.charges` of it remain. `recommended` is what the plan would rent, and `listed` the file
-    that lists the machines, if one was given.
+    machines; of owned ones only `cost_usd.charges` of it remain. `recommended` is what the plan would rent, and
+    `listed` what a file said of the machines.
     """
 
     machines: OwnMachines

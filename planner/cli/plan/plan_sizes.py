@@ -40,8 +40,9 @@ def plan_sizes(
     chart: Callable[[DataSizes], None],
     of_one_size: Mapping[str, object],
 ) -> None:
-    """Show the recommended cluster for each size; `chart` draws them where asked for. Raises InfeasibleError where none has one, and BadInputError for
-    options that are given and are `of_one_size`.
+    """Show the recommended cluster for each size; `chart` draws them where asked for.
+
+    Raises InfeasibleError where none has one, and BadInputError for options that are given and are `of_one_size`.
     """
     from planner.api.recommend_each import sizes_of as answers_for
     from planner.planning.recommendation import require_best

@@ -206,8 +206,9 @@ class Recommendation(Answer):
         )
 
     def own(self, machines: str) -> OwnCluster:
-        """Return how long machines that are there already take, such as `20 x m5d.12xlarge`, and whether more of them
-        would help. Raises BadInputError for what cannot be read, and for a type that is in none of the catalogs asked.
+        """Return how long machines that are there already take, and whether more of them would help. They are
+        `20 x m5d.12xlarge`, or a file that lists them: see `planner.schemas.machine_lists`. Raises BadInputError for
+        what cannot be read, and for a type that is in none of the catalogs asked.
 
         >>> import planner
         >>> planner.recommend("1TB").own("8 x i4i.4xlarge").cluster.nodes
@@ -302,8 +303,8 @@ recommend.__signature__ = with_all_arguments(recommend)  # type: ignore[attr-def
 
 
 def own(machines: str, data: str | float | None = None, **asked: Any) -> OwnCluster:
-    """Return how long machines that are there already, such as `20 x m5d.12xlarge`, take; the other arguments are those
-    of `recommend`.
+    """Return how long machines that are there already take: `20 x m5d.12xlarge`, or a file that lists them. The other
+    arguments are those of `recommend`.
 
     >>> import planner
     >>> planner.own("8 x i4i.4xlarge", "1TB").cluster.nodes

@@ -56,6 +56,16 @@ class DataSizes:
 
         return data_sizes_frame(self.points)
 
+    def chart(self, *, dark: bool = False) -> Any:
+        """Chart time and bill against how much is sorted, as `plan --chart` writes it for several sizes.
+
+        Where no size has a cluster the chart says why.
+        """
+        from planner.report import plots
+
+        sizes = [(float(point.data_bytes), point.cluster) for point in self.points if point.cluster]
+        return plots.over_data(sizes, dark=dark) if sizes else plots.in_words(self.points[0].why_not)
+
     def to_json(self) -> str:
         """Return one JSON object, whose `plans` has the plan for each size as `Plan.to_json` writes it."""
         return json.dumps(curve_json([json.loads(plan.to_json()) for plan in self.plans]), indent=2)

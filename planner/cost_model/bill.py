@@ -16,6 +16,7 @@ from planner.cost_model.prices import (
     billed_s,
     capacity_usd_per_hour,
     charges,
+    dearer_usd_per_hour,
     doubtful_usd,
     known_usd,
     partly_unknown,
@@ -77,9 +78,11 @@ def cost(context: JobContext, hourly: Hourly, time_s: Range, *, overheads_s: flo
     further = requests + math.fsum(np.nan_to_num(charge.usd[0]) for charge in charged)
     per_s = hourly.job / 3600
 
-    def total(job_s: float, *, late_s: float = 0.0) -> float:
+    def total(job_s: float, *, late_s: float = 0.0, dearer: float = 0.0) -> float:
         billed = float(billed_s(np.array([job_s + overheads_s + late_s]), context)[0])
-        return replace(hourly, spare_s=hourly.spare_s + late_s).usd(billed) + further
+        return replace(hourly, spare_s=hourly.spare_s + late_s).usd(billed) + dearer * billed / 3600 + further
+
+    dearer = float(dearer_usd_per_hour(context, np.array([float(hourly.nodes)]))[0, 0])
 
     return Cost(
         equation=per_s * time_s.equation + requests,
@@ -87,7 +90,7 @@ def cost(context: JobContext, hourly: Hourly, time_s: Range, *, overheads_s: flo
         p50=per_s * time_s.p50 + requests,
         p95=per_s * time_s.p95 + requests,
         total=total(time_s.expected),
-        total_p95=total(time_s.p95, late_s=late_s) + float(doubtful_usd(context)[0]),
+        total_p95=total(time_s.p95, late_s=late_s, dearer=dearer) + float(doubtful_usd(context)[0]),
         requests=requests,
         charges=requests + float(known_usd(context)[0]),
         unknown=tuple(charge.name for charge in charged if np.isnan(charge.usd[0])),

@@ -23,6 +23,7 @@ from planner.cost_model.prices import (
     billed_s,
     capacity_usd_per_hour,
     copies_usd,
+    dearer_usd_per_hour,
     doubtful_usd,
     known_usd,
     paid_nodes,
@@ -87,7 +88,9 @@ def estimate(
         total[rows, block.columns] = bill.total_usd(block, times + bill.boot_s[block.columns]) + block.too_few
         if dear is not None:
             slow_s = times * late + bill.late_boot_s[block.columns]
-            dear[rows, block.columns] = bill.total_usd(block, slow_s) + doubt_usd[rows, None] + block.too_few
+            dear[rows, block.columns] = (
+                bill.total_usd(block, slow_s, dearer=True) + doubt_usd[rows, None] + block.too_few
+            )
     return Estimates(
         nodes=nodes,
         fewest=fewest,
@@ -280,8 +283,10 @@ class _Bill:
             reservations=reservations,
         )
 
-    def total_usd(self, block: _Block, booted_job_s: Floats) -> Floats:
-        """Return the cost of the whole run on the clusters of a block, whose boot and job take `booted_job_s`."""
+    def total_usd(self, block: _Block, booted_job_s: Floats, *, dearer: bool = False) -> Floats:
+        """Return the cost of the whole run on the clusters of a block, whose boot and job take `booted_job_s`; where
+        prices of another region are assumed, the `dearer` one.
+        """
         nodes = self.nodes[block.columns]
         overheads_s = self.context.overheads.fixed_s(nodes) + sum(
             np.maximum(node_s[block.rows, None] / nodes, least_s[block.rows, None]) for node_s, least_s in self.steps
@@ -290,6 +295,8 @@ class _Bill:
         spares_paid = np.minimum(billed, self.spares_paid_s[block.columns])
         paid, price = self.paid[block.columns], self.hourly[block.rows, None]
         hourly = nodes * price + capacity_usd_per_hour(self.context, nodes, rows=block.rows)
+        if dearer:
+            hourly = hourly + dearer_usd_per_hour(self.context, nodes, rows=block.rows)
         spares_hourly = (paid - nodes) * price
         if self.reservations is not None:
             type_rows = self.context.layouts.type_row[block.rows]

@@ -15,7 +15,7 @@ from planner.catalog.loading import outside_charges
 from planner.catalog.transfer_prices import transfer_between
 from planner.cost_model.disk_layout import OBJECTS, VOLUMES
 from planner.cost_model.staging import moved_bytes
-from planner.cost_model.unknowns import assumed_of_stores, assumed_transfer
+from planner.cost_model.unknowns import assumed_of_stores, assumed_transfer, price_elsewhere
 from planner.cost_model.workload import HERE, JobContext
 
 
@@ -66,6 +66,24 @@ def capacity_usd_per_hour(context: JobContext, nodes: Floats, rows: slice = slic
     least, usd = volumes.bytes_min[type_rows, None], volumes.usd_per_byte_hour[type_rows, None]
     bought = np.maximum(on_volumes, nodes * least) if least.any() else on_volumes
     return np.asarray(np.where(on_volumes > 0, bought * usd, 0.0) + in_store)
+
+
+def dearer_usd_per_hour(context: JobContext, nodes: Floats, rows: slice = slice(None)) -> Floats:
+    """Return how much more an hour of what the cluster holds may cost than planned, (rows, N): by what volumes and
+    store may cost more in another region than in the catalog's own.
+    """
+    excess, type_rows = _excess_elsewhere(context), context.layouts.type_row[rows]
+    if not excess:
+        return np.zeros((1, 1))
+    fixed = np.nan_to_num(context.volumes.fixed_usd_per_hour[type_rows, None]) * nodes
+    on_volumes = context.layouts.uses(VOLUMES)[rows, None]
+    return np.asarray(excess * (capacity_usd_per_hour(context, nodes, rows) + np.where(on_volumes, fixed, 0.0)))
+
+
+def _excess_elsewhere(context: JobContext) -> float:
+    """Return by which share of it the price of volumes and store may be higher in the run's region than planned."""
+    is_known = context.paper or context.region in ("", context.catalog.default_region)
+    return 0.0 if is_known else price_elsewhere().high - 1
 
 
 def request_usd(context: JobContext) -> float:
@@ -129,9 +147,9 @@ def known_usd(context: JobContext) -> Floats:
 
 
 def doubtful_usd(context: JobContext) -> Floats:
-    """Return by how much assumed charges may exceed what is planned, shape (R,)."""
-    zeros = np.zeros(len(context.layouts.type_row))
-    return sum((np.nan_to_num(charge.most_usd - charge.usd) for charge in charges(context)), start=zeros)
+    """Return by how much assumed prices of charges and requests may exceed what is planned, shape (R,)."""
+    requests = np.full(len(context.layouts.type_row), request_usd(context) * _excess_elsewhere(context))
+    return sum((np.nan_to_num(charge.most_usd - charge.usd) for charge in charges(context)), start=requests)
 
 
 def partly_unknown(context: JobContext) -> Flags:
@@ -204,7 +222,8 @@ def _of_store(context: JobContext, name: str, price: float, count: Floats, *, ev
     if np.isnan(price) and context.unknown.assumes("charge"):
         middle, high = assumed_of_stores(name)
         return Charge(name="", usd=count * middle, high_usd=count * high, evidence="assumed", basis=ASSUMED_CHARGE)
-    return Charge(name="", usd=count * price, evidence=evidence, basis="")
+    high_usd = count * price * (1 + _excess_elsewhere(context))
+    return Charge(name="", usd=count * price, high_usd=high_usd, evidence=evidence, basis="")
 
 
 ASSUMED_CHARGE: Final = "price unknown: assumed as the mean of what the other clouds charge"

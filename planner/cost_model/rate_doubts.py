@@ -4,7 +4,7 @@ A measured rate is not doubted here: what plans with measured rates missed is in
 that the user assumes. Every other is at least as doubtful as one that the cloud states; where claims of its kind were
 never compared with what came of them, as doubtful as the worst that were. A rate that was computed from disks alike is
 as doubtful as its range in the catalog. That a rate may be faster than claimed is not
-counted on.
+counted on. Only what decoding takes is assumed, and as likely to be less as more.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from planner.arrays import Floats, Rows
 from planner.catalog import EVIDENCE
 from planner.catalog.shipped_tables import EIGHTHS, load_spreads
 from planner.cost_model.rates import Rates
+from planner.cost_model.unknowns import Assumed
 
 DOUBTED: Final = {
     "local_disks": "disk",
@@ -29,6 +30,7 @@ DOUBTED: Final = {
     "volumes": "volumes",
     "object_store": "object_store",
     "network": "network",
+    "cpu": "cpu",
 }
 """Which rate is in doubt when a phase waits for a resource."""
 
@@ -37,6 +39,7 @@ ORDERS: Final = {
     "disk": (4, 1, 6, 3, 0, 7, 2, 5),
     "volumes": (2, 5, 0, 7, 4, 1, 6, 3),
     "object_store": (6, 3, 4, 1, 2, 5, 0, 7),
+    "cpu": (3, 6, 1, 4, 7, 0, 5, 2),
     "at_scale": (5, 7, 2, 0, 3, 6, 1, 4),
 }
 """How the eight values of several rates are combined: each value once, small ones of one with large ones of another;
@@ -69,8 +72,10 @@ class RateDoubts:
         ]
 
 
-def rate_doubts(rates: Rates, assume: Mapping[str, float]) -> RateDoubts:
-    """Return the doubts about all types' rates; none where a user's assumption replaced them."""
+def rate_doubts(rates: Rates, assume: Mapping[str, float], *, decoding: Assumed | None = None) -> RateDoubts:
+    """Return the doubts about all types' rates; none where a user's assumption replaced them. `decoding` is the range
+    of what processors take where that of decoding is assumed, over what is planned.
+    """
     evidence = {
         "disk": ("local", rates.local.evidence),
         "volumes": ("volume", rates.volumes.evidence),
@@ -84,7 +89,17 @@ def rate_doubts(rates: Rates, assume: Mapping[str, float]) -> RateDoubts:
     }
     if "disk" in slowdowns and rates.local.edges is not None:
         slowdowns["disk"] = _within_edges(slowdowns["disk"], *rates.local.edges)
+    if decoding is not None:
+        slowdowns["cpu"] = np.tile(_lognormal(decoding.low, decoding.high), (len(rates.vcpu), 1))
     return RateDoubts(slowdowns=slowdowns)
+
+
+def _lognormal(low: Floats | float, high: Floats | float) -> Floats:
+    """Return eight equally likely factors, rising, with one in twenty below `low` and one above `high`, (..., 8)."""
+    normal = NormalDist()
+    places = np.array([normal.inv_cdf((place + 0.5) / EIGHTHS) for place in range(EIGHTHS)])
+    middle, half = (np.log(high) + np.log(low)) / 2, (np.log(high) - np.log(low)) / 2
+    return np.exp(np.multiply.outer(middle, np.ones(EIGHTHS)) + np.multiply.outer(half, places / normal.inv_cdf(0.95)))
 
 
 def _within_edges(slowdowns: Floats, low: Floats, high: Floats) -> Floats:
@@ -92,13 +107,9 @@ def _within_edges(slowdowns: Floats, low: Floats, high: Floats) -> Floats:
     twenty below it and one above; at least as doubtful as a stated rate.
     """
     ranged = np.flatnonzero(np.isfinite(low) & np.isfinite(high))
-    middle, half = (np.log(high[ranged]) + np.log(low[ranged])) / 2, (np.log(high[ranged]) - np.log(low[ranged])) / 2
-    normal = NormalDist()
-    places = np.array([normal.inv_cdf((place + 0.5) / EIGHTHS) for place in range(EIGHTHS)])
-    factors = np.exp(middle[:, None] - half[:, None] / normal.inv_cdf(0.95) * places)
     stated = _by_evidence("disk")[EVIDENCE.index("spec")]
     changed = slowdowns.copy()
-    changed[ranged] = np.maximum(np.maximum(1 / factors, stated), 1.0)
+    changed[ranged] = np.maximum(np.maximum(_lognormal(1 / high[ranged], 1 / low[ranged]), stated), 1.0)
     return changed
 
 

@@ -22,11 +22,16 @@ class FurtherQuestions:
         list[str] | None,
         Option(
             help="Why this type is not recommended: its best cluster, and what would change that.",
-            autocompletion=completion.instances,
+            autocompletion=completion.every_type,
         ),
     ] = None
     own: Annotated[
-        str | None, Option(help="How long machines of your own take: '20 x m5d.12xlarge'; and if more would help.")
+        str | None,
+        Option(
+            help="How long your own machines take, and if more help: '20 x m5d.12xlarge', or a FILE from kubectl, aws,"
+            " gcloud, databricks, sinfo, ray or terraform.",
+            autocompletion=completion.own_machines,
+        ),
     ] = None
 
     @property

@@ -23,6 +23,7 @@ from planner.cli.shell.files import Force, write_whole
 
 if TYPE_CHECKING:
     from planner.api.recommend import Recommendation
+    from planner.api.recommend_each import DataSizes
 
 
 def plan(
@@ -95,14 +96,15 @@ def plan(
             **further.given, **{f"--show {view}": True for view in views},
         }  # fmt: skip
         answer_to = partial(_answered, refresh=refresh)
-        plan_sizes(sizes, asked, answer=answer_to, form=form, out=out, of_one_size=of_one_size)
+        draw = partial(_write_chart, chart=chart, dark=dark)
+        plan_sizes(sizes, asked, answer=answer_to, form=form, out=out, chart=draw, of_one_size=of_one_size)
         return
     answered = _answered(completed(asked), refresh=refresh)
     if out:
         write_whole(out, out_text(answered, out, form, order=sort, only=columns) + "\n", option="--out")
     if html:
         _write_page(answered, html)
-    if chart and answered.best:
+    if answered.best:
         _write_chart(answered, chart, dark=dark)
     if form == "json":
         show_text(plan_json(answered, simulated, beside=answers_json(answered, further)))
@@ -121,7 +123,9 @@ def _write_page(answered: Recommendation, html: Path) -> None:
     write_whole(html, plan_html(answered), option="--html")
 
 
-def _write_chart(answered: Recommendation, chart: Path, *, dark: bool) -> None:
+def _write_chart(answered: Recommendation | DataSizes, chart: Path | None, *, dark: bool) -> None:
+    if chart is None:
+        return
     from planner.report.plots import picture
 
     write_whole(chart, picture(answered.chart(dark=dark), suffix=chart.suffix), option="--chart")

@@ -37,10 +37,12 @@ def plan_sizes(
     answer: Callable[[RequestOptions], Recommendation],
     form: str,
     out: Path | None,
+    chart: Callable[[DataSizes], None],
     of_one_size: Mapping[str, object],
 ) -> None:
-    """Show the recommended cluster for each size. Raises InfeasibleError where none has one, and BadInputError for
-    options that are given and are `of_one_size`.
+    """Show the recommended cluster for each size; `chart` draws them where asked for.
+
+    Raises InfeasibleError where none has one, and BadInputError for options that are given and are `of_one_size`.
     """
     from planner.api.recommend_each import sizes_of as answers_for
     from planner.planning.recommendation import require_best
@@ -49,6 +51,7 @@ def plan_sizes(
     answers = answers_for([answer(RequestOptions(asked, data=size)) for size in sizes])
     if out:
         write_whole(out, _text(answers, out.suffix.removeprefix("."), out=out) + "\n", option="--out")
+    chart(answers)
     show_text(_text(answers, form))
     if not any(plan.best for plan in answers.plans):
         require_best(answers.plans[0])

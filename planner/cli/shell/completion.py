@@ -4,7 +4,10 @@ one is chosen.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
+from glob import escape, glob
+from pathlib import Path
 
 from typer import Context
 
@@ -35,16 +38,24 @@ def instances(ctx: Context, incomplete: str) -> list[str]:
     """Return the types of the clouds named before that begin with what was typed; without any those of AWS, or where it
     has none, of today's other clouds.
     """
-    from planner.catalog import catalog_names, load_catalog
-    from planner.schemas.request_forms import CLOUDS, clouds, name_list
-
-    named = clouds(name_list([*_given(ctx, "cloud"), *_given(ctx, "catalog")]))
-    known = [name for name in named or CLOUDS if name in catalog_names()]
+    named, known = _clouds(ctx)
     for group in [known] if named else [known[:1], known[1:]]:
-        types = [name for catalog in group for name in load_catalog(catalog).instances.rows]
-        if offered := _last_of_several(incomplete, types):
+        if offered := _last_of_several(incomplete, _types(group)):
             return offered
     return []
+
+
+def every_type(ctx: Context, incomplete: str) -> list[str]:
+    """Return the types that begin with what was typed: of the clouds named before, without any of all of them."""
+    return [name for name in _types(_clouds(ctx)[1]) if name.startswith(incomplete)]
+
+
+def own_machines(ctx: Context, incomplete: str) -> list[str]:
+    """Return the types that may follow a number, as in `20xm5d.`, else the files and folders that begin so."""
+    number = re.match(r"[\d,]+\s*[x*×]\s*", incomplete)
+    if number:
+        return [number[0] + name for name in every_type(ctx, incomplete[number.end() :])]
+    return [f"{name}/" if Path(name).is_dir() else name for name in sorted(glob(f"{escape(incomplete)}*"))]  # noqa: PTH207  # of any path
 
 
 def rented_clouds(incomplete: str) -> list[str]:
@@ -90,6 +101,21 @@ def among(words: Sequence[str]) -> Callable[[str], list[str]]:
         return [word for word in words if word.startswith(incomplete)]
 
     return offered
+
+
+def _clouds(ctx: Context) -> tuple[bool, list[str]]:
+    """Return whether clouds were named before, and those of them that have a catalog, else all of today's."""
+    from planner.catalog import catalog_names
+    from planner.schemas.request_forms import CLOUDS, clouds, name_list
+
+    named = clouds(name_list([*_given(ctx, "cloud"), *_given(ctx, "catalog")]))
+    return bool(named), [name for name in named or CLOUDS if name in catalog_names()]
+
+
+def _types(catalogs: Iterable[str]) -> list[str]:
+    from planner.catalog import load_catalog
+
+    return [name for catalog in catalogs for name in load_catalog(catalog).instances.rows]
 
 
 def _given(ctx: Context, option: str) -> list[str]:

@@ -23,7 +23,7 @@ from planner.cost_model.rate_doubts import CERTAIN, rate_doubts
 from planner.cost_model.rate_spreads import spreads_of
 from planner.cost_model.rates import UNLIMITED_BYTES_PER_S, Rates, catalog_rates, evidence_codes, evidence_name
 from planner.cost_model.run_overheads import RunOverheads
-from planner.cost_model.unknowns import Policy, interruptions_per_node_hour, with_assumed_rates
+from planner.cost_model.unknowns import Assumed, Policy, interruptions_per_node_hour, with_assumed_rates
 from planner.cost_model.whole_jobs import as_fast_as_seen
 from planner.cost_model.workload import HERE, JobContext, Staging
 from planner.errors import BadInputError
@@ -84,12 +84,26 @@ def job_context(
     )
     if request.network == "expected" and not _assumed(request).keys() & _SEEN_TOGETHER:
         context = replace(context, rates=as_fast_as_seen(context))
-    doubts = rate_doubts(context.rates, _assumed(request)) if overheads.node_sigma else CERTAIN
+    decoding = (
+        _decoding(context.rates, stored.decoded_bytes_per_s) if not request.compute_bytes_per_s_per_vcpu else None
+    )
+    doubts = rate_doubts(context.rates, _assumed(request), decoding=decoding) if overheads.node_sigma else CERTAIN
     return replace(context, doubts=doubts).times(request.scale)
 
 
 _SEEN_TOGETHER: Final = {"network", "local_read", "local_write", "object_read", "object_write"}
 """Rates that whole jobs show together: one that the user assumes counts as it is."""
+
+
+def _decoding(rates: Rates, assumed: Assumed | None) -> Assumed | None:
+    """Return the range of what processors take for a byte, over what is planned: only decoding and encoding of it, at
+    an `assumed` rate of one vCPU each, are in doubt.
+    """
+    if assumed is None:
+        return None
+    planned_s = sum(1 / rates.cpu_bytes_per_s_per_vcpu[work] for work in ("partition", "sort"))
+    least_s, middle_s, most_s = (2 / rate for rate in (assumed.high, assumed.middle, assumed.low))
+    return Assumed(low=1 + (least_s - middle_s) / planned_s, middle=1.0, high=1 + (most_s - middle_s) / planned_s)
 
 
 def _assumed(request: Request) -> Mapping[str, float]:

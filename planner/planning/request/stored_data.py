@@ -9,7 +9,7 @@ from functools import lru_cache
 from statistics import NormalDist
 from typing import Final
 
-from planner.cost_model.unknowns import Policy, format_bytes_per_s_per_vcpu, packing_factor, packings
+from planner.cost_model.unknowns import Assumed, Policy, format_bytes_per_s_per_vcpu, packing_factor, packings
 from planner.errors import BadInputError, nearest
 from planner.schemas.request import CODECS, FORMATS, Request
 from planner.units import format_bytes, format_rate
@@ -22,13 +22,15 @@ _USUAL_OF_PARQUET: Final = "snappy"
 @dataclass(frozen=True, kw_only=True)
 class StoredData:
     """`stored_bytes` that unpack to `ratio` times as many. Where the ratio is assumed, `sigma` is the standard
-    deviation of its logarithm. `seconds_per_byte` of one vCPU go to decoding a byte, and to encoding it.
+    deviation of its logarithm. `seconds_per_byte` of one vCPU go to decoding a byte, and to encoding it:
+    to packing, and to the format, at the assumed `decoded_bytes_per_s`.
     """
 
     stored_bytes: int
     ratio: float = 1.0
     sigma: float = 0.0
     seconds_per_byte: tuple[float, float] = (0.0, 0.0)
+    decoded_bytes_per_s: Assumed | None = None
     codec: str = "none"
     is_divided: bool = True
 
@@ -67,6 +69,7 @@ def _stored(stored_bytes: int, form: str | None, compression: str | None, unknow
         ratio=ratio,
         sigma=sigma,
         seconds_per_byte=_seconds_per_byte(form, codec, policy),
+        decoded_bytes_per_s=format_bytes_per_s_per_vcpu(form or "records"),
         codec=codec,
         is_divided=form in (None, "records") and codec == "none",
     )

@@ -10,6 +10,7 @@ from typing import Final
 
 from planner.errors import BadInputError
 from planner.planning.candidates.feasibility import TOO_FEW
+from planner.schemas.machine_lists import MachineList
 from planner.schemas.plan import Candidate, Plan, Request
 from planner.units import parse_count
 
@@ -41,7 +42,9 @@ class OwnMachines:
             r"(?P<first>[\d,]+)\s*[x*×]\s*(?P<name>\S+)|(?P<type>\S+)\s+[x*×]\s*(?P<last>[\d,]+)", text.strip()
         )
         if match is None:
-            raise BadInputError(f"--own {text}: write it as {_EXAMPLE}: how many machines of which type")
+            raise BadInputError(
+                f"--own {text}: write it as {_EXAMPLE}: how many machines of which type; or name a file that lists them"
+            )
         nodes = parse_count(match["first"] or match["last"])
         if not 1 <= nodes <= _MOST_NODES:
             raise BadInputError(f"--own {text}: from 1 to {_MOST_NODES} machines")
@@ -58,7 +61,8 @@ class OwnCluster:
 
     `sizes` are the same machines in rising numbers, from those there are, or needed, up to the last that help:
     `helps_up_to` so many, which make the whole run at least 5% shorter for each half more. The bill is that of rented
-    machines; of owned ones only `cost_usd.charges` of it remain. `recommended` is what the plan would rent.
+    machines; of owned ones only `cost_usd.charges` of it remain. `recommended` is what the plan would rent, and
+    `listed` what a file said of the machines.
     """
 
     machines: OwnMachines
@@ -67,6 +71,7 @@ class OwnCluster:
     reason: str = ""
     nodes_needed: int | None = None
     sizes: tuple[Candidate, ...] = ()
+    listed: MachineList | None = None
 
     @property
     def helps_up_to(self) -> int | None:

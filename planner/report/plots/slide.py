@@ -116,9 +116,9 @@ def over_data(sizes: Sequence[tuple[float, Candidate]], *, dark: bool = False) -
         y = alt.Y(f"{column}:Q", title=title, scale=alt.Scale(zero=True))
         line = base.mark_line(color=color, point={"color": color, "size": 90}).encode(x, y)
         panels.append(_panel(alt.layer(line, base.mark_text(**names).encode(x, y, text="cluster:N")), title=title))
-    last, first = sizes[-1], sizes[0]
-    more, dearer = last[0] / first[0], last[1].cost_usd.total / first[1].cost_usd.total
-    finding = f"{more:.3g} times the data costs {dearer:.3g} times as much"
+    (least, cheapest), (most, dearest) = sizes[0], sizes[-1]
+    dearer = dearest.cost_usd.total / cheapest.cost_usd.total
+    finding = f"{most / least:.3g} times the data costs {dearer:.3g} times as much"
     return _dressed(alt.hconcat(*panels, spacing=50), title=finding, below=[], dark=dark)
 
 

@@ -118,17 +118,20 @@ def deadline_text(plan: Plan) -> str:
 
 def assumed_text(plan: Plan, stored: Candidate | None) -> str:
     """Say that the plan assumes data made on the nodes and a result left there, and what the same cluster takes with
-    both in an object store, where that is known; '' where the request says where either is.
+    both in an object store, where that is known; '' where the request says where either is. A model whose data is in a
+    store assumes that the nodes write it there first, which takes longer.
     """
     request, best = plan.request, plan.best
     if best is None or request.input or request.output or request.paper:
         return ""
-    text = "Assumed: the nodes generate the data and keep the result"
+    is_there, store = best.model == "object-store", _STORES.get(best.cloud, "the object store")
+    text = "Assumed: the nodes generate the data" + (f" into {store}" if is_there else " and keep the result")
     if stored is None:
         return f"{text}; --input and --output name an object store instead."
     late = " (past the deadline)" if request.deadline_s and stored.whole_run_s > request.deadline_s else ""
     in_store = f"{format_duration(stored.whole_run_s)}{late}, {total_text(stored)}"
-    return f"{text}. Both in {_STORES[best.cloud]} (--input, --output): {in_store}."
+    both = "If it is there already" if is_there else f"Both in {store}"
+    return f"{text}. {both} (--input, --output): {in_store}."
 
 
 def bottleneck_text(best: Candidate) -> str:

@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from planner.errors import some_of
 from planner.planning.what_if.own_cluster import OwnCluster
 from planner.report.cluster_names import cluster_name
 from planner.report.words import bottleneck_word
@@ -21,7 +22,7 @@ def own_text(answer: OwnCluster, plan: Plan, *, width: int = 80) -> str:
     """Return the answer in lines of at most `width` columns; `plan` is what it is compared with."""
     size = format_bytes(plan.request.bytes_to_sort)
     first = [*_fits(answer, size)] if answer.cluster is None else [*_does(answer.cluster, plan.request, size)]
-    last = [*_more(answer), *_against(answer)]
+    last = [*_more(answer), *_against(answer), *_read_from(answer)]
     table = ["", *_sizes(answer), ""] if answer.sizes else []
     return "\n".join([*_wrapped(first, width), *table, *_wrapped(last, width)])
 
@@ -96,6 +97,12 @@ def _against(answer: OwnCluster) -> Iterator[str]:
     more = mine.cost_usd.total - best.cost_usd.total
     cost = f"{format_usd(abs(more))} {'more' if more > 0 else 'less'}" if abs(more) >= _CENT else "as much"
     yield f"{rent}. Yours are {time} and cost {cost}, if rented."
+
+
+def _read_from(answer: OwnCluster) -> Iterator[str]:
+    if answer.listed is not None:
+        unused = f"; not counted: {some_of(answer.listed.unused)}" if answer.listed.unused else ""
+        yield f"Read as the output of `{answer.listed.source}`{unused}."
 
 
 def _wrapped(texts: Sequence[str], width: int) -> Iterator[str]:

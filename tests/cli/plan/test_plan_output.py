@@ -79,6 +79,11 @@ def test_markdown_is_a_document_unless_columns_are_asked_for(tmp_path: Path) -> 
     assert "Assumed: the nodes generate the data and keep the result" in shown
 
 
+def test_data_that_is_in_the_store_already_saves_writing_it_there() -> None:
+    shown = " ".join(call("--model", "object-store").stdout.split())
+    assert "Assumed: the nodes generate the data into S3. If it is there already (--input, --output): " in shown
+
+
 def test_json_is_the_plan_and_wide_has_everything() -> None:
     plan = json.loads(call("--show", "json").output)
     assert plan == json.loads(call("--json").output)

@@ -75,3 +75,21 @@ def test_what_is_of_one_size_is_refused_by_its_name(option: str) -> None:
     named = "--show wide" if option == "--wide" else option
     with pytest.raises(BadInputError, match=named):
         plan("--data", "1TB,2TB", option)
+
+
+def test_a_chart_has_a_point_for_each_size(tmp_path: Path) -> None:
+    chart = tmp_path / "sizes.svg"
+    plan("--data", "1TB,2TB", "--nodes", "8", "--chart", str(chart))
+    drawn = chart.read_text()
+    assert "2 times the data costs" in drawn and drawn.count("8 x i4i.4xlarge") >= 4
+    with pytest.raises(BadInputError, match="exists"):
+        plan("--data", "1TB,2TB", "--nodes", "8", "--chart", str(chart))
+    plan("--data", "1TB,900TB", "--nodes", "8", "--chart", str(chart), "--force")
+    assert chart.read_text() != drawn
+
+
+def test_a_chart_of_sizes_without_a_cluster_says_why(tmp_path: Path) -> None:
+    chart = tmp_path / "sizes.svg"
+    with pytest.raises(InfeasibleError):
+        plan("--data", "900TB,800TB", "--nodes", "8", "--chart", str(chart))
+    assert "Nothing to draw" in chart.read_text()

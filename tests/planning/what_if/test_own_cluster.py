@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
 import planner
 from planner.errors import BadInputError
 from planner.planning.what_if.own_cluster import OwnCluster, OwnMachines
+from planner.report.terminal.own_answer import own_text
 
 
 @pytest.mark.parametrize(
@@ -73,3 +76,21 @@ def test_machines_that_cannot_do_it_at_any_number_have_the_reason_alone() -> Non
     own = planner.own("20 x m5.24xlarge", "3TB", instance="i8g.8xlarge")
     assert (own.cluster, own.nodes_needed, own.sizes, own.helps_up_to) == (None, None, (), None)
     assert "no local disks" in own.reason
+
+
+def test_a_file_lists_the_machines(tmp_path: Path) -> None:
+    instance = {"InstanceType": "i4i.4xlarge", "State": {"Name": "running"}}
+    stopped = instance | {"State": {"Name": "stopped"}}
+    file = tmp_path / "fleet.json"
+    file.write_text(json.dumps({"Reservations": [{"Instances": [instance, stopped, instance]}]}))
+    answer = planner.recommend("100GB", instance="i4i.4xlarge")
+    own = answer.own(str(file))
+    assert own.machines == OwnMachines(nodes=2, instance_type="i4i.4xlarge") and own.listed is not None
+    said = "Read as the output of `aws ec2 describe-instances`; not counted: 1 x i4i.4xlarge (stopped)."
+    assert said in " ".join(own_text(own, answer.plan).split())
+
+
+@pytest.mark.parametrize("name", ["fleet.json", "folder/fleet"])
+def test_a_file_that_is_not_there_is_named(name: str) -> None:
+    with pytest.raises(BadInputError, match="no such file"):
+        planner.own(name, "1TB")

@@ -1,0 +1,335 @@
+"""Machines in what clouds, platforms and schedulers print of a cluster. A reader for each format, chosen by content."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from planner.errors import BadInputError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Group:
+    """So many machines. The `instance_type` is '' where the format names none; `size` then says how large they are.
+
+    `idle` says why they do not work on the data, such as 'the master'; '' for those that do.
+    """
+
+    nodes: int
+    instance_type: str
+    size: str = ""
+    idle: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.nodes} x {self.instance_type or 'machines'}{f' ({self.idle})' if self.idle else ''}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class MachineList:
+    """The machines of a cluster that work on the data: as many as there are of the most frequent type. `unused` names
+    all others; `source` is the command or file that they were read from.
+    """
+
+    source: str
+    nodes: int
+    instance_type: str
+    unused: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Format:
+    """The output of one command: how it is recognised, and what reads it."""
+
+    source: str
+    recognises: Callable[[Any], bool]
+    groups: Callable[[Any], Iterator[Group]]
+
+
+def read_machine_list(text: str, *, where: str) -> MachineList:
+    """Return the machines that a text lists. Raises BadInputError for an unknown format, and where type or number
+    is not in it.
+    """
+    document = _parsed(text)
+    form = next((form for form in FORMATS if form.recognises(document)), None)
+    if form is None:
+        known = [form.source for form in FORMATS]
+        raise BadInputError(f"{where}: lists no machines in a known format; it can be the output of:", known)
+    try:
+        groups = _merged(form.groups(document))
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise BadInputError(f"{where}: not what `{form.source}` prints ({reason}); print it again") from error
+    return _chosen(groups, source=form.source, where=where)
+
+
+def _parsed(text: str) -> Any:
+    """Return the JSON value that a text holds; the text itself where it is not JSON."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _merged(groups: Iterator[Group]) -> list[Group]:
+    """Return one group in place of those that differ in nothing but their number; empty ones are left out."""
+    nodes: Counter[tuple[str, str, str]] = Counter()
+    for group in groups:
+        nodes[group.instance_type, group.size, group.idle] += group.nodes
+    return [Group(nodes=n, instance_type=kind, size=size, idle=idle) for (kind, size, idle), n in nodes.items() if n]
+
+
+def _chosen(groups: Sequence[Group], *, source: str, where: str) -> MachineList:
+    """Return the largest group that works on the data, and the names of the others."""
+    working = sorted((group for group in groups if not group.idle), key=lambda group: -group.nodes)
+    if not working:
+        others = f"; it has {', '.join(map(str, groups))}" if groups else ""
+        raise BadInputError(f"{where}: `{source}` lists no machine that works on data{others}")
+    most = working[0]
+    if not most.instance_type:
+        sized = f" with {most.size}" if most.size else ""
+        said = f"{where}: `{source}` names no machine type"
+        raise BadInputError(f"{said}; write --own '{most.nodes} x TYPE', the type of the {most.nodes}{sized}")
+    if len(working) > 1 and working[1].nodes == most.nodes:
+        either = " or ".join(f"--own '{group}'" for group in working if group.nodes == most.nodes)
+        raise BadInputError(f"{where}: as many machines of one type as of another; ask with {either}")
+    unused = [str(group) for group in groups if group is not most]
+    return MachineList(source=source, nodes=most.nodes, instance_type=most.instance_type, unused=tuple(unused))
+
+
+def _has(*names: str) -> Callable[[Any], bool]:
+    """Return whether a value is an object with all of some fields."""
+    return lambda document: isinstance(document, dict) and all(name in document for name in names)
+
+
+def _lists(*names: str) -> Callable[[Any], bool]:
+    """Return whether a value is a list of such objects."""
+    has = _has(*names)
+    return lambda document: isinstance(document, list) and bool(document) and has(document[0])
+
+
+# -- Amazon ------------------------------------------------------------------------------------------------------------
+
+
+def _emr_cluster(document: Any) -> Iterator[Group]:
+    cluster = document["Cluster"]
+    for group in cluster.get("InstanceGroups", ()):
+        count = group.get("RunningInstanceCount") or group["RequestedInstanceCount"]
+        yield Group(nodes=count, instance_type=group["InstanceType"], idle=_master(group["InstanceGroupType"]))
+    for fleet in cluster.get("InstanceFleets", ()):
+        yield _fleet(fleet)
+
+
+def _master(role: str) -> str:
+    return "the master" if role == "MASTER" else ""
+
+
+def _fleet(fleet: Mapping[str, Any]) -> Group:
+    """Return the machines of a fleet: known where it has one type, as it states units of capacity, not machines."""
+    units = sum(
+        fleet.get(f"Provisioned{way}Capacity") or fleet.get(f"Target{way}Capacity") or 0 for way in ("OnDemand", "Spot")
+    )
+    role = _master(fleet["InstanceFleetType"])
+    types = fleet["InstanceTypeSpecifications"]
+    if len(types) == 1:
+        nodes = -(-units // (types[0].get("WeightedCapacity") or 1))
+        return Group(nodes=nodes, instance_type=types[0]["InstanceType"], idle=role)
+    names = ", ".join(of["InstanceType"] for of in types)
+    return Group(
+        nodes=1, instance_type=f"fleet of {names}", idle=role or "`aws emr list-instances` prints how many of each"
+    )
+
+
+def _emr_instances(document: Any) -> Iterator[Group]:
+    for instance in document["Instances"]:
+        state = instance["Status"]["State"]
+        yield Group(nodes=1, instance_type=instance["InstanceType"], idle="" if state == "RUNNING" else state.lower())
+
+
+def _ec2_instances(document: Any) -> Iterator[Group]:
+    for reservation in document["Reservations"]:
+        for instance in reservation["Instances"]:
+            state = instance["State"]["Name"]
+            yield Group(nodes=1, instance_type=instance["InstanceType"], idle="" if state == "running" else state)
+
+
+# -- Google ------------------------------------------------------------------------------------------------------------
+
+
+def _dataproc(document: Any) -> Iterator[Group]:
+    config = document["config"]
+    for name, idle in (("masterConfig", "the master"), ("workerConfig", ""), ("secondaryWorkerConfig", "")):
+        group = config.get(name)
+        if group and (nodes := int(group.get("numInstances", 0))):
+            disks = int(group.get("diskConfig", {}).get("numLocalSsds", 0))
+            yield Group(nodes=nodes, instance_type=_google_type(group["machineTypeUri"], disks), idle=idle)
+
+
+def _google_instances(document: Any) -> Iterator[Group]:
+    for instance in document:
+        disks = sum(disk.get("type") == "SCRATCH" for disk in instance.get("disks", ()))
+        state = instance["status"]
+        kind = _google_type(instance["machineType"], disks)
+        yield Group(nodes=1, instance_type=kind, idle="" if state == "RUNNING" else state.lower())
+
+
+def _google_type(uri: str, local_ssds: int) -> str:
+    """Return a type as the catalog names it: with the local disks that were added to it."""
+    name = uri.rpartition("/")[2]
+    return f"{name}+{local_ssds}x375GB" if local_ssds and "lssd" not in name else name
+
+
+# -- Databricks, Terraform ---------------------------------------------------------------------------------------------
+
+
+def _databricks(document: Any) -> Iterator[Group]:
+    workers = document["node_type_id"]
+    yield Group(nodes=1, instance_type=document.get("driver_node_type_id") or workers, idle="the driver")
+    if document.get("executors") or "autoscale" not in document:
+        yield Group(nodes=len(document.get("executors", ())) or document["num_workers"], instance_type=workers)
+        return
+    limits = document["autoscale"]
+    scales = f"{limits['min_workers']} to {limits['max_workers']} workers, by load: say how many"
+    yield Group(nodes=limits["max_workers"], instance_type=workers, idle=scales)
+
+
+_TERRAFORM: Final[Mapping[str, tuple[str, str]]] = {
+    "aws_instance": ("instance_type", ""),
+    "google_compute_instance": ("machine_type", ""),
+    "azurerm_linux_virtual_machine": ("size", ""),
+    "azurerm_virtual_machine": ("vm_size", ""),
+    "azurerm_linux_virtual_machine_scale_set": ("sku", "instances"),
+    "oci_core_instance": ("shape", ""),
+}
+"""For each resource that is a machine, or many: the attributes that have its type, and how many there are."""
+
+
+def _terraform(document: Any) -> Iterator[Group]:
+    for kind, attributes in _resources(document):
+        if kind in _TERRAFORM:
+            type_in, count_in = _TERRAFORM[kind]
+            nodes = attributes[count_in] if count_in else 1
+            disks = len(attributes.get("scratch_disk") or ())
+            yield Group(nodes=nodes, instance_type=_google_type(attributes[type_in], disks))
+        elif "autoscaling_group" in kind or "node_group" in kind or "node_pool" in kind:
+            yield Group(nodes=1, instance_type=kind, idle="the state does not have its machines")
+
+
+def _resources(document: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield type and attributes of each resource of a state file, or of what `terraform show -json` prints."""
+    for resource in document.get("resources", ()):
+        if resource["mode"] == "managed":
+            yield from ((resource["type"], instance["attributes"]) for instance in resource["instances"])
+    modules = [document["values"]["root_module"]] if "values" in document else []
+    for module in modules:
+        modules.extend(module.get("child_modules", ()))
+        yield from ((of["type"], of["values"]) for of in module.get("resources", ()) if of["mode"] == "managed")
+
+
+# -- Kubernetes, Ray, Slurm --------------------------------------------------------------------------------------------
+
+_TYPE_LABELS: Final = ("node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type")
+_CONTROL: Final = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
+
+
+def _kubernetes(document: Any) -> Iterator[Group]:
+    for node in document.get("items", [document]):
+        labels = node["metadata"].get("labels", {})
+        kind = next((labels[name] for name in _TYPE_LABELS if name in labels), "")
+        room = node["status"].get("capacity", {})
+        size = f"{room['cpu']} vCPUs and {room['memory']} of memory" if {"cpu", "memory"} <= set(room) else ""
+        yield Group(nodes=1, instance_type=kind, size=size, idle=_not_ready(node, labels))
+
+
+def _not_ready(node: Mapping[str, Any], labels: Mapping[str, str]) -> str:
+    if any(name in labels for name in _CONTROL):
+        return "control plane"
+    if node.get("spec", {}).get("unschedulable"):
+        return "cordoned"
+    conditions = {of["type"]: of["status"] for of in node["status"].get("conditions", ())}
+    return "" if conditions.get("Ready", "True") == "True" else "not ready"
+
+
+def _is_kubernetes(document: Any) -> bool:
+    if not _has("kind", "apiVersion")(document):
+        return False
+    items = document.get("items") if str(document["kind"]).endswith("List") else [document]
+    return bool(items) and all(item.get("kind", "Node") == "Node" for item in items)
+
+
+def _ray_nodes(document: Any) -> Iterator[Group]:
+    several = len(document) > 1
+    for node in document:
+        room, labels = node.get("resources_total") or {}, node.get("labels") or {}
+        memory = f" and {room['memory'] / 1e9:.0f} GB for tasks" if "memory" in room else ""
+        size = f"{room['CPU']:g} CPUs{memory}" if "CPU" in room else ""
+        idle = "the head" if several and node.get("is_head_node") else ""
+        state = node["state"]
+        kind = next((labels[name] for name in ("ray.io/instance-type", *_TYPE_LABELS) if name in labels), "")
+        yield Group(nodes=1, instance_type=kind, size=size, idle=idle if state == "ALIVE" else state.lower())
+
+
+def _ray_status(text: Any) -> Iterator[Group]:
+    """Read the lines under `Active:`: ` 12 ray.worker.default` by an autoscaler, ` 1 node_1f3c...` without one."""
+    active = text.partition("Active:")[2].partition("Pending:")[0]
+    for line in active.splitlines():
+        count, _, name = line.strip().partition(" ")
+        if count.isdecimal() and name:
+            yield Group(nodes=int(count), instance_type="", idle="the head" if "head" in name else "")
+
+
+def _slurm(document: Any) -> Iterator[Group]:
+    """Read `sinfo --json`, which has a node once for each of its partitions; `scontrol show nodes --json` has it once.
+
+    ParallelCluster and others put the type of a machine among its features: 'dynamic,c5.xlarge,queue1'.
+    """
+    seen: set[str] = set()
+    for entry in document["sinfo"] if "sinfo" in document else document["nodes"]:
+        names = set(entry["nodes"]["nodes"] if "sinfo" in document else [entry["name"]]) - seen
+        seen |= names
+        yield _slurm_group(entry, nodes=len(names))
+
+
+_DOWN: Final = ("DOWN", "DRAIN", "DRAINED", "FAIL", "NOT_RESPONDING")
+
+
+def _slurm_group(entry: Mapping[str, Any], *, nodes: int) -> Group:
+    cpus, features = entry["cpus"], entry.get("features") or []
+    states = entry["node"]["state"] if "node" in entry else entry["state"]
+    listed = features["total"].split(",") if isinstance(features, dict) else features
+    kind = next((name.strip() for name in listed if "." in name or name.startswith("Standard_")), "")
+    size = f"{cpus['maximum'] if isinstance(cpus, dict) else cpus} CPUs"
+    down = [state for state in ([states] if isinstance(states, str) else states) if state.upper() in _DOWN]
+    return Group(nodes=nodes, instance_type=kind, size=size, idle=down[0].lower() if down else "")
+
+
+FORMATS: Final = (
+    Format(source="aws emr describe-cluster", recognises=_has("Cluster"), groups=_emr_cluster),
+    Format(source="aws emr list-instances", recognises=_has("Instances"), groups=_emr_instances),
+    Format(source="aws ec2 describe-instances", recognises=_has("Reservations"), groups=_ec2_instances),
+    Format(
+        source="gcloud dataproc clusters describe --format json",
+        recognises=_has("clusterName", "config"),
+        groups=_dataproc,
+    ),
+    Format(
+        source="gcloud compute instances list --format json",
+        recognises=_lists("machineType", "status"),
+        groups=_google_instances,
+    ),
+    Format(source="databricks clusters get", recognises=_has("spark_version", "node_type_id"), groups=_databricks),
+    Format(source="kubectl get nodes -o json", recognises=_is_kubernetes, groups=_kubernetes),
+    Format(source="ray list nodes --format json", recognises=_lists("node_id", "state"), groups=_ray_nodes),
+    Format(
+        source="ray status", recognises=lambda text: isinstance(text, str) and "Active:" in text, groups=_ray_status
+    ),
+    Format(source="sinfo --json", recognises=lambda of: _has("sinfo")(of) or _has("nodes", "meta")(of), groups=_slurm),
+    Format(
+        source="terraform show -json",
+        recognises=lambda of: _has("terraform_version", "resources")(of) or _has("terraform_version", "values")(of),
+        groups=_terraform,
+    ),
+)
+"""What is read. Terraform's state file itself is read as what `terraform show -json` prints."""

@@ -1,0 +1,207 @@
+"""Lists of machines: each format by its fields, as its command prints them, and what it cannot tell."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from planner.errors import BadInputError
+from planner.schemas.machine_lists import MachineList, read_machine_list
+
+
+def kubernetes_node(kind: str | None, *, ready: str = "True", **more: Any) -> dict[str, Any]:
+    labels = {"node.kubernetes.io/instance-type": kind} if kind else {}
+    status = {"conditions": [{"type": "Ready", "status": ready}], "capacity": {"cpu": "48", "memory": "196Gi"}}
+    return {"kind": "Node", "metadata": {"labels": labels | more.pop("labels", {})}, "status": status, **more}
+
+
+def ray_node(*, state: str = "ALIVE", head: bool = False, **labels: str) -> dict[str, Any]:
+    room = {"CPU": 48.0, "memory": 130e9}
+    return {"node_id": "f0", "is_head_node": head, "state": state, "resources_total": room, "labels": labels}
+
+
+def slurm_node(*names: str, features: str = "dynamic,c5.xlarge,all", state: str = "IDLE") -> dict[str, Any]:
+    return {
+        "node": {"state": [state, "CLOUD"]},
+        "nodes": {"nodes": list(names), "total": len(names)},
+        "cpus": {"minimum": 4, "maximum": 4},
+        "features": {"total": features, "active": features},
+    }
+
+
+def ec2_instance(kind: str, state: str = "running") -> dict[str, Any]:
+    return {"InstanceType": kind, "State": {"Code": 16, "Name": state}}
+
+
+def terraform_instance(kind: str, *attributes: dict[str, Any], mode: str = "managed") -> dict[str, Any]:
+    return {"mode": mode, "type": kind, "name": "a", "instances": [{"attributes": one} for one in attributes]}
+
+
+def emr(**groups: Any) -> dict[str, Any]:
+    return {"Cluster": {"Id": "j-1", "Status": {"State": "RUNNING"}, **groups}}
+
+
+def fleet(role: str, units: int, *types: tuple[str, int]) -> dict[str, Any]:
+    specs = [{"InstanceType": name, "WeightedCapacity": weight} for name, weight in types]
+    capacity = {"ProvisionedOnDemandCapacity": 0, "ProvisionedSpotCapacity": units, "TargetOnDemandCapacity": 0}
+    return {"InstanceFleetType": role, "InstanceTypeSpecifications": specs, **capacity}
+
+
+MASTER = {"InstanceGroupType": "MASTER", "InstanceType": "m5.xlarge", "RequestedInstanceCount": 1}
+CORE = {"InstanceGroupType": "CORE", "InstanceType": "m5d.12xlarge", "RequestedInstanceCount": 19}
+
+LISTS: dict[str, tuple[str, Any, int, str, tuple[str, ...]]] = {
+    "EMR groups": (
+        "aws emr describe-cluster",
+        emr(InstanceGroups=[MASTER, CORE | {"RunningInstanceCount": 20}, CORE | {"InstanceGroupType": "TASK"}]),
+        39, "m5d.12xlarge", ("1 x m5.xlarge (the master)",),
+    ),
+    "EMR fleet of one type": (
+        "aws emr describe-cluster",
+        emr(InstanceFleets=[fleet("MASTER", 1, ("m5.xlarge", 1)), fleet("CORE", 80, ("m5d.12xlarge", 4))]),
+        20, "m5d.12xlarge", ("1 x m5.xlarge (the master)",),
+    ),
+    "EMR instances": (
+        "aws emr list-instances",
+        {"Instances": [
+            *([{"InstanceType": "r5.xlarge", "Status": {"State": "RUNNING"}}] * 3),
+            {"InstanceType": "r5.xlarge", "Status": {"State": "TERMINATED"}},
+        ]},
+        3, "r5.xlarge", ("1 x r5.xlarge (terminated)",),
+    ),
+    "EC2": (
+        "aws ec2 describe-instances",
+        {"Reservations": [
+            {"Instances": [ec2_instance("i4i.large")] * 2},
+            {"Instances": [ec2_instance("i4i.large", "stopped"), ec2_instance("m5.large")]},
+        ]},
+        2, "i4i.large", ("1 x i4i.large (stopped)", "1 x m5.large"),
+    ),
+    "Dataproc": (
+        "gcloud dataproc clusters describe --format json",
+        {"clusterName": "c", "config": {
+            "masterConfig": {"numInstances": 1, "machineTypeUri": "https://g/zones/z/machineTypes/n1-standard-4"},
+            "workerConfig": {
+                "numInstances": 8, "machineTypeUri": "https://g/zones/z/machineTypes/n1-highmem-96",
+                "diskConfig": {"numLocalSsds": 8},
+            },
+            "secondaryWorkerConfig": {"preemptibility": "SPOT"},
+        }},
+        8, "n1-highmem-96+8x375GB", ("1 x n1-standard-4 (the master)",),
+    ),
+    "Compute Engine": (
+        "gcloud compute instances list --format json",
+        [
+            {"machineType": "https://g/zones/z/machineTypes/c3-standard-8-lssd", "status": "RUNNING",
+             "disks": [{"type": "PERSISTENT"}, {"type": "SCRATCH"}]},
+            {"machineType": "https://g/zones/z/machineTypes/c3-standard-8-lssd", "status": "TERMINATED"},
+        ],
+        1, "c3-standard-8-lssd", ("1 x c3-standard-8-lssd (terminated)",),
+    ),
+    "Databricks": (
+        "databricks clusters get",
+        {"spark_version": "15.4", "node_type_id": "i3.xlarge", "driver_node_type_id": "m5.large", "num_workers": 7},
+        7, "i3.xlarge", ("1 x m5.large (the driver)",),
+    ),
+    "Databricks that scales": (
+        "databricks clusters get",
+        {"spark_version": "15.4", "node_type_id": "i3.xlarge", "executors": [{}] * 4,
+         "autoscale": {"min_workers": 2, "max_workers": 9}},
+        4, "i3.xlarge", ("1 x i3.xlarge (the driver)",),
+    ),
+    "Kubernetes": (
+        "kubectl get nodes -o json",
+        {"kind": "List", "apiVersion": "v1", "items": [
+            kubernetes_node("m5.xlarge", labels={"node-role.kubernetes.io/control-plane": ""}),
+            *([kubernetes_node("m5d.12xlarge")] * 3),
+            kubernetes_node("m5d.12xlarge", ready="False"),
+            kubernetes_node("m5d.12xlarge", spec={"unschedulable": True}),
+        ]},
+        3, "m5d.12xlarge",
+        ("1 x m5.xlarge (control plane)", "1 x m5d.12xlarge (not ready)", "1 x m5d.12xlarge (cordoned)"),
+    ),
+    "Ray with labels": (
+        "ray list nodes --format json",
+        [ray_node(head=True), *([ray_node(**{"ray.io/instance-type": "i4i.large"})] * 2), ray_node(state="DEAD")],
+        2, "i4i.large", ("1 x machines (the head)", "1 x machines (dead)"),
+    ),
+    "Slurm, a node in two partitions": (
+        "sinfo --json",
+        {"sinfo": [slurm_node("a1", "a2"), slurm_node("a1", "a2"), slurm_node("a3", state="DOWN")]},
+        2, "c5.xlarge", ("1 x c5.xlarge (down)",),
+    ),
+    "Terraform state": (
+        "terraform show -json",
+        {"version": 4, "terraform_version": "1.9.0", "resources": [
+            terraform_instance("aws_instance", *([{"instance_type": "i4i.large"}] * 5)),
+            terraform_instance("aws_instance", {"instance_type": "m5.large"}, mode="data"),
+            terraform_instance("aws_autoscaling_group", {"desired_capacity": 3}),
+            terraform_instance("aws_vpc", {}),
+        ]},
+        5, "i4i.large", ("1 x aws_autoscaling_group (the state does not have its machines)",),
+    ),
+    "Terraform shown": (
+        "terraform show -json",
+        {"format_version": "1.0", "terraform_version": "1.9.0", "values": {"root_module": {"child_modules": [
+            {"resources": [{
+                "mode": "managed", "type": "azurerm_linux_virtual_machine_scale_set",
+                "values": {"sku": "Standard_L8s_v3", "instances": 6},
+            }]},
+        ]}}},
+        6, "Standard_L8s_v3", (),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", list(LISTS))
+def test_a_format_is_known_by_its_fields(name: str) -> None:
+    source, document, nodes, kind, unused = LISTS[name]
+    expected = MachineList(source=source, nodes=nodes, instance_type=kind, unused=unused)
+    assert read_machine_list(json.dumps(document), where="f") == expected
+
+
+STATUS = """======== Autoscaler status: 2026-11-26 ========
+Node status
+---------------------------------------------------------------
+Active:
+ 1 ray.head.default
+ 12 ray.worker.default
+Pending:
+ (no pending nodes)
+Recent failures:
+ (no failures)
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (STATUS, "names no machine type; write --own '12 x TYPE'"),
+        ([ray_node()] * 3, "'3 x TYPE', the type of the 3 with 48 CPUs and 130 GB for tasks"),
+        ({"sinfo": [slurm_node("a", "b", features="(null)")]}, "'2 x TYPE', the type of the 2 with 4 CPUs"),
+        (
+            {"kind": "NodeList", "apiVersion": "v1", "items": [kubernetes_node(None)]},
+            "'1 x TYPE', the type of the 1 with 48 vCPUs and 196Gi of memory",
+        ),
+        (
+            {"spark_version": "1", "node_type_id": "i3.xlarge", "autoscale": {"min_workers": 2, "max_workers": 9}},
+            "9 x i3.xlarge (2 to 9 workers, by load: say how many)",
+        ),
+        (emr(InstanceFleets=[fleet("CORE", 8, ("a.large", 1), ("b.large", 1))]), "list-instances` prints how many"),
+        ({"Reservations": []}, "lists no machine that works on data"),
+        (
+            {"Reservations": [{"Instances": [ec2_instance("a.large"), ec2_instance("b.large")]}]},
+            "--own '1 x a.large' or --own '1 x b.large'",
+        ),
+        ({"Reservations": [{"Instances": [{}]}]}, "not what `aws ec2 describe-instances` prints"),
+        ({"kind": "List", "apiVersion": "v1", "items": [{"kind": "Pod"}]}, "no machines in a known format"),
+        ("hello", "no machines in a known format"),
+        ([], "no machines in a known format"),
+    ],
+)
+def test_what_a_list_does_not_tell_is_an_error(text: Any, said: str) -> None:
+    with pytest.raises(BadInputError, match=r"^f: ") as raised:
+        read_machine_list(text if isinstance(text, str) else json.dumps(text), where="f")
+    assert said in str(raised.value)

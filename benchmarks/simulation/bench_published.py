@@ -1,17 +1,15 @@
-"""Does the simulation foresee the runs of others better than the equations do? All of `published_runs.csv`, and those
-of `published/further_runs.csv`, which are no sorts of a shipped model.
+"""Runs of others, predicted by the engine that is nearest to their program: equations and simulation beside the clock.
+All of `published_runs.csv`, and those of `published/further_runs.csv`, which are no sorts of a shipped model.
 
-Their programs are not this project's: `ideal` knows neither tasks nor a driver, and there the simulation can differ
-from the equations only in how it draws nodes. `ray` shows what this project's own sort would take.
-
-    python benchmarks/simulation/bench_published.py
+    python benchmarks/simulation/bench_published.py           # prints the table
+    python benchmarks/simulation/bench_published.py --write   # replaces that of docs/measurements.md
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
@@ -19,25 +17,31 @@ from typing import Final
 
 from planner import recommend
 
-RUNS: Final = Path(__file__).resolve().parents[2] / "catalogs" / "published_runs.csv"
+CHECKOUT: Final = Path(__file__).resolve().parents[2]
+RUNS: Final = CHECKOUT / "catalogs" / "published_runs.csv"
+PAGE: Final = CHECKOUT / "docs" / "measurements.md"
 FURTHER: Final = Path(__file__).resolve().parent / "published"
 """Runs whose models and machines are described here alone."""
-ENGINES: Final = ("ideal", "ray")
+BEGIN: Final = "| published run |"
+END: Final = "| mean error, all |"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Foreseen:
-    """What equations and simulation say of a run by one engine: the factors by which they are off."""
+    """What equations and simulation say of a run: the factors by which they are off, and what is known of the miss."""
 
     name: str
+    engine: str
     measured_s: float
     equations: float
     simulated: float
     held: bool
     waits: str
+    miss: str
+    is_further: bool
 
 
-def foreseen(row: dict[str, str], *, engine: str, draws: int) -> Foreseen | None:
+def foreseen(row: dict[str, str], *, draws: int, is_further: bool) -> Foreseen | None:
     """Return what is said of a run; None where the planner finds no way to do it."""
     answer = recommend(
         data=int(row["data_bytes"]),
@@ -46,7 +50,7 @@ def foreseen(row: dict[str, str], *, engine: str, draws: int) -> Foreseen | None
         instances=(row["instance_type"],),
         nodes=int(row["nodes"]),
         assume=dict(pair.split("=") for pair in row["assume"].split()),
-        engine=engine,
+        engine=row["engine"],
         head_room=0.0,  # they ran as they were
     )
     if answer.best is None:
@@ -54,11 +58,14 @@ def foreseen(row: dict[str, str], *, engine: str, draws: int) -> Foreseen | None
     simulation, measured_s = answer.simulate(draws=draws), float(row["seconds"])
     return Foreseen(
         name=f"{row['group']}: {row['run']}, {row['nodes']} x {row['instance_type']}",
+        engine=row["engine"],
         measured_s=measured_s,
         equations=answer.best.time_s.p50 / measured_s,
         simulated=simulation.p50_s / measured_s,
         held=measured_s <= simulation.p95_s,
-        waits=" then ".join(phase.bottleneck.replace("_", " ") for phase in simulation.phases),
+        waits=", ".join(dict.fromkeys(phase.bottleneck.replace("_", " ") for phase in simulation.phases)),
+        miss=row["miss"],
+        is_further=is_further,
     )
 
 
@@ -67,40 +74,51 @@ def _own(name: str) -> str:
     return str(FURTHER / name) if (FURTHER / name).exists() else name
 
 
-def lines(draws: int) -> Iterator[str]:
-    """Yield a table of the runs, then a summary of each engine."""
-    rows = list[dict[str, str]]()
+def runs(draws: int) -> Iterator[Foreseen]:
+    """Yield all runs that the planner finds a way to do."""
     for path in (RUNS, FURTHER / "further_runs.csv"):
         with path.open(newline="", encoding="utf-8") as file:
-            rows += csv.DictReader(file)
-    yield "| run | measured | " + " | ".join(f"{e}: equations | simulated | waits for" for e in ENGINES) + " |"
-    yield "|---|--:|" + "--:|--:|---|" * len(ENGINES)
-    by_engine: dict[str, list[Foreseen]] = {engine: [] for engine in ENGINES}
-    for row in rows:
-        said = {engine: foreseen(row, engine=engine, draws=draws) for engine in ENGINES}
-        if not all(said.values()):
-            continue
-        cells = []
-        for engine, run in said.items():
-            if run is not None:
-                by_engine[engine].append(run)
-                cells.append(f"{run.equations:.2f} | {run.simulated:.2f}{'*' * run.held} | {run.waits}")
-                name, measured_s = run.name, run.measured_s
-        yield f"| {name} | {measured_s:,.0f} s | {' | '.join(cells)} |"
-    yield ""
-    for engine, runs in by_engine.items():
-        errors = [fmean(abs(getattr(run, way) - 1) for run in runs) for way in ("equations", "simulated")]
-        held = sum(run.held for run in runs)
-        yield (
-            f"{engine}: mean error of the equations {errors[0]:.1%}, simulated {errors[1]:.1%}; "
-            f"the simulation's 95% held in {held} of {len(runs)}"
-        )
+            for row in csv.DictReader(file):
+                if (run := foreseen(row, draws=draws, is_further=path != RUNS)) is not None:
+                    yield run
+
+
+def lines(seen: Sequence[Foreseen]) -> Iterator[str]:
+    """Yield a table of the runs, which ends with their mean errors."""
+    yield f"{BEGIN} engine | measured | equations | simulated | waits for | what the miss is |"
+    yield "|---|---|--:|--:|--:|---|---|"
+    for run in seen:
+        star = "*" if run.held else ""
+        figures = f"{run.measured_s:,.0f} s | {run.equations:.2f} | {run.simulated:.2f}{star}"
+        yield f"| {run.name} | `{run.engine}` | {figures} | {run.waits} | {run.miss} |"
+    yield _mean("| mean error, without the last two |", [run for run in seen if not run.is_further])
+    yield _mean(END, seen)
+
+
+def _mean(name: str, seen: Sequence[Foreseen]) -> str:
+    equations, simulated = (
+        fmean(abs(factor - 1) for factor in factors)
+        for factors in zip(*((run.equations, run.simulated) for run in seen), strict=True)
+    )
+    held = sum(run.held for run in seen)
+    return f"{name} | | {equations:.0%} | {simulated:.0%} | | 95% held in {held} of {len(seen)} |"
+
+
+def written(page: str, table: Sequence[str]) -> str:
+    """Return the page with its table replaced."""
+    before, after = page.partition(BEGIN)[0], page.partition(END)[2].partition("\n")[2]
+    return before + "\n".join(table) + "\n" + after
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--draws", type=int, default=20)
-    print("\n".join(lines(parser.parse_args().draws)))
+    parser.add_argument("--draws", type=int, default=8)
+    parser.add_argument("--write", action="store_true", help="replace the table of docs/measurements.md")
+    given = parser.parse_args()
+    table = list(lines(list(runs(given.draws))))
+    if given.write:
+        PAGE.write_text(written(PAGE.read_text(encoding="utf-8"), table), encoding="utf-8")
+    print("\n".join(table))
 
 
 if __name__ == "__main__":

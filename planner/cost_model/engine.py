@@ -168,10 +168,10 @@ class Engine:
     another node in a shuffle, both ends together, `copy_s_per_byte` of a byte of a second copy: sent, received and
     written. `busy` has, by resource and CPU work of the phase, how much of its rate is reached where it decides; 1
     where nothing is stated. `memory_node_bytes` and `memory_task_bytes` are what a node, and each of its tasks, takes
-    beside the data. Where `shares_processors`, all nodes and the driver run on the processors of one machine.
-    `shared_sigma` is the standard deviation of ln(time) of whole runs, `measured_nodes` the most nodes that whole sorts
-    were measured on (0: not stated), `evidence` what the figures rest on, `source`
-    where they are from.
+    beside the data; `tasks_per_vcpu` is how many run at a time where no `sizes` are stated. Where `shares_processors`,
+    all nodes and the driver run on the processors of one machine. `shared_sigma` is the standard deviation of ln(time)
+    of whole runs, `measured_nodes` the most nodes that whole sorts were measured on (0: not stated), `evidence` what
+    the figures rest on, `source` where they are from.
 
     Beside its data a run needs `start_s`, and `start_per_node_s` for each node, until the engine runs on all nodes, and
     at the end of each phase `barrier_per_node_s` for each node, until the head knows that all are done.
@@ -187,6 +187,7 @@ class Engine:
     sizes: TaskSizes | None = None
     memory_node_bytes: float = 0.0
     memory_task_bytes: float = 0.0
+    tasks_per_vcpu: float = 0.0
     in_memory: bool = True
     one_machine: bool = False
     shares_processors: bool = False
@@ -203,6 +204,13 @@ class Engine:
         """Return how much of a resource's rate is reached in a phase that has these kinds of CPU work."""
         shares = self.busy.get(resource, {})
         return min((shares[work] for work in works if work in shares), default=1.0)
+
+    def streams(self, vcpu: Floats, disks: Floats) -> Floats:
+        """Return how many files each of a node's `disks` reads or writes at a time in the mean: none where tasks are
+        not stated, as the papers' sorts give each file a disk of its own.
+        """
+        tasks = self.sizes.tasks(vcpu) if self.sizes else self.tasks_per_vcpu * vcpu
+        return np.asarray(tasks / np.maximum(disks, 1))
 
     def memory_min_bytes(self, vcpu: Floats) -> Floats:
         """Return the memory that a node with so many processors needs at least: 0 where nothing is stated."""

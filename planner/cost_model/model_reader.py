@@ -182,6 +182,7 @@ _NUMBERS: Final = (
     "copy_s_per_byte",
     "memory_node_bytes",
     "memory_task_bytes",
+    "tasks_per_vcpu",
     "shared_sigma",
     "measured_nodes",
     "start_s",

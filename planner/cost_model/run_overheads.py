@@ -39,7 +39,8 @@ class RunOverheads:
     each node, `start_per_node_s` until it has started there. `skew` is how
     much more than the mean the fullest node holds, and room is left for what `lost_nodes` held. A sort has
     `partitions_at_once` in memory, and writes each in pieces of
-    `pass_buffer_bytes` at least, by kind of disk. The papers know none of these.
+    `pass_buffer_bytes` at least, by kind of disk; `rotating_disk` is what a rotating one does at each visit to one of
+    several streams, as `Visits` has it. The papers know none of these.
     """
 
     boot_s: float
@@ -57,6 +58,7 @@ class RunOverheads:
     lost_nodes: float = 0.0
     partitions_at_once: float = 0.0
     pass_buffer_bytes: dict[str, float] = field(default_factory=dict)
+    rotating_disk: dict[str, float] = field(default_factory=dict)
     install_s: float = 0.0
     start_s: float = 0.0
     start_per_node_s: float = 0.0
@@ -145,6 +147,7 @@ def on_hand() -> RunOverheads:
         skew=0.0,
         lost_nodes=0.0,
         partitions_at_once=0.0,
+        rotating_disk={},
     )
 
 

@@ -24,6 +24,7 @@ from planner.cost_model.processor_credit import on_credit_s
 from planner.cost_model.rate_doubts import CERTAIN, RateDoubts
 from planner.cost_model.rate_spreads import Spreads
 from planner.cost_model.rates import Device, Rates, time_s
+from planner.cost_model.rotating_disks import Visits
 from planner.cost_model.run_overheads import RunOverheads
 from planner.cost_model.unknowns import BY_DEFAULT, Policy
 from planner.statistics.interruptions import Risk
@@ -287,8 +288,11 @@ class JobContext:
         reading = np.where(self.layouts.shared, sum(read.values()), 0.0)
         writing = np.where(self.layouts.shared, sum(write.values()), 0.0)
         apart = np.isnan(local.simultaneous[row])
-        read_s = time_s(reading, np.where(apart, local.read[row], local.simultaneous[row]))
-        write_s = time_s(writing, np.where(apart, local.write[row], local.simultaneous[row]))
+        read_rate, write_rate = self._exclusive_rates(
+            self.layouts.disks, directions=(sum(read.values()) > 0) + (sum(write.values()) > 0)
+        )
+        read_s = time_s(reading, np.where(apart, read_rate, local.simultaneous[row]))
+        write_s = time_s(writing, np.where(apart, write_rate, local.simultaneous[row]))
         return Work(
             total_bytes=reading + writing,
             node_seconds=np.where(apart, read_s + write_s, np.maximum(read_s, write_s)),
@@ -307,11 +311,29 @@ class JobContext:
         share = np.where(alone, disks / np.maximum(self.layouts.disks, 1), 1.0)
         one_way = local.simultaneous[row] * np.where(self.layouts.disks > 1, 2.0, 1.0)
         reading, writing = np.where(alone, read[group], 0.0), np.where(alone, write[group], 0.0)
+        exclusive_rates = self._exclusive_rates(disks, directions=(read[group] > 0) + (write[group] > 0))
         read_s, write_s = (
-            time_s(moved, share * np.where(np.isnan(one_way), exclusive[row], one_way))
-            for moved, exclusive in ((reading, local.read), (writing, local.write))
+            time_s(moved, share * np.where(np.isnan(one_way), exclusive, one_way))
+            for moved, exclusive in zip((reading, writing), exclusive_rates, strict=True)
         )
         return Work.apart(reading + writing, read_node_s=read_s, write_node_s=write_s)
+
+    def _exclusive_rates(self, disks: Floats, *, directions: int) -> tuple[Floats, Floats]:
+        """Return what all disks of a node read and write when only that is done, shape (R,). Rotating ones lose time to
+        the streams of the engine's tasks, in one direction or both, that so many `disks` share.
+        """
+        row, local, given = self.layouts.type_row, self.rates.local, self.overheads.rotating_disk
+        rates = local.read[row], local.write[row]
+        rotating = self.catalog.instances.local_disk_kind[row] == "hdd"
+        if not given or not rotating.any():
+            return rates
+        streams = directions * self.model.engine.streams(self.rates.vcpu[row], disks)
+        visits, count = Visits(**given), np.maximum(self.layouts.disks, 1)
+        each = visits.read_rate(rates[0] / count, streams=streams), visits.write_rate(rates[1] / count, streams=streams)
+        read_rate, write_rate = (
+            np.where(rotating, rate * count, alone) for rate, alone in zip(each, rates, strict=True)
+        )
+        return read_rate, write_rate
 
     def _one_after_the_other(
         self, device: Device, medium: int, read: dict[str, float], write: dict[str, float]

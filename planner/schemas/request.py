@@ -198,7 +198,7 @@ class Request:
     )
     engine: str = field(
         "ray", forms.TEXT, "Evidence and what-if 3",
-        "What runs the plan: ideal (disks and network alone), ray, local, or a TOML file.", complete="engines",
+        "What runs the plan: ideal (disks and network alone), ray, local, spark, or a TOML file.", complete="engines",
         in_old_files="ideal",
     )
     unknown: str | None = field(

@@ -235,7 +235,7 @@ def test_a_node_with_too_little_memory_is_rejected_with_what_it_needs(by_hand: s
 
 
 def test_a_name_of_an_engine_is_one_of_those_shipped() -> None:
-    assert engine_choices() == ("ideal", "local", "ray")
+    assert engine_choices() == ("ideal", "local", "ray", "spark")
     with pytest.raises(BadInputError, match="unknown engine 'rai'"):
         load_engine("rai")
 

@@ -5,6 +5,7 @@ A run's resources are found by their tag, which is part of the call that creates
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -24,6 +25,8 @@ STAGES: Final = (
 MOST_PER_CALL: Final = 1000
 """Instances that one TerminateInstances call takes."""
 
+_MOST_VALUES: Final = 200
+"""Values that one filter takes."""
 _LIVE_INSTANCES: Final = ["pending", "running", "stopping", "stopped", "shutting-down"]
 _ENDING: Final = frozenset({"shutting-down", "deleting"})
 _GONE: Final = frozenset({"terminated", "deleted"})
@@ -89,14 +92,29 @@ def find(ec2: Service, resource_kind: str, *, run: str | None) -> Iterator[tuple
     """Yield what of a kind carries the tag of this run, or of any, each with AWS's own description."""
     require_named(run)
     tagged = {"Name": "tag:planner-run", "Values": [run]} if run else {"Name": "tag-key", "Values": ["planner-run"]}
+    for resource, description in _described(ec2, resource_kind, tagged):
+        if resource.run:
+            yield resource, description
+
+
+def look_up(ec2: Service, resources: Sequence[Resource]) -> Iterator[Resource]:
+    """Yield those of some resources of one kind that exist, asked for by their ids."""
+    resource_kind = resources[0].kind
+    by_id = re.sub("(?<!^)(?=[A-Z])", "-", RESOURCE_TYPES[resource_kind].id).lower()
+    for start in range(0, len(resources), _MOST_VALUES):
+        named = {"Name": by_id, "Values": [resource.id for resource in resources[start : start + _MOST_VALUES]]}
+        yield from (resource for resource, _ in _described(ec2, resource_kind, named))
+
+
+def _described(ec2: Service, resource_kind: str, chosen: dict[str, Any]) -> Iterator[tuple[Resource, dict[str, Any]]]:
     live = [{"Name": "instance-state-name", "Values": _LIVE_INSTANCES}] if resource_kind == "instance" else []
     resource_type = RESOURCE_TYPES[resource_kind]
-    for item in ec2.items(resource_type.listing, resource_type.list_key, Filters=[tagged, *live]):
+    for item in ec2.items(resource_type.listing, resource_type.list_key, Filters=[chosen, *live]):
         for description in item["Instances"] if resource_kind == "instance" else [item]:
-            state, tags = _state(description, resource_type), tags_of(description, resource_kind)
-            if state not in _GONE and tags.get("planner-run"):
+            state = _state(description, resource_type)
+            if state not in _GONE:
                 resource = Resource.from_tags(
-                    tags,
+                    tags_of(description, resource_kind),
                     resource_kind=resource_kind,
                     id=description[resource_type.id],
                     region=ec2.region,

@@ -11,7 +11,7 @@ from planner.clouds.gcp.client import Compute, LiveCompute, default_access, proj
 from planner.clouds.gcp.dry_run import PROJECT, DryRunCompute
 from planner.clouds.gcp.network import RunNetwork
 from planner.clouds.gcp.preflight import Prices, preflight
-from planner.clouds.gcp.resources import STAGES, delete, find
+from planner.clouds.gcp.resources import STAGES, delete, find, look_up
 from planner.clouds.order import Order
 from planner.clouds.protocol import Journal, Node, Place, PlannedRequest, Preflight, Resource
 
@@ -85,6 +85,10 @@ class GcpProvider:
             for resource_kind in kinds
             for resource, _ in find(self._compute, resource_kind, region=region, run=run)
         )
+
+    def look_up(self, resources: Sequence[Resource]) -> tuple[Resource, ...]:
+        """See Provider."""
+        return look_up(self._compute, resources)
 
     def delete(self, resources: Sequence[Resource]) -> None:
         """See Provider."""

@@ -224,6 +224,12 @@ class Additions:
         in_region = [group for (region, _), group in State.groups.items() if region == self.region]
         return ActionResult({"PlacementGroups": [group for group in in_region if matches(group, filters)]})
 
+    def describe_vpc_endpoints(self: Any, original: Any) -> Any:
+        wanted = self._filters_from_querystring().get("vpc-endpoint-id")
+        if wanted is None:
+            return original(self)
+        return ActionResult({"VpcEndpoints": [e for e in self.ec2_backend.vpc_end_points.values() if e.id in wanted]})
+
     def delete_placement_group(self: Any, original: Any) -> Any:
         name = self._get_param("GroupName")
         if (self.region, name) not in State.groups:

@@ -297,10 +297,8 @@ class Cloud:
         return self.poor.shown(collection, items, identity=lambda item: str(item["name"])) if is_own else items
 
     def _addressed(self, item: dict[str, Any]) -> dict[str, Any]:
-        is_whole = (
-            "networkInterfaces" not in item or item["status"] != "RUNNING" or self.poor.has_addresses(item["name"])
-        )
-        return item if is_whole else {**item, "networkInterfaces": [{}]}
+        runs = "networkInterfaces" in item and item["status"] == "RUNNING"
+        return item if not runs or self.poor.has_addresses(item["name"]) else {**item, "networkInterfaces": [{}]}
 
     def get(self, asked: Asked) -> dict[str, Any]:
         collection = asked.method.partition(".")[0]

@@ -120,7 +120,9 @@ def cluster_status(
 def _status(directory: Any, *, asking: bool) -> dict[str, Any]:
     from planner.clusters.provisioning.cost_to_date import bill_of
 
-    order, events = directory.order(), directory.events()
+    order = directory.order()
+    resources = _asked(directory, order.cloud) if asking else ()
+    events = directory.events()
     bill = bill_of(events, now=datetime.now(UTC))
     state = next((e.what for e in reversed(events) if e.what in ("down", "up", "intent")), "planned")
     status: dict[str, Any] = {
@@ -133,11 +135,17 @@ def _status(directory: Any, *, asking: bool) -> dict[str, Any]:
         "expires_at": order.expires_at.isoformat(),
     }
     if asking:
-        provider = clusters.session_with_access(order.cloud, say=talk).provider
-        kinds = [resource_kind for stage in provider.stages for resource_kind in stage]
-        resources = [r for region in directory.regions() for r in provider.find(kinds, region=region, run=order.run)]
         status |= {"resources": [resource.text for resource in resources]}
     return status
+
+
+def _asked(directory: Any, cloud: str) -> tuple[Any, ...]:
+    """Return what a run has now; which machines live and which have ended is noted for the bill."""
+    from planner.clusters.provisioning.reconciliation import Reconciliation
+
+    session = clusters.session_with_access(cloud, say=talk)
+    account = Reconciliation.of(directory, provider=session.provider, policy=session.policy)
+    return account.observe(directory)
 
 
 def cluster_down(

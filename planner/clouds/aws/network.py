@@ -37,10 +37,7 @@ class RunNetwork:
     @classmethod
     def of(cls, order: Order, ec2: Service, journal: Journal, policy: RetryPolicy) -> RunNetwork:
         """Look at what the run has in the region. A listing may be late for what this process has just made."""
-        made = [
-            item for item in journal.ordered() if item.region == ec2.region and item.kind in (*_KINDS, *_NAMED_KINDS)
-        ]
-        ids = {(item.kind, item.name): item.id for item in made}
+        ids = {(item.kind, item.name): item.id for item in journal.ordered() if item.region == ec2.region}
         network = cls(order=order, ec2=ec2, journal=journal, policy=policy, ids=ids)
         for resource_kind in (*_KINDS, *_NAMED_KINDS):
             network.look(resource_kind)

@@ -45,7 +45,9 @@ def note_place(directory: RunDirectory, place: Place) -> None:
         zone=place.zone,
         instance_type=place.choice.instance_type,
         placement_group=place.choice.placement_group,
-        node_usd_per_hour=place.choice.launched_usd_per_hour / place.choice.machines,
+        node_usd_per_hour=place.choice.node_usd_per_hour,
+        head_usd_per_hour=place.choice.head_machine_usd_per_hour,
+        price_source=place.choice.price_source,
         choice=asdict(place.choice),
     )
 

@@ -2,8 +2,8 @@
 teardown, sweep and status read.
 
 A listing may be late or short, and may still show what is gone. So a listing only adds to what is known; whether a
-resource exists is asked by its id. It is proven gone when its id was unknown at two looks, `settle_s` apart, and at none
-between.
+resource exists is asked by its id. It is proven gone when its id was unknown at two looks, `settle_s` apart, and known
+at none between.
 """
 
 from __future__ import annotations
@@ -96,6 +96,22 @@ class Reconciliation:
         unseen = ordered - set(listed)
         gone = self.proven_gone(unseen, region=region)
         return (*listed.values(), *(_unseen(id_, region, is_gone=id_ in gone) for id_ in sorted(unseen)))
+
+    def observe(self, directory: RunDirectory) -> tuple[Resource, ...]:
+        """Return all that the run has now, and note in its journal which machines live and which are proven gone."""
+        kinds = [resource_kind for stage in self.provider.stages for resource_kind in stage]
+        there: dict[Key, Resource] = {}
+        nodes: dict[str, Node] = {}
+        for _ in self.policy.settling():
+            for region in directory.regions():
+                there.update({item.key: item for item in self.look(kinds, region=region)})
+                nodes.update({node.id: node for node in self.nodes(region=region)})
+        live = [node.id for node in nodes.values() if node.state == "running"]
+        ended = [node.id for node in nodes.values() if node.state == "ended"]
+        for what, named in (("seen", live), ("ended", ended)):
+            if named:
+                directory.note(what, nodes=named)
+        return tuple(there.values())
 
     def _with_state(self, node: Node) -> Node:
         has_addresses = node.private_address and (node.public_address or not (node.head and self.has_public_head))

@@ -171,7 +171,7 @@ def _cluster_of(directory: RunDirectory, session: ProviderSession) -> Cluster:
 
 
 def _nodes_of(directory: RunDirectory, session: ProviderSession, *, region: str) -> tuple[Node, ...]:
-    """Return a run's machines as soon as it is known of each whether it runs, or when a listing has had time to show."""
+    """Return a run's machines when it is known of each whether it runs, or when a listing has had time to show it."""
     account, nodes = Reconciliation.of(directory, provider=session.provider, policy=session.policy), tuple[Node, ...]()
     for _ in session.policy.polls(2 * session.policy.settle_s):
         nodes = account.nodes(region=region)

@@ -200,16 +200,15 @@ class Replacement:
         """Return the run's place for machines that are bought so, and note what one costs."""
         place = replace(self.cluster.place, choice=replace(self.cluster.place.choice, pricing=pricing))
         choice = place.choice
-        usd_per_hour = choice.usd_per_hour / choice.nodes
-        if pricing == "on-demand" and choice.head_usd_per_hour is not None:
-            usd_per_hour += choice.head_usd_per_hour - choice.price_usd_per_hour
+        on_demand = pricing == "on-demand"
         self.directory.note(
             "place",
             region=place.region,
             zone=place.zone,
             instance_type=choice.instance_type,
             placement_group=choice.placement_group,
-            node_usd_per_hour=usd_per_hour,
+            node_usd_per_hour=choice.head_machine_usd_per_hour if on_demand else choice.node_usd_per_hour,
+            price_source=choice.price_source,
         )
         return place
 

@@ -29,13 +29,19 @@ def offer_text(order: Order, places: Sequence[Place], *, now: datetime) -> str:
         *([_volumes_text(places[0])] if first.volumes else []),
         f"cost: {format_usd(first.total_usd)} expected for {format_duration(first.expected_s)}, at "
         f"{format_usd(first.launched_usd_per_hour)} per hour",
-        f"cap: {format_usd(first.launched_usd_per_hour * hours)}, because every machine ends by itself in "
+        f"cap: {_cap_text(first, hours)}, because every machine ends by itself in "
         f"{format_duration(hours * 3600)}, at {order.expires_at:%Y-%m-%d %H:%M} UTC",
         *_short_life(first, hours),
         f"the head takes SSH from {order.ssh_from} alone; no other machine can be reached",
     ]
     others = [place.text for place in places[1:]]
     return "\n".join([*lines, *([f"if there is no room: {', then '.join(others)}"] if others else [])])
+
+
+def _cap_text(choice: ClusterOffer, hours: float) -> str:
+    """Return the most that a choice may cost: spot machines at the on-demand price, to which theirs may rise."""
+    ceiling = choice.ceiling_usd_per_hour
+    return "unknown, without an on-demand price" if ceiling is None else format_usd(ceiling * hours)
 
 
 def decision_text(

@@ -147,6 +147,7 @@ def ordered_choices(choices: Sequence[ClusterOffer], rental: RentalOptions, *, i
         is_private=rental.is_private,
         jump=rental.jump,
         reservation=rental.reservation,
+        user_tags=rental.tags,
     )
 
 

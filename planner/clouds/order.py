@@ -157,7 +157,8 @@ class Order:
     `subnet` is one that exists already, for all machines; '' makes a network of the run's own. The head has a public
     address unless `is_private`; `jump` is the machine through which the caller's own ssh reaches it, '' for none.
     `reservation` is capacity that is reserved already, for all machines: a capacity reservation (EC2), a reservation
-    (Compute Engine), a capacity reservation group (Azure); '' for none.
+    (Compute Engine), a capacity reservation group (Azure); '' for none. `user_tags` go on everything, besides
+    the run's own.
     """
 
     run: str
@@ -174,11 +175,13 @@ class Order:
     is_private: bool = False
     jump: str = ""
     reservation: str = ""
+    user_tags: tuple[tuple[str, str], ...] = ()
 
     @property
     def tags(self) -> dict[str, str]:
         """The tags of every resource, in what all clouds take: lower-case letters, digits, '-' and '_'."""
-        return {"planner-run": self.run, "planner-owner": self.owner, "planner-expires": stamp(self.expires_at)}
+        own = {"planner-run": self.run, "planner-owner": self.owner, "planner-expires": stamp(self.expires_at)}
+        return dict(self.user_tags) | own
 
     def to_dict(self) -> dict[str, Any]:
         """Return the order as JSON-able values."""
@@ -188,7 +191,9 @@ class Order:
     def from_dict(cls, document: dict[str, Any]) -> Self:
         """Read what `to_dict` gave."""
         choices = tuple(map(ClusterOffer.from_dict, document["choices"]))
-        return cls(**{**document, "choices": choices, "expires_at": parse_stamp(document["expires_at"])})
+        tags = tuple((key, value) for key, value in document.get("user_tags", ()))
+        expires_at = parse_stamp(document["expires_at"])
+        return cls(**{**document, "choices": choices, "expires_at": expires_at, "user_tags": tags})
 
 
 def added_disks(instance_type: str) -> int:

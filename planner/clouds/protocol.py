@@ -190,6 +190,11 @@ class Provider(Protocol):
     def look_up(self, resources: Sequence[Resource]) -> tuple[Resource, ...]:
         """Return those of some resources, of one kind and region, that exist, each asked for by its id."""
 
+    def holders(self, resources: Sequence[Resource]) -> tuple[str, ...]:
+        """Return what somebody else, such as a service of the account, put into networks among some resources of a run,
+        and what removes it: until then they cannot be deleted.
+        """
+
     def delete(self, resources: Sequence[Resource]) -> None:
         """Delete resources of one kind and region; one that is gone already is well. Raises StillInUseError for what
         has to wait; the rest is deleted all the same.

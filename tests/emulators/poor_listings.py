@@ -1,5 +1,5 @@
-"""What listings of an emulated cloud leave out, as real ones do. Each is late for everything once, short once, and shows
-each machine without its addresses once. What is asked for by its id is answered as it is.
+"""What listings of an emulated cloud leave out, as real ones do: each is late for everything once, short once, and
+shows each machine without its addresses once. What is asked for by its id is answered as it is.
 """
 
 from __future__ import annotations

@@ -44,6 +44,8 @@ def cluster_up(
     no_public_address: renting.NoPublicAddress = False,
     jump: renting.Jump = None,
     reservation: renting.Reservation = None,
+    max_cost_per_month: renting.MaxCostPerMonth = None,
+    tag: renting.Tags = None,
     dry_run: renting.DryRun = False,
     verbose: renting.Verbose = False,
     yes: renting.Yes = False,

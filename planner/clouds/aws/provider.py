@@ -10,7 +10,7 @@ from planner.clouds.aws.client import Connect, LiveService, Service, require_cre
 from planner.clouds.aws.dry_run import DryRun
 from planner.clouds.aws.network import RunNetwork
 from planner.clouds.aws.preflight import preflight
-from planner.clouds.aws.resources import STAGES, delete, find, look_up, terminate
+from planner.clouds.aws.resources import STAGES, delete, find, holders, look_up, terminate
 from planner.clouds.calls.retry import RetryPolicy
 from planner.clouds.order import Order
 from planner.clouds.protocol import Journal, Node, Place, PlannedRequest, Preflight, Resource
@@ -88,6 +88,10 @@ class AwsProvider:
     def look_up(self, resources: Sequence[Resource]) -> tuple[Resource, ...]:
         """See Provider."""
         return tuple(look_up(self._connect("ec2", resources[0].region), resources))
+
+    def holders(self, resources: Sequence[Resource]) -> tuple[str, ...]:
+        """See Provider."""
+        return tuple(holders(self._connect("ec2", resources[0].region), resources))
 
     def delete(self, resources: Sequence[Resource]) -> None:
         """See Provider."""

@@ -115,6 +115,10 @@ class AzureProvider:
             return None
         return replace(resource, ending=_is_ending(item))
 
+    def holders(self, resources: Sequence[Resource]) -> tuple[str, ...]:
+        """See Provider. Deleting a group deletes what others put into it, too."""
+        return ()
+
     def delete(self, resources: Sequence[Resource]) -> None:
         """See Provider."""
         delete_each(resources, lambda group: self._arm.delete(_GROUP, group.id))

@@ -90,6 +90,10 @@ class GcpProvider:
         """See Provider."""
         return look_up(self._compute, resources)
 
+    def holders(self, resources: Sequence[Resource]) -> tuple[str, ...]:
+        """See Provider. No service of Google's puts anything into a run's network."""
+        return ()
+
     def delete(self, resources: Sequence[Resource]) -> None:
         """See Provider."""
         delete(self._compute, resources)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
+from typing import Final
 
 from planner.clouds.order import parse_stamp
 from planner.clusters.provisioning.run_directory import Event
+
+
+_NEVER: Final = datetime.max.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,14 +36,14 @@ class _Life:
 def bill_of(events: Sequence[Event], *, now: datetime) -> Bill:
     """Add up a journal. A machine ends when that was noted, and no later than it expires unless it was seen then."""
     orders = [event.details for event in events if event.what == "order"]
-    expires_at = parse_stamp(orders[-1]["expires_at"]) if orders else now
+    expires_at = parse_stamp(orders[-1]["expires_at"]) if orders else _NEVER
     ends: list[tuple[_Life, datetime]] = []
     running = 0
     for life in _lives(events):
-        end = min(life.ended or now, max(expires_at, life.seen))
+        end = min(now, life.ended or now, max(expires_at, life.seen))
         running += life.ended is None and (now < expires_at or life.seen > expires_at)
         ends.append((life, end))
-    hours = [(end - life.began).total_seconds() / 3600 for life, end in ends]
+    hours = [max(0.0, (end - life.began).total_seconds()) / 3600 for life, end in ends]
     usd = sum(spent * life.usd_per_hour for spent, (life, _) in zip(hours, ends, strict=True))
     return Bill(node_hours=sum(hours), usd=usd, running=running)
 

@@ -37,10 +37,13 @@ _OWN_ADDRESS_URL: Final = "https://checkip.amazonaws.com"
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """What the user allows: the whole run's US dollars, and the hours until every machine shuts itself down."""
+    """What the user allows: the whole run's US dollars, by the option named, and the hours until every machine shuts
+    itself down.
+    """
 
     cost_usd: float | None = None
     hours: float | None = None
+    cost_option: str = "--max-cost"
 
 
 def choices_of(
@@ -93,6 +96,7 @@ def order_of(
     is_private: bool = False,
     jump: str = "",
     reservation: str = "",
+    user_tags: tuple[tuple[str, str], ...] = (),
 ) -> Order:
     """Return the order of a run that begins now; its SSH key is still to be made.
 
@@ -117,6 +121,7 @@ def order_of(
         is_private=is_private,
         jump=jump,
         reservation=reservation,
+        user_tags=user_tags,
     )
 
 
@@ -169,7 +174,7 @@ def _exceeded_limit(choice: ClusterOffer, limits: Limits) -> str:
     if limits.cost_usd is not None and choice.ceiling_usd_per_hour is None:
         return "the on-demand price, to which spot may rise, is unknown; --max-cost needs it, or --pricing on-demand"
     if limits.cost_usd is not None and choice.total_usd > limits.cost_usd:
-        return f"${choice.total_usd:.2f} expected, over --max-cost"
+        return f"${choice.total_usd:.2f} expected, over {limits.cost_option}"
     lives_s = 3600 * hours_allowed([choice], limits)
     if lives_s >= choice.expected_s:
         return ""

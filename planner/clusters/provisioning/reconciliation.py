@@ -21,6 +21,8 @@ from planner.clusters.provisioning.run_directory import RunDirectory
 Key = tuple[str, str]
 UNSEEN: Final = "no listing shows it yet"
 """Why a machine that was ordered counts as starting."""
+_UNSURE: Final = 6
+"""So many times as long as after an answer a listing may be late after none; assumed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +43,11 @@ class Reconciliation:
 
     @classmethod
     def of(cls, directory: RunDirectory, *, provider: Provider, policy: RetryPolicy) -> Self:
-        """Return what is known of a run that has a journal."""
+        """Return what is known of a run that has a journal. What was ordered without an answer shows in listings alone:
+        they get longer to show it.
+        """
+        if directory.unsure():
+            policy = replace(policy, settle_s=_UNSURE * policy.settle_s, looks=2 * policy.looks)
         has_public_head = not directory.order().is_private
         run, ordered = directory.path.name, directory.ordered
         return cls(provider=provider, run=run, policy=policy, ordered=ordered, has_public_head=has_public_head)

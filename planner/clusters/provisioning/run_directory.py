@@ -151,6 +151,11 @@ class RunDirectory:
         """Return the regions in which anything may have been created."""
         return tuple(dict.fromkeys(event.details["region"] for event in self.events() if event.what == "intent"))
 
+    def unsure(self) -> bool:
+        """Say whether a create call may have been made of which nothing more is known."""
+        last = {event.details["kind"]: event.what for event in self.events() if event.what in ("intent", "made")}
+        return "intent" in last.values()
+
     @contextmanager
     def lock(self) -> Iterator[None]:
         """Keep other processes of this machine off the run. Raises BadInputError when one is at work on it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Final
 
@@ -26,6 +26,7 @@ class Teardown:
 
     account: Reconciliation
     say: Say
+    _held: set[Key] = field(default_factory=set)
 
     @property
     def _provider(self) -> Provider:
@@ -62,7 +63,7 @@ class Teardown:
         """Return what the first look that shows anything shows."""
         try:
             for _ in self._policy.settling():
-                if left := self.account.look(kinds, region=region):
+                if left := self._look(kinds, region):
                     return left
         except PlannerError as error:
             problems[region] = str(error)
@@ -85,14 +86,29 @@ class Teardown:
         deleted: dict[Key, Resource] = {}
         waiting: PlannerError | None = None
         for _ in self._policy.polls(self._policy.gone_s):
-            left = self.account.look(kinds, region=region)
+            left = self._look(kinds, region)
             self._delete_unseen(kinds, region, seen={resource.key for resource in left})
             if not left:
                 return deleted
             self._announce([resource for resource in left if resource.key not in deleted], region)
             deleted |= {resource.key: resource for resource in left}
-            waiting = self._delete(resource for resource in left if not resource.ending) or waiting
+            if problem := self._delete(resource for resource in left if not resource.ending):
+                waiting = problem
+                self._leave_held(left)
         raise waiting or IoFailureError(f"not gone after {self._policy.gone_s:g} s")
+
+    def _look(self, kinds: Collection[str], region: str) -> tuple[Resource, ...]:
+        """Return what there is to delete."""
+        return tuple(item for item in self.account.look(kinds, region=region) if item.key not in self._held)
+
+    def _leave_held(self, left: Iterable[Resource]) -> None:
+        """Leave what cannot go because of something that is somebody else's, and name both."""
+        for resource in left:
+            if holders := self._provider.holders([resource]):
+                self._held.add(resource.key)
+                self.say(f"{resource.text} stays, free of charge: it holds what is not of this run. To remove it:")
+                for text in holders:
+                    self.say(f"  {text}")
 
     def _delete_unseen(self, kinds: list[str], region: str, *, seen: set[Key]) -> None:
         """Ask once for the end of what was ordered and does not show: it may only be late. A policy may deny the end of

@@ -28,7 +28,7 @@ from planner.clusters.provisioning.cluster_lifecycle import ProviderSession, dow
 from planner.clusters.provisioning.run_directory import RunDirectory
 from planner.errors import PlannerError
 
-AT_ONCE = RetryPolicy(poll_s=0.0, settle_s=0.0, join_s=0.0, gone_s=0.0, looks=4)
+AT_ONCE = RetryPolicy(poll_s=0.0, settle_s=0.0, join_s=0.02, gone_s=1.0, looks=4)
 CHOICE = ClusterOffer(
     instance_type="m",
     regions=("r",),

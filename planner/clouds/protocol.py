@@ -155,6 +155,9 @@ class Provider(Protocol):
         BadInputError without the SDK.
         """
 
+    def identity(self) -> str:
+        """Return who the cloud says the caller is, '' where it does not say."""
+
     def dry_run(self) -> tuple[Provider, list[PlannedRequest]]:
         """Return a provider that only pretends to create and delete, and the list in which its requests appear.
 

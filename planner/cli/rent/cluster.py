@@ -189,9 +189,10 @@ def cluster_sweep(
         return
     from planner.clusters.provisioning.cluster_lifecycle import has_expired, remove_swept, sweep
     from planner.clusters.provisioning.order_from_plan import owner
+    from planner.report.terminal.cluster_table import swept_text
 
     session = clusters.session_with_access(cloud, say=talk)
-    me = owner()
+    me = owner(session.provider.identity())
     found_runs = sweep(
         session,
         regions=named_regions(names(region), cloud) or session.provider.regions(),
@@ -200,7 +201,7 @@ def cluster_sweep(
         ),
     )
     if found_runs.runs:
-        listed = "\n".join(f"run {run}: {len(resources)} resources" for run, resources in found_runs.runs.items())
+        listed = "\n".join(swept_text(run, resources) for run, resources in found_runs.runs.items())
         renting.confirm(f"{listed}\nto be taken down", yes=yes)
     removed, left = {}, []
     with orderly_end():

@@ -39,6 +39,10 @@ class AwsProvider:
         """See Provider."""
         require_credentials()
 
+    def identity(self) -> str:
+        """See Provider. A role's session is a person's or a job's own name."""
+        return str(self._connect("sts", _HOME_REGION).call("get_caller_identity")["Arn"]).partition("::")[2]
+
     def dry_run(self) -> tuple[AwsProvider, list[PlannedRequest]]:
         """See Provider."""
         pretended = DryRun()

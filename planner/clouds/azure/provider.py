@@ -48,6 +48,10 @@ class AzureProvider:
         """See Provider."""
         require_access()
 
+    def identity(self) -> str:
+        """See Provider. Azure names the caller in tokens alone, which are not for the caller to read."""
+        return ""
+
     def dry_run(self) -> tuple[AzureProvider, list[PlannedRequest]]:
         """See Provider."""
         pretended = DryRunArm(subscription=subscription_named() or SUBSCRIPTION)

@@ -31,6 +31,11 @@ class GcpProvider:
         """See Provider."""
         default_access()
 
+    def identity(self) -> str:
+        """See Provider. A person's own credentials have no name."""
+        account = default_access().account
+        return account if "@" in account else ""
+
     def dry_run(self) -> tuple[GcpProvider, list[PlannedRequest]]:
         """See Provider."""
         pretended = DryRunCompute(project=project_named() or PROJECT)

@@ -10,7 +10,6 @@ from typing import Final
 from planner.clouds.order import parse_stamp
 from planner.clusters.provisioning.run_directory import Event
 
-
 _NEVER: Final = datetime.max.replace(tzinfo=UTC)
 
 

@@ -210,9 +210,9 @@ def at_todays_price(place: Place, seen: Preflight) -> ClusterOffer:
     return replace(alike, usd_per_hour=per_hour, total_usd=total).with_head(head)
 
 
-def owner() -> str:
-    """Return who this is, in what all clouds take as a tag."""
-    return re.sub(r"[^a-z0-9_-]", "-", user_name().lower())[:63] or "unknown"
+def owner(identity: str = "") -> str:
+    """Return who this is, in what all clouds take as a tag: to the cloud, or else on this machine."""
+    return re.sub(r"[^a-z0-9_-]", "-", (identity or user_name()).lower())[-63:] or "unknown"
 
 
 def user_name() -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from planner.clouds.order import ClusterOffer, Order
-from planner.clouds.protocol import Place, PlannedRequest, Preflight
+from planner.clouds.protocol import Place, PlannedRequest, Preflight, Resource
 from planner.clusters.provisioning.dry_run import Rehearsal
 from planner.clusters.provisioning.launch import Cluster
 from planner.clusters.provisioning.order_from_plan import enough_text
@@ -85,6 +85,15 @@ def _short_life(choice: ClusterOffer, hours: float) -> list[str]:
 def _volumes_text(place: Place) -> str:
     volumes = place.choice.volumes
     return f"each with {volumes.count} x {volumes.volume_type} of {volumes.size_gib} GiB" if volumes else ""
+
+
+def swept_text(run: str, resources: Sequence[Resource]) -> str:
+    """Return what a sweep found of a run: how much, whose it is, and until when it costs money by itself."""
+    owners = sorted({resource.owner for resource in resources if resource.owner}) or ["nobody named"]
+    ends = [resource.expires_at for resource in resources if resource.expires_at]
+    until = f"expires {max(ends):%Y-%m-%d %H:%M} UTC" if ends else "without an end"
+    machines = sum(resource.kind == "instance" for resource in resources)
+    return f"run {run}: {len(resources)} resources, {machines} machines, of {', '.join(owners)}, {until}"
 
 
 def cluster_text(cluster: Cluster, *, order: Order, key: str) -> str:

@@ -14,7 +14,6 @@ from datetime import UTC, datetime
 import pytest
 from emulated_cloud import QUICK, EmulatedCloud
 from fault_proxy import Fault, Lose, Seen
-from test_faults import WORDS
 
 from planner.clouds.protocol import Place
 from planner.clusters.provisioning.cluster_lifecycle import ProviderSession, begin, down, up
@@ -25,6 +24,11 @@ from planner.errors import PlannerError
 
 MODULES = {"aws": "emulated_ec2", "gcp": "emulated_gcp", "azure": "emulated_azure"}
 FAULTS = ("denied", "throttled", "crash before", "crash after")
+REFUSALS = {
+    "aws": {"denied": ("UnauthorizedOperation", 403), "throttled": ("RequestLimitExceeded", 503)},
+    "gcp": {"denied": ("forbidden", 403), "throttled": ("rateLimitExceeded", 403)},
+    "azure": {"denied": ("AuthorizationFailed", 403), "throttled": ("TooManyRequests", 429)},
+}
 HASTY = replace(QUICK, give_up_s=0.2, gone_s=5.0, join_s=5.0)
 
 
@@ -57,7 +61,7 @@ class Judge:
         if self.cell.fault.startswith("crash"):
             self.is_off = True
             return Lose(carried_out=self.cell.fault == "crash after")
-        code, status = getattr(WORDS[self.cloud.cloud], self.cell.fault)
+        code, status = REFUSALS[self.cloud.cloud][self.cell.fault]
         return self.cloud.refusal(code, status=status)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from emulated_cloud import QUICK, EmulatedCloud
+from fault_proxy import Fault, Seen
 
 from planner.clouds.protocol import Node, Place
 from planner.clusters.provisioning.cluster_lifecycle import ProviderSession, begin, down, up
@@ -176,4 +177,33 @@ def test_without_room_it_waits_and_near_the_end_takes_others(cloud: EmulatedClou
     last = [event for event in trial.directory.events() if event.what == "place"][-1].details
     assert last["node_usd_per_hour"] == pytest.approx(3 * choice.price_usd_per_hour)
     down(trial.directory, busy.session)
+    assert cloud.left() == {}
+
+
+def test_a_partial_replacement_leaks_nothing_and_a_refusal_is_not_repeated(cloud: EmulatedCloud, trial: Trial) -> None:
+    """Two machines are missing and there is room for one. What came and does not work ends; the next look asks nothing."""
+    ended(cloud, trial, 2)
+    choice = replace(trial.replacement.cluster.place.choice, pricing="on-demand")
+    place = replace(trial.replacement.cluster.place, choice=choice)
+    trial.replacement = replace(trial.replacement, cluster=replace(trial.replacement.cluster, place=place))
+    code, status = {"aws": ("InsufficientInstanceCapacity", 500), "gcp": ("ZONE_RESOURCE_POOL_EXHAUSTED", 503)}.get(
+        cloud.cloud, ("SkuNotAvailable", 409)
+    )
+    refused: list[int] = []
+
+    def judge(seen: Seen) -> Fault:
+        if seen.action != cloud.launching or not cloud.is_meant(seen) or (cloud.cloud == "azure" and not refused):
+            refused.extend([] if seen.action != cloud.launching else [0])
+            return None
+        refused.append(seen.number)
+        return cloud.refusal(code, status=status)
+
+    cloud.proxy.judge = judge
+    trial.look()
+    asked = len(cloud.launches())
+    trial.look()
+    assert len(cloud.launches()) == asked, "the cloud has said no"
+    assert cloud.machines() == 1 + len(trial.machines.members), "the head, and those that work"
+    cloud.proxy.judge = lambda _: None
+    down(trial.directory, trial.replacement.session)
     assert cloud.left() == {}

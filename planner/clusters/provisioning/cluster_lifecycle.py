@@ -56,8 +56,8 @@ def up(order: Order, places: Sequence[Place], directory: RunDirectory, session: 
 def down(directory: RunDirectory, session: ProviderSession) -> int:
     """Remove all that a run has in the cloud and return how many resources that was. Raises LeftBehindError."""
     account = Reconciliation.of(directory, provider=session.provider, policy=session.policy)
-    if directory.order().expires_at < datetime.now(UTC):
-        account.observe(directory)  # what outlived its time costs on
+    if directory.unsure() or directory.order().expires_at < datetime.now(UTC):
+        account.observe(directory)  # the bill needs what nobody noted: machines without an answer, or that live on
     removed = Teardown(account=account, say=session.say).regions(directory.regions())
     directory.note_gone(directory.ordered())
     directory.note("ended", nodes=[])

@@ -112,7 +112,7 @@ class Reconciliation:
             for region in directory.regions():
                 there.update({item.key: item for item in self.look(kinds, region=region)})
                 nodes.update({node.id: node for node in self.nodes(region=region)})
-        live = [node.id for node in nodes.values() if node.state == "running"]
+        live = [node.id for node in nodes.values() if node.state != "ended" and node.reason != UNSEEN]
         ended = [node.id for node in nodes.values() if node.state == "ended"]
         for what, named in (("seen", live), ("ended", ended)):
             if named:

@@ -128,7 +128,9 @@ class Replacement:
                 self._try(ssh, machines, over, pricing="on-demand")
 
     def _notice_losses(self, machines: _Machines) -> None:
-        ended = {node.id for node in self._nodes() if node.state == "ended"}
+        nodes = self._nodes()
+        self._end_strangers(nodes)
+        ended = {node.id for node in nodes if node.state == "ended"}
         lost = [name for name in machines.members if name in ended]
         was_up, whole = machines.has_spot, len(machines.members) + machines.missing
         machines.has_spot = was_up and not lost
@@ -188,6 +190,14 @@ class Replacement:
                 self._end(new - set(machines.members))
         machines.refused(pricing, refusal, look_s=self._look_s)
         return refusal is None
+
+    def _end_strangers(self, nodes: Sequence[Node]) -> None:
+        """End machines that a call without an answer has launched: nobody waits for them."""
+        ordered = {resource.id for resource in self.directory.ordered()}
+        strangers = {node.id for node in nodes if node.state != "ended"} - ordered
+        if strangers:
+            self.directory.note("seen", nodes=sorted(strangers))
+            self._end(strangers)
 
     def _end(self, names: Collection[str]) -> None:
         """End machines that did not join, whatever a listing shows of them: others are launched in their place."""

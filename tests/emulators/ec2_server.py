@@ -287,8 +287,10 @@ def require_root(response: Any) -> None:
 
 
 def lists_runs(response: Any) -> bool:
-    """Say whether a request lists what runs have, by their tags."""
-    return any(name in ("tag:planner-run", "tag-key") for name in response._filters_from_querystring())
+    """Say whether a request lists what runs have, by their tags, and came through the proxy."""
+    return "X-Listings" in response.headers and any(
+        name in ("tag:planner-run", "tag-key") for name in response._filters_from_querystring()
+    )
 
 
 def poor(name: str, answer: Any) -> Any:

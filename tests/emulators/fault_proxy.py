@@ -16,6 +16,10 @@ from typing import Any
 from urllib.parse import parse_qs
 
 
+POOR_LISTINGS = {"X-Listings": "poor"}
+"""What comes through a proxy is shown what real listings show; a test that asks the emulator itself sees all."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Seen:
     """A request: its place in the sequence from 1 on, when it came, what it asks for."""
@@ -140,7 +144,7 @@ class FaultProxy:
 
     def _forward(self, handler: BaseHTTPRequestHandler, body: bytes) -> tuple[int, dict[str, str], bytes]:
         with closing(http.client.HTTPConnection("127.0.0.1", self.upstream, timeout=60)) as connection:
-            connection.request(handler.command, handler.path, body, dict(handler.headers.items()))
+            connection.request(handler.command, handler.path, body, dict(handler.headers.items()) | POOR_LISTINGS)
             answer = connection.getresponse()
             return answer.status, dict(answer.getheaders()), answer.read()
 

@@ -103,6 +103,15 @@ class Reconciliation:
         gone = self.proven_gone(unseen, region=region)
         return (*listed.values(), *(_unseen(id_, region, is_gone=id_ in gone) for id_ in sorted(unseen)))
 
+    def settled_nodes(self, *, region: str) -> tuple[Node, ...]:
+        """Return the run's machines in a region when each shows or is proven gone, or once a listing had time to show."""
+        nodes: tuple[Node, ...] = ()
+        for _ in self.policy.settling():
+            nodes = self.nodes(region=region)
+            if not any(node.state == "starting" for node in nodes):
+                break
+        return nodes
+
     def observe(self, directory: RunDirectory) -> tuple[Resource, ...]:
         """Return all that the run has now, and note in its journal which machines live and which are proven gone."""
         kinds = [resource_kind for stage in self.provider.stages for resource_kind in stage]

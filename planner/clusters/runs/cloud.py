@@ -13,7 +13,7 @@ from typing import Final
 
 from planner.catalog import load_catalog
 from planner.clouds.order import ClusterOffer, Order
-from planner.clouds.protocol import Node, Place
+from planner.clouds.protocol import Place
 from planner.clusters.provisioning.cluster_lifecycle import ProviderSession, up
 from planner.clusters.provisioning.launch import Cluster
 from planner.clusters.provisioning.reconciliation import Reconciliation
@@ -159,7 +159,8 @@ def _cluster_of(directory: RunDirectory, session: ProviderSession) -> Cluster:
     order, events = directory.order(), directory.events()
     places = [event.details for event in events if event.what == "place" and "choice" in event.details]
     is_up = places and any(event.what == "up" for event in events) and not any(event.what == "down" for event in events)
-    nodes = _nodes_of(directory, session, region=places[-1]["region"]) if is_up else ()
+    account = Reconciliation.of(directory, provider=session.provider, policy=session.policy)
+    nodes = account.settled_nodes(region=places[-1]["region"]) if is_up else ()
     running = sorted((node for node in nodes if node.state == "running"), key=lambda node: (not node.head, node.id))
     if not running or not running[0].head:
         raise BadInputError(
@@ -168,16 +169,6 @@ def _cluster_of(directory: RunDirectory, session: ProviderSession) -> Cluster:
         )
     place, choice = places[-1], ClusterOffer.from_dict(places[-1]["choice"])
     return Cluster(place=Place(choice=choice, region=place["region"], zone=place["zone"]), nodes=tuple(running))
-
-
-def _nodes_of(directory: RunDirectory, session: ProviderSession, *, region: str) -> tuple[Node, ...]:
-    """Return a run's machines when it is known of each whether it runs, or when a listing has had time to show it."""
-    account, nodes = Reconciliation.of(directory, provider=session.provider, policy=session.policy), tuple[Node, ...]()
-    for _ in session.policy.polls(2 * session.policy.settle_s):
-        nodes = account.nodes(region=region)
-        if not any(node.state == "starting" for node in nodes):
-            break
-    return nodes
 
 
 def rented_choice(directory: RunDirectory) -> ClusterOffer:

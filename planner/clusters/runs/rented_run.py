@@ -145,13 +145,13 @@ class RentedRun:
 
     def _head_is_gone(self) -> bool:
         """Say whether the cloud proves that the head has ended. A cloud that cannot be asked does not say so."""
-        policy, head = self.session.policy, self.cluster.head
-        account = Reconciliation.of(self.directory, provider=self.session.provider, policy=policy)
+        head, session = self.cluster.head, self.session
+        account = Reconciliation.of(self.directory, provider=session.provider, policy=session.policy)
         try:
-            looks = [account.nodes(region=head.region) for _ in policy.settling()]
+            nodes = account.settled_nodes(region=head.region)
         except PlannerError:
             return False
-        return {node.id: node.state for node in looks[-1]}.get(head.id) == "ended"
+        return {node.id: node.state for node in nodes}.get(head.id) == "ended"
 
     def _end_after(self, error: BaseException, *, keep: bool) -> None:
         """Take everything down after a failure, except what must stay. Raises InterruptedRunError after an interrupt,

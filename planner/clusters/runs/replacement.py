@@ -128,7 +128,7 @@ class Replacement:
                 self._try(ssh, machines, over, pricing="on-demand")
 
     def _notice_losses(self, machines: _Machines) -> None:
-        nodes = self._nodes()
+        nodes = self.account.settled_nodes(region=self.cluster.place.region)
         self._end_strangers(nodes)
         ended = {node.id for node in nodes if node.state == "ended"}
         lost = [name for name in machines.members if name in ended]

@@ -15,7 +15,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs
 
-
 POOR_LISTINGS = {"X-Listings": "poor"}
 """What comes through a proxy is shown what real listings show; a test that asks the emulator itself sees all."""
 

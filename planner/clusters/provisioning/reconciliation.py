@@ -104,7 +104,7 @@ class Reconciliation:
         return (*listed.values(), *(_unseen(id_, region, is_gone=id_ in gone) for id_ in sorted(unseen)))
 
     def settled_nodes(self, *, region: str) -> tuple[Node, ...]:
-        """Return the run's machines in a region when each shows or is proven gone, or once a listing had time to show."""
+        """Return the machines in a region when each shows or is proven gone, or once a listing had time to show."""
         nodes: tuple[Node, ...] = ()
         for _ in self.policy.settling():
             nodes = self.nodes(region=region)

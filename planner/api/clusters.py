@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -147,6 +147,7 @@ def ordered_choices(choices: Sequence[ClusterOffer], rental: RentalOptions, *, i
         is_private=rental.is_private,
         jump=rental.jump,
         reservation=rental.reservation,
+        user_tags=rental.tags,
     )
 
 
@@ -157,11 +158,12 @@ def confirm_order(
 
     Raises ProviderRefusedError with every reason when there are none, BadInputError without a confirmation.
     """
-    from planner.clusters.provisioning.order_from_plan import affordable_places, with_todays_end
+    from planner.clusters.provisioning.order_from_plan import affordable_places, owner, with_todays_end
     from planner.report.terminal.cluster_table import findings_text, offer_text
 
     preflight: Preflight = provider.preflight(order)
     say(findings_text(preflight))
+    order = replace(order, owner=owner(provider.identity()))
     places, reasons = affordable_places(preflight, limits)
     if not places:
         against = [f"{finding.subject}: {finding.text}" for finding in preflight.findings if finding.ok is False]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from planner.errors import BadInputError
@@ -36,16 +37,21 @@ class RentalOptions:
     is_private: bool = False
     jump: str = ""
     reservation: str = ""
+    max_cost_per_month: float | None = None
+    tags: tuple[tuple[str, str], ...] = ()
 
     @property
     def limits(self) -> Limits:
-        """What may be spent. Raises BadInputError for more hours than machines may live."""
+        """What may be spent, by this run and by all of the month. Raises BadInputError for more hours than machines may
+        live, and InfeasibleError when the month's money is spent.
+        """
         from planner.clusters.provisioning.order_from_plan import Limits
+        from planner.clusters.provisioning.spending import within_month
 
         hours = parse_duration(self.max_hours) / 3600 if self.max_hours else None
         if hours is not None and hours > MOST_HOURS:
             raise BadInputError(f"--max-hours {self.max_hours}: machines live {MOST_HOURS:g}h at most")
-        return Limits(cost_usd=self.max_cost, hours=hours)
+        return within_month(Limits(cost_usd=self.max_cost, hours=hours), self.max_cost_per_month, now=datetime.now(UTC))
 
 
 def rental_options(options: Mapping[str, Any], *, staging: bool = False) -> RentalOptions:
@@ -78,7 +84,22 @@ def rental_options(options: Mapping[str, Any], *, staging: bool = False) -> Rent
         is_private=options["no_public_address"],
         jump=options["jump"] or "",
         reservation=options["reservation"] or "",
+        max_cost_per_month=options.get("max_cost_per_month"),
+        tags=tuple(map(parse_tag, options.get("tag") or ())),
     )
+
+
+def parse_tag(text: str) -> tuple[str, str]:
+    """Return key and value of a tag, in what all clouds take. Raises BadInputError for others."""
+    key, mark, value = text.partition("=")
+    if not mark or not re.fullmatch("[a-z][a-z0-9_-]{0,62}", key) or not re.fullmatch("[a-z0-9_-]{0,63}", value):
+        raise BadInputError(
+            f"--tag {text}: write key=value in lower-case letters, digits, - and _, as cost-center=lab-7; all clouds "
+            "take those"
+        )
+    if key.startswith("planner-"):
+        raise BadInputError(f"--tag {text}: keys that begin with planner- are the planner's own; choose another")
+    return key, value
 
 
 def named_regions(words: Sequence[str], cloud: str | None) -> tuple[str, ...]:

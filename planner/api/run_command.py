@@ -108,6 +108,8 @@ def _rental_options(rental: RentalOptions) -> dict[str, Any]:
         "no_public_address": rental.is_private,
         "jump": rental.jump or None,
         "reservation": rental.reservation or None,
+        "max_cost_per_month": rental.max_cost_per_month,
+        "tag": [f"{key}={value}" for key, value in rental.tags],
     }
 
 

@@ -39,7 +39,8 @@ class ClusterOffer:
     volumes. `expected_s` is the whole run's time, `total_usd` its cost; 95 of 100 runs end within `late_s`, None in
     orders of earlier versions. `pricing` is that of all machines but the head, which is always on demand; where they
     differ, `head_usd_per_hour` is the head's planned price, None where it is not known. `bandwidth_weighting` is EC2's
-    name of how network and volumes share their bandwidth, '' for its default.
+    name of how network and volumes share their bandwidth, '' for its default. `price_source` tells whose prices these
+    are.
     """
 
     instance_type: str
@@ -57,6 +58,7 @@ class ClusterOffer:
     pricing: str = "on-demand"
     head_usd_per_hour: float | None = None
     bandwidth_weighting: str = ""
+    price_source: str = "the plan"
 
     @classmethod
     def from_dict(cls, document: dict[str, Any]) -> Self:
@@ -90,9 +92,32 @@ class ClusterOffer:
         return self.usd_per_hour * self.machines / self.nodes + self._head_surcharge_usd_per_hour
 
     @property
+    def head_machine_usd_per_hour(self) -> float:
+        """What the head costs, with its volumes."""
+        own = self.price_usd_per_hour if self.head_usd_per_hour is None else self.head_usd_per_hour
+        return self.node_usd_per_hour + own - self.price_usd_per_hour
+
+    @property
     def _head_surcharge_usd_per_hour(self) -> float:
         """What the head costs beyond one of the others."""
-        return 0.0 if self.head_usd_per_hour is None else self.head_usd_per_hour - self.price_usd_per_hour
+        return self.head_machine_usd_per_hour - self.node_usd_per_hour
+
+    @property
+    def node_usd_per_hour(self) -> float:
+        """What one machine other than the head costs, with its volumes."""
+        return self.usd_per_hour / self.nodes
+
+    @property
+    def ceiling_usd_per_hour(self) -> float | None:
+        """The most that all launched machines may cost: spot ones may rise to the on-demand price, None where that is
+        not known.
+        """
+        if not self.is_spot:
+            return self.launched_usd_per_hour
+        if self.head_usd_per_hour is None:
+            return None
+        rise = max(0.0, self.head_usd_per_hour - self.price_usd_per_hour)
+        return self.machines * (self.node_usd_per_hour + rise)
 
     def with_head(self, usd_per_hour: float | None) -> Self:
         """Return the choice with another price of its head, in the expected cost, too."""
@@ -132,7 +157,8 @@ class Order:
     `subnet` is one that exists already, for all machines; '' makes a network of the run's own. The head has a public
     address unless `is_private`; `jump` is the machine through which the caller's own ssh reaches it, '' for none.
     `reservation` is capacity that is reserved already, for all machines: a capacity reservation (EC2), a reservation
-    (Compute Engine), a capacity reservation group (Azure); '' for none.
+    (Compute Engine), a capacity reservation group (Azure); '' for none. `user_tags` go on everything, besides
+    the run's own.
     """
 
     run: str
@@ -149,11 +175,13 @@ class Order:
     is_private: bool = False
     jump: str = ""
     reservation: str = ""
+    user_tags: tuple[tuple[str, str], ...] = ()
 
     @property
     def tags(self) -> dict[str, str]:
         """The tags of every resource, in what all clouds take: lower-case letters, digits, '-' and '_'."""
-        return {"planner-run": self.run, "planner-owner": self.owner, "planner-expires": stamp(self.expires_at)}
+        own = {"planner-run": self.run, "planner-owner": self.owner, "planner-expires": stamp(self.expires_at)}
+        return dict(self.user_tags) | own
 
     def to_dict(self) -> dict[str, Any]:
         """Return the order as JSON-able values."""
@@ -163,7 +191,9 @@ class Order:
     def from_dict(cls, document: dict[str, Any]) -> Self:
         """Read what `to_dict` gave."""
         choices = tuple(map(ClusterOffer.from_dict, document["choices"]))
-        return cls(**{**document, "choices": choices, "expires_at": parse_stamp(document["expires_at"])})
+        tags = tuple((key, value) for key, value in document.get("user_tags", ()))
+        expires_at = parse_stamp(document["expires_at"])
+        return cls(**{**document, "choices": choices, "expires_at": expires_at, "user_tags": tags})
 
 
 def added_disks(instance_type: str) -> int:

@@ -38,7 +38,9 @@ class Place:
 
 @dataclass(frozen=True, kw_only=True)
 class Resource:
-    """Something that exists in the cloud and may cost money. `ending` means that its deletion has been accepted."""
+    """Something that exists in the cloud and may cost money. `ending` means that its deletion has been accepted; `name`
+    is what the run calls it, '' where it is not told.
+    """
 
     kind: str
     id: str
@@ -47,6 +49,12 @@ class Resource:
     owner: str = ""
     expires_at: datetime | None = None
     ending: bool = False
+    name: str = ""
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What tells it from all others: its kind and id."""
+        return self.kind, self.id
 
     @classmethod
     def from_tags(cls, tags: Mapping[str, str], *, resource_kind: str, id: str, region: str, ending: bool) -> Self:
@@ -129,6 +137,9 @@ class Journal(Protocol):
     def made(self, resource: Resource) -> None:
         """Note that the cloud has answered."""
 
+    def ordered(self) -> tuple[Resource, ...]:
+        """Return what was made and is not proven gone."""
+
 
 class Provider(Protocol):
     """A cloud. All errors are PlannerErrors: the refusals above, or IoFailureError when it cannot be reached."""
@@ -143,6 +154,9 @@ class Provider(Protocol):
         """Raise PermissionDeniedError when there are no credentials here, or no project or subscription is named;
         BadInputError without the SDK.
         """
+
+    def identity(self) -> str:
+        """Return who the cloud says the caller is, '' where it does not say."""
 
     def dry_run(self) -> tuple[Provider, list[PlannedRequest]]:
         """Return a provider that only pretends to create and delete, and the list in which its requests appear.
@@ -175,6 +189,14 @@ class Provider(Protocol):
 
     def find(self, kinds: Sequence[str], *, region: str, run: str | None = None) -> tuple[Resource, ...]:
         """Return what of these kinds carries this run's tag, or any run's."""
+
+    def look_up(self, resources: Sequence[Resource]) -> tuple[Resource, ...]:
+        """Return those of some resources, of one kind and region, that exist, each asked for by its id."""
+
+    def holders(self, resources: Sequence[Resource]) -> tuple[str, ...]:
+        """Return what somebody else, such as a service of the account, put into networks among some resources of a run,
+        and what removes it: until then they cannot be deleted.
+        """
 
     def delete(self, resources: Sequence[Resource]) -> None:
         """Delete resources of one kind and region; one that is gone already is well. Raises StillInUseError for what

@@ -23,6 +23,7 @@ FILE_VARIABLE: Final = "PLANNER_SETTINGS"
 _ACCESS: Final = ("account", "specs_url", "prices_url")
 _OF_CLOUD: Final = (*_ACCESS, "discount", "prices")
 _AMOUNTS: Final = ("discount", "price_usd_per_hour", "price_usd_per_vcpu_hour")
+_PER_MONTH: Final = "max_cost_per_month"
 _OF_PRICE: Final = ("instance", "region", "pricing", *_AMOUNTS, "nodes", "until", "note")
 
 
@@ -40,10 +41,13 @@ class CloudSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """The whole file; `plan_clouds` are what `plan` looks at when none are named."""
+    """The whole file; `plan_clouds` are what `plan` looks at when none are named, `usd_per_month` what all rented
+    machines may cost.
+    """
 
     clouds: Mapping[str, CloudSettings] = field(default_factory=dict)
     plan_clouds: tuple[str, ...] = ()
+    usd_per_month: float | None = None
 
     def of(self, cloud: str) -> CloudSettings:
         """Return the settings of a cloud, empty ones where there are none."""
@@ -78,7 +82,11 @@ def load_settings(*, today: date) -> Settings:
     if problems:
         raise bad_input(path, problems, "; correct them and run again")
     clouds = {name: _cloud(name, raw[name], today=today) for name in CLOUDS if name in raw}
-    return Settings(clouds=clouds, plan_clouds=tuple(raw.get("plan", {}).get("clouds", ())))
+    return Settings(
+        clouds=clouds,
+        plan_clouds=tuple(raw.get("plan", {}).get("clouds", ())),
+        usd_per_month=_amount(raw.get("limits", {}).get(_PER_MONTH)),
+    )
 
 
 def _cloud(name: str, raw: Mapping[str, Any], *, today: date) -> CloudSettings:
@@ -107,14 +115,24 @@ def _amount(number: Any) -> float | None:
 
 def _problems(raw: Mapping[str, Any]) -> Iterator[str]:
     for name, table in raw.items():
-        if name not in (*CLOUDS, "plan"):
-            yield f"[{name}]: unknown.{nearest(name, [*CLOUDS, 'plan'])}"
+        if name not in (*CLOUDS, "plan", "limits"):
+            yield f"[{name}]: unknown.{nearest(name, [*CLOUDS, 'plan', 'limits'])}"
         elif not isinstance(table, dict):
             yield f"{name}: must be a table, written [{name}]"
         elif name == "plan":
             yield from _plan_problems(table)
+        elif name == "limits":
+            yield from _limits_problems(table)
         else:
             yield from _cloud_problems(name, table)
+
+
+def _limits_problems(table: Mapping[str, Any]) -> Iterator[str]:
+    for key, value in table.items():
+        if key != _PER_MONTH:
+            yield f"[limits] {key}: unknown.{nearest(key, [_PER_MONTH])}"
+        elif isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
+            yield f"[limits] {key}: {value!r} is no number of US dollars over 0"
 
 
 def _plan_problems(table: Mapping[str, Any]) -> Iterator[str]:

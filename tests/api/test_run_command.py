@@ -125,6 +125,13 @@ rentals = st.builds(
     cloud=st.just("aws"),
     regions=st.sampled_from([(), ("us-east-1",), ("us-west-2", "eu-west-1")]),
     reservation=names,
+    max_cost_per_month=st.none() | st.floats(0.01, 1e6),
+    tags=st.lists(
+        st.tuples(
+            st.from_regex("[a-o][a-z0-9_-]{0,9}", fullmatch=True), st.from_regex("[a-z0-9_-]{0,9}", fullmatch=True)
+        ),
+        max_size=2,
+    ).map(tuple),
     subnet=st.just("s"),
     ssh_from=st.just("203.0.113.7/32"),
     is_private=st.just(True),

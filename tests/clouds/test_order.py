@@ -43,3 +43,17 @@ def test_disks_that_a_catalog_adds_to_a_type_are_ordered() -> None:
     asked = ClusterOffer.of(plan.candidates[0], regions=("europe-west4",), late_s=100.0)
     assert (asked.instance_type, asked.local_disks) == ("n2-standard-32", 16)
     assert asked.regions == (plan.candidates[0].region, "europe-west4")
+
+
+def test_tags_of_the_user_go_on_everything_and_never_hide_the_runs_own() -> None:
+    moment = datetime(2026, 11, 21, 16, 45, tzinfo=UTC)
+    asked = order("r1", expires_at=moment, user_tags=(("cost-center", "lab-7"), ("planner-run", "other")))
+    assert asked.tags["cost-center"] == "lab-7" and asked.tags["planner-run"] == "r1"
+    assert Order.from_dict(json.loads(json.dumps(asked.to_dict()))) == asked
+
+
+def test_spot_machines_may_rise_to_the_on_demand_price() -> None:
+    spot = choice(pricing="spot", price_usd_per_hour=0.05, usd_per_hour=0.15).with_head(0.172)
+    assert spot.launched_usd_per_hour == pytest.approx(3 * 0.05 + 0.172)
+    assert spot.ceiling_usd_per_hour == pytest.approx(4 * 0.172)
+    assert spot.with_head(None).ceiling_usd_per_hour is None, "unknown, not a guess"

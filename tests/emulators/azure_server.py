@@ -23,6 +23,7 @@ from azure.mgmt.compute import models as compute
 from azure.mgmt.network import models as network
 from azure.mgmt.resource.resources import models as resources
 from azure_requests import RefusedError, check, demanded, fits, references
+from poor_listings import PoorListings
 from public_addresses import public_address
 from sdk_models import wrong
 
@@ -98,6 +99,7 @@ class Cloud:
         self.things: dict[tuple[str, str, str], dict[str, Any]] = {}
         self.numbers = iter(range(1, 10**9))
         self.consoles: dict[str, str] = {}
+        self.poor = PoorListings()
 
     def machines(self) -> list[dict[str, Any]]:
         """Describe every machine that is there, for whoever gives them a body."""
@@ -186,9 +188,11 @@ class Cloud:
         return {"value": [{"namespace": name, "registrationState": state} for name, state in states.items()]}
 
     def _group(self, verb: str, group: str, query: dict[str, str], body: dict[str, Any]) -> tuple[int, Any]:
-        if verb == "GET" and not group:
+        if verb == "GET":
             self._advance_groups()
-            return 200, paged([item for item in self.groups.values() if fits(item, query.get("$filter", ""))], query)
+        if verb == "GET" and not group:
+            fitting = [item for item in self.groups.values() if fits(item, query.get("$filter", ""))]
+            return 200, paged(self.poor.shown("groups", fitting, identity=lambda item: str(item["name"])), query)
         if verb == "DELETE" and query.get("forceDeletionTypes") not in (None, "Microsoft.Compute/virtualMachines"):
             raise RefusedError(400, "InvalidForceDeletionTypes", query["forceDeletionTypes"])
         existing = self.groups.get(group)
@@ -332,7 +336,14 @@ class Cloud:
         if resource_type == "virtualMachines":
             for key, machine in things:
                 self._advance_machine(key, machine)
-        return [public(thing) for _, thing in things]
+        listing = f"{group} {resource_type}"
+        shown = self.poor.shown(listing, [thing for _, thing in things], identity=lambda thing: str(thing["name"]))
+        return [public(self._addressed(thing, resource_type)) for thing in shown]
+
+    def _addressed(self, thing: dict[str, Any], resource_type: str) -> dict[str, Any]:
+        if resource_type != "networkInterfaces" or self.poor.has_addresses(thing["name"]):
+            return thing
+        return {**thing, "properties": {**thing["properties"], "ipConfigurations": []}}
 
     def _advance_machine(self, key: tuple[str, str, str], machine: dict[str, Any]) -> None:
         properties = machine["properties"]

@@ -42,6 +42,7 @@ from moto.ec2.models.instances import InstanceState
 from moto.ec2.responses import EC2Response
 from moto.kms import models as kms
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
+from poor_listings import PoorListings
 from public_addresses import public_address
 from werkzeug.serving import WSGIRequestHandler, make_server
 from werkzeug.wrappers import Request, Response
@@ -78,6 +79,7 @@ class State:
     launches: ClassVar[dict[tuple[str, str], tuple[dict[str, Any], Any]]] = {}
     countdown: ClassVar[dict[str, tuple[int, str]]] = {}
     consoles: ClassVar[dict[str, str]] = {}
+    poor: ClassVar = PoorListings()
     spent: ClassVar[float] = 0.0
     since_s: ClassVar[float] = 0.0
 
@@ -161,7 +163,15 @@ class Additions:
     def describe_instances(self: Any, original: Any) -> Any:
         for instance in self.ec2_backend.all_instances():
             advance(instance)
-        return original(self)
+        answer = original(self)
+        if lists_runs(self):
+            reservations = [(copy.copy(of), of.instances) for of in answer.result["Reservations"]]
+            every = [instance for _, instances in reservations for instance in instances]
+            shown = State.poor.shown("instances", every, identity=lambda instance: str(instance.id))
+            for of, instances in reservations:
+                of.instances = [addressed(instance) for instance in instances if instance in shown]
+            answer.result["Reservations"] = [of for of, _ in reservations if of.instances]
+        return answer
 
     def get_console_output(self: Any, original: Any) -> Any:
         name = self._get_param("InstanceId")
@@ -213,6 +223,12 @@ class Additions:
         filters = self._filters_from_querystring()
         in_region = [group for (region, _), group in State.groups.items() if region == self.region]
         return ActionResult({"PlacementGroups": [group for group in in_region if matches(group, filters)]})
+
+    def describe_vpc_endpoints(self: Any, original: Any) -> Any:
+        wanted = self._filters_from_querystring().get("vpc-endpoint-id")
+        if wanted is None:
+            return original(self)
+        return ActionResult({"VpcEndpoints": [e for e in self.ec2_backend.vpc_end_points.values() if e.id in wanted]})
 
     def delete_placement_group(self: Any, original: Any) -> Any:
         name = self._get_param("GroupName")
@@ -270,6 +286,43 @@ def require_root(response: Any) -> None:
         raise EC2ClientError("InvalidBlockDeviceMapping", f"The root of {image.id} is {image.root_device_name}.")
 
 
+def lists_runs(response: Any) -> bool:
+    """Say whether a request lists what runs have, by their tags, and came through the proxy."""
+    return "X-Listings" in response.headers and any(
+        name in ("tag:planner-run", "tag-key") for name in response._filters_from_querystring()
+    )
+
+
+def poor(name: str, answer: Any) -> Any:
+    """Return a listing with something left out of it."""
+    for key, items in answer.result.items():
+        if isinstance(items, list):
+            answer.result[key] = State.poor.shown(name, items, identity=identity_of)
+    return answer
+
+
+def identity_of(item: Any) -> str:
+    own = item if isinstance(item, dict) else vars(item)
+    return str(next(own[key] for key in ("id", "name", "GroupName") if own.get(key)))
+
+
+class WithoutAddresses:
+    """A machine whose addresses a listing does not show."""
+
+    private_ip_address = public_ip_address = None
+
+    def __init__(self, instance: Any) -> None:
+        self.instance = instance
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.instance, name)
+
+
+def addressed(instance: Any) -> Any:
+    is_whole = instance.state != "running" or State.poor.has_addresses(instance.id)
+    return instance if is_whole else WithoutAddresses(instance)
+
+
 def rooms_of(response: Any) -> list[dict[str, int]]:
     """Return where a launch must find room. A spot instance that would only stop itself is refused."""
     market = response._get_param("InstanceMarketOptions", {})
@@ -308,6 +361,7 @@ def matches(description: dict[str, Any], filters: dict[str, Any]) -> bool:
     tags = {tag["Key"]: tag["Value"] for tag in description["Tags"]}
     for name, values in filters.items():
         have = [*tags] if name == "tag-key" else [tags.get(name.removeprefix("tag:"), "")]
+        have = [description["GroupName"]] if name == "group-name" else have
         if not set(have) & set(values):
             return False
     return True
@@ -326,7 +380,8 @@ def complete(name: str, original: Any) -> Any:
         if self._get_param("DryRun", False):
             raise DryRunClientError
         try:
-            return addition(self, original) if addition else original(self)
+            answer = addition(self, original) if addition else original(self)
+            return poor(name, answer) if lists_runs(self) and name != "describe_instances" else answer
         except ServiceException:
             raise
         except Exception:
@@ -421,7 +476,7 @@ def control(request: Request) -> Response:
         State.consoles.update(json.loads(request.get_data()))
     if request.method == "PUT":
         State.world = World(**json.loads(request.get_data() or b"{}"))
-        State.spent = 0.0
+        State.spent, State.poor = 0.0, PoorListings()
         for store in (State.groups, State.launches, State.countdown, State.consoles):
             store.clear()
         ec2_backends.reset()

@@ -15,6 +15,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs
 
+POOR_LISTINGS = {"X-Listings": "poor"}
+"""What comes through a proxy is shown what real listings show; a test that asks the emulator itself sees all."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Seen:
@@ -140,7 +143,7 @@ class FaultProxy:
 
     def _forward(self, handler: BaseHTTPRequestHandler, body: bytes) -> tuple[int, dict[str, str], bytes]:
         with closing(http.client.HTTPConnection("127.0.0.1", self.upstream, timeout=60)) as connection:
-            connection.request(handler.command, handler.path, body, dict(handler.headers.items()))
+            connection.request(handler.command, handler.path, body, dict(handler.headers.items()) | POOR_LISTINGS)
             answer = connection.getresponse()
             return answer.status, dict(answer.getheaders()), answer.read()
 

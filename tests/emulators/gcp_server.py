@@ -22,6 +22,7 @@ from urllib.parse import parse_qsl, urlsplit
 from discovery import Asked, Discovery, WrongRequestError
 from gcp_facts import MACHINE_TYPES, REGIONS, ZONES, price_list, vcpus_of
 from gcp_requests import TOKEN, RefusedError, fits, is_known, needed, paged, refused
+from poor_listings import PoorListings
 from public_addresses import public_address
 
 COLLECTIONS = ("networks", "subnetworks", "firewalls", "resourcePolicies", "instances", "disks")
@@ -60,6 +61,7 @@ class Cloud:
         self.pending: list[tuple[int, dict[str, Any], Any]] = []
         self.replays: dict[str, tuple[Any, dict[str, Any]]] = {}
         self.consoles: dict[str, str] = {}
+        self.poor = PoorListings()
         self.numbers = iter(range(1, 10**9))
 
     def machines(self) -> list[dict[str, Any]]:
@@ -280,13 +282,33 @@ class Cloud:
         collection = asked.method.partition(".")[0]
         if collection == "instances":
             self._advance()
-        page, token = paged(asked, self._all(collection, asked))
+        page, token = paged(asked, [self._addressed(item) for item in self._shown(collection, asked)])
         scopes: dict[str, dict[str, list[Any]]] = {"zones/empty": {"warning": {"code": "NO_RESULTS_ON_PAGE"}}}  # type: ignore[dict-item]
         under = "operations" if collection == "globalOperations" else collection
         for item in page:
             scope = str(item.get("zone", item.get("region", "global"))).removeprefix(f"{ROOT}projects/p/")
             scopes.setdefault(scope, {}).setdefault(under, []).append(item)
         return {"items": scopes, **token}
+
+    def _shown(self, collection: str, asked: Asked) -> list[dict[str, Any]]:
+        """Return what a listing shows of what there is: of a run's own things, not all at once."""
+        items = self._all(collection, asked)
+        is_own = collection in self.things and not asked.query.get("filter", "").startswith("name=")
+        return self.poor.shown(collection, items, identity=lambda item: str(item["name"])) if is_own else items
+
+    def _addressed(self, item: dict[str, Any]) -> dict[str, Any]:
+        runs = "networkInterfaces" in item and item["status"] == "RUNNING"
+        return item if not runs or self.poor.has_addresses(item["name"]) else {**item, "networkInterfaces": [{}]}
+
+    def get(self, asked: Asked) -> dict[str, Any]:
+        collection = asked.method.partition(".")[0]
+        if collection == "instances":
+            self._advance()
+        scope = asked.path.get("region", "") or asked.path.get("zone", "")
+        name = next(value for key, value in asked.path.items() if key not in ("project", "region", "zone"))
+        if (scope, name) not in self.things[collection]:
+            raise RefusedError(404, "notFound", f"The resource '{name}' was not found")
+        return public(self.things[collection][scope, name])
 
     def _all(self, collection: str, asked: Asked) -> list[dict[str, Any]]:
         if collection == "globalOperations":
@@ -302,7 +324,8 @@ class Cloud:
 
     def list(self, asked: Asked) -> dict[str, Any]:
         collection, region = asked.method.partition(".")[0], asked.path.get("region")
-        items = [item for item in self._all(collection, asked) if not region or item["region"].endswith(f"/{region}")]
+        shown = self._shown(collection, asked)
+        items = [item for item in shown if not region or item["region"].endswith(f"/{region}")]
         page, token = paged(asked, items)
         return {"items": page, **token}
 

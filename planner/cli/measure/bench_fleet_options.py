@@ -17,16 +17,16 @@ PANELS: Final = {
     for heading, options in {
         "Where": "local cloud instance nodes region",
         "How": "repeats over seconds size volume count volume_size seed",
-        "Limits, and before it rents": "max_cost max_hours dry_run verbose yes",
-        "Rented machines": "ssh_from subnet no_public_address jump reservation image wheelhouse",
+        "Limits, and before it rents": "max_cost max_cost_per_month max_hours dry_run verbose yes",
+        "Rented machines": "ssh_from subnet no_public_address jump reservation tag image wheelhouse",
         "Emulated nodes": "rate directory",
         "Result": "out chart force json",
     }.items()
 }
 """The options under the headings of the help, in its order."""
 _RENTED_ONLY: Final = (
-    "instance", "over", "volume", "max_cost", "max_hours", "region", "ssh_from", "image", "subnet",
-    "no_public_address", "jump", "reservation", "wheelhouse", "dry_run",
+    "instance", "over", "volume", "max_cost", "max_cost_per_month", "tag", "max_hours", "region", "ssh_from", "image",
+    "subnet", "no_public_address", "jump", "reservation", "wheelhouse", "dry_run",
 )  # fmt: skip
 
 
@@ -53,6 +53,8 @@ class FleetOptions:
     no_public_address: renting.NoPublicAddress = False
     jump: renting.Jump = None
     reservation: renting.Reservation = None
+    max_cost_per_month: renting.MaxCostPerMonth = None
+    tag: renting.Tags = None
     image: renting.Image = None
     wheelhouse: renting.Wheelhouse = None
     dry_run: renting.DryRun = False

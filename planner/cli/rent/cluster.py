@@ -44,6 +44,8 @@ def cluster_up(
     no_public_address: renting.NoPublicAddress = False,
     jump: renting.Jump = None,
     reservation: renting.Reservation = None,
+    max_cost_per_month: renting.MaxCostPerMonth = None,
+    tag: renting.Tags = None,
     dry_run: renting.DryRun = False,
     verbose: renting.Verbose = False,
     yes: renting.Yes = False,
@@ -120,7 +122,9 @@ def cluster_status(
 def _status(directory: Any, *, asking: bool) -> dict[str, Any]:
     from planner.clusters.provisioning.cost_to_date import bill_of
 
-    order, events = directory.order(), directory.events()
+    order = directory.order()
+    resources = _asked(directory, order.cloud) if asking else ()
+    events = directory.events()
     bill = bill_of(events, now=datetime.now(UTC))
     state = next((e.what for e in reversed(events) if e.what in ("down", "up", "intent")), "planned")
     status: dict[str, Any] = {
@@ -133,11 +137,17 @@ def _status(directory: Any, *, asking: bool) -> dict[str, Any]:
         "expires_at": order.expires_at.isoformat(),
     }
     if asking:
-        provider = clusters.session_with_access(order.cloud, say=talk).provider
-        kinds = [resource_kind for stage in provider.stages for resource_kind in stage]
-        resources = [r for region in directory.regions() for r in provider.find(kinds, region=region, run=order.run)]
         status |= {"resources": [resource.text for resource in resources]}
     return status
+
+
+def _asked(directory: Any, cloud: str) -> tuple[Any, ...]:
+    """Return what a run has now; which machines live and which have ended is noted for the bill."""
+    from planner.clusters.provisioning.reconciliation import Reconciliation
+
+    session = clusters.session_with_access(cloud, say=talk)
+    account = Reconciliation.of(directory, provider=session.provider, policy=session.policy)
+    return account.observe(directory)
 
 
 def cluster_down(
@@ -179,9 +189,10 @@ def cluster_sweep(
         return
     from planner.clusters.provisioning.cluster_lifecycle import has_expired, remove_swept, sweep
     from planner.clusters.provisioning.order_from_plan import owner
+    from planner.report.terminal.cluster_table import swept_text
 
     session = clusters.session_with_access(cloud, say=talk)
-    me = owner()
+    me = owner(session.provider.identity())
     found_runs = sweep(
         session,
         regions=named_regions(names(region), cloud) or session.provider.regions(),
@@ -190,7 +201,7 @@ def cluster_sweep(
         ),
     )
     if found_runs.runs:
-        listed = "\n".join(f"run {run}: {len(resources)} resources" for run, resources in found_runs.runs.items())
+        listed = "\n".join(swept_text(run, resources) for run, resources in found_runs.runs.items())
         renting.confirm(f"{listed}\nto be taken down", yes=yes)
     removed, left = {}, []
     with orderly_end():

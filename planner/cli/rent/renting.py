@@ -40,6 +40,17 @@ Regions = Annotated[
     ),
 ]
 MaxCost = Annotated[float | None, Option(help="The whole run may cost so many US dollars.", min=0.01)]
+MaxCostPerMonth = Annotated[
+    float | None,
+    Option(
+        help="All runs that this machine knows may cost so many US dollars in a calendar month.",
+        min=0.01,
+        show_default="[limits] in the settings file",
+    ),
+]
+Tags = Annotated[
+    list[str] | None, Option("--tag", help="KEY=VALUE, put on everything that is created; may be repeated.")
+]
 MaxHours = Annotated[str | None, Option(help="Every machine ends by itself after: 4h, 90m.")]
 SshFrom = Annotated[
     str | None, Option(help="The only network that may reach the head.", show_default="this machine's address")

@@ -21,8 +21,9 @@ EMULATED: Final = "emulated"
 """The `cloud` of emulated nodes."""
 _EMULATED_ONLY: Final = ("rate", "distribution", "rate_factor", "bucket", "burst_rate", "redraw", "seed")
 _RENTED_ONLY: Final = (
-    "node_identity", "lend_credentials", "region", "instance", "max_cost", "max_hours", "ssh_from", "image", "arch",
-    "wheelhouse", "keep", "detach", "dry_run", "pricing", "subnet", "no_public_address", "jump", "reservation",
+    "node_identity", "lend_credentials", "region", "instance", "max_cost", "max_cost_per_month", "tag", "max_hours",
+    "ssh_from", "image", "arch", "wheelhouse", "keep", "detach",
+    "dry_run", "pricing", "subnet", "no_public_address", "jump", "reservation",
 )  # fmt: skip
 _OF_A_CLUSTER: Final = ("nodes", "skew", "input", "output")
 _OF_MACHINES_THERE: Final = ("lend_credentials", "wheelhouse", "detach", "skew", "input", "output")
@@ -34,8 +35,8 @@ PANELS: Final = {
     for heading, options in {
         "What to sort": "data model input format key separator no_header zero_terminated unique output skew",
         "Where": "cloud on region instance arch nodes pricing directory memory threads",
-        "Limits, and before it rents": "max_cost max_hours dry_run verbose yes",
-        "Rented machines": "keep detach ssh_from subnet no_public_address jump reservation node_identity"
+        "Limits, and before it rents": "max_cost max_cost_per_month max_hours dry_run verbose yes",
+        "Rented machines": "keep detach ssh_from subnet no_public_address jump reservation tag node_identity"
         " lend_credentials image wheelhouse screen_seconds screen_size",
         "Emulated nodes": "rate distribution rate_factor bucket burst_rate redraw seed",
         "Report": "out json force profile",
@@ -106,6 +107,8 @@ class RunOptions:
     no_public_address: renting.NoPublicAddress = False
     jump: renting.Jump = None
     reservation: renting.Reservation = None
+    max_cost_per_month: renting.MaxCostPerMonth = None
+    tag: renting.Tags = None
     image: renting.Image = None
     wheelhouse: renting.Wheelhouse = None
     screen_seconds: Annotated[str, Option(help="Length of each measurement of rented machines.")] = "5s"

@@ -74,7 +74,8 @@ class _DryRunService:
 
     def items(self, operation: str, key: str, **request: Any) -> Iterator[dict[str, Any]]:
         """See Service."""
-        if operation not in _UNKNOWN and "subnet-id" not in [chosen["Name"] for chosen in request.get("Filters", [])]:
+        chosen = {given["Name"]: given["Values"][0] for given in request.get("Filters", [])}
+        if operation not in _UNKNOWN and chosen.get("subnet-id", "<").startswith("<"):  # not one that exists
             items = self.call(operation, **request).get(key, [])
             yield from [{"Instances": items}] if key == "Reservations" else items
             return

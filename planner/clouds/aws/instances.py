@@ -153,10 +153,13 @@ def _token(network: RunNetwork, place: Place, part: str) -> str:
 
 def _run_instances(network: RunNetwork, request: dict[str, Any], *, name: str, token: str) -> None:
     region = network.ec2.region
+    role = name.rpartition(" ")[2]
     network.journal.intend("instance", name=name, region=region)
     answer = network.ec2.call("run_instances", fresh=True, **request, ClientToken=token)
     for instance in answer["Instances"]:
-        network.journal.made(Resource(kind="instance", id=instance["InstanceId"], region=region, run=network.order.run))
+        network.journal.made(
+            Resource(kind="instance", id=instance["InstanceId"], region=region, run=network.order.run, name=role)
+        )
 
 
 def _common(network: RunNetwork, place: Place) -> dict[str, Any]:

@@ -36,8 +36,9 @@ class RunNetwork:
 
     @classmethod
     def of(cls, order: Order, ec2: Service, journal: Journal, policy: RetryPolicy) -> RunNetwork:
-        """Look at what the run has in the region."""
-        network = cls(order=order, ec2=ec2, journal=journal, policy=policy, ids={})
+        """Look at what the run has in the region. A listing may be late for what this process has just made."""
+        ids = {(item.kind, item.name): item.id for item in journal.ordered() if item.region == ec2.region}
+        network = cls(order=order, ec2=ec2, journal=journal, policy=policy, ids=ids)
         for resource_kind in (*_KINDS, *_NAMED_KINDS):
             network.look(resource_kind)
         if order.subnet:
@@ -72,11 +73,9 @@ class RunNetwork:
             self.journal.intend(resource_kind, name=name, region=self.ec2.region)
             try:
                 self._create(resource_kind, name, operation, request)
-            except UncertainError:
-                self.policy.settle()
-                self.look(resource_kind)
-            except DuplicateError:
-                self.look(resource_kind)
+            except (UncertainError, DuplicateError):
+                for _ in self.policy.settling():
+                    self.look(resource_kind)
         raise IoFailureError(
             f"{resource_kind} {name} in {self.ec2.region}: no clear answer in {_MOST_TRIES} tries of {operation}"
         )
@@ -87,7 +86,8 @@ class RunNetwork:
         by_name = resource_kind in _NAMED_KINDS
         id_ = self.full_name(name) if by_name else _id_in(answer, resources.RESOURCE_TYPES[resource_kind].id)
         self.ids[resource_kind, name] = id_
-        self.journal.made(Resource(kind=resource_kind, id=id_, region=self.ec2.region, run=self.order.run))
+        made = Resource(kind=resource_kind, id=id_, region=self.ec2.region, run=self.order.run, name=name)
+        self.journal.made(made)
 
     def adjust(self, operation: str, **request: Any) -> None:
         """Make a change that may have been made already."""

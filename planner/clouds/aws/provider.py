@@ -10,7 +10,7 @@ from planner.clouds.aws.client import Connect, LiveService, Service, require_cre
 from planner.clouds.aws.dry_run import DryRun
 from planner.clouds.aws.network import RunNetwork
 from planner.clouds.aws.preflight import preflight
-from planner.clouds.aws.resources import STAGES, delete, find, terminate
+from planner.clouds.aws.resources import STAGES, delete, find, holders, look_up, terminate
 from planner.clouds.calls.retry import RetryPolicy
 from planner.clouds.order import Order
 from planner.clouds.protocol import Journal, Node, Place, PlannedRequest, Preflight, Resource
@@ -38,6 +38,10 @@ class AwsProvider:
     def require_access(self) -> None:
         """See Provider."""
         require_credentials()
+
+    def identity(self) -> str:
+        """See Provider. A role's session is a person's or a job's own name."""
+        return str(self._connect("sts", _HOME_REGION).call("get_caller_identity")["Arn"]).partition("::")[2]
 
     def dry_run(self) -> tuple[AwsProvider, list[PlannedRequest]]:
         """See Provider."""
@@ -84,6 +88,14 @@ class AwsProvider:
         """See Provider."""
         ec2 = self._connect("ec2", region)
         return tuple(resource for resource_kind in kinds for resource, _ in find(ec2, resource_kind, run=run))
+
+    def look_up(self, resources: Sequence[Resource]) -> tuple[Resource, ...]:
+        """See Provider."""
+        return tuple(look_up(self._connect("ec2", resources[0].region), resources))
+
+    def holders(self, resources: Sequence[Resource]) -> tuple[str, ...]:
+        """See Provider."""
+        return tuple(holders(self._connect("ec2", resources[0].region), resources))
 
     def delete(self, resources: Sequence[Resource]) -> None:
         """See Provider."""

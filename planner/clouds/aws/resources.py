@@ -5,6 +5,7 @@ A run's resources are found by their tag, which is part of the call that creates
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -24,7 +25,11 @@ STAGES: Final = (
 MOST_PER_CALL: Final = 1000
 """Instances that one TerminateInstances call takes."""
 
+_MOST_VALUES: Final = 200
+"""Values that one filter takes."""
 _LIVE_INSTANCES: Final = ["pending", "running", "stopping", "stopped", "shutting-down"]
+_OF_SERVICES: Final = ("vpc-endpoint", "security-group")
+"""What services of an account, such as GuardDuty, put into its networks."""
 _ENDING: Final = frozenset({"shutting-down", "deleting"})
 _GONE: Final = frozenset({"terminated", "deleted"})
 
@@ -89,20 +94,67 @@ def find(ec2: Service, resource_kind: str, *, run: str | None) -> Iterator[tuple
     """Yield what of a kind carries the tag of this run, or of any, each with AWS's own description."""
     require_named(run)
     tagged = {"Name": "tag:planner-run", "Values": [run]} if run else {"Name": "tag-key", "Values": ["planner-run"]}
+    for resource, description in _described(ec2, resource_kind, tagged):
+        if resource.run:
+            yield resource, description
+
+
+def look_up(ec2: Service, resources: Sequence[Resource]) -> Iterator[Resource]:
+    """Yield those of some resources of one kind that exist, asked for by their ids."""
+    resource_kind = resources[0].kind
+    by_id = _hyphenated(RESOURCE_TYPES[resource_kind].id)
+    for start in range(0, len(resources), _MOST_VALUES):
+        named = {"Name": by_id, "Values": [resource.id for resource in resources[start : start + _MOST_VALUES]]}
+        yield from (resource for resource, _ in _described(ec2, resource_kind, named))
+
+
+def _hyphenated(name: str) -> str:
+    return re.sub("(?<!^)(?=[A-Z])", "-", name).lower()
+
+
+def _described(ec2: Service, resource_kind: str, chosen: dict[str, Any]) -> Iterator[tuple[Resource, dict[str, Any]]]:
     live = [{"Name": "instance-state-name", "Values": _LIVE_INSTANCES}] if resource_kind == "instance" else []
     resource_type = RESOURCE_TYPES[resource_kind]
-    for item in ec2.items(resource_type.listing, resource_type.list_key, Filters=[tagged, *live]):
+    for item in ec2.items(resource_type.listing, resource_type.list_key, Filters=[chosen, *live]):
         for description in item["Instances"] if resource_kind == "instance" else [item]:
-            state, tags = _state(description, resource_type), tags_of(description, resource_kind)
-            if state not in _GONE and tags.get("planner-run"):
+            state = _state(description, resource_type)
+            if state not in _GONE:
                 resource = Resource.from_tags(
-                    tags,
+                    tags_of(description, resource_kind),
                     resource_kind=resource_kind,
                     id=description[resource_type.id],
                     region=ec2.region,
                     ending=state in _ENDING,
                 )
                 yield resource, description
+
+
+def holders(ec2: Service, resources: Sequence[Resource]) -> Iterator[str]:
+    """Yield what is not a run's in the VPCs and subnets among some resources, as the command that deletes it."""
+    for resource in resources:
+        for resource_kind in _OF_SERVICES if resource.kind in ("vpc", "subnet") else ():
+            resource_type, within = (
+                RESOURCE_TYPES[resource_kind],
+                {"Name": "vpc-id", "Values": [_vpc_of(ec2, resource)]},
+            )
+            for found, description in _described(ec2, resource_kind, within):
+                if not found.run and description.get("GroupName") != "default":
+                    command, option = (
+                        text.replace("_", "-") for text in (resource_type.deletion, _option(resource_type))
+                    )
+                    yield f"aws ec2 {command} --{option} {found.id} --region {ec2.region}"
+
+
+def _vpc_of(ec2: Service, resource: Resource) -> str:
+    if resource.kind == "vpc":
+        return resource.id
+    named = [{"Name": "subnet-id", "Values": [resource.id]}]
+    return next((str(item["VpcId"]) for item in ec2.items("describe_subnets", "Subnets", Filters=named)), "")
+
+
+def _option(resource_type: ResourceType) -> str:
+    name = _hyphenated(resource_type.id)
+    return f"{name}s" if resource_type.deletion.endswith("s") else name
 
 
 def tags_of(description: dict[str, Any], resource_kind: str) -> dict[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+from planner.clouds.cloud_errors import NotFoundError
 from planner.clouds.protocol import PlannedRequest
 
 SUBSCRIPTION: Final = "<subscription>"
@@ -42,6 +43,8 @@ class DryRunArm:
     def get(self, resource_kind: str, *names: str) -> dict[str, Any]:
         """See Arm. A subnet that exists is all that a launch asks for."""
         self._note("get", resource_kind, names, {})
+        if resource_kind != "subnet" and (resource_kind, *names) not in self._made:
+            raise NotFoundError(f"{resource_kind} {names[-1]}: not made", code="NotFound")
         return {"properties": {"addressPrefix": f"<addresses of {names[-1]}>"}}
 
     def machine_view(self, group: str, name: str) -> dict[str, Any]:

@@ -109,7 +109,11 @@ def launch(network: RunNetwork, policy: RetryPolicy, *, machines: int, head: boo
         list(pool.map(create, names))
     for name in names:
         made = Resource(
-            kind="instance", id=f"{network.group}.{name}", region=network.place.region, run=network.order.run
+            kind="instance",
+            id=f"{network.group}.{name}",
+            region=network.place.region,
+            run=network.order.run,
+            name=name.partition("-")[0],
         )
         network.journal.made(made)
     if refusals or (refusals := _failures(network, policy, names)):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 from planner.clouds.azure import instances, network
@@ -45,6 +47,10 @@ class AzureProvider:
     def require_access(self) -> None:
         """See Provider."""
         require_access()
+
+    def identity(self) -> str:
+        """See Provider. Azure names the caller in tokens alone, which are not for the caller to read."""
+        return ""
 
     def dry_run(self) -> tuple[AzureProvider, list[PlannedRequest]]:
         """See Provider."""
@@ -99,6 +105,24 @@ class AzureProvider:
         """See Provider."""
         return tuple(group for group, _ in self._groups(region=region, run=run)) if _GROUP in kinds else ()
 
+    def look_up(self, resources: Sequence[Resource]) -> tuple[Resource, ...]:
+        """See Provider."""
+        with ThreadPoolExecutor(self._arm.at_once) as pool:
+            return tuple(resource for resource in pool.map(self._found, resources) if resource is not None)
+
+    def _found(self, resource: Resource) -> Resource | None:
+        group, _, name = resource.id.rpartition(".")
+        kind_and_names = (_GROUP, resource.id) if resource.kind == _GROUP else ("machine", group, name)
+        try:
+            item = self._arm.get(*kind_and_names)
+        except NotFoundError:
+            return None
+        return replace(resource, ending=_is_ending(item))
+
+    def holders(self, resources: Sequence[Resource]) -> tuple[str, ...]:
+        """See Provider. Deleting a group deletes what others put into it, too."""
+        return ()
+
     def delete(self, resources: Sequence[Resource]) -> None:
         """See Provider."""
         delete_each(resources, lambda group: self._arm.delete(_GROUP, group.id))
@@ -115,6 +139,10 @@ class AzureProvider:
                     resource_kind=_GROUP,
                     id=item["name"],
                     region=item["location"],
-                    ending=item.get("properties", {}).get("provisioningState") == "Deleting",
+                    ending=_is_ending(item),
                 )
                 yield resource, item
+
+
+def _is_ending(item: dict[str, Any]) -> bool:
+    return bool(item.get("properties", {}).get("provisioningState") == "Deleting")

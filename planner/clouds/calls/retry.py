@@ -23,7 +23,7 @@ class RetryPolicy:
     A failed call is repeated after `first_pause_s`, then after pauses that double up to `longest_pause_s`. It is given
     up after `most_attempts`, or after `give_up_s` where that is None. A listing is repeated every `poll_s`: for at most
     `join_s` until machines run, `gone_s` until resources are gone. A listing shows every accepted request `settle_s`
-    later.
+    later; in that time it is asked for `looks` times, for any one may be short.
     """
 
     first_pause_s: float = 0.5
@@ -34,6 +34,7 @@ class RetryPolicy:
     join_s: float = 600.0
     gone_s: float = 900.0
     settle_s: float = 5.0
+    looks: int = 3
 
     def polls(self, total_s: float) -> Iterator[None]:
         """Yield at once, then every `poll_s`, until `total_s` are over."""
@@ -43,9 +44,12 @@ class RetryPolicy:
             time.sleep(self.poll_s)
             yield
 
-    def settle(self) -> None:
-        """Wait until a listing shows every accepted request."""
-        time.sleep(self.settle_s)
+    def settling(self) -> Iterator[None]:
+        """Yield `looks` times, at once and then spread over `settle_s`: what no look shows is not there."""
+        yield
+        for _ in range(self.looks - 1):  # of one look, none
+            time.sleep(self.settle_s / (self.looks - 1))
+            yield
 
 
 def retry(

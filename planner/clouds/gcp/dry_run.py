@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+from planner.clouds.cloud_errors import NotFoundError
 from planner.clouds.gcp.resources import RESOURCE_TYPES
 from planner.clouds.protocol import PlannedRequest
 
 PROJECT: Final = "<project>"
 _TYPES: Final = RESOURCE_TYPES.values()
+_LOOKS: Final = {f"{listed.collection}.get": listed.collection for listed in _TYPES}
 _DELETIONS: Final = {f"{listed.collection}.delete": (listed.collection, listed.parameter) for listed in _TYPES}
 
 
@@ -42,6 +44,8 @@ class DryRunCompute:
     def get(self, method: str, **where: str) -> dict[str, Any]:
         """See Compute."""
         self._note(method, dict(where))
+        if method in _LOOKS and not [made for made in self._made[_LOOKS[method]] if made["name"] in where.values()]:
+            raise NotFoundError(f"{method}: not made", code="notFound")
         return {}
 
     def items(self, method: str, **where: str) -> Iterator[dict[str, Any]]:

@@ -112,7 +112,9 @@ def _bulk_insert(network: RunNetwork, place: Place, role: str, names: list[str])
     with suppress(DuplicateError):  # an earlier call, whose answer was lost, has made them
         network.compute.create("instances.bulkInsert", zone=place.zone, body=body, run=network.order.run)
     for name in names:
-        made = Resource(kind="instance", id=f"{place.zone}.{name}", region=network.region, run=network.order.run)
+        made = Resource(
+            kind="instance", id=f"{place.zone}.{name}", region=network.region, run=network.order.run, name=role
+        )
         network.journal.made(made)
 
 

@@ -11,7 +11,7 @@ from planner.clouds.gcp.client import Compute, LiveCompute, default_access, proj
 from planner.clouds.gcp.dry_run import PROJECT, DryRunCompute
 from planner.clouds.gcp.network import RunNetwork
 from planner.clouds.gcp.preflight import Prices, preflight
-from planner.clouds.gcp.resources import STAGES, delete, find
+from planner.clouds.gcp.resources import STAGES, delete, find, look_up
 from planner.clouds.order import Order
 from planner.clouds.protocol import Journal, Node, Place, PlannedRequest, Preflight, Resource
 
@@ -30,6 +30,11 @@ class GcpProvider:
     def require_access(self) -> None:
         """See Provider."""
         default_access()
+
+    def identity(self) -> str:
+        """See Provider. A person's own credentials have no name."""
+        account = default_access().account
+        return account if "@" in account else ""
 
     def dry_run(self) -> tuple[GcpProvider, list[PlannedRequest]]:
         """See Provider."""
@@ -85,6 +90,14 @@ class GcpProvider:
             for resource_kind in kinds
             for resource, _ in find(self._compute, resource_kind, region=region, run=run)
         )
+
+    def look_up(self, resources: Sequence[Resource]) -> tuple[Resource, ...]:
+        """See Provider."""
+        return look_up(self._compute, resources)
+
+    def holders(self, resources: Sequence[Resource]) -> tuple[str, ...]:
+        """See Provider. No service of Google's puts anything into a run's network."""
+        return ()
 
     def delete(self, resources: Sequence[Resource]) -> None:
         """See Provider."""

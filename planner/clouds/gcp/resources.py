@@ -8,9 +8,11 @@ region for which it was made, and its name says so.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from planner.clouds.cloud_errors import NotFoundError
 from planner.clouds.gcp.client import Compute, run_mark
 from planner.clouds.protocol import Resource, delete_each, require_named
 
@@ -93,10 +95,32 @@ def delete(compute: Compute, resources: Sequence[Resource]) -> None:
 
 
 def _delete_one(compute: Compute, resource_type: ResourceType, resource: Resource) -> None:
+    act = compute.begin if resource_type.scope == "zone" else compute.finish
+    act(f"{resource_type.collection}.delete", **_named(resource_type, resource))
+
+
+def _named(resource_type: ResourceType, resource: Resource) -> dict[str, str]:
+    """Return the parameters of a call that name a resource."""
     zone, _, name = resource.id.rpartition(".")
     where = {"zone": {"zone": zone}, "region": {"region": resource.region}}.get(resource_type.scope, {})
-    act = compute.begin if resource_type.scope == "zone" else compute.finish
-    act(f"{resource_type.collection}.delete", **where, **{resource_type.parameter: name})
+    return {**where, resource_type.parameter: name}
+
+
+def look_up(compute: Compute, resources: Sequence[Resource]) -> tuple[Resource, ...]:
+    """Return those of some resources of one kind that exist. An operation exists as long as a listing shows it."""
+    resource_type = RESOURCE_TYPES.get(resources[0].kind)
+    if resource_type is None:
+        return ()
+
+    def found(resource: Resource) -> Resource | None:
+        try:
+            item = compute.get(f"{resource_type.collection}.get", **_named(resource_type, resource))
+        except NotFoundError:
+            return None
+        return replace(resource, ending=resource_type.scope == "zone" and item.get("status") in _ENDING)
+
+    with ThreadPoolExecutor(compute.at_once) as pool:
+        return tuple(resource for resource in pool.map(found, resources) if resource is not None)
 
 
 def _list_of_run(

@@ -12,6 +12,7 @@ from planner.clouds.calls.retry import RetryPolicy
 from planner.clouds.order import Order
 from planner.clouds.protocol import Place, Provider, Resource
 from planner.clusters.provisioning.launch import Cluster, Launch
+from planner.clusters.provisioning.reconciliation import Key, Reconciliation
 from planner.clusters.provisioning.run_directory import RunDirectory
 from planner.clusters.provisioning.teardown import Teardown
 from planner.errors import InterruptedRunError, IoFailureError, PlannerError
@@ -54,9 +55,11 @@ def up(order: Order, places: Sequence[Place], directory: RunDirectory, session: 
 
 def down(directory: RunDirectory, session: ProviderSession) -> int:
     """Remove all that a run has in the cloud and return how many resources that was. Raises LeftBehindError."""
-    order = directory.order()
-    teardown = Teardown(provider=session.provider, run=order.run, policy=session.policy, say=session.say)
-    removed = teardown.regions(directory.regions(), unsure=directory.unsure())
+    account = Reconciliation.of(directory, provider=session.provider, policy=session.policy)
+    if directory.unsure() or directory.order().expires_at < datetime.now(UTC):
+        account.observe(directory)  # the bill needs what nobody noted: machines without an answer, or that live on
+    removed = Teardown(account=account, say=session.say).regions(directory.regions())
+    directory.note_gone(directory.ordered())
     directory.note("ended", nodes=[])
     directory.note("down", removed=removed)
     directory.forget_key()
@@ -74,24 +77,25 @@ class Sweep:
 def sweep(session: ProviderSession, *, regions: Sequence[str], wanted: Callable[[Sequence[Resource]], bool]) -> Sweep:
     """Find runs by their tags alone: all resources of every run that is `wanted`."""
     kinds = [resource_kind for stage in session.provider.stages for resource_kind in stage]
-    by_run: dict[str, list[Resource]] = {}
+    by_run: dict[str, dict[Key, Resource]] = {}
     unseen: dict[str, str] = {}
     for region in regions:
         try:
-            for resource in session.provider.find(kinds, region=region):
-                by_run.setdefault(resource.run, []).append(resource)
+            for _ in session.policy.settling():
+                for resource in session.provider.find(kinds, region=region):
+                    by_run.setdefault(resource.run, {})[resource.key] = resource
         except PlannerError as error:
             unseen[region] = error.message
-    runs = {run: tuple(resources) for run, resources in by_run.items() if wanted(resources)}
+    found = {run: tuple(resources.values()) for run, resources in by_run.items()}
+    runs = {run: resources for run, resources in found.items() if wanted(resources)}
     return Sweep(runs=runs, unseen=unseen)
 
 
 def remove_swept(run: str, resources: Sequence[Resource], session: ProviderSession) -> int:
     """Remove what a sweep has found of a run. Raises LeftBehindError."""
     regions = list(dict.fromkeys(resource.region for resource in resources))
-    return Teardown(provider=session.provider, run=run, policy=session.policy, say=session.say).regions(
-        regions, unsure=True
-    )
+    account = Reconciliation(provider=session.provider, run=run, policy=session.policy)
+    return Teardown(account=account, say=session.say).regions(regions)
 
 
 def has_expired(resources: Sequence[Resource], *, now: datetime | None = None) -> bool:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
+from typing import Final
 
+from planner.clouds.order import parse_stamp
 from planner.clusters.provisioning.run_directory import Event
+
+_NEVER: Final = datetime.max.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,25 +22,48 @@ class Bill:
     running: int
 
 
+@dataclass(kw_only=True)
+class _Life:
+    """When a machine began, what it costs, when the cloud last showed it, and when it ended, if that is noted."""
+
+    began: datetime
+    usd_per_hour: float
+    seen: datetime
+    ended: datetime | None = None
+
+
 def bill_of(events: Sequence[Event], *, now: datetime) -> Bill:
-    """Add up a journal. A machine ends when its deletion was noted; without such a note it still runs."""
-    price, hours, usd = 0.0, 0.0, 0.0
-    since: dict[str, tuple[datetime, float]] = {}
+    """Add up a journal. A machine ends when that was noted, and no later than it expires unless it was seen then."""
+    orders = [event.details for event in events if event.what == "order"]
+    expires_at = parse_stamp(orders[-1]["expires_at"]) if orders else _NEVER
+    ends: list[tuple[_Life, datetime]] = []
+    running = 0
+    for life in _lives(events):
+        end = min(now, life.ended or now, max(expires_at, life.seen))
+        running += life.ended is None and (now < expires_at or life.seen > expires_at)
+        ends.append((life, end))
+    hours = [max(0.0, (end - life.began).total_seconds()) / 3600 for life, end in ends]
+    usd = sum(spent * life.usd_per_hour for spent, (life, _) in zip(hours, ends, strict=True))
+    return Bill(node_hours=sum(hours), usd=usd, running=running)
+
+
+def _lives(events: Sequence[Event]) -> list[_Life]:
+    """Return the life of every machine that a journal names, whoever launched it."""
+    price, head_price = 0.0, 0.0
+    lives: dict[str, _Life] = {}
     for event in events:
+        details = event.details
         if event.what == "place":
-            price = float(event.details["node_usd_per_hour"])
-        elif event.what == "made" and event.details["kind"] == "instance":
-            since[event.details["id"]] = (event.at, price)
+            price = float(details["node_usd_per_hour"])
+            head_price = float(details.get("head_usd_per_hour", price))
+        elif event.what == "made" and details["kind"] == "instance":
+            usd_per_hour = head_price if details.get("name") == "head" else price
+            lives[details["id"]] = _Life(began=event.at, usd_per_hour=usd_per_hour, seen=event.at)
+        elif event.what == "seen":
+            for node in details["nodes"]:
+                lives.setdefault(node, _Life(began=event.at, usd_per_hour=price, seen=event.at)).seen = event.at
         elif event.what == "ended":
-            for node in event.details["nodes"] or list(since):
-                began, paid = since.pop(node, (event.at, 0.0))
-                hours += _hours(began, event.at)
-                usd += _hours(began, event.at) * paid
-    for began, paid in since.values():
-        hours += _hours(began, now)
-        usd += _hours(began, now) * paid
-    return Bill(node_hours=hours, usd=usd, running=len(since))
-
-
-def _hours(began: datetime, ended: datetime) -> float:
-    return (ended - began).total_seconds() / 3600
+            for node in details["nodes"] or list(lives):
+                if node in lives and lives[node].ended is None:
+                    lives[node].ended = event.at
+    return list(lives.values())

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field, replace
 from planner.clouds.calls.retry import RetryPolicy
 from planner.clouds.order import Order
 from planner.clouds.protocol import Place, PlannedRequest, Provider, Resource
+from planner.clusters.provisioning.reconciliation import Reconciliation
 from planner.clusters.provisioning.teardown import Teardown
 
-_AT_ONCE = RetryPolicy(poll_s=0.0, settle_s=0.0)
+_AT_ONCE = RetryPolicy(poll_s=0.0, settle_s=0.0, looks=1)
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,10 @@ class _Tally:
 
     def made(self, resource: Resource) -> None:
         self.counts[resource.kind] += 1
+
+    def ordered(self) -> tuple[Resource, ...]:
+        """A teardown finds what was pretended to be made."""
+        return ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +49,6 @@ def rehearse(order: Order, provider: Provider) -> Rehearsal:
     pretended.prepare(keyed, place, tally)
     pretended.launch(keyed, place, tally, machines=place.choice.machines, head=True, round=0)
     pretended.nodes(order.run, region=place.region)
-    Teardown(provider=pretended, run=order.run, policy=_AT_ONCE, say=lambda _: None).regions(
-        [place.region], unsure=False
-    )
+    account = Reconciliation(provider=pretended, run=order.run, policy=_AT_ONCE)
+    Teardown(account=account, say=lambda _: None).regions([place.region])
     return Rehearsal(place=place, requests=requests, made=dict(tally.counts))

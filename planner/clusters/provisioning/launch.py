@@ -10,6 +10,7 @@ from planner.clouds.calls.retry import RetryPolicy
 from planner.clouds.cloud_errors import NoCapacityError, QuotaExceededError
 from planner.clouds.order import Order
 from planner.clouds.protocol import Node, Place, Provider
+from planner.clusters.provisioning.reconciliation import UNSEEN, Reconciliation
 from planner.clusters.provisioning.run_directory import RunDirectory
 from planner.clusters.provisioning.teardown import Teardown
 from planner.errors import ProviderRefusedError
@@ -44,7 +45,9 @@ def note_place(directory: RunDirectory, place: Place) -> None:
         zone=place.zone,
         instance_type=place.choice.instance_type,
         placement_group=place.choice.placement_group,
-        node_usd_per_hour=place.choice.launched_usd_per_hour / place.choice.machines,
+        node_usd_per_hour=place.choice.node_usd_per_hour,
+        head_usd_per_hour=place.choice.head_machine_usd_per_hour,
+        price_source=place.choice.price_source,
         choice=asdict(place.choice),
     )
 
@@ -58,6 +61,11 @@ class Launch:
     directory: RunDirectory
     policy: RetryPolicy
     say: Say
+
+    @property
+    def account(self) -> Reconciliation:
+        """What is known of the run's resources."""
+        return Reconciliation.of(self.directory, provider=self.provider, policy=self.policy)
 
     def at_first_of(self, places: Sequence[Place]) -> Cluster:
         """Return the cluster at the first place that gives one. The remains of each refusal are removed.
@@ -93,15 +101,18 @@ class Launch:
         note_place(self.directory, place)
         self.provider.prepare(self.order, place, self.directory)
         self.provider.launch(self.order, place, self.directory, machines=place.choice.machines, head=True, round=0)
-        return _Joining(launch=self, place=place).cluster()
+        return _Joining(launch=self, place=place, account=self.account).cluster()
 
     def _retreat(self, place: Place, *, following: Sequence[Place]) -> None:
         """Remove the remains of a place; what serves in the next zone of the region stays."""
-        teardown = Teardown(provider=self.provider, run=self.order.run, policy=self.policy, say=self.say)
-        if following and following[0].region == place.region:
-            teardown.zone(place.region)
+        teardown, kinds = Teardown(account=self.account, say=self.say), {"instance", *self.provider.tied_to_zone}
+        is_last = not (following and following[0].region == place.region)
+        if is_last:
+            teardown.regions([place.region])
         else:
-            teardown.regions([place.region], unsure=False)
+            teardown.zone(place.region)
+        there = [resource for resource in self.directory.ordered() if resource.region == place.region]
+        self.directory.note_gone(resource for resource in there if is_last or resource.kind in kinds)
         self.directory.note("ended", nodes=[])
 
 
@@ -116,6 +127,7 @@ class _Joining:
 
     launch: Launch
     place: Place
+    account: Reconciliation
 
     def cluster(self) -> Cluster:
         """Return the cluster when all machines run, or enough of them once time is up."""
@@ -128,6 +140,8 @@ class _Joining:
             if len(running) >= choice.machines and any(node.head for node in running):
                 return self._of(running)
             lost = [node for node in ended if node.id not in replaced]
+            if any(node.reason == UNSEEN for node in nodes):
+                continue  # it may be the head
             if lost and rounds < _ROUNDS:
                 launched += self._replace(lost, alive=[node for node in nodes if node.state != "ended"], round=rounds)
                 replaced, rounds = frozenset(node.id for node in ended), rounds + 1
@@ -136,10 +150,10 @@ class _Joining:
         return self._accept_without_late()
 
     def _nodes(self) -> list[Node]:
-        """Return this place's machines, ended ones included."""
-        zone, instance_type = self.place.zone, self.place.choice.instance_type
-        nodes = self.launch.provider.nodes(self.launch.order.run, region=self.place.region)
-        return [node for node in nodes if (node.zone, node.instance_type) == (zone, instance_type)]
+        """Return this place's machines, ended ones included, and those that are listed nowhere yet."""
+        here = ((self.place.zone, self.place.choice.instance_type), ("", ""))
+        nodes = self.account.nodes(region=self.place.region)
+        return [node for node in nodes if (node.zone, node.instance_type) in here]
 
     def _replace(self, ended: list[Node], *, alive: list[Node], round: int) -> int:
         """Launch as many machines as have ended and return how many that are; none if there is no room and no need."""

@@ -10,7 +10,7 @@ import re
 import urllib.request
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from planner.catalog import load_catalog
@@ -37,10 +37,13 @@ _OWN_ADDRESS_URL: Final = "https://checkip.amazonaws.com"
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """What the user allows: the whole run's US dollars, and the hours until every machine shuts itself down."""
+    """What the user allows: the whole run's US dollars, by the option named, and the hours until every machine shuts
+    itself down.
+    """
 
     cost_usd: float | None = None
     hours: float | None = None
+    cost_option: str = "--max-cost"
 
 
 def choices_of(
@@ -93,6 +96,7 @@ def order_of(
     is_private: bool = False,
     jump: str = "",
     reservation: str = "",
+    user_tags: tuple[tuple[str, str], ...] = (),
 ) -> Order:
     """Return the order of a run that begins now; its SSH key is still to be made.
 
@@ -117,6 +121,7 @@ def order_of(
         is_private=is_private,
         jump=jump,
         reservation=reservation,
+        user_tags=user_tags,
     )
 
 
@@ -128,8 +133,13 @@ def hours_allowed(choices: Sequence[ClusterOffer], limits: Limits) -> float:
     hours = limits.hours or max(LEAST_HOURS, _SLACK * longest_s / 3600)
     if limits.cost_usd is None:
         return hours
-    dearest = max(choice.launched_usd_per_hour for choice in choices)
+    dearest = max(_ceiling_usd_per_hour(choice) for choice in choices)
     return min(hours, limits.cost_usd / dearest) if dearest else hours
+
+
+def _ceiling_usd_per_hour(choice: ClusterOffer) -> float:
+    """Return the most that a choice may cost; where that is unknown, such a choice is refused with a limit."""
+    return choice.launched_usd_per_hour if choice.ceiling_usd_per_hour is None else choice.ceiling_usd_per_hour
 
 
 def offers_within(choices: Sequence[ClusterOffer], limits: Limits) -> list[ClusterOffer]:
@@ -161,8 +171,10 @@ def affordable_places(seen: Preflight, limits: Limits) -> tuple[tuple[Place, ...
 
 def _exceeded_limit(choice: ClusterOffer, limits: Limits) -> str:
     """Return why a run would not keep to the limits, '' where it is expected to."""
+    if limits.cost_usd is not None and choice.ceiling_usd_per_hour is None:
+        return "the on-demand price, to which spot may rise, is unknown; --max-cost needs it, or --pricing on-demand"
     if limits.cost_usd is not None and choice.total_usd > limits.cost_usd:
-        return f"${choice.total_usd:.2f} expected, over --max-cost"
+        return f"${choice.total_usd:.2f} expected, over {limits.cost_option}"
     lives_s = 3600 * hours_allowed([choice], limits)
     if lives_s >= choice.expected_s:
         return ""
@@ -175,7 +187,7 @@ def _exceeded_limit(choice: ClusterOffer, limits: Limits) -> str:
 def enough_text(choice: ClusterOffer) -> str:
     """Return the limits within which 95 of 100 runs end."""
     hours = choice.needed_s / 3600
-    return f"--max-hours {hours:.2f}h and --max-cost {math.ceil(choice.launched_usd_per_hour * hours)} suffice"
+    return f"--max-hours {hours:.2f}h and --max-cost {math.ceil(_ceiling_usd_per_hour(choice) * hours)} suffice"
 
 
 def with_todays_end(order: Order, places: Sequence[Place], limits: Limits, *, now: datetime) -> Order:
@@ -188,18 +200,19 @@ def at_todays_price(place: Place, seen: Preflight) -> ClusterOffer:
     """Return the choice with the machines' price as it is now; what volumes cost stays as planned."""
     choice, key = place.choice, (place.choice.type_with_disks, place.region)
     now, head = seen.price_usd_per_hour.get(key), seen.head_usd_per_hour.get(key, place.choice.head_usd_per_hour)
+    source = f"today's list of the cloud, {datetime.now(UTC):%Y-%m-%d}"
     if now is None:
         return choice.with_head(head)
     per_hour = choice.usd_per_hour + choice.nodes * (now - choice.price_usd_per_hour)
-    alike = replace(choice.with_head(None), price_usd_per_hour=now)
+    alike = replace(choice.with_head(None), price_usd_per_hour=now, price_source=source)
     expected_usd = per_hour * choice.expected_s / 3600  # of machines that were planned as costing nothing
     total = alike.total_usd * per_hour / choice.usd_per_hour if choice.usd_per_hour else alike.total_usd + expected_usd
     return replace(alike, usd_per_hour=per_hour, total_usd=total).with_head(head)
 
 
-def owner() -> str:
-    """Return who this is, in what all clouds take as a tag."""
-    return re.sub(r"[^a-z0-9_-]", "-", user_name().lower())[:63] or "unknown"
+def owner(identity: str = "") -> str:
+    """Return who this is, in what all clouds take as a tag: to the cloud, or else on this machine."""
+    return re.sub(r"[^a-z0-9_-]", "-", (identity or user_name()).lower())[-63:] or "unknown"
 
 
 def user_name() -> str:

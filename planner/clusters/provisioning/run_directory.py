@@ -10,11 +10,10 @@ import json
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -106,7 +105,25 @@ class RunDirectory:
 
     def made(self, resource: Resource) -> None:
         """See Journal."""
-        self.note("made", kind=resource.kind, id=resource.id, region=resource.region)
+        self.note("made", kind=resource.kind, id=resource.id, region=resource.region, name=resource.name)
+
+    def ordered(self) -> tuple[Resource, ...]:
+        """See Journal."""
+        from planner.clouds.protocol import Resource
+
+        made, run = dict[tuple[str, str], Resource](), self.path.name
+        for event in self.events():
+            if event.what == "made":
+                resource = Resource(**{"name": "", **event.details}, run=run)
+                made[resource.key] = resource
+            elif event.what == "gone":
+                made = {key: resource for key, resource in made.items() if resource.id not in event.details["ids"]}
+        return tuple(made.values())
+
+    def note_gone(self, resources: Iterable[Resource]) -> None:
+        """Note that resources are proven gone."""
+        if ids := [resource.id for resource in resources]:
+            self.note("gone", ids=ids)
 
     def events(self) -> tuple[Event, ...]:
         """Return the journal. A line that was cut off, by a crash or a full disk, is left out: its call was never
@@ -136,8 +153,8 @@ class RunDirectory:
 
     def unsure(self) -> bool:
         """Say whether a create call may have been made of which nothing more is known."""
-        steps = [event.what for event in self.events() if event.what in ("intent", "made")]
-        return any(step == following == "intent" for step, following in pairwise([*steps, "intent"]))
+        last = {event.details["kind"]: event.what for event in self.events() if event.what in ("intent", "made")}
+        return "intent" in last.values()
 
     @contextmanager
     def lock(self) -> Iterator[None]:

@@ -16,6 +16,7 @@ from planner.clouds.order import ClusterOffer, Order, VolumeOrder, added_disks
 from planner.clouds.protocol import Place, TellsHostKeys
 from planner.clusters.provisioning.cluster_lifecycle import ProviderSession, begin, down, up
 from planner.clusters.provisioning.launch import Cluster
+from planner.clusters.provisioning.reconciliation import Reconciliation
 from planner.clusters.provisioning.run_directory import RunDirectory
 from planner.errors import BadInputError, InfeasibleError, LeftBehindError, PlannerError, nearest
 
@@ -150,7 +151,8 @@ class Smoke:
     def _check_nothing_left(self, order: Order, region: str) -> None:
         provider = self.session.provider
         kinds = [resource_kind for stage in provider.stages for resource_kind in stage]
-        if left := provider.find(kinds, region=region, run=order.run):
+        account = Reconciliation(provider=provider, run=order.run, policy=self.session.policy)
+        if left := account.look(kinds, region=region):
             raise LeftBehindError("left behind", [resource.text for resource in left])
 
     def _try_step(self, name: str, call: Callable[[], Answer], text: Callable[[Answer], str]) -> Answer | None:

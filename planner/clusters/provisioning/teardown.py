@@ -1,16 +1,18 @@
-"""Taking down all that carries a run's tags in the cloud, and making sure that nothing is left."""
+"""Taking down all that a run has in the cloud, and making sure that nothing is left."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Final
 
 from planner.clouds.calls.retry import RetryPolicy
 from planner.clouds.cloud_errors import StillInUseError
-from planner.clouds.protocol import Provider, Resource, require_named
+from planner.clouds.protocol import Provider, Resource
+from planner.clusters.provisioning.reconciliation import Key, Reconciliation
 from planner.errors import IoFailureError, LeftBehindError, PlannerError
 
 Say = Callable[[str], None]
@@ -20,84 +22,114 @@ _LISTINGS: Final = 5
 
 @dataclass(frozen=True, kw_only=True)
 class Teardown:
-    """Takes down what one run has. Raises BadInputError for a run without a name."""
+    """Takes down what one run has, as its `account` knows it."""
 
-    provider: Provider
-    run: str
-    policy: RetryPolicy
+    account: Reconciliation
     say: Say
+    _held: set[Key] = field(default_factory=set)
 
-    def __post_init__(self) -> None:
-        require_named(self.run)
+    @property
+    def _provider(self) -> Provider:
+        return self.account.provider
 
-    def regions(self, regions: Iterable[str], *, unsure: bool) -> int:
-        """Empty regions and return how many resources were found. If `unsure`, something may have been asked for that
-        no listing shows yet: wait and look again. Raises LeftBehindError naming what remains.
-        """
+    @property
+    def _policy(self) -> RetryPolicy:
+        return self.account.policy
+
+    def regions(self, regions: Iterable[str]) -> int:
+        """Empty regions and return how many resources were found. Raises LeftBehindError naming what remains."""
+        kinds = [resource_kind for stage in self._provider.stages for resource_kind in stage]
+        return self._until_gone(list(dict.fromkeys(regions)), kinds)
+
+    def zone(self, region: str) -> int:
+        """Remove what ties a run to a zone; raises LeftBehindError when some of it remains."""
+        return self._until_gone([region], self._provider.tied_to_zone)
+
+    def _until_gone(self, regions: list[str], kinds: Collection[str]) -> int:
+        """Empty regions until nothing shows for as long as a listing may be late."""
         problems: dict[str, str] = {}
-        deleted: set[Resource] = set()
-        places = list(dict.fromkeys(regions))
+        deleted: dict[Key, Resource] = {}
         for _ in range(_LISTINGS):
-            for region in places:
-                deleted |= self._empty(region, self._kinds(), problems)
-            if unsure:
-                self.policy.settle()
-            left = [resource for region in places for resource in self._list_remaining(region, problems)]
+            for region in regions:
+                deleted |= self._empty(region, kinds, problems)
+            left = [resource for region in regions for resource in self._remaining(region, kinds, problems)]
             if not left and not problems:
                 return len(deleted)
             if problems:
                 break
-        raise _left_behind_error(self.run, left, problems)
+        raise _left_behind_error(self.account.run, left, problems)
 
-    def zone(self, region: str) -> None:
-        """Remove what ties a run to a zone; raises LeftBehindError when some of it remains."""
-        problems: dict[str, str] = {}
-        self._empty(region, self.provider.tied_to_zone, problems)
-        left = self.provider.find(sorted(self.provider.tied_to_zone), region=region, run=self.run)
-        if left or problems:
-            raise _left_behind_error(self.run, left, problems)
-
-    def _kinds(self) -> list[str]:
-        return [resource_kind for stage in self.provider.stages for resource_kind in stage]
-
-    def _list_remaining(self, region: str, problems: dict[str, str]) -> Sequence[Resource]:
+    def _remaining(self, region: str, kinds: Collection[str], problems: dict[str, str]) -> tuple[Resource, ...]:
+        """Return what the first look that shows anything shows."""
         try:
-            return self.provider.find(self._kinds(), region=region, run=self.run)
+            for _ in self._policy.settling():
+                if left := self._look(kinds, region):
+                    return left
         except PlannerError as error:
             problems[region] = str(error)
-            return ()
+        return ()
 
-    def _empty(self, region: str, kinds: Collection[str], problems: dict[str, str]) -> set[Resource]:
+    def _empty(self, region: str, kinds: Collection[str], problems: dict[str, str]) -> dict[Key, Resource]:
         """Clear stage after stage. A stage that cannot be cleared is a problem, and ends the region's turn."""
-        deleted: set[Resource] = set()
-        for stage in self.provider.stages:
+        deleted: dict[Key, Resource] = {}
+        for stage in self._provider.stages:
             types = [resource_kind for resource_kind in stage if resource_kind in kinds]
             try:
-                deleted |= self._clear(region, types) if types else set()
+                deleted |= self._clear(region, types) if types else {}
             except PlannerError as error:
                 problems[f"{', '.join(types)} in {region}"] = str(error)
                 break
         return deleted
 
-    def _clear(self, region: str, kinds: list[str]) -> set[Resource]:
-        """Delete what there is of some kinds until a listing is empty. Raises what keeps it from being so."""
-        deleted: set[Resource] = set()
+    def _clear(self, region: str, kinds: list[str]) -> dict[Key, Resource]:
+        """Delete all that is known of some kinds until no look shows any. Raises what keeps it from being so."""
+        deleted: dict[Key, Resource] = {}
         waiting: PlannerError | None = None
-        for _ in self.policy.polls(self.policy.gone_s):
-            left = self.provider.find(kinds, region=region, run=self.run)
+        for _ in self._policy.polls(self._policy.gone_s):
+            left = self._look(kinds, region)
+            self._delete_unseen(kinds, region, seen={resource.key for resource in left})
             if not left:
                 return deleted
-            asked = sorted({resource for resource in left if not resource.ending}, key=_kind_of)
-            self._announce(set(asked) - deleted, region)
-            deleted |= set(asked)
-            for _, of_kind in groupby(asked, _kind_of):
-                try:
-                    self.provider.delete(list(of_kind))
-                except StillInUseError as error:
-                    waiting = error
-        raise waiting or IoFailureError(f"not gone after {self.policy.gone_s:g} s")
+            self._announce([resource for resource in left if resource.key not in deleted], region)
+            deleted |= {resource.key: resource for resource in left}
+            if problem := self._delete(resource for resource in left if not resource.ending):
+                waiting = problem
+                self._leave_held(left)
+        raise waiting or IoFailureError(f"not gone after {self._policy.gone_s:g} s")
 
-    def _announce(self, new: set[Resource], region: str) -> None:
+    def _look(self, kinds: Collection[str], region: str) -> tuple[Resource, ...]:
+        """Return what there is to delete."""
+        return tuple(item for item in self.account.look(kinds, region=region) if item.key not in self._held)
+
+    def _leave_held(self, left: Iterable[Resource]) -> None:
+        """Leave what cannot go because of something that is somebody else's, and name both."""
+        for resource in left:
+            if holders := self._provider.holders([resource]):
+                self._held.add(resource.key)
+                self.say(f"{resource.text} stays, free of charge: it holds what is not of this run. To remove it:")
+                for text in holders:
+                    self.say(f"  {text}")
+
+    def _delete_unseen(self, kinds: list[str], region: str, *, seen: set[Key]) -> None:
+        """Ask once for the end of what was ordered and does not show: it may only be late. A policy may deny the end of
+        what does not exist.
+        """
+        with suppress(PlannerError):
+            self._delete(item for item in self.account.unasked(kinds, region=region) if item.key not in seen)
+
+    def _delete(self, resources: Iterable[Resource]) -> PlannerError | None:
+        """Ask for the end of resources, and return why some must wait."""
+        waiting: PlannerError | None = None
+        asked = sorted(resources, key=_kind_of)
+        self.account.end(asked)
+        for _, of_kind in groupby(asked, _kind_of):
+            try:
+                self._provider.delete(list(of_kind))
+            except StillInUseError as error:
+                waiting = error
+        return waiting
+
+    def _announce(self, new: Iterable[Resource], region: str) -> None:
         for resource_kind, count in sorted(Counter(resource.kind for resource in new).items()):
             self.say(f"deleting {count} x {resource_kind} in {region}")
 
@@ -106,7 +138,8 @@ def _kind_of(resource: Resource) -> str:
     return resource.kind
 
 
-def _left_behind_error(run: str, left: Sequence[Resource], problems: dict[str, str]) -> LeftBehindError:
+def _left_behind_error(run: str, left: Iterable[Resource], problems: dict[str, str]) -> LeftBehindError:
+    left = list(left)
     details = [resource.text for resource in left] + [f"{where}: {what}" for where, what in problems.items()]
     return LeftBehindError(
         f"run {run}: {len(left)} resources are left and may cost money; `planner cluster down {run}` tries again",

@@ -16,6 +16,7 @@ from planner.clouds.order import ClusterOffer, Order
 from planner.clouds.protocol import Place
 from planner.clusters.provisioning.cluster_lifecycle import ProviderSession, up
 from planner.clusters.provisioning.launch import Cluster
+from planner.clusters.provisioning.reconciliation import Reconciliation
 from planner.clusters.provisioning.run_directory import RunDirectory
 from planner.clusters.runs.cloud_task import CloudRun, load_job, save_task
 from planner.clusters.runs.head_job import HeadJob
@@ -158,7 +159,8 @@ def _cluster_of(directory: RunDirectory, session: ProviderSession) -> Cluster:
     order, events = directory.order(), directory.events()
     places = [event.details for event in events if event.what == "place" and "choice" in event.details]
     is_up = places and any(event.what == "up" for event in events) and not any(event.what == "down" for event in events)
-    nodes = session.provider.nodes(order.run, region=places[-1]["region"]) if is_up else ()
+    account = Reconciliation.of(directory, provider=session.provider, policy=session.policy)
+    nodes = account.settled_nodes(region=places[-1]["region"]) if is_up else ()
     running = sorted((node for node in nodes if node.state == "running"), key=lambda node: (not node.head, node.id))
     if not running or not running[0].head:
         raise BadInputError(

@@ -15,6 +15,7 @@ from planner.clouds.order import Order
 from planner.clusters.provisioning.cluster_lifecycle import ProviderSession, down
 from planner.clusters.provisioning.cost_to_date import bill_of
 from planner.clusters.provisioning.launch import Cluster
+from planner.clusters.provisioning.reconciliation import Reconciliation
 from planner.clusters.provisioning.run_directory import RunDirectory
 from planner.clusters.ray.driver_session import OnEvent
 from planner.clusters.remote.ssh import Ssh
@@ -143,12 +144,14 @@ class RentedRun:
             (self.directory.path / LOG).write_text(head.log(), encoding="utf-8")
 
     def _head_is_gone(self) -> bool:
-        """Say whether the cloud knows that the head does not run. A cloud that cannot be asked does not say so."""
+        """Say whether the cloud proves that the head has ended. A cloud that cannot be asked does not say so."""
+        head, session = self.cluster.head, self.session
+        account = Reconciliation.of(self.directory, provider=session.provider, policy=session.policy)
         try:
-            nodes = self.session.provider.nodes(self.order.run, region=self.cluster.place.region)
+            nodes = account.settled_nodes(region=head.region)
         except PlannerError:
             return False
-        return not any(node.id == self.cluster.head.id and node.state == "running" for node in nodes)
+        return {node.id: node.state for node in nodes}.get(head.id) == "ended"
 
     def _end_after(self, error: BaseException, *, keep: bool) -> None:
         """Take everything down after a failure, except what must stay. Raises InterruptedRunError after an interrupt,

@@ -7,18 +7,22 @@ is done again because of the loss; a sort that is under way goes on with those t
 
 from __future__ import annotations
 
+import math
 import threading
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Final
 
-from planner.clouds.cloud_errors import NoCapacityError, QuotaExceededError
+from planner.clouds.cloud_errors import NoCapacityError
 from planner.clouds.order import Order
 from planner.clouds.protocol import Node, Place
 from planner.clusters.provisioning.cluster_lifecycle import ProviderSession
 from planner.clusters.provisioning.launch import Cluster
+from planner.clusters.provisioning.reconciliation import Reconciliation
 from planner.clusters.provisioning.run_directory import RunDirectory
 from planner.clusters.remote.bootstrap import equip_from, verify_host_keys
 from planner.clusters.remote.ssh import Ssh
@@ -26,11 +30,13 @@ from planner.clusters.runs.cloud_task import CloudRun
 from planner.clusters.runs.ray_on_nodes import RayOnNodes
 from planner.clusters.spot.availability import Seen, SpotRates
 from planner.clusters.spot.policy import Action, Moment, SpotJob, decide
-from planner.errors import PlannerError
+from planner.errors import PlannerError, ProviderRefusedError
 
 _POLLS_PER_LOOK: Final = 6
 _USUAL_SHARE: Final = 0.35
 """Of the on-demand price, where that is not known; assumed."""
+_LONGEST_PAUSE_S: Final = 600.0
+"""Between two requests for machines that a cloud does not have."""
 _FIRST_ROUND: Final = 1000
 """Launches of a cluster's beginning have lower numbers."""
 
@@ -45,6 +51,21 @@ class _Machines:
     work_left_s: float
     seen: Seen = field(default_factory=Seen)
     has_spot: bool = True
+    pause_s: dict[str, float] = field(default_factory=dict)
+    ask_again_s: dict[str, float] = field(default_factory=dict)
+
+    def may_ask(self, pricing: str) -> bool:
+        """Say whether machines may be asked for: not while a refusal is fresh."""
+        return time.monotonic() >= self.ask_again_s.get(pricing, 0.0)
+
+    def refused(self, pricing: str, refusal: ProviderRefusedError | None, *, look_s: float) -> None:
+        """Remember a refusal, None for none: a lack of capacity holds for a look, then twice as long each time, all
+        others for the rest of the run.
+        """
+        passes = isinstance(refusal, NoCapacityError)
+        self.pause_s[pricing] = min(2 * self.pause_s.get(pricing, look_s / 2), _LONGEST_PAUSE_S) if passes else 0.0
+        pause_s = math.inf if refusal and not passes else self.pause_s[pricing]
+        self.ask_again_s[pricing] = time.monotonic() + pause_s
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +83,11 @@ class Replacement:
     work_s: float
     restart_s: float
     rates: SpotRates
+
+    @cached_property
+    def account(self) -> Reconciliation:
+        """What is known of the run's machines."""
+        return Reconciliation.of(self.directory, provider=self.session.provider, policy=self.session.policy)
 
     @contextmanager
     def run_in_background(self, ssh: Ssh) -> Iterator[None]:
@@ -95,16 +121,17 @@ class Replacement:
         self._notice_losses(machines)
         if machines.missing:
             action = self._decide(machines)
-            if action == "spot" and not self._replace(ssh, machines, over, pricing="spot"):
+            if action == "spot" and not self._try(ssh, machines, over, pricing="spot"):
                 machines.has_spot = False
                 action = self._decide(machines)
             if action == "on-demand":
-                self._replace(ssh, machines, over, pricing="on-demand")
+                self._try(ssh, machines, over, pricing="on-demand")
 
     def _notice_losses(self, machines: _Machines) -> None:
-        nodes = self.session.provider.nodes(self.order.run, region=self.cluster.place.region)
-        running = {node.id for node in nodes if node.state == "running"}
-        lost = [name for name in machines.members if name not in running]
+        nodes = self.account.settled_nodes(region=self.cluster.place.region)
+        self._end_strangers(nodes)
+        ended = {node.id for node in nodes if node.state == "ended"}
+        lost = [name for name in machines.members if name in ended]
         was_up, whole = machines.has_spot, len(machines.members) + machines.missing
         machines.has_spot = was_up and not lost
         machines.seen = machines.seen.extend(was_up=was_up, for_s=self._look_s, is_up=machines.has_spot)
@@ -112,7 +139,7 @@ class Replacement:
             self.session.say(f"{'taken back' if self.cluster.place.choice.is_spot else 'lost'}: {', '.join(lost)}")
             self.directory.note("ended", nodes=lost)
             machines.missing += len(lost)
-            machines.members = {name: node for name, node in machines.members.items() if name in running}
+            machines.members = {name: node for name, node in machines.members.items() if name not in ended}
         machines.work_left_s = max(0.0, machines.work_left_s - self._look_s * len(machines.members) / max(1, whole))
         machines.has_spot = True  # until an attempt shows otherwise
 
@@ -134,28 +161,47 @@ class Replacement:
         )
         return decide(job, moment, self.rates.update(machines.seen))
 
+    def _try(self, ssh: Ssh, machines: _Machines, over: threading.Event, *, pricing: str) -> bool:
+        """Replace what is missing, unless the cloud has said no lately."""
+        return machines.may_ask(pricing) and self._replace(ssh, machines, over, pricing=pricing)
+
     def _replace(self, ssh: Ssh, machines: _Machines, over: threading.Event, *, pricing: str) -> bool:
-        """Launch as many machines as are missing and let them join; say whether there was room."""
-        place = self._place(pricing)
-        self.session.say(f"replacing {machines.missing} machines: {pricing}")
+        """Launch as many machines as are missing, let those join that come, and end the others; say whether there was
+        room for all.
+        """
+        place, wanted = self._place(pricing), machines.missing
+        self.session.say(f"replacing {wanted} machines: {pricing}")
         launches = sum(event.what == "intent" for event in self.directory.events())
-        before = {node.id for node in self._nodes()}
+        before = {resource.id for resource in self.directory.ordered()}
+        refusal: ProviderRefusedError | None = None
         try:
             self.session.provider.launch(
-                self.order, place, self.directory, machines=machines.missing, head=False, round=_FIRST_ROUND + launches
+                self.order, place, self.directory, machines=wanted, head=False, round=_FIRST_ROUND + launches
             )
-        except (NoCapacityError, QuotaExceededError) as refusal:
+        except ProviderRefusedError as error:
+            refusal = error
             self.session.say(f"no: {refusal.message}")
-            return False
-        try:
-            self._join(ssh, machines, self._running(lambda node: node.id not in before, machines.missing, over))
         finally:
-            self._end([node for node in self._nodes() if node.id not in before and node.id not in machines.members])
-        return True
+            new = {item.id for item in self.directory.ordered() if item.kind == "instance"} - before
+            try:
+                if running := self._running(new, over):
+                    self._join(ssh, machines, running)
+            finally:
+                self._end(new - set(machines.members))
+        machines.refused(pricing, refusal, look_s=self._look_s)
+        return refusal is None
 
-    def _end(self, nodes: Sequence[Node]) -> None:
-        """End machines that did not join: others are launched in their place."""
-        gone = [node for node in nodes if node.state != "ended"]
+    def _end_strangers(self, nodes: Sequence[Node]) -> None:
+        """End machines that a call without an answer has launched: nobody waits for them."""
+        ordered = {resource.id for resource in self.directory.ordered()}
+        strangers = {node.id for node in nodes if node.state != "ended"} - ordered
+        if strangers:
+            self.directory.note("seen", nodes=sorted(strangers))
+            self._end(strangers)
+
+    def _end(self, names: Collection[str]) -> None:
+        """End machines that did not join, whatever a listing shows of them: others are launched in their place."""
+        gone = [node for node in self._nodes() if node.id in names and node.state != "ended"]
         if gone:
             self.session.provider.terminate(gone)
             self.directory.note("ended", nodes=[node.id for node in gone])
@@ -164,31 +210,29 @@ class Replacement:
         """Return the run's place for machines that are bought so, and note what one costs."""
         place = replace(self.cluster.place, choice=replace(self.cluster.place.choice, pricing=pricing))
         choice = place.choice
-        usd_per_hour = choice.usd_per_hour / choice.nodes
-        if pricing == "on-demand" and choice.head_usd_per_hour is not None:
-            usd_per_hour += choice.head_usd_per_hour - choice.price_usd_per_hour
+        on_demand = pricing == "on-demand"
         self.directory.note(
             "place",
             region=place.region,
             zone=place.zone,
             instance_type=choice.instance_type,
             placement_group=choice.placement_group,
-            node_usd_per_hour=usd_per_hour,
+            node_usd_per_hour=choice.head_machine_usd_per_hour if on_demand else choice.node_usd_per_hour,
+            price_source=choice.price_source,
         )
         return place
 
     def _nodes(self) -> tuple[Node, ...]:
-        return self.session.provider.nodes(self.order.run, region=self.cluster.place.region)
+        return self.account.nodes(region=self.cluster.place.region)
 
-    def _running(self, is_new: Callable[[Node], bool], count: int, over: threading.Event) -> list[Node]:
-        """Return the new machines that run, when all do or time is up."""
-        running: list[Node] = []
-        for _ in self.session.policy.polls(self.session.policy.join_s):
-            nodes = [node for node in self._nodes() if is_new(node)]
-            running = [node for node in nodes if node.state == "running"]
-            if over.is_set() or len(running) >= count:
+    def _running(self, new: Collection[str], over: threading.Event) -> list[Node]:
+        """Return the new machines that run, when none is starting or time is up."""
+        nodes: list[Node] = []
+        for _ in self.session.policy.polls(self.session.policy.join_s if new else 0.0):
+            nodes = [node for node in self._nodes() if node.id in new]
+            if over.is_set() or not any(node.state == "starting" for node in nodes):
                 break
-        return running
+        return [node for node in nodes if node.state == "running"]
 
     def _join(self, ssh: Ssh, machines: _Machines, new: Sequence[Node]) -> None:
         """Equip machines and start Ray there; those where it fails stay missing."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from planner.clouds.order import ClusterOffer, Order
-from planner.clouds.protocol import Place, PlannedRequest, Preflight
+from planner.clouds.protocol import Place, PlannedRequest, Preflight, Resource
 from planner.clusters.provisioning.dry_run import Rehearsal
 from planner.clusters.provisioning.launch import Cluster
 from planner.clusters.provisioning.order_from_plan import enough_text
@@ -29,13 +29,19 @@ def offer_text(order: Order, places: Sequence[Place], *, now: datetime) -> str:
         *([_volumes_text(places[0])] if first.volumes else []),
         f"cost: {format_usd(first.total_usd)} expected for {format_duration(first.expected_s)}, at "
         f"{format_usd(first.launched_usd_per_hour)} per hour",
-        f"cap: {format_usd(first.launched_usd_per_hour * hours)}, because every machine ends by itself in "
+        f"cap: {_cap_text(first, hours)}, because every machine ends by itself in "
         f"{format_duration(hours * 3600)}, at {order.expires_at:%Y-%m-%d %H:%M} UTC",
         *_short_life(first, hours),
         f"the head takes SSH from {order.ssh_from} alone; no other machine can be reached",
     ]
     others = [place.text for place in places[1:]]
     return "\n".join([*lines, *([f"if there is no room: {', then '.join(others)}"] if others else [])])
+
+
+def _cap_text(choice: ClusterOffer, hours: float) -> str:
+    """Return the most that a choice may cost: spot machines at the on-demand price, to which theirs may rise."""
+    ceiling = choice.ceiling_usd_per_hour
+    return "unknown, without an on-demand price" if ceiling is None else format_usd(ceiling * hours)
 
 
 def decision_text(
@@ -79,6 +85,15 @@ def _short_life(choice: ClusterOffer, hours: float) -> list[str]:
 def _volumes_text(place: Place) -> str:
     volumes = place.choice.volumes
     return f"each with {volumes.count} x {volumes.volume_type} of {volumes.size_gib} GiB" if volumes else ""
+
+
+def swept_text(run: str, resources: Sequence[Resource]) -> str:
+    """Return what a sweep found of a run: how much, whose it is, and until when it costs money by itself."""
+    owners = sorted({resource.owner for resource in resources if resource.owner}) or ["nobody named"]
+    ends = [resource.expires_at for resource in resources if resource.expires_at]
+    until = f"expires {max(ends):%Y-%m-%d %H:%M} UTC" if ends else "without an end"
+    machines = sum(resource.kind == "instance" for resource in resources)
+    return f"run {run}: {len(resources)} resources, {machines} machines, of {', '.join(owners)}, {until}"
 
 
 def cluster_text(cluster: Cluster, *, order: Order, key: str) -> str:

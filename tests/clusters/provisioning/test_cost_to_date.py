@@ -33,3 +33,21 @@ def test_each_machine_costs_from_its_launch_to_its_end_at_the_price_it_was_launc
     over = bill_of([*journal, event(3, "ended", nodes=[])], now=START + timedelta(hours=9))
     # i-2: 3 h at $2, i-3: 2 h at $3, and nothing after the end of all.
     assert (over.node_hours, over.usd, over.running) == (pytest.approx(6), pytest.approx(14), 0)
+
+
+def test_machines_that_ended_by_themselves_cost_until_they_expired_and_those_seen_later_until_then() -> None:
+    """Nobody noted their end: for weeks the bill went on."""
+    journal = [
+        event(0, "order", expires_at="20261121t130000z"),
+        event(0, "place", node_usd_per_hour=2.0, head_usd_per_hour=5.0),
+        event(0, "made", kind="instance", id="i-1", name="head"),
+        event(0, "made", kind="instance", id="i-2", name="node"),
+    ]
+    weeks_later = START + timedelta(days=20)
+    over = bill_of(journal, now=weeks_later)
+    assert (over.node_hours, over.usd, over.running) == (pytest.approx(2), pytest.approx(7), 0)
+    late_end = bill_of([*journal, event(400, "ended", nodes=[])], now=weeks_later)
+    assert late_end == over, "the end was noted only when somebody looked"
+    overdue = bill_of([*journal, event(3, "seen", nodes=["i-2"])], now=START + timedelta(hours=4))
+    # i-1: 1 h at $5, i-2: 3 h at $2.
+    assert (overdue.usd, overdue.running) == (pytest.approx(11), 1)

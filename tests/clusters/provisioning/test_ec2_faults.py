@@ -176,3 +176,22 @@ def test_a_bucket_that_fills_is_waited_for(ec2: EmulatedEc2) -> None:
     ec2.world(launch_bucket=3, launches_per_s=2.0)
     went_up(ec2)
     went_down(ec2)
+
+
+def test_what_a_service_put_into_the_network_is_left_and_named(ec2: EmulatedEc2) -> None:
+    """GuardDuty puts a security group into every network. It is not the run's, so it only is named; the rest goes."""
+    told: list[str] = []
+    watched = replace(session(), say=told.append)
+    keyed, directory = begin(order("guarded"))
+    up(keyed, [Place(choice=choice(), region="us-east-1", zone="us-east-1a")], directory, watched)
+    url = f"http://127.0.0.1:{ec2.port}"
+    keys = {"aws_access_key_id": "AKIAEXAMPLE", "aws_secret_access_key": "the-secret-of-the-account"}
+    with closing(boto3.client("ec2", region_name="us-east-1", endpoint_url=url, **keys)) as service:
+        made = service.create_security_group(GroupName="GuardDuty", Description="managed", VpcId=network_of(directory))
+    down(directory, watched)
+    assert f"  aws ec2 delete-security-group --group-id {made['GroupId']} --region us-east-1" in told
+    assert set(ec2.left()) == {"vpc", "security-group", "route-table"}, "its network, with what every network has"
+
+
+def network_of(directory: RunDirectory) -> str:
+    return next(resource.id for resource in directory.ordered() if resource.kind == "vpc")

@@ -16,7 +16,7 @@ from emulated_cloud import QUICK, EmulatedCloud
 from fault_proxy import Answer, Fault, Lose, Seen
 
 from planner.clusters.provisioning.observed_capacity import observed_limits
-from planner.clusters.provisioning.teardown import Teardown
+from planner.clusters.provisioning.reconciliation import Reconciliation
 from planner.errors import BadInputError
 
 
@@ -301,5 +301,5 @@ def test_a_run_without_a_name_is_nobodys(cloud: EmulatedCloud) -> None:
     with pytest.raises(BadInputError, match="run without a name"):
         provider.nodes("", region=cloud.region)
     with pytest.raises(BadInputError, match="run without a name"):
-        Teardown(provider=provider, run="", policy=policy, say=str)
+        Reconciliation(provider=provider, run="", policy=policy)
     assert cloud.proxy.seen == []

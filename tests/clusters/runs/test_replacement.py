@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from emulated_cloud import QUICK, EmulatedCloud
+from fault_proxy import Fault, Seen
 
 from planner.clouds.protocol import Node, Place
 from planner.clusters.provisioning.cluster_lifecycle import ProviderSession, begin, down, up
@@ -176,4 +177,38 @@ def test_without_room_it_waits_and_near_the_end_takes_others(cloud: EmulatedClou
     last = [event for event in trial.directory.events() if event.what == "place"][-1].details
     assert last["node_usd_per_hour"] == pytest.approx(3 * choice.price_usd_per_hour)
     down(trial.directory, busy.session)
+    assert cloud.left() == {}
+
+
+FULL = {
+    "aws": ("InsufficientInstanceCapacity", 500),
+    "gcp": ("ZONE_RESOURCE_POOL_EXHAUSTED", 400),
+    "azure": ("SkuNotAvailable", 409),
+}
+
+
+def test_a_partial_replacement_leaks_nothing_and_a_refusal_is_not_repeated(cloud: EmulatedCloud, trial: Trial) -> None:
+    """Two machines are missing; Azure, where each is asked for alone, has room for one, the others for none."""
+    ended(cloud, trial, 2)
+    place = trial.replacement.cluster.place
+    on_demand = replace(place, choice=replace(place.choice, pricing="on-demand"))
+    trial.replacement = replace(trial.replacement, cluster=replace(trial.replacement.cluster, place=on_demand))
+    code, status = FULL[cloud.cloud]
+    asked: list[int] = []
+
+    def judge(seen: Seen) -> Fault:
+        if seen.action != cloud.launching or not cloud.is_meant(seen):
+            return None
+        asked.append(seen.number)
+        return None if cloud.cloud == "azure" and len(asked) == 1 else cloud.refusal(code, status=status)
+
+    cloud.proxy.judge = judge
+    trial.look()
+    first = len(asked)
+    trial.look()
+    assert len(asked) == first, "the cloud has said no"
+    assert len(trial.joined) == (cloud.cloud == "azure"), "what came works"
+    assert cloud.machines() == 1 + len(trial.machines.members), "the head, and those that work"
+    cloud.proxy.judge = lambda _: None
+    down(trial.directory, trial.replacement.session)
     assert cloud.left() == {}

@@ -167,12 +167,12 @@ def run(request: RunRequest, *, ray: Any, journal: Path, emit: Emit) -> RunResul
     nodes, (source, checksum) = losses.retry_on_node_loss(
         nodes,
         lambda alive: _prepare_input(request, alive, steps, staged),
-        rollback=_make_rollback(request, INPUT, INPUT),
+        rollback=_make_rollback(request, job=INPUT, output=INPUT),
     )
     if gone := _find_lost(nodes):  # what they had of the input is read where it came from
         emit({"event": "lost", "nodes": sorted(gone), "left": nodes.names})
         nodes = losses.wait_for_nodes()
-    rollback = _make_rollback(request, job, OUTPUT)
+    rollback = _make_rollback(request, job=job, output=OUTPUT)
     while True:
         nodes, output = losses.retry_on_node_loss(
             nodes,
@@ -251,7 +251,7 @@ def free_earlier_runs(own: JobFiles) -> None:
     free_space(left for folder in own.run_folders() for left in folder.parent.glob(folder.name))
 
 
-def _make_rollback(request: RunRequest, job: str, output: str) -> Callable[[Nodes], None]:
+def _make_rollback(request: RunRequest, *, job: str, output: str) -> Callable[[Nodes], None]:
     """Return what frees the space of an attempt: on the nodes' disks, and in the store that output was sent to."""
 
     def roll_back(nodes: Nodes) -> None:
@@ -364,7 +364,7 @@ def _store_output(
         )
     place = ManifestPlace.below(request.output, nodes)
     try:
-        place.put(Manifest.of(dataset, replaces=False))
+        place.put(Manifest.of(dataset))
     except BadInputError:
         _delete_sent(request, nodes, dataset.job)
         raise

@@ -22,7 +22,13 @@ from planner.distributed_sort.node_tasks import node_tasks
 from planner.distributed_sort.node_tasks.node_tasks import Inventory
 from planner.distributed_sort.phases.coordination import run_rounds
 from planner.distributed_sort.phases.preparation import DECOMPRESS_PHASE, SAMPLE_PHASE, prepare
-from planner.distributed_sort.publishing import ManifestPlace, publish, require_unoccupied
+from planner.distributed_sort.publishing import (
+    ManifestPlace,
+    PublishingUnknownError,
+    is_published,
+    publish,
+    require_unoccupied,
+)
 from planner.distributed_sort.resuming import open_job
 from planner.errors import BadInputError, IoFailureError, PlannerError
 from planner.sort_policy.placement import fits_in_cache
@@ -95,13 +101,11 @@ def sort_dataset(
         try:
             run_rounds(job, between=_repair_damaged_files)
             dataset, report = _result(job, resumed=resumed)
-        except PlannerError:
-            _end(job, node_tasks.undo)
-            raise
-        try:
             publish(places, dataset, journal=held, nodes=nodes, replaces=replaces, source=request.source)
-        except BadInputError:  # after any other error the result may be there
-            _end(job, node_tasks.undo)
+        except PublishingUnknownError:
+            raise
+        except PlannerError:
+            _end(job, node_tasks.clean if is_published(job.cluster.files.job, places) else node_tasks.undo)
             raise
         _end(job, node_tasks.clean)
     return dataset, report
@@ -131,17 +135,14 @@ def _prepare_job(
     nodes.begin_services()
     began, began_at_s, began_cpu_s = time.monotonic(), time.time(), time.process_time()
     files, earlier = open_job(request, nodes, journal, emit, places=places)
-    if len(places) > 1 and not replaces:
-        try:
-            run_on_any(nodes, require_unoccupied, request.output, files.job, doing="the output's place was looked at")
-        except BadInputError:
-            journal.end()
-            raise
     try:
+        if len(places) > 1 and not replaces:
+            run_on_any(nodes, require_unoccupied, request.output, files.job, doing="the output's place was looked at")
         start = prepare(request, files, nodes, emit, earlier=earlier)
     except PlannerError:
         if earlier is None:
             nodes.run_on_all(node_tasks.clean, files)
+            journal.end()
         raise
     if earlier is None:
         slice_records = start.sizes.slice_records

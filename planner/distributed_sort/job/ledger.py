@@ -278,13 +278,13 @@ class Journal:
         self._write({"slice_records": slice_records, **document_of(splitting)})
         self.record_owners(owner)
 
-    def record_replaced(self, manifests: list[str]) -> None:
-        """Note what results are to be replaced, so that their files can be deleted even after a crash."""
+    def record_replaced(self, manifests: list[str | None]) -> None:
+        """Note the manifests that publishing begins to replace, None for none at a place."""
         self._write({"replaced": manifests})
 
-    def replaced(self) -> list[str]:
-        """Return the results that were to be replaced."""
-        return [manifest for line in self._lines() for manifest in line.get("replaced", ())]
+    def replaced(self) -> list[str | None] | None:
+        """Return the manifests that publishing began to replace; None where it has not begun."""
+        return next((line["replaced"] for line in self._lines() if "replaced" in line), None)
 
     def record_owners(self, owner: list[str]) -> None:
         """Note who owns each partition from now on."""

@@ -5,7 +5,8 @@ Each may run again at any time: its output appears whole under a name of its own
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -202,10 +203,14 @@ def undo(files: JobFiles) -> None:
             shared_folder.delete_partitions(str(folder), files.job)
 
 
-def delete_files(uris: Sequence[str]) -> None:
-    """Delete files of this node, or objects."""
+def delete_files(uris: Sequence[str], kept: Collection[str]) -> None:
+    """Delete files of this node, or objects, but none of those `kept`, by whatever path."""
+    names = {uri if is_object(uri) else os.path.realpath(uri) for uri in kept}
     for uri in uris:
-        (object_store if is_object(uri) else shared_folder).delete_file(uri)
+        if is_object(uri) and uri not in names:
+            object_store.delete_file(uri)
+        elif not is_object(uri) and os.path.realpath(uri) not in names:
+            shared_folder.delete_file(uri)
 
 
 def _node_of(files: JobFiles) -> str:

@@ -29,7 +29,6 @@ def sort_on_ray(
     from json import loads
 
     from planner.clusters.ray.driver_session import ray_session
-    from planner.distributed_sort.dataset.dataset import dataset_of, write_manifest
 
     is_text, output = job.lines or job.is_text_or_table, outputs[0]
     require_inputs(files_among(sources) if is_text else sources, outputs, job, force=force)
@@ -40,9 +39,9 @@ def sort_on_ray(
     journal = str(output.with_name(f".{output.name}.journal").resolve())
     driver = ray_session(address=address, command=lambda *words: list(words), environment=os.environ)
     with driver as session:
-        order = {"do": "sort", "journal": journal, "request": request}
+        order: dict[str, Any] = {"do": "sort", "journal": journal, "request": request}
+        order |= {"manifest": str(output.absolute()), "replaces": force}
         done = session.do(order, on_event or (lambda _: None))
-    write_manifest(dataset_of(done["dataset"]), output)
     report = done["report"]
     return SortResult(counted=source.layout.counted_unit, count=report["records"], seconds=None, report=report)
 

@@ -72,7 +72,14 @@ def _finish(ray: Any, order: dict[str, Any], emit: Any) -> dict[str, Any]:
 
 def _sort(ray: Any, order: dict[str, Any], emit: Any) -> dict[str, Any]:
     request = SortRequest(**order["request"] | {"source": dataset_of(order["request"]["source"])})
-    dataset, report = sort_dataset(request, ray=ray, journal=Path(order["journal"]), emit=emit)
+    dataset, report = sort_dataset(
+        request,
+        ray=ray,
+        journal=Path(order["journal"]),
+        emit=emit,
+        manifest=order.get("manifest", ""),
+        replaces=order.get("replaces", False),
+    )
     return {"dataset": json.loads(dataset.to_json()), "report": dataclasses.asdict(report)}
 
 

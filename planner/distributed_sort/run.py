@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -19,8 +20,9 @@ from planner.distributed_sort.job.events import Emit
 from planner.distributed_sort.job.job import SortRequest
 from planner.distributed_sort.job.nodes import Nodes
 from planner.distributed_sort.job.stopwatch import Stopwatch
-from planner.distributed_sort.node_files.node_environment import JobFiles
+from planner.distributed_sort.node_files.node_environment import JobFiles, free_space, job_of_part
 from planner.distributed_sort.node_tasks import node_tasks
+from planner.distributed_sort.publishing import Manifest, ManifestPlace
 from planner.distributed_sort.sort import sort_dataset
 from planner.distributed_sort.staging import StagingResult, place_of
 from planner.distributed_sort.validate import (
@@ -31,9 +33,11 @@ from planner.distributed_sort.validate import (
     validate_first_copies,
     validation_of,
 )
-from planner.errors import IoFailureError, PlannerError
+from planner.errors import BadInputError, IoFailureError, PlannerError
 
 OUTPUT: Final = "output"
+_RUN: Final = "run-"
+"""With which the ids of runs begin."""
 _LOOK_EVERY_S: Final = 2.0
 Result = TypeVar("Result")
 
@@ -156,22 +160,24 @@ def run(request: RunRequest, *, ray: Any, journal: Path, emit: Emit) -> RunResul
     if request.output:
         require_writable = place_of(request.output).require_writable
         run_on_any(nodes, require_writable, request.output, doing="the place of the output was tried")
-    for folder in (INPUT, OUTPUT):
-        nodes.run_on_all(node_tasks.undo, JobFiles(job=folder, output=folder, on_volume=request.on_volume))
+    job = f"{_RUN}{secrets.token_hex(6)}"
+    nodes.run_on_all(free_earlier_runs, JobFiles(job=f"{_RUN}*", output=OUTPUT, on_volume=request.on_volume))
     staged: dict[str, StagingResult] = {}
     losses = _NodeLosses(ray=ray, emit=emit, wanted=len(nodes.names), replaced_within_s=request.replaced_within_s)
     nodes, (source, checksum) = losses.retry_on_node_loss(
-        nodes, lambda alive: _prepare_input(request, alive, steps, staged), rollback=_make_rollback(request, INPUT)
+        nodes,
+        lambda alive: _prepare_input(request, alive, steps, staged),
+        rollback=_make_rollback(request, job=INPUT, output=INPUT),
     )
     if gone := _find_lost(nodes):  # what they had of the input is read where it came from
         emit({"event": "lost", "nodes": sorted(gone), "left": nodes.names})
         nodes = losses.wait_for_nodes()
-    rollback = _make_rollback(request, OUTPUT)
+    rollback = _make_rollback(request, job=job, output=OUTPUT)
     while True:
         nodes, output = losses.retry_on_node_loss(
             nodes,
             lambda alive: _sort_source(
-                request, alive, steps, source=source, checksum=checksum, ray=ray, journal=journal
+                request, alive, steps, job=job, source=source, checksum=checksum, ray=ray, journal=journal
             ),
             rollback=rollback,
         )
@@ -235,23 +241,45 @@ def _is_lost(request: RunRequest, dataset: Dataset, nodes: Nodes) -> bool:
     )
 
 
-def _make_rollback(request: RunRequest, output: str) -> Callable[[Nodes], None]:
+def free_earlier_runs(own: JobFiles) -> None:
+    """Delete what earlier runs left on this node: their input, their output and their intermediate files."""
+    node_tasks.undo(replace(own, job=INPUT, output=INPUT))
+    parts = (path.name for folder in own.output_folders() if folder.is_dir() for path in folder.iterdir())
+    jobs = {job for name in parts if (job := job_of_part(name)).startswith(_RUN)}
+    for job in jobs:
+        node_tasks.undo(replace(own, job=job))
+    free_space(left for folder in own.run_folders() for left in folder.parent.glob(folder.name))
+
+
+def _make_rollback(request: RunRequest, *, job: str, output: str) -> Callable[[Nodes], None]:
     """Return what frees the space of an attempt: on the nodes' disks, and in the store that output was sent to."""
 
     def roll_back(nodes: Nodes) -> None:
-        nodes.run_on_all(node_tasks.undo, JobFiles(job=output, output=output, on_volume=request.on_volume))
+        nodes.run_on_all(node_tasks.undo, JobFiles(job=job, output=output, on_volume=request.on_volume))
         if output == OUTPUT and request.output:
-            delete_partitions = place_of(request.output).delete_partitions
-            run_on_any(nodes, delete_partitions, request.output, doing="what had been sent was deleted")
+            _delete_sent(request, nodes, job)
 
     return roll_back
 
 
+def _delete_sent(request: RunRequest, nodes: Nodes, job: str) -> None:
+    delete_partitions = place_of(request.output).delete_partitions
+    run_on_any(nodes, delete_partitions, request.output, job, doing="what had been sent was deleted")
+
+
 def _sort_source(
-    request: RunRequest, nodes: Nodes, steps: _Steps, *, source: Dataset, checksum: str, ray: Any, journal: Path
+    request: RunRequest,
+    nodes: Nodes,
+    steps: _Steps,
+    *,
+    job: str,
+    source: Dataset,
+    checksum: str,
+    ray: Any,
+    journal: Path,
 ) -> _Output:
     is_unique, is_text = source.layout.is_unique, source.layout.text is not None
-    sort_request = _sort_request(request, source, nodes, sums_input=not checksum and not is_unique)
+    sort_request = _sort_request(request, source, nodes, job=job, sums_input=not checksum and not is_unique)
     dataset, report = steps.measure(
         "sort", lambda: sort_dataset(sort_request, ray=ray, journal=journal, emit=steps.emit)
     )
@@ -291,7 +319,7 @@ def _validate_and_store(
     )
 
 
-def _sort_request(request: RunRequest, source: Dataset, nodes: Nodes, *, sums_input: bool) -> SortRequest:
+def _sort_request(request: RunRequest, source: Dataset, nodes: Nodes, *, job: str, sums_input: bool) -> SortRequest:
     return SortRequest(
         source=source,
         output=request.output if request.in_place and request.output else OUTPUT,
@@ -301,6 +329,7 @@ def _sort_request(request: RunRequest, source: Dataset, nodes: Nodes, *, sums_in
         on_volume=request.on_volume,
         in_memory=request.in_memory,
         sums_input=sums_input,
+        job=job,
     )
 
 
@@ -333,7 +362,13 @@ def _store_output(
         dataset, staged["stage out"] = steps.measure(
             "stage out", lambda: staging.stage_out(nodes, local, request.output)
         )
-    return dataset, staging.publish(nodes, dataset, request.output)
+    place = ManifestPlace.below(request.output, nodes)
+    try:
+        place.put(Manifest.of(dataset))
+    except BadInputError:
+        _delete_sent(request, nodes, dataset.job)
+        raise
+    return dataset, place.uri
 
 
 def _total(partitions: tuple[Partition, ...]) -> str:

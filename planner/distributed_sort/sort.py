@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from planner.distributed_sort.content.content import Summary, content_of
-from planner.distributed_sort.dataset.dataset import Dataset, Layout
+from planner.distributed_sort.content.content import merge_summaries
+from planner.distributed_sort.dataset.copies import run_on_any
+from planner.distributed_sort.dataset.dataset import Dataset
 from planner.distributed_sort.dataset.object_store import is_object
 from planner.distributed_sort.dataset.slicing import slices
 from planner.distributed_sort.job.events import Emit
@@ -22,6 +22,14 @@ from planner.distributed_sort.node_tasks import node_tasks
 from planner.distributed_sort.node_tasks.node_tasks import Inventory
 from planner.distributed_sort.phases.coordination import run_rounds
 from planner.distributed_sort.phases.preparation import DECOMPRESS_PHASE, SAMPLE_PHASE, prepare
+from planner.distributed_sort.publishing import (
+    ManifestPlace,
+    PublishingUnknownError,
+    is_published,
+    publish,
+    require_unoccupied,
+)
+from planner.distributed_sort.resuming import open_job
 from planner.errors import BadInputError, IoFailureError, PlannerError
 from planner.sort_policy.placement import fits_in_cache
 
@@ -67,23 +75,48 @@ class ClusterSortReport:
 
 
 def sort_dataset(
-    request: SortRequest, *, ray: Any, journal: Path, emit: Emit = lambda _: None
+    request: SortRequest,
+    *,
+    ray: Any,
+    journal: Path,
+    emit: Emit = lambda _: None,
+    manifest: str = "",
+    replaces: bool = False,
 ) -> tuple[Dataset, ClusterSortReport]:
     """Sort on the cluster that `ray` is connected to; return the output and a report.
 
+    With a `manifest`, a path, the output is published there, and before that below a prefix that it goes to; an earlier
+    result is replaced where `replaces`. Without, the caller has to.
+
     `journal` is a file that lets a second call go on where a crashed one stopped. It is deleted after success, and
-    after an error, which also frees all space on the nodes. Raises BadInputError for an impossible dataset or sizes,
-    and IoFailureError naming node and file when something is lost, full or unreadable for good.
+    after an error, which also frees all of the job's space on the nodes. Raises BadInputError for an impossible dataset
+    or sizes, or an output that is there or being made, and IoFailureError naming node and file when something is lost,
+    full or unreadable for good.
     """
-    job, resumed = _prepare_job(request, ray=ray, journal=Journal(journal), emit=emit)
-    try:
-        run_rounds(job, between=_repair_damaged_files)
-        dataset, report = _result(job, resumed=resumed)
-    except PlannerError:
-        _end(job, node_tasks.undo)
-        raise
-    _end(job, node_tasks.clean)
+    held = Journal(journal)
+    with held.hold():
+        nodes = Nodes(ray, directory=request.directory)
+        places = _places(request, manifest, nodes)
+        job, resumed = _prepare_job(request, nodes, held, emit, places=places, replaces=replaces)
+        try:
+            run_rounds(job, between=_repair_damaged_files)
+            dataset, report = _result(job, resumed=resumed)
+            publish(places, dataset, journal=held, nodes=nodes, replaces=replaces, source=request.source)
+        except PublishingUnknownError:
+            raise
+        except PlannerError:
+            _end(job, node_tasks.clean if is_published(job.cluster.files.job, places) else node_tasks.undo)
+            raise
+        _end(job, node_tasks.clean)
     return dataset, report
+
+
+def _places(request: SortRequest, manifest: str, nodes: Nodes) -> list[ManifestPlace]:
+    """Return where the manifest goes; the first decides whose result is there."""
+    if not manifest:
+        return []
+    beside = [ManifestPlace.below(request.output, nodes)] if is_object(request.output) else []
+    return [*beside, ManifestPlace(uri=manifest)]
 
 
 def _end(job: Job, task: Callable[[JobFiles], None]) -> None:
@@ -93,30 +126,27 @@ def _end(job: Job, task: Callable[[JobFiles], None]) -> None:
     job.work.journal.end()
 
 
-def job_name(request: SortRequest) -> str:
-    """Return a job's name on the nodes. The same request has the same name, and so finds its files."""
-    return hashlib.sha256(f"{request.source.digest()} {request.output} {request.copies}".encode()).hexdigest()[:12]
-
-
-def _prepare_job(request: SortRequest, *, ray: Any, journal: Journal, emit: Emit) -> tuple[Job, bool]:
+def _prepare_job(
+    request: SortRequest, nodes: Nodes, journal: Journal, emit: Emit, *, places: Sequence[ManifestPlace], replaces: bool
+) -> tuple[Job, bool]:
     """Return the job, with what an earlier call did of it already noted, and whether there was such a call."""
     if is_object(request.output) and request.copies > 1:
         raise BadInputError(f"{request.output} keeps copies of its own: ask for one, not {request.copies}")
-    nodes = Nodes(ray, directory=request.directory)
     nodes.begin_services()
     began, began_at_s, began_cpu_s = time.monotonic(), time.time(), time.process_time()
-    files = _files(request)
-    if (earlier := journal.read(files.job)) is None:
-        nodes.run_on_all(node_tasks.clean, files)
+    files, earlier = open_job(request, nodes, journal, emit, places=places)
     try:
+        if len(places) > 1 and not replaces:
+            run_on_any(nodes, require_unoccupied, request.output, files.job, doing="the output's place was looked at")
         start = prepare(request, files, nodes, emit, earlier=earlier)
     except PlannerError:
         if earlier is None:
             nodes.run_on_all(node_tasks.clean, files)
+            journal.end()
         raise
     if earlier is None:
         slice_records = start.sizes.slice_records
-        journal.begin(job=files.job, slice_records=slice_records, splitting=start.splitting, owner=start.owner)
+        journal.begin(slice_records=slice_records, splitting=start.splitting, owner=start.owner)
     source = start.source
     cut = list(slices(source, start.sizes.slice_records))
     is_cached = fits_in_cache(
@@ -125,12 +155,12 @@ def _prepare_job(request: SortRequest, *, ray: Any, journal: Journal, emit: Emit
     job = Job(
         request=request,
         emit=emit,
-        cluster=Cluster(ray=ray, nodes=nodes, files=replace(files, cached=is_cached)),
+        cluster=Cluster(ray=nodes.ray, nodes=nodes, files=replace(files, cached=is_cached)),
         work=Work(
             source=source,
             sizes=start.sizes,
             slices=cut,
-            splitting_reference=ray.put(start.splitting),
+            splitting_reference=nodes.ray.put(start.splitting),
             ledger=Ledger(slices=len(cut), owner=start.owner),
             journal=journal,
         ),
@@ -147,16 +177,6 @@ def _prepare_job(request: SortRequest, *, ray: Any, journal: Journal, emit: Emit
         _reload_inventory(job)
     job.after_losses(job.require_inputs())
     return job, start.done is not None
-
-
-def _files(request: SortRequest) -> JobFiles:
-    return JobFiles(
-        job=job_name(request),
-        output=request.output,
-        directory=request.directory,
-        on_volume=request.on_volume,
-        in_memory=request.in_memory,
-    )
 
 
 def _reload_inventory(job: Job) -> None:
@@ -199,7 +219,8 @@ def _repair_damaged_files(job: Job) -> None:
 def _result(job: Job, *, resumed: bool) -> tuple[Dataset, ClusterSortReport]:
     """Return output and report. Raises IoFailureError when the output has not as many records as the input."""
     ordered = [job.work.ledger.done[number] for number in range(len(job.work.ledger.owner))]
-    dataset = Dataset(partitions=tuple(partition for partition, _ in ordered), layout=job.work.source.layout)
+    partitions = tuple(partition for partition, _ in ordered)
+    dataset = Dataset(partitions=partitions, layout=job.work.source.layout, job=job.cluster.files.job)
     _require_all(dataset, job)
     whole = merge_summaries((summary for _, summary in ordered), job.work.source.layout)
     return dataset, ClusterSortReport(
@@ -252,12 +273,3 @@ def _require_all(dataset: Dataset, job: Job) -> None:
 def _input_checksum(job: Job) -> str:
     is_known = job.request.sums_input and len(job.work.input_checksums) == len(job.work.slices)
     return f"{sum(job.work.input_checksums.values()):x}" if is_known else ""
-
-
-def merge_summaries(summaries: Iterator[bytes], layout: Layout) -> Summary:
-    """Return the summary of consecutive partitions; order is also checked where they meet."""
-    content = content_of(layout)
-    whole = content.parse_summary(next(summaries))
-    for summary in summaries:
-        whole.append(content.parse_summary(summary))
-    return whole

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from planner.arrays import Bytes
 from planner.distributed_sort.content.content import content_of
@@ -22,10 +21,10 @@ from planner.distributed_sort.dataset import object_store, shared_folder
 from planner.distributed_sort.dataset.compressed_input import COMPRESSED_PIECE_BYTES, plain_text, with_plain_copy
 from planner.distributed_sort.dataset.copies import retry_on_nodes, run_on_each_copy
 from planner.distributed_sort.dataset.dataset import Copy, Dataset, Layout, Partition
-from planner.distributed_sort.dataset.input_files import MANIFEST_NAME, files_of
+from planner.distributed_sort.dataset.input_files import files_of
 from planner.distributed_sort.dataset.object_store import is_object
 from planner.distributed_sort.job.nodes import Nodes
-from planner.distributed_sort.node_files.node_environment import JobFiles, node_name
+from planner.distributed_sort.node_files.node_environment import JobFiles, node_name, part_name
 from planner.distributed_sort.node_files.run_files import file_errors, write_whole
 from planner.errors import BadInputError, IoFailureError
 from planner.native import core, core_errors
@@ -36,9 +35,10 @@ class Place(Protocol):
 
     def list_files(self, prefix: str, /) -> dict[str, int]: ...
     def require_writable(self, prefix: str, /) -> None: ...
-    def write_object(self, uri: str, content: NDArray[Any], /) -> int: ...
     def write_file(self, uri: str, path: Path, /) -> int: ...
-    def delete_partitions(self, prefix: str, /) -> None: ...
+    def delete_partitions(self, prefix: str, job: str, /) -> None: ...
+    def read_version(self, uri: str, /) -> tuple[bytes, Any] | None: ...
+    def put_if(self, uri: str, content: bytes, /, *, seen: Any) -> bool: ...
 
 
 def place_of(uri: str) -> Place:
@@ -129,21 +129,22 @@ def _balance_load(whole: Sequence[Partition], nodes: int) -> list[int]:
 
 
 def stage_out(nodes: Nodes, dataset: Dataset, prefix: str) -> tuple[Dataset, StagingResult]:
-    """Have the nodes send a dataset's partitions below a prefix, or to a folder; return it as it lies there, and what
-    was moved. A partition that cannot be sent is sent from its next copy.
+    """Have the nodes send a job's sorted partitions below a prefix, or to a folder; return them as they lie there, and
+    what was moved. A partition that cannot be sent is sent from its next copy.
 
     Raises IoFailureError; what was sent stays there.
     """
     copies = {number: partition.copies for number, partition in enumerate(dataset.partitions)}
-    suffix = content_of(dataset.layout).suffix
+    below, suffix = f"{prefix.rstrip('/')}/", content_of(dataset.layout).suffix
     staged: list[Staged] = run_on_each_copy(
         nodes,
         copies,
         dataset,
-        lambda node, alone, number: nodes.run(node, send, alone, object_uri(prefix, number) + suffix),
+        lambda node, alone, number: nodes.run(node, send, alone, f"{below}{part_name(number, dataset.job)}{suffix}"),
     ).complete(doing="the output was sent")
     require_sizes(staged, retry_on_nodes(nodes, place_of(prefix).list_files, prefix, doing="the output was listed"))
-    return _collect(staged, dataset.layout)
+    there, moved = _collect(staged, dataset.layout)
+    return replace(there, job=dataset.job), moved
 
 
 def _collect(staged: list[Staged], layout: Layout) -> tuple[Dataset, StagingResult]:
@@ -158,21 +159,6 @@ def require_sizes(staged: list[Staged], sizes: dict[str, int]) -> None:
     wrong = [f"{uri}: {sizes.get(uri)} bytes instead of {size}" for uri, size in sent.items() if sizes.get(uri) != size]
     if wrong:
         raise IoFailureError("not all is there that was sent", wrong[:10])
-
-
-def publish(nodes: Nodes, dataset: Dataset, prefix: str) -> str:
-    """Write the manifest beside the output, last: if it exists, all of the output does. Return its URI. Raises
-    IoFailureError.
-    """
-    uri = f"{prefix.rstrip('/')}/{MANIFEST_NAME}"
-    content = np.frombuffer(dataset.to_json().encode(), np.uint8)
-    retry_on_nodes(nodes, place_of(uri).write_object, uri, content, doing="the manifest was written")
-    return uri
-
-
-def object_uri(prefix: str, number: int) -> str:
-    """Return where an output partition goes below a prefix."""
-    return f"{prefix.rstrip('/')}/part-{number:06d}"
 
 
 def pieces(source: Dataset, *, disks: int) -> Iterator[Partition]:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from planner.distributed_sort.content.content import content_of
+from planner.distributed_sort.content.content import content_of, merge_summaries
 from planner.distributed_sort.dataset.copies import DISK_PAUSES_S, PAUSES_S, Outcomes, run_on_each_copy
 from planner.distributed_sort.dataset.dataset import Dataset
 from planner.distributed_sort.job.nodes import Nodes
 from planner.distributed_sort.node_tasks import node_tasks
-from planner.distributed_sort.sort import merge_summaries
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,6 +108,22 @@ def drop_changed_copies(by_copy: Sequence[Outcomes], dataset: Dataset) -> list[O
         )
         for own, gone in zip(by_copy, lost, strict=True)
     ]
+
+
+def unchanged_copies(nodes: Nodes, dataset: Dataset) -> Dataset:
+    """Return the dataset with those copies alone that can be read and have the manifest's checksum."""
+    copies = range(max((len(partition.copies) for partition in dataset.partitions), default=0))
+    read = [copy_summaries(nodes, dataset, copy=copy) for copy in copies]
+    changed = [_changed_partitions(outcomes, dataset, copy=copy) for copy, outcomes in enumerate(read)]
+
+    def is_sound(number: int, copy: int) -> bool:
+        return number in read[copy].done and number not in changed[copy]
+
+    partitions = (
+        replace(partition, copies=tuple(own for copy, own in enumerate(partition.copies) if is_sound(number, copy)))
+        for number, partition in enumerate(dataset.partitions)
+    )
+    return replace(dataset, partitions=tuple(partitions))
 
 
 def keep_sound_copies(dataset: Dataset, by_copy: Sequence[Outcomes]) -> tuple[Dataset, Validation]:

@@ -17,8 +17,6 @@ import numpy as np
 import pytest
 
 from planner.distributed_sort.dataset.dataset import Copy, Dataset, Partition, Recipe
-from planner.distributed_sort.job.job import SortRequest
-from planner.distributed_sort.sort import job_name
 from planner.errors import IoFailureError
 from planner.native import core
 from tests.marks import QUICK_SOAK
@@ -446,13 +444,12 @@ def test_a_full_disk_is_named_and_space_is_freed(sort_cluster: SortCluster, tmp_
     """Node 2's intermediate files, or its output, go to a disk that is too small for them."""
     source = generated(sort_cluster, "full-in")
     output = f"full-{phase[:3]}"
-    job = job_name(SortRequest(source=source, output=output))
-    folder = sort_cluster.directory(2) / (output if phase == REDUCE else f".planner-sort-{job}")
+    folder = sort_cluster.directory(2) / (output if phase == REDUCE else f".planner-sort-{output}")
     folder.mkdir()
     sort_cluster.inside(2, "mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(folder))
     try:
         with pytest.raises(IoFailureError, match=r"node-2: cannot write .*No space left"):
-            sort_cluster.sort(source, tmp_path / "j", output=output)
+            sort_cluster.sort(source, tmp_path / "j", output=output, job=output)
         sort_cluster.inside(2, "sh", "-c", f'test -z "$(ls -A {folder})"')
     finally:
         sort_cluster.inside(2, "umount", str(folder))

@@ -39,6 +39,8 @@ def _say(event: dict[str, Any]) -> None:
         talk(f"lost {', '.join(event['nodes'])}; {len(event['left'])} nodes go on")
     elif event["event"] == "again":
         talk(f"lost {', '.join(event['lost'])}, so this is done again: {event['reason']}")
+    elif event["event"] == "anew":
+        talk(f"what an earlier call did does not count: {event['reason']}")
     elif event["event"] == "slow":
         talk(f"{event['node']} is slow: {event['reason']}")
     elif event["event"] == "damaged":

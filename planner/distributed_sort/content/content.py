@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Protocol
 
 import numpy as np
@@ -219,3 +220,12 @@ def content_of(layout: Layout) -> Content:
     from planner.distributed_sort.content.text_content import Text
 
     return Text(layout.text)
+
+
+def merge_summaries(summaries: Iterator[bytes], layout: Layout) -> Summary:
+    """Return the summary of consecutive partitions; order is also checked where they meet."""
+    content = content_of(layout)
+    whole = content.parse_summary(next(summaries))
+    for summary in summaries:
+        whole.append(content.parse_summary(summary))
+    return whole

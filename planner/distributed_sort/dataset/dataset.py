@@ -207,10 +207,11 @@ class Partition:
 
 @dataclass(frozen=True, kw_only=True)
 class Dataset:
-    """Partitions in order; sorted, when a sort wrote them."""
+    """Partitions in order; sorted, when a sort wrote them: then the names of its files end with its `job`."""
 
     partitions: tuple[Partition, ...]
     layout: Layout = Layout()
+    job: str = ""
 
     @property
     def records(self) -> int:
@@ -229,6 +230,7 @@ class Dataset:
     def to_json(self) -> str:
         """Return the manifest."""
         whole = {"format": FORMAT, "records": self.records, "layout": self.layout.document()}
+        whole |= {"job": self.job} if self.job else {}
         return json.dumps(whole | {"partitions": [partition.document() for partition in self.partitions]}, indent=1)
 
 
@@ -247,7 +249,7 @@ def dataset_of(document: Mapping[str, Any]) -> Dataset:
     if document["format"] != FORMAT:
         raise ValueError(f"format {document['format']!r} instead of {FORMAT!r}")
     partitions = tuple(_partition(partition) for partition in document["partitions"])
-    return Dataset(partitions=partitions, layout=_layout(document["layout"]))
+    return Dataset(partitions=partitions, layout=_layout(document["layout"]), job=document.get("job", ""))
 
 
 def write_manifest(dataset: Dataset, path: Path) -> None:

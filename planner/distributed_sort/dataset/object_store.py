@@ -7,9 +7,8 @@ listens, the nodes' environment says (AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL, ...).
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
@@ -19,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.distributed_sort.dataset.store_access import account_error, require_credentials
-from planner.distributed_sort.node_files.node_environment import node_name
+from planner.distributed_sort.node_files.node_environment import job_of_part, node_name
 from planner.distributed_sort.node_files.run_files import raw_bytes
 from planner.errors import IoFailureError
 from planner.extras import optional
@@ -31,17 +30,11 @@ _WORTH_READING_BYTES: Final = 256_000
 """Bytes between two ranges are read with them, if they are no more: a request of its own takes as long. obstore's usual
 megabyte would have all of an object read for its sample.
 """
-_PART: Final = re.compile(r"part-\d{6,}(\.[a-z]+)?")
 
 
 def is_object(uri: str) -> bool:
     """Say whether a URI names something in an object store."""
     return uri.startswith(SCHEMES)
-
-
-def is_partition_name(name: str) -> bool:
-    """Say whether an output partition is called so."""
-    return _PART.fullmatch(name) is not None
 
 
 def read_range(uri: str, into: NDArray[np.uint8], *, offset: int) -> None:
@@ -108,13 +101,11 @@ def version_of(uri: str) -> tuple[int, str]:
 
 def size_if_there(uri: str) -> int | None:
     """Return the bytes of an object, None where there is none. Raises IoFailureError."""
-    from obstore.exceptions import NotFoundError
-
     store, path = _store_and_path(uri)
     with _store_errors("read", uri):
         try:
             return int(_obstore().head(store, path)["size"]) if path else None
-        except (NotFoundError, FileNotFoundError):
+        except (FileNotFoundError, _not_found()):
             return None
 
 
@@ -138,14 +129,56 @@ def require_writable(prefix: str) -> None:
         _obstore().delete(store, path)
 
 
-def delete_partitions(prefix: str) -> None:
-    """Delete the output partitions directly below a prefix, and nothing else there. Raises IoFailureError."""
+def delete_partitions(prefix: str, job: str) -> None:
+    """Delete a job's output partitions directly below a prefix, and nothing else there. Raises IoFailureError."""
     store, path = _store_and_path(prefix)
     with _store_errors("delete", prefix):
         listed = _obstore().list_with_delimiter(store, prefix=path or None)["objects"]
-        names = [entry["path"] for entry in listed if is_partition_name(entry["path"].rpartition("/")[2])]
+        names = [entry["path"] for entry in listed if job_of_part(entry["path"].rpartition("/")[2]) == job]
         if names:
             _obstore().delete(store, names)
+
+
+def delete_file(uri: str) -> None:
+    """Delete an object; it is well if there is none. Raises IoFailureError."""
+    store, path = _store_and_path(uri)
+    with _store_errors("delete", uri), suppress(FileNotFoundError, _not_found()):
+        _obstore().delete(store, path)
+
+
+def read_version(uri: str) -> tuple[bytes, Any] | None:
+    """Return what an object holds, and what `put_if` knows this version by; None where there is none. Raises
+    IoFailureError.
+    """
+    store, path = _store_and_path(uri)
+    with _store_errors("read", uri):
+        try:
+            there = _obstore().get(store, path)
+            version = {name: value for name in ("e_tag", "version") if (value := there.meta[name]) is not None}
+            return bytes(there.bytes()), version
+        except (FileNotFoundError, _not_found()):
+            return None
+
+
+def put_if(uri: str, content: bytes, *, seen: Any) -> bool:
+    """Write an object if the version that was `seen` is still there, none where None; say whether it was written.
+    Raises IoFailureError.
+    """
+    from obstore.exceptions import AlreadyExistsError, PreconditionError
+
+    store, path = _store_and_path(uri)
+    with _store_errors("write", uri):
+        try:
+            _obstore().put(store, path, content, mode="create" if seen is None else seen, use_multipart=False)
+        except (AlreadyExistsError, PreconditionError, FileExistsError):
+            return False
+    return True
+
+
+def _not_found() -> type[Exception]:
+    from obstore.exceptions import NotFoundError
+
+    return NotFoundError
 
 
 def _store_and_path(uri: str) -> tuple[Any, str]:

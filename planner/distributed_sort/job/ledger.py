@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import fcntl
 import json
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,8 @@ from numpy.typing import NDArray
 from planner.arrays import Ints
 from planner.distributed_sort.content.partitioning import AnySplitting, document_of, splitting_of
 from planner.distributed_sort.dataset.dataset import FORMAT, Partition, dataset_of
-from planner.errors import IoFailureError
+from planner.distributed_sort.node_files.node_environment import JobFiles
+from planner.errors import BadInputError, IoFailureError
 from planner.sort_policy.placement import reassign_partitions
 
 
@@ -211,20 +213,78 @@ def _changes(owner: list[str]) -> list[int]:
     return [number for number, (before, name) in enumerate(pairwise(owner), start=1) if before != name]
 
 
+Progress = tuple[int, AnySplitting, list[str], dict[int, tuple[Partition, bytes]]]
+"""Slice size, splitting, owners and finished partitions of a job."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EarlierJob:
+    """What a journal says of a job: its files, what it sorts, and how far it got; None before keys were split."""
+
+    files: JobFiles
+    identity: dict[str, Any]
+    progress: Progress | None
+
+
 class Journal:
-    """A ledger's essence in a file that grows line by line: how keys were split, who owns what, which partitions are
-    finished. Intermediate files need no lines: nodes are asked for theirs.
+    """A job in a file that grows line by line: its id and its input, and of its ledger how keys were split, who owns
+    what, which partitions are finished. Intermediate files need no lines: nodes are asked for theirs.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def begin(self, *, job: str, slice_records: int, splitting: AnySplitting, owner: list[str]) -> None:
-        """Start a new journal. Raises IoFailureError when it cannot be written."""
-        head = {"job": job, "slice_records": slice_records, **document_of(splitting)}
-        self.path.unlink(missing_ok=True)
-        self._write(head)
+    @contextlib.contextmanager
+    def hold(self) -> Iterator[None]:
+        """Keep other processes from running this journal's job while the body runs. Raises BadInputError while one
+        does, IoFailureError.
+        """
+        while (descriptor := self._lock()) is None:
+            pass  # who held it has just ended
+        try:
+            yield
+        finally:
+            if not os.fstat(descriptor).st_size:
+                self.end()
+            os.close(descriptor)
+
+    def _lock(self) -> int | None:
+        """Return a descriptor that locks the file; None when it has been deleted meanwhile."""
+        try:
+            descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666)
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            os.close(descriptor)
+            raise BadInputError(
+                f"another sort to this output is running: it holds {self.path}",
+                ["wait until it ends, or name another output"],
+            ) from error
+        except OSError as error:
+            raise IoFailureError(f"journal {self.path}: {error.strerror}") from error
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(descriptor), self.path.stat()):
+                return descriptor
+        os.close(descriptor)
+        return None
+
+    def open_job(self, files: JobFiles, identity: dict[str, Any]) -> None:
+        """Start a new journal, before the job writes anything. Raises IoFailureError when it cannot be written."""
+        with contextlib.suppress(FileNotFoundError):
+            os.truncate(self.path, 0)
+        self._write({"files": asdict(files), "identity": identity})
+
+    def begin(self, *, slice_records: int, splitting: AnySplitting, owner: list[str]) -> None:
+        """Note how the job is divided. Raises IoFailureError."""
+        self._write({"slice_records": slice_records, **document_of(splitting)})
         self.record_owners(owner)
+
+    def record_replaced(self, manifests: list[str | None]) -> None:
+        """Note the manifests that publishing begins to replace, None for none at a place."""
+        self._write({"replaced": manifests})
+
+    def replaced(self) -> list[str | None] | None:
+        """Return the manifests that publishing began to replace; None where it has not begun."""
+        return next((line["replaced"] for line in self._lines() if "replaced" in line), None)
 
     def record_owners(self, owner: list[str]) -> None:
         """Note who owns each partition from now on."""
@@ -237,15 +297,14 @@ class Journal:
         line = {"done": number, "partition": partition.document(), "summary": base64.b64encode(summary).decode()}
         self._write(line, durable=False)
 
-    def read(self, job: str) -> tuple[int, AnySplitting, list[str], dict[int, tuple[Partition, bytes]]] | None:
-        """Return slice size, splitting, owners and finished partitions of `job`; None when the file is not its, or an
-        earlier version's.
-        """
+    def read(self) -> EarlierJob | None:
+        """Return the job; None when there is none, or it is an earlier version's."""
         lines = list(self._lines())
-        if len(lines) < 2 or lines[0].get("job") != job or (splitting := splitting_of(lines[0])) is None:
+        if not lines or "files" not in lines[0]:
             return None
-        owner = [line["owner"] for line in lines if "owner" in line][-1]
-        return lines[0]["slice_records"], splitting, owner, dict(_parse_finished(lines))
+        return EarlierJob(
+            files=JobFiles(**lines[0]["files"]), identity=lines[0]["identity"], progress=_parse_progress(lines)
+        )
 
     def end(self) -> None:
         """Delete the journal of a job that needs none any more."""
@@ -270,6 +329,13 @@ class Journal:
                     os.fsync(file.fileno())
         except OSError as error:
             raise IoFailureError(f"journal {self.path}: {error.strerror}") from error
+
+
+def _parse_progress(lines: list[dict[str, Any]]) -> Progress | None:
+    owners = [line["owner"] for line in lines if "owner" in line]
+    if not owners or (splitting := splitting_of(lines[1])) is None:
+        return None
+    return lines[1]["slice_records"], splitting, owners[-1], dict(_parse_finished(lines))
 
 
 def _parse_finished(lines: Iterable[dict[str, Any]]) -> Iterator[tuple[int, tuple[Partition, bytes]]]:

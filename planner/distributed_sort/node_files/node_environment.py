@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import shutil
 import socket
 import subprocess
@@ -24,6 +25,7 @@ NODE_DIRECTORY: Final = "PLANNER_NODE_DIRECTORY"
 NODE_SCRATCH: Final = "PLANNER_NODE_SCRATCH"
 NODE_VOLUME: Final = "PLANNER_NODE_VOLUME"
 NODE_MEMORY: Final = "PLANNER_NODE_MEMORY"
+_PART: Final = re.compile(r"\.?part-\d{6,}-([\w-]+)(\.\w+)*")
 _MEMORY: Final = Path("/proc/meminfo")
 _BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
 """Environment of every process on a node: the node's name, and the mount points of its disks, of the disks for
@@ -50,9 +52,10 @@ class NodeFacts:
 class JobFiles:
     """Where a job keeps its files on every node: on each of its disks, below the disk's directory, output by turns.
 
-    `output` names the folder of the output, or a prefix in an object store; `on_volume` puts a folder on the node's
-    volume instead of its disks. `in_memory` keeps intermediate files in memory, as Minutesort does; those that are
-    `cached` pass through the page cache, which has room for them.
+    The id `job` is a part of every name, and nothing that lacks it is deleted. `output` names the folder of the output,
+    or a prefix in an object store; `on_volume` puts a folder on the node's volume instead of its disks. `in_memory`
+    keeps intermediate files in memory, as Minutesort does; those that are `cached` pass through the page cache, which
+    has room for them.
     """
 
     job: str
@@ -83,7 +86,7 @@ class JobFiles:
 
     def output_uri(self, number: int) -> str:
         """Return where this node writes an output partition."""
-        name = f"part-{number:06d}"
+        name = part_name(number, self.job)
         if self.in_store:
             return f"{self.output.rstrip('/')}/{name}"
         folders = self.output_folders()
@@ -93,6 +96,17 @@ class JobFiles:
         """Return the folders of output partitions on this node, one on each disk that takes them."""
         disks = [node_volume()] if self.on_volume else data_directories(self.directory)
         return [disk / self.output for disk in disks]
+
+
+def part_name(number: int, job: str) -> str:
+    """Return what an output partition of a job is called, but for its suffix."""
+    return f"part-{number:06d}-{job}"
+
+
+def job_of_part(name: str) -> str:
+    """Return the job of an output partition, or of one that was being written, by its name; '' for any other file."""
+    match = _PART.fullmatch(name)
+    return match[1] if match else ""
 
 
 def node_name() -> str:

@@ -5,7 +5,8 @@ Each may run again at any time: its output appears whole under a name of its own
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,9 +15,9 @@ import numpy as np
 from planner.arrays import Bytes, Ints
 from planner.distributed_sort.content import buffers
 from planner.distributed_sort.content.content import content_of
-from planner.distributed_sort.dataset import partition_reader
+from planner.distributed_sort.dataset import object_store, partition_reader, shared_folder
 from planner.distributed_sort.dataset.dataset import Copy, Layout, Partition, Recipe
-from planner.distributed_sort.dataset.object_store import delete_partitions, write_object
+from planner.distributed_sort.dataset.object_store import is_object, write_object
 from planner.distributed_sort.exchange.segments import drop_segments, free_abandoned, write_segment
 from planner.distributed_sort.node_files import run_files
 from planner.distributed_sort.node_files.node_environment import JobFiles, NodeFacts, facts, free_space, node_name
@@ -195,9 +196,21 @@ def undo(files: JobFiles) -> None:
     """Delete a job's intermediate files on this node and what it has written of the output."""
     clean(files)
     if files.in_store:
-        delete_partitions(files.output)
-    else:
-        free_space(files.output_folders())
+        object_store.delete_partitions(files.output, files.job)
+        return
+    for folder in files.output_folders():
+        for _ in range(3):  # a task that was given up may still be writing
+            shared_folder.delete_partitions(str(folder), files.job)
+
+
+def delete_files(uris: Sequence[str], kept: Collection[str]) -> None:
+    """Delete files of this node, or objects, but none of those `kept`, by whatever path."""
+    names = {uri if is_object(uri) else os.path.realpath(uri) for uri in kept}
+    for uri in uris:
+        if is_object(uri) and uri not in names:
+            object_store.delete_file(uri)
+        elif not is_object(uri) and os.path.realpath(uri) not in names:
+            shared_folder.delete_file(uri)
 
 
 def _node_of(files: JobFiles) -> str:

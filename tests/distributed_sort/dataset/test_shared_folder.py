@@ -6,7 +6,6 @@ import errno
 import os
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from planner.distributed_sort import staging
@@ -42,10 +41,21 @@ def refuse(*_: object) -> None:
 
 
 def test_partitions_alone_are_deleted(tmp_path: Path) -> None:
-    for name in ("part-000000", "part-000001.parquet", "notes.txt", "part-1"):
+    foreign = {"notes.txt", "part-000000", "part-000000-b.csv", "part-1-a", "part-000002-a-b"}
+    own = {"part-000000-a", "part-000001-a.parquet", ".part-000002-a.csv.1f.partial"}
+    for name in foreign | own:
         (tmp_path / name).touch()
-    shared_folder.delete_partitions(str(tmp_path))
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["notes.txt", "part-1"]
+    shared_folder.delete_partitions(str(tmp_path), "a")
+    assert {path.name for path in tmp_path.iterdir()} == foreign
+
+
+def test_a_folder_that_held_a_jobs_partitions_alone_goes_with_them(tmp_path: Path) -> None:
+    for name in ("of-job", "empty"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "of-job" / "part-000000-a").touch()
+    for name in ("of-job", "empty", "absent"):
+        shared_folder.delete_partitions(str(tmp_path / name), "a")
+    assert [path.name for path in tmp_path.iterdir()] == ["empty"], "nobody says who made it"
 
 
 def test_a_folder_that_cannot_take_the_output_is_named(tmp_path: Path) -> None:
@@ -66,5 +76,3 @@ def test_what_is_sent_to_a_folder_is_a_partition_that_all_nodes_reach(tmp_path: 
     sent = staging.send(partition, str(tmp_path / "out" / "part-000000"))
     assert (sent.bytes, sent.requests) == (8, 0)
     assert sent.partition.copies == (Copy(uri=str(tmp_path / "out" / "part-000000"), offset=4),)
-    shared_folder.write_object(str(tmp_path / "out" / "manifest.json"), np.frombuffer(b"{}", np.uint8))
-    assert (tmp_path / "out" / "manifest.json").read_bytes() == b"{}"

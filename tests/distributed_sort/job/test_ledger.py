@@ -6,12 +6,18 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.distributed_sort.content.partitioning import split
 from planner.distributed_sort.dataset.dataset import Copy, Layout, Partition
-from planner.distributed_sort.job.ledger import Journal, Ledger
+from planner.distributed_sort.job.ledger import EarlierJob, Journal, Ledger
+from planner.distributed_sort.node_files.node_environment import JobFiles
+from planner.errors import BadInputError
+
+FILES = JobFiles(job="j", output="out")
+IDENTITY = {"options": {"copies": 1}, "files": {":/in": "5 bytes"}}
 
 
 def output(*nodes: str) -> tuple[Partition, bytes]:
@@ -157,33 +163,52 @@ def test_finished_partitions_need_nothing_as_long_as_a_copy_is_left() -> None:
 def test_a_journal_returns_what_was_noted_even_after_a_torn_line(tmp_path: Path) -> None:
     splitting = split(bytes(range(200)), partitions=4, layout=Layout())
     journal = Journal(tmp_path / "journal")
-    journal.begin(job="x", slice_records=7, splitting=splitting, owner=["a", "b"])
+    journal.open_job(FILES, IDENTITY)
+    journal.begin(slice_records=7, splitting=splitting, owner=["a", "b"])
     journal.record_finished(1, *output("a"))
     journal.record_owners(["a", "a"])
     with journal.path.open("a") as file:
         file.write('{"done": 2, "par')
     later = Journal(journal.path)
-    noted = later.read("x")
-    assert noted is not None
-    slice_records, read, owner, done = noted
+    earlier = later.read()
+    assert earlier is not None and earlier.progress is not None
+    assert (earlier.files, earlier.identity) == (FILES, IDENTITY)
+    slice_records, read, owner, done = earlier.progress
     assert (slice_records, owner, done) == (7, ["a", "a"], {1: output("a")})
     assert (read.pieces, read.weights) == (splitting.pieces, splitting.weights)
     assert read.splitters.serialize() == splitting.splitters.serialize() != b""
     later.record_finished(0, *output("b"))
-    again = Journal(journal.path).read("x")
-    assert again is not None
-    assert again[3] == {0: output("b"), 1: output("a")}
+    again = Journal(journal.path).read()
+    assert again is not None and again.progress is not None
+    assert again.progress[3] == {0: output("b"), 1: output("a")}
 
 
-def test_another_jobs_journal_is_none(tmp_path: Path) -> None:
+def test_a_journal_without_splitters_has_no_progress(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "journal")
-    assert journal.read("x") is None
-    journal.begin(job="x", slice_records=7, splitting=split(b"", partitions=1, layout=Layout()), owner=["a"])
-    assert Journal(journal.path).read("y") is None
+    assert journal.read() is None
+    journal.open_job(FILES, IDENTITY)
+    assert journal.read() == EarlierJob(files=FILES, identity=IDENTITY, progress=None)
+    journal.begin(slice_records=7, splitting=split(b"", partitions=1, layout=Layout()), owner=["a"])
     journal.path.write_text(journal.path.read_text().replace("splitters", "sample"))
-    assert Journal(journal.path).read("x") is None, "an earlier version wrote it"
+    assert journal.read() == EarlierJob(files=FILES, identity=IDENTITY, progress=None), "an earlier version wrote it"
     journal.end()
     assert not journal.path.exists()
+
+
+def test_one_process_at_a_time_holds_a_journal(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    with Journal(path).hold():
+        with pytest.raises(BadInputError, match="another sort to this output is running"), Journal(path).hold():
+            raise AssertionError
+        Journal(path).open_job(FILES, IDENTITY)
+    with pytest.raises(KeyError), Journal(path).hold():
+        raise KeyError
+    assert path.exists(), "a job that is not over is kept"
+    with Journal(path).hold():
+        Journal(path).end()
+        with Journal(path).hold():
+            pass
+    assert not path.exists(), "none without a job"
 
 
 @given(owner=st.lists(st.sampled_from("ab"), min_size=1, max_size=12), count=st.integers(1, 20), seed=st.data())

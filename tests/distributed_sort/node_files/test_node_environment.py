@@ -34,8 +34,8 @@ def test_names_and_disks_come_from_the_environment(this_node: Path) -> None:
     assert node_name() == "node-1"
     assert [folder.parent.name for folder in FILES.output_folders()] == ["disk0", "disk1"]
     assert [folder.parent.name for folder in FILES.run_folders()] == ["disk1", "disk2"]
-    assert Path(FILES.output_uri(3)).relative_to(this_node) == Path("disk1/out/part-000003")
-    assert JobFiles(job="j", output="s3://b/out/").output_uri(3) == "s3://b/out/part-000003"
+    assert Path(FILES.output_uri(3)).relative_to(this_node) == Path("disk1/out/part-000003-j")
+    assert JobFiles(job="j", output="s3://b/out/").output_uri(3) == "s3://b/out/part-000003-j"
 
 
 @pytest.mark.usefixtures("this_node")

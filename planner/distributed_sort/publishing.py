@@ -1,0 +1,175 @@
+"""Publishing a sorted dataset: its manifest gets its name by one step, and only if no other result has it.
+
+A job's files carry its id, and nobody reads them before a manifest names them. So readers of the manifest see the
+result of before or the new one. docs/cluster-sort.md has the states and the moves between them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from planner.distributed_sort.dataset.copies import retry_on_nodes, run_on_any
+from planner.distributed_sort.dataset.dataset import Dataset, dataset_of
+from planner.distributed_sort.dataset.input_files import MANIFEST_NAME
+from planner.distributed_sort.job.ledger import Journal
+from planner.distributed_sort.job.nodes import Nodes
+from planner.distributed_sort.node_files.node_environment import job_of_part
+from planner.distributed_sort.node_tasks import node_tasks
+from planner.distributed_sort.staging import place_of
+from planner.errors import BadInputError, IoFailureError, PlannerError
+
+
+class PublishingUnknownError(IoFailureError):
+    """It is not known whether a job's manifest was written, so that its files must stay."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Manifest:
+    """A job's manifest, and the one that it may replace; None: it must be the first."""
+
+    content: str
+    job: str
+    replaced: str | None = None
+
+    @classmethod
+    def of(cls, dataset: Dataset, *, replaced: str | None = None) -> Manifest:
+        """Return that of a job's sorted dataset."""
+        return cls(content=dataset.to_json() + "\n", job=dataset.job, replaced=replaced)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ManifestPlace:
+    """Where a manifest goes: reached from here, or by `nodes`, as they alone may reach the output's place."""
+
+    uri: str
+    nodes: Nodes | None = None
+
+    @classmethod
+    def below(cls, prefix: str, nodes: Nodes) -> ManifestPlace:
+        """Return that beside the output below a prefix, or in a folder."""
+        return cls(uri=f"{prefix.rstrip('/')}/{MANIFEST_NAME}", nodes=nodes)
+
+    def put(self, manifest: Manifest) -> None:
+        """Do as `put_manifest`; a node that fails is followed by the next."""
+        if self.nodes is None:
+            refusal = put_manifest(self.uri, manifest)
+        else:
+            refusal = retry_on_nodes(self.nodes, put_manifest, self.uri, manifest, doing="the manifest was written")
+        if refusal is not None:
+            raise refusal
+
+    def read(self) -> str | None:
+        """Return the manifest, None where there is none. Raises IoFailureError."""
+        if self.nodes is None:
+            return read_manifest_text(self.uri)
+        there: str | None = retry_on_nodes(
+            self.nodes, read_manifest_text, self.uri, doing="an earlier result was looked for"
+        )
+        return there
+
+
+def put_manifest(uri: str, manifest: Manifest) -> BadInputError | None:
+    """Give a job's manifest its name, unless an earlier call whose answer was lost has done so. Return why not where
+    anything is there but what it may replace: this job's result may have been that in between, so its files may be
+    gone, and the job must not publish any more.
+
+    Raises IoFailureError when it is not known whether the manifest was written.
+    """
+    place = place_of(uri)
+    there = place.read_version(uri)
+    text, seen = (None, None) if there is None else (_decode(there[0]), there[1])
+    if text == manifest.replaced and place.put_if(uri, manifest.content.encode(), seen=seen):
+        return None
+    if job_of(read_manifest_text(uri)) == manifest.job:
+        return None
+    return BadInputError(
+        f"{uri}: another result is there by now, and was not changed", ["name another, or say --force"]
+    )
+
+
+def _decode(content: bytes) -> str:
+    return content.decode(errors="replace")
+
+
+def read_manifest_text(uri: str) -> str | None:
+    """Return what a manifest holds, None where there is none."""
+    there = place_of(uri).read_version(uri)
+    return None if there is None else _decode(there[0])
+
+
+def job_of(manifest: str | None) -> str:
+    """Return the job whose result a manifest is; '' where it is of none, or no manifest."""
+    dataset = _parse(manifest)
+    return "" if dataset is None else dataset.job
+
+
+def _parse(manifest: str | None) -> Dataset | None:
+    try:
+        return None if manifest is None else dataset_of(json.loads(manifest))
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return None
+
+
+def is_published(job: str, places: Sequence[ManifestPlace]) -> bool:
+    """Say whether a job's manifest is at one of some places. Raises IoFailureError."""
+    return any(job_of(place.read()) == job for place in places)
+
+
+def publish(
+    places: Sequence[ManifestPlace],
+    dataset: Dataset,
+    *,
+    journal: Journal,
+    nodes: Nodes,
+    replaces: bool,
+    source: Dataset,
+) -> None:
+    """Publish a job's result at one place after another; the first decides. Then delete the files of what it replaced,
+    but none that the sort has read.
+
+    Raises BadInputError, with nothing published, where another result is there, and PublishingUnknownError when it is
+    not known whether this one is there: a second call goes on.
+    """
+    if (replaced := journal.replaced()) is None:
+        replaced = [place.read() if replaces else None for place in places]
+        journal.record_replaced(replaced)
+    for number, (place, text) in enumerate(zip(places, replaced, strict=True)):
+        try:
+            place.put(Manifest.of(dataset, replaced=text if replaces else None))
+        except PlannerError as error:
+            if isinstance(error, BadInputError) and not number:
+                raise
+            raise PublishingUnknownError(
+                f"{place.uri}: the manifest could not be written: {error.message}",
+                [*error.details, "all partitions are sorted; run the same command again to go on"],
+            ) from error
+    for old in filter(None, map(_parse, set(replaced))):
+        if old.job not in ("", dataset.job):
+            _remove_result(nodes, old, kept={copy.uri for part in source.partitions for copy in part.copies})
+
+
+def _remove_result(nodes: Nodes, old: Dataset, *, kept: Collection[str]) -> None:
+    """Delete the files that a job's manifest names and that carry its id, but for those `kept`. What lies on a node
+    that is not there stays.
+    """
+    by_node = defaultdict[str, list[str]](list)
+    for copy in (copy for partition in old.partitions for copy in partition.copies):
+        if job_of_part(PurePosixPath(copy.uri).name) == old.job:
+            by_node[copy.node].append(copy.uri)
+    for node in sorted(by_node.keys() & {*nodes.names, ""}):
+        if node:
+            nodes.wait_for(nodes.run(node, node_tasks.delete_files, by_node[node], kept), nodes=(node,))
+        else:
+            run_on_any(nodes, node_tasks.delete_files, by_node[node], kept, doing="the earlier result was deleted")
+
+
+def require_unoccupied(prefix: str, job: str) -> None:
+    """Raise BadInputError when there is anything below a prefix that is not of a job."""
+    is_own = job_of(read_manifest_text(f"{prefix.rstrip('/')}/{MANIFEST_NAME}")) == job
+    files = [] if is_own else place_of(prefix).list_files(prefix)
+    if others := [uri for uri in files if job_of_part(PurePosixPath(uri).name) != job]:
+        raise BadInputError(f"{prefix}: not empty; name another place, or say --force to replace a result", others[:10])

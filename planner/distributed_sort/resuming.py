@@ -1,0 +1,99 @@
+"""Whether a call goes on with the job of an earlier one, or begins a new one and deletes the files of the other."""
+
+from __future__ import annotations
+
+import secrets
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from planner.distributed_sort.dataset.dataset import Dataset, Layout, Partition
+from planner.distributed_sort.dataset.input_versions import fingerprints
+from planner.distributed_sort.job.events import Emit
+from planner.distributed_sort.job.job import SortRequest
+from planner.distributed_sort.job.ledger import Journal, Progress
+from planner.distributed_sort.job.nodes import LOST, Nodes
+from planner.distributed_sort.node_files.node_environment import JobFiles, versions
+from planner.distributed_sort.node_tasks import node_tasks
+from planner.distributed_sort.publishing import ManifestPlace, is_published
+from planner.distributed_sort.validate import unchanged_copies
+
+Done = dict[int, tuple[Partition, bytes]]
+
+
+def open_job(
+    request: SortRequest, nodes: Nodes, journal: Journal, emit: Emit, *, places: Sequence[ManifestPlace]
+) -> tuple[JobFiles, Progress | None]:
+    """Return the files of the journal's job and how far it got, if it is the same as now; else those of a new one. Of
+    another job all is deleted, unless its result was published at one of the `places`. Raises IoFailureError.
+    """
+    identity, earlier = _identity(request, nodes), journal.read()
+    if earlier is not None:
+        reason = _difference(earlier.identity, identity)
+        if not reason and earlier.progress is not None:
+            return earlier.files, _with_sound_output(earlier.progress, nodes, request.source.layout)
+        if reason:
+            emit({"event": "anew", "reason": reason})
+        is_result = is_published(earlier.files.job, places)
+        nodes.run_on_all(node_tasks.clean if is_result else node_tasks.undo, earlier.files)
+    files = JobFiles(
+        job=request.job or secrets.token_hex(6),
+        output=request.output,
+        directory=request.directory,
+        on_volume=request.on_volume,
+        in_memory=request.in_memory,
+    )
+    journal.open_job(files, identity)
+    return files, None
+
+
+def _identity(request: SortRequest, nodes: Nodes) -> dict[str, Any]:
+    """Return what must be the same for earlier work to count, as JSON-able values."""
+    options = {name: getattr(request, name) for name in ("output", "copies", "uniform", "on_volume", "in_memory")}
+    return {
+        "options": options | {"source": request.source.digest(), "versions": versions()},
+        "files": _fingerprints(request.source, nodes),
+    }
+
+
+def _fingerprints(source: Dataset, nodes: Nodes) -> dict[str, str]:
+    """Return the fingerprint of each file of the input that a node can read, by node and name."""
+    by_node, names = defaultdict[str, list[str]](list), nodes.names
+    copies = dict.fromkeys((copy.node, copy.uri) for partition in source.partitions for copy in partition.copies)
+    for number, (node, uri) in enumerate(copies):
+        by_node[node or f"/{names[number % len(names)]}"].append(uri)
+    begun = {
+        key: nodes.run(key.removeprefix("/"), fingerprints, uris)
+        for key, uris in by_node.items()
+        if key.removeprefix("/") in names
+    }
+    found = {key: nodes.wait_for(reference, nodes=(key.removeprefix("/"),)) for key, reference in begun.items()}
+    return {
+        f"{'' if key.startswith('/') else key}:{uri}": text
+        for key, prints in found.items()
+        if prints is not LOST
+        for uri, text in prints.items()
+    }
+
+
+def _difference(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """Return why earlier work does not count, '' if it does: a file that cannot be read by now has not changed."""
+    if earlier["options"] != now["options"]:
+        return "the request is another one"
+    before: Mapping[str, str] = earlier["files"]
+    changed = [name for name, text in now["files"].items() if before.get(name, text) != text]
+    return f"{changed[0].removeprefix(':')} was changed" if changed else ""
+
+
+def _with_sound_output(progress: Progress, nodes: Nodes, layout: Layout) -> Progress:
+    """Return how far a job got, with those of its finished partitions that are there and as they were written."""
+    slice_records, splitting, owner, done = progress
+    numbers = sorted(done)
+    there = unchanged_copies(nodes, Dataset(partitions=tuple(done[number][0] for number in numbers), layout=layout))
+    sound: Done = {
+        number: (replace(done[number][0], copies=partition.copies), done[number][1])
+        for number, partition in zip(numbers, there.partitions, strict=True)
+        if partition.copies
+    }
+    return slice_records, splitting, owner, sound

@@ -27,7 +27,7 @@ from tables import Row, read, specifications
 from planner.calibration import calibrate
 from planner.calibration.history import parse_jobs
 from planner.calibration.machines import machine
-from planner.calibration.physics import log_seconds, unit_seconds
+from planner.calibration.physics import Shape, log_seconds, unit_seconds
 from planner.calibration.posterior import Runs, explain_runs
 from planner.calibration.priors import MODELS, Family
 from planner.calibration.workloads import workload
@@ -126,7 +126,7 @@ def _fitted(rows: Sequence[Row], specs: dict[str, Row], truth: Family) -> Any:
 def _log_s(rows: Sequence[Row], specs: dict[str, Row], truth: Family, coefficients: Any) -> Any:
     jobs = parse_jobs(rows, what="rows", timed=False)
     work = workload(jobs, {name: machine(name, spec) for name, spec in specs.items()})
-    return log_seconds(coefficients, unit_seconds(work, truth.stream))[0]
+    return log_seconds(coefficients, unit_seconds(work, Shape(truth.stream)))[0]
 
 
 def _options() -> argparse.Namespace:

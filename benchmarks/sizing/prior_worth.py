@@ -57,7 +57,10 @@ def _hits(suite: str, task) -> np.ndarray:  # type: ignore[no-untyped-def]
     train = [{**row, "runtime_s": second} for row, second in zip(learnable(task.train), task.train_s, strict=True)]
     learned = calibrate(train, instances=specifications(), model=model_of(suite))
     mixture = learned.mixture(parse_jobs(untimed(task.query), what="query", timed=False))
-    truth, (median, low, high) = np.log([row["runtime_s"] for row in task.query]), np.log(mixture.range_s())
+    truth, (median, low, high) = (
+        np.log([row["runtime_s"] for row in task.query]),
+        np.log(mixture.quantiles_s(0.5, 0.05, 0.95)),
+    )
     off = np.where(truth > median, (truth - median) / (high - median), (median - truth) / (median - low))
     ours = prediction.few_runs_factor(len(train))
     factors = [prediction.few_runs_factor(len(train) + worth - prediction.PRIOR_WORTH_RUNS) / ours for worth in WORTHS]

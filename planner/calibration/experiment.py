@@ -107,9 +107,7 @@ def posterior_moments(profile: Fit, explanation: Explanation, jobs: Sequence[Job
     past = coordinates(profile.verdict.runs.work, ours)
     where = coordinates(work, theirs)
     white = Kinship(where, past, past).covariance(explanation.amplitude) @ explanation.whitening.T
-    log_s, jacobian = log_seconds(
-        explanation.coefficients, unit_seconds(work, explanation.family.stream, selective=explanation.family.selective)
-    )
+    log_s, jacobian = log_seconds(explanation.coefficients, unit_seconds(work, explanation.family.shape))
     gradient = jacobian.T - white @ explanation.white_jacobian
     prior = Kinship(where, where, past).covariance(explanation.amplitude)
     covariance = prior - white @ white.T + gradient @ explanation.spread @ gradient.T

@@ -62,8 +62,8 @@ def _shares(profile: Fit, likeliest: Explanation) -> dict[str, float]:
     """
     if not profile.runs:
         return {}
-    _, jacobian = log_seconds(likeliest.coefficients, profile.verdict.runs.units[likeliest.family.serial_part])
-    return dict(zip(list(COEFFICIENTS)[:6], jacobian[:6].mean(axis=1).round(3).tolist(), strict=True))
+    _, jacobian = log_seconds(likeliest.coefficients, profile.verdict.runs.units(likeliest.family.shape))
+    return dict(zip(list(COEFFICIENTS)[:7], jacobian[:7].mean(axis=1).round(3).tolist(), strict=True))
 
 
 def warnings(profile: Fit) -> list[str]:

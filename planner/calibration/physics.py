@@ -28,6 +28,7 @@ COEFFICIENTS: Final = {
     "network": "times the bytes of an ideal two-pass job",
     "cpu": "core GHz s per GB",
     "serial": "as STREAMS says",
+    "spill": "passes over a disk for each GB that memory cannot hold",
     "work": "times what passing over the data as a sort does takes",
     "memory": "exponent",
 }
@@ -67,6 +68,7 @@ class Workload:
     memory_gb: Floats
     disk_gb_per_s: Floats
     network_gb_per_s: Floats
+    usable_gb: Floats
     disk_passes_1: Floats
     disk_passes_2: Floats
     network_passes_1: Floats
@@ -80,20 +82,47 @@ class Workload:
 
 class UnitSeconds(NamedTuple):
     """Seconds per unit of coefficient: `fixed` (2, rows), the phases (3, rows: disk, network, cpu) and (4, rows: also
-    serial), `log_memory` (rows,). Rows stand last, as numpy is slow along a short last axis.
+    serial), `spill` (rows,), `log_memory` (rows,). Rows stand last, as numpy is slow along a short last axis.
     """
 
     fixed: Floats
     first: Floats
     second: Floats
+    spill: Floats
     log_memory: Floats
 
 
-def unit_seconds(work: Workload, stream: Stream, *, selective: bool = False) -> UnitSeconds:
-    """Return what each term of the model takes when its coefficient is 1 and `stream` limits the serial part.
+class WorkingSet(NamedTuple):
+    """Memory a job wants: GB for each GB of data, which the cluster shares, and GB for each core at work."""
 
-    If the job is `selective`, only `output_share` of the data passes there.
+    gb_per_gb: float = 0.0
+    gb_per_core: float = 0.0
+
+    def spilled_gb(self, work: Workload) -> Floats:
+        """Return the GB that the clusters' usable memory cannot hold, shape (rows,)."""
+        held = self.gb_per_gb * work.data_gb
+        cached = np.sqrt(np.maximum(held - work.nodes * work.usable_gb, 0.0) * held)
+        if not self.gb_per_core:
+            return cached
+        return cached + work.data_gb * np.maximum(1 - work.usable_gb / (work.cores * self.gb_per_core), 0.0)  # type: ignore[no-any-return]
+
+
+FITS: Final = WorkingSet()
+
+
+class Shape(NamedTuple):
+    """What tells the terms of two explanations apart: the limit of the serial part, whether only `output_share` of the
+    data passes there, and the working set.
     """
+
+    stream: Stream
+    selective: bool = False
+    working_set: WorkingSet = FITS
+
+
+def unit_seconds(work: Workload, shape: Shape) -> UnitSeconds:
+    """Return what each term of the model takes when its coefficient is 1."""
+    stream, selective, working_set = shape
     share_gb = work.data_gb / work.nodes
     disk = share_gb / work.disk_gb_per_s
     network = share_gb / work.network_gb_per_s
@@ -103,17 +132,9 @@ def unit_seconds(work: Workload, stream: Stream, *, selective: bool = False) -> 
         fixed=np.stack([np.ones_like(share_gb), work.nodes]),
         first=np.stack([disk * work.disk_passes_1, network * work.network_passes_1, cpu]),
         second=np.stack([disk * work.disk_passes_2, network * work.network_passes_2, cpu, serial]),
+        spill=working_set.spilled_gb(work) / work.nodes / work.disk_gb_per_s,
         log_memory=np.log(work.memory_gb / work.cores / USUAL_MEMORY_GB_PER_CORE),
     )
-
-
-def unit_seconds_by_serial_part(work: Workload) -> dict[tuple[Stream, bool], UnitSeconds]:
-    """Return `unit_seconds` by what limits the serial part and whether the job is selective."""
-    return {
-        (stream, selective): unit_seconds(work, stream, selective=selective)
-        for stream in STREAMS
-        for selective in (False, True)
-    }
 
 
 def _stream_rate(work: Workload, stream: Stream) -> Floats:
@@ -127,25 +148,26 @@ def _stream_rate(work: Workload, stream: Stream) -> Floats:
 
 
 def log_seconds(coefficients: Floats, units: UnitSeconds) -> tuple[Floats, Floats]:
-    """Return log T, shape (..., rows), and its derivative by the coefficients, shape (..., 8, rows).
+    """Return log T, shape (..., rows), and its derivative by the coefficients, shape (..., 9, rows).
 
-    `coefficients` has shape (..., 8); leading axes of both are matched as numpy does.
+    `coefficients` has shape (..., 9); leading axes of both are matched as numpy does.
     """
-    scale, memory = np.exp(coefficients[..., :6, None]), coefficients[..., 7:]
-    scale[..., :5, :] *= np.exp(coefficients[..., 6:7, None])
+    scale, memory = np.exp(coefficients[..., :7, None]), coefficients[..., 8:]
+    scale[..., :5, :] *= np.exp(coefficients[..., 7:8, None])
     fixed = units.fixed * scale[..., :2, :]
     first, second = (
         _rounded_maximum(units.first * scale[..., 2:5, :]),
-        _rounded_maximum(units.second * scale[..., 2:, :]),
+        _rounded_maximum(units.second * scale[..., 2:6, :]),
     )
     jacobian = np.empty((*fixed.shape[:-2], len(COEFFICIENTS), fixed.shape[-1]))
     jacobian[..., :2, :], jacobian[..., 2:6, :] = fixed, second
     jacobian[..., 2:5, :] += first
+    jacobian[..., 6, :] = units.spill * scale[..., 6, :]
     of_work = jacobian[..., :5, :].sum(axis=-2)
-    seconds = of_work + jacobian[..., 5, :]
-    jacobian[..., 6, :] = of_work
-    jacobian[..., :7, :] /= seconds[..., None, :]
-    jacobian[..., 7, :] = -units.log_memory
+    seconds = of_work + jacobian[..., 5:7, :].sum(axis=-2)
+    jacobian[..., 7, :] = of_work
+    jacobian[..., :8, :] /= seconds[..., None, :]
+    jacobian[..., 8, :] = -units.log_memory
     return np.log(seconds) - memory * units.log_memory, jacobian
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from planner.arrays import Flags, Floats
 from planner.calibration.descent import Problem, Whitening, descend
-from planner.calibration.physics import Stream, UnitSeconds, Workload, unit_seconds_by_serial_part
+from planner.calibration.physics import FITS, Shape, UnitSeconds, Workload, unit_seconds
 from planner.calibration.priors import Family
 from planner.calibration.residual import Coordinates, Kinship, coordinates
 
@@ -28,15 +28,18 @@ AMPLITUDES: Final = (0.03, 0.08, 0.2, 0.4)
 """Sizes of the smooth deviation from the physics that are considered."""
 USUAL_AMPLITUDE: Final = 0.12
 AMPLITUDE_DOUBT: Final = 1.0
+_FIRST_AMPLITUDE: Final = 0.2
+_FIRST_NOISE_SD: Final = 0.06
+"""Deviation and scatter at which every family is tried: wide enough not to give up what is near."""
 OUTLIER_SD: Final = 1.0
 """Noise of a run taken for an outlier: it may be off by a factor e and teaches next to nothing."""
-NEGLIGIBLE: Final = 1e-3
+NEGLIGIBLE: Final = 1e-2
 _SAMPLES: Final = (24, 64)
 """Of more than twice as many runs, so many are looked at first, to give up what is hopeless."""
 _FIRST_STEPS: Final = 3
 _HOPELESS: Final = 12.0
-"""Ways whose log evidence after the first steps is this far below the best are given up; those with weight end within
-7.
+"""Families whose log evidence after the first steps is this far below the best are given up; those with weight end
+within 5.
 """
 
 Way: TypeAlias = tuple[float, float, Family]
@@ -66,9 +69,14 @@ class Runs:
         return coordinates(self.work, self.options)
 
     @cached_property
-    def units(self) -> dict[tuple[Stream, bool], UnitSeconds]:
-        """The runs' terms of the physics, by `Family.serial_part`."""
-        return unit_seconds_by_serial_part(self.work)
+    def _units(self) -> dict[Shape, UnitSeconds]:
+        return {}
+
+    def units(self, shape: Shape) -> UnitSeconds:
+        """Return the runs' terms of the physics."""
+        if shape not in self._units:
+            self._units[shape] = unit_seconds(self.work, shape)
+        return self._units[shape]
 
     @cached_property
     def kinship(self) -> Kinship:
@@ -85,7 +93,7 @@ class Runs:
     def without(self, outlier: Flags) -> Runs:
         """Return the same runs with other rows taken for outliers."""
         same = replace(self, outlier=outlier)
-        vars(same).update({name: vars(self)[name] for name in ("where", "units", "kinship") if name in vars(self)})
+        vars(same).update({name: vars(self)[name] for name in ("where", "_units", "kinship") if name in vars(self)})
         return same
 
 
@@ -109,13 +117,36 @@ class Explanation:
 
 
 def explain_runs(runs: Runs, families: tuple[Family, ...]) -> tuple[Explanation, ...]:
-    """Return the explanations whose posterior weight is not negligible; without runs these are the prior's."""
-    ways = list(product(AMPLITUDES, _levels(runs.least_noise), families))
-    start = np.array([family.mean for _, _, family in ways])
+    """Return the explanations whose posterior weight is not negligible; without runs these are the prior's.
+
+    All families are tried at a usual scatter and deviation first, and only those with hope at all of both.
+    """
+    levels = _levels(runs.least_noise)
+    twins = _alike(runs, families)
+    ways: list[Way] = [(_FIRST_AMPLITUDE, max(_FIRST_NOISE_SD, levels[0]), family) for family in twins]
+    start = np.array([family.mean for family in twins])
     for size in _SAMPLES:
         if len(runs) > 2 * size:
             ways, start = _screen(runs.sample(size), ways, start)
-    return _explain(runs, ways, start)
+    ways, start = _screen(runs, ways, start)
+    finer = [(amplitude, noise_sd, way[2]) for way in ways for amplitude, noise_sd in product(AMPLITUDES, levels)]
+    found = _explain(runs, finer, np.repeat(start, len(finer) // len(ways), axis=0))
+    return tuple(
+        replace(way, family=twin, log_evidence=way.log_evidence + float(np.log(twin.odds / way.family.odds)))
+        for way in found
+        for twin in twins[way.family]
+    )
+
+
+def _alike(runs: Runs, families: tuple[Family, ...]) -> dict[Family, list[Family]]:
+    """Return the families that the runs cannot tell apart, under one that has the odds of all of them: of working sets
+    that fit in every run one fit is enough.
+    """
+    groups: dict[tuple[Family, bytes], list[Family]] = {}
+    for family in families:
+        plain = replace(family, working_set=FITS, odds=1.0)
+        groups.setdefault((plain, runs.units(family.shape).spill.tobytes()), []).append(family)
+    return {replace(alike[0], odds=sum(family.odds for family in alike)): alike for alike in groups.values()}
 
 
 def explain_again(runs: Runs, explanations: tuple[Explanation, ...]) -> tuple[Explanation, ...]:
@@ -158,14 +189,14 @@ def _screen(sample: Runs, ways: list[Way], start: Floats) -> tuple[list[Way], Fl
     return list(compress(ways, hopeful)), fit.coefficients[hopeful]
 
 
-def _shortlist(log_evidence: Floats) -> Flags:
-    return np.asarray(log_evidence > log_evidence.max() - _HOPELESS)
+def _shortlist(log_evidence: Floats, *, within: float = _HOPELESS) -> Flags:
+    return np.asarray(log_evidence > log_evidence.max() - within)
 
 
 def _problem(runs: Runs, ways: list[Way]) -> tuple[Problem, Floats]:
     """Return the descent's problem, and the log weight of each way without what the descent adds."""
     whitening = _whitening(runs, ways)
-    terms = [runs.units[family.serial_part] for _, _, family in ways]
+    terms = [runs.units(family.shape) for _, _, family in ways]
     priors = [(family.mean, family.sd) for _, _, family in ways]
     log_weight = np.array([_log_prior(way) for way in ways]) + whitening.log_determinant
     return Problem.of(runs.log_s, terms, whitening, priors), log_weight
@@ -174,8 +205,8 @@ def _problem(runs: Runs, ways: list[Way]) -> tuple[Problem, Floats]:
 def _explain(runs: Runs, ways: list[Way], start: Floats) -> tuple[Explanation, ...]:
     """Fit all ways at once, each from its row of `start`, and return those with weight."""
     problem, log_weight = _problem(runs, ways)
-    first = descend(problem, start, _FIRST_STEPS)
-    hopeful = _shortlist(log_weight + first.log_mass)
+    first = descend(problem, start, 1)
+    hopeful = _shortlist(log_weight + first.log_mass, within=-np.log(NEGLIGIBLE))
     some = list(compress(ways, hopeful))
     return _make_explanation(problem.only(hopeful), log_weight[hopeful], some, first.coefficients[hopeful])
 

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from planner.arrays import Floats
-from planner.calibration.physics import Workload, log_seconds, unit_seconds_by_serial_part
+from planner.calibration.physics import Workload, log_seconds, unit_seconds
 from planner.calibration.posterior import Explanation, Runs, weights
 from planner.calibration.residual import Kinship, coordinates
 
@@ -29,24 +29,39 @@ _CLOSE: Final = 1e-9
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Mixture:
-    """Normals of log seconds: `mean` and `sd` of shape (parts, rows), `weight` (parts,) summing to 1."""
+    """Normals of log seconds: `mean` and `sd` of shape (parts, rows), `weight` (parts,) summing to 1.
+
+    `widening` is how many times wider they are than the posterior.
+    """
 
     mean: Floats
     sd: Floats
     weight: Floats
+    widening: float = 1.0
 
     def quantiles_s(self, *levels: float) -> Floats:
         """Return seconds below which a run stays with each probability, shape (levels, rows)."""
         return np.exp([self._log_quantile(level) for level in levels])
 
     def range_s(self) -> Floats:
-        """Return median, lower and upper end of the range, shape (3, rows)."""
-        return self.quantiles_s(0.5, (1 - COVERAGE) / 2, (1 + COVERAGE) / 2)
+        """Return expected time, lower and upper end of the range, shape (3, rows)."""
+        low, high = self.quantiles_s((1 - COVERAGE) / 2, (1 + COVERAGE) / 2)
+        return np.array([np.clip(self.expected_s(), low, high), low, high])
+
+    def expected_s(self) -> Floats:
+        """Return what each explanation takes for the usual time, averaged by weight, shape (rows,).
+
+        A cluster that may not hold the working set is charged for it, so that the cheapest by this is the cheapest on
+        average. Widening after few runs is left out: it says how far off all may be, not which way.
+        """
+        median = self._log_quantile(0.5)
+        return self.weight @ np.exp(median + (self.mean - median) / self.widening)  # type: ignore[no-any-return]
 
     def widened(self, factor: float) -> Mixture:
         """Return the same medians with every deviation from them `factor` times as large, in log seconds."""
         median = self._log_quantile(0.5)
-        return Mixture(mean=median + factor * (self.mean - median), sd=factor * self.sd, weight=self.weight)
+        mean = median + factor * (self.mean - median)
+        return Mixture(mean=mean, sd=factor * self.sd, weight=self.weight, widening=factor * self.widening)
 
     def joined(self, other: Mixture, *, share: float) -> Mixture:
         """Return the mixture in which `other` has the weight `share`."""
@@ -74,11 +89,10 @@ class Mixture:
 
 def predict(explanations: tuple[Explanation, ...], runs: Runs, work: Workload, options: Floats) -> Mixture:
     """Return the distribution of one new run's log seconds for each row of `work`."""
-    where, units = coordinates(work, options), unit_seconds_by_serial_part(work)
+    where = coordinates(work, options)
+    units = {shape: unit_seconds(work, shape) for shape in {explanation.family.shape for explanation in explanations}}
     towards = Kinship(where, runs.where, runs.where)
-    parts = [
-        log_seconds(explanation.coefficients, units[explanation.family.serial_part]) for explanation in explanations
-    ]
+    parts = [log_seconds(explanation.coefficients, units[explanation.family.shape]) for explanation in explanations]
     moments = []
     for explanation, (log_s, jacobian) in zip(explanations, parts, strict=True):
         cross, own = towards.covariance(explanation.amplitude), towards.variance(explanation.amplitude)

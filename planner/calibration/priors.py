@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from planner.arrays import Floats
-from planner.calibration.physics import COEFFICIENTS, Stream
+from planner.calibration.physics import COEFFICIENTS, FITS, Shape, Stream, WorkingSet
 from planner.errors import BadInputError, nearest
 
 
@@ -55,6 +55,24 @@ disks. How far the centres lie below a sort's was chosen by leaving out families
 _COMPUTES: Final = 1000
 """Core GHz s/GB from which cores count; sorters that move bytes at device speed are sorters, and have less."""
 
+SPILL: Final = Prior(centre=16, spread=1.2)
+"""How often what memory cannot hold crosses a disk: a few times in a sort or join, once an iteration elsewhere."""
+HOLDS_DATA: Final = 0.75
+HOLDS_BY_CORE: Final = 0.4
+"""Odds that a job of Spark keeps data in memory, and that each of its tasks needs some."""
+DATA_HELD_GB_PER_GB: Final = tuple(0.25 * 2 ** (k / 2) for k in range(9))
+"""Memory for each GB of data: from compressed blocks to objects four times the size of the text they come from."""
+TASK_HELD_GB: Final = 1.0
+WORKING_SETS: Final = tuple(
+    (WorkingSet(by_data, by_core), odds_by_data * odds_by_core)
+    for by_data, odds_by_data in (
+        (0.0, 1 - HOLDS_DATA),
+        *((held, HOLDS_DATA / len(DATA_HELD_GB_PER_GB)) for held in DATA_HELD_GB_PER_GB),
+    )
+    for by_core, odds_by_core in ((0.0, 1 - HOLDS_BY_CORE), (TASK_HELD_GB, HOLDS_BY_CORE))
+)
+"""What a job may hold in memory, with the odds; chosen by leaving out whole jobs (docs/calibration.md)."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Family:
@@ -62,7 +80,7 @@ class Family:
     for it.
 
     `stream` is what limits the part that does not spread; of a `selective` job only a share of the data passes there,
-    which an option states.
+    which an option states. Software works `in_memory` if it may hold a `working_set` there.
     """
 
     name: str
@@ -75,15 +93,18 @@ class Family:
     serial: Prior
     memory: Prior
     scatter: float
+    spill: Prior = AS_A_SORT
     work: Prior = AS_A_SORT
     odds: float = 1.0
     stream: Stream = "core"
     selective: bool = False
+    in_memory: bool = False
+    working_set: WorkingSet = FITS
 
     @property
-    def serial_part(self) -> tuple[Stream, bool]:
-        """What limits the serial part, and whether only a share of the data passes it."""
-        return self.stream, self.selective
+    def shape(self) -> Shape:
+        """What the terms of the physics depend on."""
+        return Shape(self.stream, self.selective, self.working_set)
 
     @property
     def priors(self) -> tuple[Prior, ...]:
@@ -147,6 +168,7 @@ ONE_STREAM: Final = tuple(
         stream=stream,
         cpu=cpu,
         odds=odds,
+        in_memory=True,
         **_JVM,
     )
     for (stream, limit, serial), (rest, cpu, odds) in product(_STREAMS, _REST)
@@ -194,7 +216,17 @@ def families(model: str, *, share_option: str | None = None) -> tuple[Family, ..
     of_model = MODELS[model]
     sharing = of_model if share_option is None else tuple(_selective(family, share_option) for family in of_model)
     other = (_of_other_work(family) for family in sharing if family.cpu.centre >= _COMPUTES)
-    return tuple(dict.fromkeys((*of_model, *sharing, *other)))
+    of_any_memory = dict.fromkeys((*of_model, *sharing, *other))
+    return tuple(held for family in of_any_memory for held in _with_working_sets(family))
+
+
+def _with_working_sets(family: Family) -> tuple[Family, ...]:
+    """Return the family once for each working set if its output leaves through one stream and cores count, as jobs of
+    Spark hold data in memory; the others as they are.
+    """
+    if not family.in_memory or family.cpu.centre < _COMPUTES:
+        return (family,)
+    return tuple(replace(family, working_set=held, spill=SPILL, odds=family.odds * odds) for held, odds in WORKING_SETS)
 
 
 def _selective(family: Family, share_option: str) -> Family:

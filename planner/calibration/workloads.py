@@ -61,6 +61,7 @@ def workload(jobs: Sequence[JobRow], machines: Mapping[str, NodeSpec], *, share_
         memory_gb=column("memory_gb"),
         disk_gb_per_s=column("disk_gb_per_s"),
         network_gb_per_s=column("network_gb_per_s"),
+        usable_gb=column("usable_gb"),
         disk_passes_1=1 - remote_io + local_spill,
         disk_passes_2=(1 - remote_io) * (1 + extra_copies) + local_spill,
         network_passes_1=remote_io + crossing,

@@ -9,7 +9,7 @@ import numpy as np
 
 from planner.calibration.history import parse_jobs
 from planner.calibration.machines import machine
-from planner.calibration.physics import Stream, log_seconds, unit_seconds
+from planner.calibration.physics import Shape, Stream, log_seconds, unit_seconds
 from planner.calibration.priors import ONE_STREAM
 from planner.calibration.workloads import workload
 
@@ -39,11 +39,11 @@ def true_seconds(
     """Return what the physics says with the given coefficients (log but the last), by default a framework off the
     prior whose one stream a core limits.
     """
-    shifts = np.array([0.5, 0.0, 0.4, 0.0, -0.3, 0.3, 0.0, 0.03])
+    shifts = np.array([0.5, 0.0, 0.4, 0.0, -0.3, 0.3, 0.0, 0.0, 0.03])
     chosen = CORE.mean + shifts if coefficients is None else coefficients
     jobs = parse_jobs(rows, what="query", timed=False)
     machines = {name: machine(name, spec) for name, spec in SPECS.items()}
-    return np.exp(log_seconds(chosen, unit_seconds(workload(jobs, machines), stream))[0])
+    return np.exp(log_seconds(chosen, unit_seconds(workload(jobs, machines), Shape(stream)))[0])
 
 
 def runs(

@@ -13,7 +13,7 @@ from planner.calibration import Profile, calibrate
 from planner.calibration.experiment import likeliest_of_each_family
 from planner.calibration.history import parse_jobs
 from planner.calibration.machines import machine
-from planner.calibration.physics import Stream, log_seconds, unit_seconds
+from planner.calibration.physics import Shape, Stream, log_seconds, unit_seconds
 from planner.calibration.workloads import workload
 
 SAME_DISK: dict[str, dict[str, float]] = {
@@ -27,7 +27,7 @@ HALF: dict[str, dict[str, float]] = {"half": {**SAME_DISK["a"], "vcpu": 4, "mem_
 
 def serial_job(times: float, rest: Sequence[float]) -> np.ndarray:
     """Coefficients of a job that a serial stream dominates: `times` its unit, next to `rest`: disk, network and cpu."""
-    return np.append(np.log([20, 0.5, *rest, times, 1]), 0.0)
+    return np.append(np.log([20, 0.5, *rest, times, 1, 1]), 0.0)
 
 
 def profile_of(rows: list[dict[str, Any]]) -> Profile:
@@ -40,7 +40,7 @@ def made_up(
     rows = grid(types=types, nodes=(2, 4, 8, 12), sizes=(10, 20))
     machines = {name: machine(name, spec) for name, spec in {**SAME_DISK, **HALF}.items()}
     work = workload(parse_jobs(rows, what="rows", timed=False), machines)
-    log_s, _ = log_seconds(serial_job(times, rest), unit_seconds(work, stream))
+    log_s, _ = log_seconds(serial_job(times, rest), unit_seconds(work, Shape(stream)))
     noise = 0.01 * np.random.default_rng(1).standard_normal(len(rows))
     return [{**row, "runtime_s": float(np.exp(a + b))} for row, a, b in zip(rows, log_s, noise, strict=True)]
 

@@ -10,7 +10,17 @@ from made_up_clusters import SPECS, grid
 
 from planner.calibration.history import parse_jobs
 from planner.calibration.machines import machine
-from planner.calibration.physics import COEFFICIENTS, STREAMS, Stream, Workload, log_seconds, unit_seconds
+from planner.calibration.physics import (
+    COEFFICIENTS,
+    FITS,
+    STREAMS,
+    Shape,
+    Stream,
+    WorkingSet,
+    Workload,
+    log_seconds,
+    unit_seconds,
+)
 from planner.calibration.workloads import workload
 
 ONE = np.ones(1)
@@ -20,14 +30,17 @@ def one_node(**changes: float) -> Workload:
     fields = {
         "nodes": 2, "data_gb": 20, "cores": 4, "clock_ghz": 2, "memory_gb": 16,
         "disk_gb_per_s": 0.5, "network_gb_per_s": 1, "disk_passes_1": 2, "disk_passes_2": 2,
-        "network_passes_1": 0.5, "network_passes_2": 0, "unknown_specs": 0, "output_share": 1,
+        "network_passes_1": 0.5, "network_passes_2": 0, "unknown_specs": 0, "output_share": 1, "usable_gb": 6,
     }  # fmt: skip
     return Workload(**{name: ONE * value for name, value in {**fields, **changes}.items()})
 
 
-def seconds(work: Workload, stream: Stream = "core", /, **coefficients: float) -> float:
+def seconds(work: Workload, stream: Stream = "core", /, working_set: WorkingSet = FITS, **coefficients: float) -> float:
     chosen = [coefficients.get(name, 1.0 if name == "work" else 1e-9) for name in COEFFICIENTS][:-1]
-    log_s, _ = log_seconds(np.append(np.log(chosen), coefficients.get("memory", 0.0)), unit_seconds(work, stream))
+    log_s, _ = log_seconds(
+        np.append(np.log(chosen), coefficients.get("memory", 0.0)),
+        unit_seconds(work, Shape(stream, working_set=working_set)),
+    )
     return float(np.exp(log_s[0]))
 
 
@@ -73,11 +86,14 @@ def test_work_lengthens_everything_but_the_stream() -> None:
 
 
 @settings(max_examples=30, deadline=None)
-@given(st.lists(st.floats(-3, 3), min_size=8, max_size=8))
+@given(st.lists(st.floats(-3, 3), min_size=9, max_size=9))
 def test_derivatives_match_differences(point: list[float]) -> None:
     at = np.array(point)
     machines = {name: machine(name, spec) for name, spec in SPECS.items()}
-    units = unit_seconds(workload(parse_jobs(grid(types=SPECS), what="query", timed=False), machines), "disk")
+    units = unit_seconds(
+        workload(parse_jobs(grid(types=SPECS), what="query", timed=False), machines),
+        Shape("disk", working_set=WorkingSet(4.0, 2.0)),
+    )
     _, jacobian = log_seconds(at, units)
     for column in range(8):
         step = np.zeros(8)
@@ -103,7 +119,7 @@ def test_only_the_share_let_out_of_a_selective_job_passes_its_stream() -> None:
     work = one_node(output_share=0.25)
     coefficients = np.append(np.log([1e-9] * 5 + [1.0, 1.0]), 0.0)
     quarter, whole = (
-        float(np.exp(log_seconds(coefficients, unit_seconds(work, "disk", selective=selective))[0][0]))
+        float(np.exp(log_seconds(coefficients, unit_seconds(work, Shape("disk", selective)))[0][0]))
         for selective in (True, False)
     )
     assert (quarter, whole) == pytest.approx((10, 40), rel=1e-6)

@@ -10,7 +10,7 @@ import pytest
 
 from planner import recommend
 from planner.calibration import calibrate
-from planner.calibration.physics import COEFFICIENTS, Workload, log_seconds, unit_seconds
+from planner.calibration.physics import COEFFICIENTS, Shape, Workload, log_seconds, unit_seconds
 from planner.cost_model.model_reader import load_model
 from planner.planning.candidates.calibrated_model import with_profile
 from planner.schemas.plan import Candidate, Plan
@@ -69,17 +69,17 @@ def test_a_plan_with_start_up_and_durability_round_trips(make_catalog: Make) -> 
 
 def test_a_profile_supplies_the_constants(make_catalog: Make) -> None:
     """Runs made up of the physics with known coefficients: the calibrated model gives their times again."""
-    truth = np.array([*np.log([30, 1.0, 3.0, 1.0, 400, 2.0, 1.0]), 0.0])
+    truth = np.array([*np.log([30, 1.0, 3.0, 1.0, 400, 2.0, 1.0, 1.0]), 0.0])
     nodes = np.array([2.0, 3, 4, 6, 8, 10, 12, 16] * 4)
     data_gb = np.repeat([20.0, 50, 100, 200], 8)
     same = {"cores": 16.0, "clock_ghz": 2.5, "memory_gb": 64.0, "disk_gb_per_s": 1.0, "network_gb_per_s": 1.0}
-    passes = {"disk_passes_1": 2.0, "disk_passes_2": 2.0, "network_passes_2": 0.0}
+    passes = {"disk_passes_1": 2.0, "disk_passes_2": 2.0, "network_passes_2": 0.0, "usable_gb": 27.0}
     ones = np.ones_like(nodes)
     work = Workload(
         nodes=nodes, data_gb=data_gb, **{name: value * ones for name, value in (same | passes).items()},
         network_passes_1=(nodes - 1) / nodes, unknown_specs=0 * ones, output_share=ones,
     )  # fmt: skip
-    seconds = np.exp(log_seconds(truth, unit_seconds(work, "core"))[0])
+    seconds = np.exp(log_seconds(truth, unit_seconds(work, Shape("core")))[0])
     runs = [
         {"instance_type": "a", "nodes": int(n), "data_gb": float(d), "runtime_s": float(t)}
         for n, d, t in zip(nodes, data_gb, seconds, strict=True)

@@ -65,12 +65,13 @@ def ingest(
     """
     from planner.measurement.ingest.csv_columns import parse_choices, parse_mapping
     from planner.measurement.ingest.ingest import read_measurements
-    from planner.stores.measurements import store
+    from planner.stores.measurements import forget, store
 
     if remove is not None:
         if files:
             raise BadInputError("--remove takes a type or a file's name, and no files to ingest")
-        show_removed(remove, catalog=catalog)
+        removed = forget(remove, catalog=catalog)
+        talk(f"{removed} measurements of {remove} removed; shipped figures of catalog {catalog} count in their place")
         return
     if not files:
         raise BadInputError("ingest needs files; --remove takes back what was ingested")
@@ -136,15 +137,6 @@ def _day(text: str) -> date:
         return date.fromisoformat(text)
     except ValueError as error:
         raise BadInputError(f"--as-of {text!r}: write a day as YYYY-MM-DD") from error
-
-
-def show_removed(pattern: str, *, catalog: str) -> None:
-    """Remove measurements, and say how many and what counts instead."""
-    from planner.catalog.measurements import measurements_file
-    from planner.stores.measurements import forget
-
-    path, removed = measurements_file(catalog), forget(pattern, catalog=catalog)
-    talk(f"{removed} measurements of {pattern} removed from {path}; shipped figures count in their place")
 
 
 def _show(measurements: list[Measurement], *, json: bool) -> None:

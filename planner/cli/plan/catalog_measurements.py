@@ -6,7 +6,6 @@ from typing import Annotated, Any
 
 from typer import Option
 
-from planner.cli.measure.ingest import show_removed
 from planner.cli.shell.console import show, show_json, show_text, table, talk
 
 
@@ -25,11 +24,13 @@ def catalog_measurements(
     Example: planner catalog measurements --forget i4i.4xlarge
     """
     from planner.catalog.measurements import measurements_file
+    from planner.stores.measurements import forget as forget_rows
     from planner.stores.measurements import user_rows
 
     path = measurements_file(catalog)
     if forget is not None:
-        show_removed(forget, catalog=catalog)
+        removed = forget_rows(forget, catalog=catalog)
+        talk(f"{removed} measurements of {forget} removed from {path}; shipped figures count in their place")
     rows = user_rows(catalog)
     if json:
         show_json({"measurements": rows})

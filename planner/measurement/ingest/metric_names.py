@@ -13,6 +13,7 @@ from typing import Final, Literal
 from planner.errors import BadInputError, nearest
 
 Direction = Literal["higher", "lower"]
+_WAYS: Final[Mapping[str, Direction]] = {"higher": "higher", "lower": "lower"}
 
 _WORD: Final = re.compile(r"[A-Za-z]+\d*|\d+[A-Za-z]*")
 _LOSS: Final = re.compile(
@@ -62,14 +63,19 @@ def parse_better(texts: Iterable[str], metrics: Iterable[str]) -> dict[str, Dire
 
     Raises BadInputError for another text, a metric that is not there, and one of which nothing says it.
     """
-    names, told, rest = list(metrics), {}, None
+    names = list(metrics)
+    told: dict[str, Direction] = {}
+    rest: Direction | None = None
     for text in texts:
-        metric, _, way = text.rpartition("=")
-        if way not in ("higher", "lower"):
+        metric, _, word = text.rpartition("=")
+        if (way := _WAYS.get(word)) is None:
             raise BadInputError(f"--better {text!r}: write higher, lower, METRIC=higher or METRIC=lower")
         if metric and metric not in names:
             raise BadInputError(f"--better {text}: {metric} is not among {', '.join(names)}.{nearest(metric, names)}")
-        told, rest = ({**told, metric: way}, rest) if metric else (told, way)
+        if metric:
+            told[metric] = way
+        else:
+            rest = way
     better: Mapping[str, Direction | None] = {name: told.get(name) or good_direction(name) or rest for name in names}
     if open_names := [name for name, way in better.items() if way is None]:
         raise BadInputError(

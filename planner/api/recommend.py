@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from planner.calibration import Profile
-    from planner.cost_model.volume_counts import VolumeCount
+    from planner.cost_model.volumes.volume_counts import VolumeCount
     from planner.planning.what_if.network_views import NetworkRow
     from planner.planning.what_if.own_cluster import OwnCluster
     from planner.planning.what_if.what_if import Contrast, WhatIf
@@ -154,7 +154,7 @@ class Recommendation(Answer):
     def volume_counts(self) -> list[VolumeCount]:
         """Return what `volumes` shows."""
         from planner.catalog import load_catalog
-        from planner.cost_model.volume_counts import counts_on
+        from planner.cost_model.volumes.volume_counts import counts_on
 
         on_volumes = [(c.cloud, c.cloud_type) for c in self.candidates if c.volumes]
         return counts_on(on_volumes, [load_catalog(name) for name in self.plan.request.catalogs])

@@ -7,9 +7,9 @@ from typing import Final
 import numpy as np
 
 from planner.arrays import Codes, Floats
-from planner.cost_model.block_volumes import VolumeChoice
 from planner.cost_model.disk_layout import LOCAL, MEMORY, VOLUMES
 from planner.cost_model.staging import on_volumes_bytes
+from planner.cost_model.volumes.block_volumes import VolumeChoice
 from planner.cost_model.workload import JobContext
 
 

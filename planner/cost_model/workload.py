@@ -16,7 +16,6 @@ import numpy as np
 
 from planner.arrays import Floats, Rows
 from planner.catalog import Catalog, Straggler
-from planner.cost_model.block_volumes import VolumeChoice
 from planner.cost_model.disk_layout import OBJECTS, VOLUMES, Layouts
 from planner.cost_model.model import GROUPS, MEDIA, Coefficients, CostModel, JobVolumes, Phase
 from planner.cost_model.object_store import ObjectStoreChoice
@@ -27,6 +26,7 @@ from planner.cost_model.rates import Device, Rates, time_s
 from planner.cost_model.rotating_disks import Visits
 from planner.cost_model.run_overheads import RunOverheads
 from planner.cost_model.unknowns import BY_DEFAULT, Policy
+from planner.cost_model.volumes.block_volumes import VolumeChoice
 from planner.statistics.interruptions import Risk
 from planner.statistics.order_statistics import Spread
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from planner.cost_model.volume_counts import VolumeCount
+from planner.cost_model.volumes.volume_counts import VolumeCount
 from planner.planning.what_if.data_curve import DataPoint
 from planner.planning.what_if.network_views import NetworkRow
 from planner.report.cluster_names import cluster_name

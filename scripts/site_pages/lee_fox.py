@@ -6,7 +6,7 @@ from typing import Final
 
 from planner import recommend
 from planner.catalog import VolumeType, load_catalog
-from planner.cost_model.volume_sizes import SizedVolume, sized
+from planner.cost_model.volumes.volume_sizes import SizedVolume, sized
 from planner.planning.catalog_questions.price_performance import rank
 from planner.planning.request.region import offer_of
 from planner.schemas.plan import Candidate

@@ -10,8 +10,8 @@ import pytest
 
 from planner.catalog import load_catalog
 from planner.cost_model import run_overheads
-from planner.cost_model.block_volumes import choose_volumes
 from planner.cost_model.model_reader import load_model
+from planner.cost_model.volumes.block_volumes import choose_volumes
 from planner.cost_model.workload import JobContext
 from planner.planning.request.job_context import job_context
 from planner.schemas.plan import Request

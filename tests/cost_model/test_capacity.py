@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from planner.api.recommend import recommend
-from planner.cost_model.block_volumes import VolumeChoice
 from planner.cost_model.capacity import capacity_per_node, fewest_nodes, node_bounds, with_lasting_credit
 from planner.cost_model.disk_layout import LOCAL, OBJECTS, VOLUMES
 from planner.cost_model.staging import on_volumes_bytes
+from planner.cost_model.volumes.block_volumes import VolumeChoice
 from planner.cost_model.workload import JobContext
 from planner.errors import BadInputError
 from planner.schemas.plan import Candidate, Rejection

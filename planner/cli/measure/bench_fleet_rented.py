@@ -117,7 +117,7 @@ class RentedMachines:
     def _volumes(self, catalog: Catalog) -> tuple[VolumeOrder | None, float]:
         """Return each machine's volumes, with what comes with their size, and their price per hour."""
         from planner.clouds.order import VolumeOrder
-        from planner.cost_model.volume_sizes import Unsuitable, sized
+        from planner.cost_model.volumes.volume_sizes import Unsuitable, sized
 
         volume, count, size = self.options.volume, self.options.count, self.options.volume_size
         if volume is None:

@@ -15,11 +15,11 @@ import numpy as np
 
 from planner.arrays import Floats, Texts
 from planner.catalog import Catalog
-from planner.cost_model.block_volumes import choose_volumes
 from planner.cost_model.model import CostModel
 from planner.cost_model.prices import Offer
 from planner.cost_model.rates import evidence_codes, evidence_name
 from planner.cost_model.run_overheads import RunOverheads
+from planner.cost_model.volumes.block_volumes import choose_volumes
 from planner.errors import BadInputError, nearest
 from planner.planning.candidates.candidate_grid import build_grid
 from planner.planning.request.region import Region

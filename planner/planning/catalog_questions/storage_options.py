@@ -17,7 +17,7 @@ from planner.arrays import Flags, Floats
 from planner.catalog import Catalog, VolumeType
 from planner.cost_model.prices import Offer
 from planner.cost_model.rates import evidence_codes, evidence_name
-from planner.cost_model.volume_sizes import SizedVolume, Unsuitable, sized
+from planner.cost_model.volumes.volume_sizes import SizedVolume, Unsuitable, sized
 
 _MOST_STRIPED: Final = 32
 """Volumes that are tried together where a type does not say how many can be attached."""

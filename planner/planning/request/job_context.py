@@ -14,7 +14,6 @@ import numpy as np
 from planner.arrays import Floats
 from planner.catalog import Catalog
 from planner.catalog.bandwidth_distributions import distribution
-from planner.cost_model.block_volumes import VolumeChoice
 from planner.cost_model.disk_layout import layouts
 from planner.cost_model.engine import Engine
 from planner.cost_model.model import CostModel, JobVolumes, Software
@@ -24,6 +23,7 @@ from planner.cost_model.rate_spreads import spreads_of
 from planner.cost_model.rates import UNLIMITED_BYTES_PER_S, Rates, catalog_rates, evidence_codes, evidence_name
 from planner.cost_model.run_overheads import RunOverheads
 from planner.cost_model.unknowns import Assumed, Policy, interruptions_per_node_hour, with_assumed_rates
+from planner.cost_model.volumes.block_volumes import VolumeChoice
 from planner.cost_model.whole_jobs import as_fast_as_seen
 from planner.cost_model.workload import HERE, JobContext, Staging
 from planner.errors import BadInputError

@@ -11,9 +11,9 @@ import numpy as np
 
 from planner.arrays import Flags
 from planner.catalog import Catalog
-from planner.cost_model.block_volumes import VolumeChoice, choose_volumes, has_credit
 from planner.cost_model.prices import Offer, Reservations
 from planner.cost_model.rates import evidence_codes, evidence_name
+from planner.cost_model.volumes.block_volumes import VolumeChoice, choose_volumes, has_credit
 from planner.errors import some_of
 from planner.planning.request.filters import wanted
 from planner.schemas.plan import OwnPrice, Rejection, Request

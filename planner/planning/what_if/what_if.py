@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from planner.cost_model.rates import SCALABLE
-from planner.cost_model.volume_counts import VolumeCount
+from planner.cost_model.volumes.volume_counts import VolumeCount
 from planner.errors import BadInputError, nearest
 from planner.planning.ranking.selection import narrowed
 from planner.planning.what_if.network_views import NetworkRow, network_as_it_is

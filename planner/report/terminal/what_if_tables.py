@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any, Final
 
-from planner.cost_model.volume_counts import VolumeCount
+from planner.cost_model.volumes.volume_counts import VolumeCount
 from planner.planning.what_if.network_views import VIEWS, NetworkRow, verdict
 from planner.schemas.plan import NetworkView
 from planner.units import format_rate, format_usd

@@ -14,7 +14,7 @@ import vl_convert
 import planner
 from planner.api.recommend import Recommendation
 from planner.catalog import load_catalog
-from planner.cost_model.volume_counts import volume_counts
+from planner.cost_model.volumes.volume_counts import volume_counts
 from planner.report import frames, plots
 from planner.report.plots import look
 from planner.schemas.run_report import RunReport

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from planner import recommend
 from planner.catalog import load_catalog
-from planner.cost_model.volume_counts import volume_counts
+from planner.cost_model.volumes.volume_counts import volume_counts
 from planner.report.terminal.what_if_tables import render_networks, render_volumes
 
 

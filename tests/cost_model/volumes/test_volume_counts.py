@@ -6,7 +6,7 @@ import pytest
 
 from planner import recommend
 from planner.catalog import load_catalog
-from planner.cost_model.volume_counts import VolumeCount, volume_counts
+from planner.cost_model.volumes.volume_counts import VolumeCount, volume_counts
 
 
 def of(catalog: str, instance_type: str, volume: str, rated: str) -> list[VolumeCount]:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.catalog import VolumeType, load_catalog
-from planner.cost_model.volume_sizes import SizedVolume, Unsuitable, sized
+from planner.cost_model.volumes.volume_sizes import SizedVolume, Unsuitable, sized
 
 GIB, MIB = 2**30, 2**20
 

@@ -11,8 +11,8 @@ import pytest
 
 from planner import recommend as recommend_by
 from planner.catalog import load_catalog
-from planner.cost_model.block_volumes import VolumeChoice, choose_volumes, has_credit
 from planner.cost_model.rates import evidence_name
+from planner.cost_model.volumes.block_volumes import VolumeChoice, choose_volumes, has_credit
 
 recommend = partial(recommend_by, engine="ideal")
 """The sums here are those of the equations alone."""

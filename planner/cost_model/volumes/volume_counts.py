@@ -13,8 +13,8 @@ from typing import Final
 import numpy as np
 
 from planner.catalog import Catalog, VolumeType
-from planner.cost_model.block_volumes import most_bytes_per_s, stated_volumes
 from planner.cost_model.rates import evidence_name
+from planner.cost_model.volumes.block_volumes import most_bytes_per_s, stated_volumes
 
 _COUNTS: Final = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 

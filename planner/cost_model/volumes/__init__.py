@@ -1,0 +1,1 @@
+"""Block volumes: which type, how many and of what size."""

@@ -25,7 +25,7 @@ _HEADLINE: Final = 93
 """Characters of an error's first line behind `error: `."""
 _BREAKS: Final = ("; ", ". ", ": ", ", ", " ")
 """Where a sentence that is longer goes on in the second line, the best first."""
-_LEAST_HEADLINE: Final = 25
+_LEAST_HEADLINE: Final = 12
 
 
 def headed(text: str) -> str:

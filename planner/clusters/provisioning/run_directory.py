@@ -76,8 +76,8 @@ class RunDirectory:
         directory = cls(runs_directory() / run)
         if not (directory.path / JOURNAL).exists():
             raise BadInputError(
-                f"no run {run} in {runs_directory()}.{nearest(run, known_runs())} `planner cluster status` lists them; "
-                "`planner cluster sweep` finds what other machines began"
+                f"no run {run}.{nearest(run, known_runs())} `planner cluster status` lists those in "
+                f"{runs_directory()}; `planner cluster sweep` finds what other machines began"
             )
         return directory
 

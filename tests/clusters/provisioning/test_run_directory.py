@@ -63,5 +63,5 @@ def test_only_one_process_works_on_a_run(directory: RunDirectory) -> None:
 
 def test_an_unknown_run_names_the_nearest(directory: RunDirectory) -> None:
     assert directory.path.name == "r1"
-    with pytest.raises(BadInputError, match=r"no run r2 in .*Did you mean r1\?"):
+    with pytest.raises(BadInputError, match=r"no run r2\. Did you mean r1\?"):
         RunDirectory.open("r2")

@@ -35,7 +35,8 @@ BEGINNINGS: Final = {
 }
 """Words that keep a command from renting, and from taking minutes."""
 LEFT_OUT: Final = (
-    "emulate up", "emulate study", "cluster smoke", "cluster wheelhouse", "bench net", "catalog refresh", "cluster sweep",
+    "emulate up", "emulate study", "cluster smoke", "cluster wheelhouse", "bench net", "catalog refresh",
+    "cluster sweep",
 )  # fmt: skip
 """Commands that go on to start nodes, listen, load packages, or ask clouds where nothing is wrong."""
 LONG_NAME: Final = 50

@@ -53,7 +53,12 @@ RULES: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "report": {"--force": "with --html", "--wide": "without --json or --html"},
     "explain-log": {"--force": "with --html", "--show": "without --json"},
-    "ingest": {"--count": "with --volume", "--only": "with --column"},
+    "ingest": {
+        "--count": "with --volume",
+        "--only": "with --column",
+        "--type --where --as-of --instances --repeats --disks --volume --nodes --placement-group": "without --remove",
+        "--quantity --aggregate --method --column --job --files-are --json": "without --remove",
+    },
     "bench net": {
         "--listen": "with --agent",
         "--seconds --warm-up --connections --repeats --doubling --type --json": "without --agent",

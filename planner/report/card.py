@@ -78,14 +78,14 @@ def card_html(plan: Plan) -> str:
 def _bill(best: Candidate) -> str:
     bill = bill_of(best)
     cells = "".join(_row(item.name, item.time_s, bill.shown(item.usd)) for item in bill)
-    cells += _row("in all", bill.time_s, bill.shown(bill.total_usd)).replace("<tr>", '<tr style="font-weight:bold">')
+    cells += _row("in all", bill.time_s, bill.shown(bill.total_usd), style="font-weight:bold")
     return f'<table style="align-self:flex-start;font:inherit"><tbody>{cells}</tbody></table>'
 
 
-def _row(name: str, time_s: float | None, cost: str) -> str:
+def _row(name: str, time_s: float | None, cost: str, *, style: str = "") -> str:
     time, cost = format_duration(time_s) if time_s else "", cost if cost == "unknown" else f"${cost}"
     cells = "".join(f'<td style="{_RIGHT}">{cell}</td>' for cell in (time, cost))
-    return f'<tr><td style="text-align:left">{escape(name)}</td>{cells}</tr>'
+    return f'<tr style="{style}"><td style="text-align:left">{escape(name)}</td>{cells}</tr>'
 
 
 def _frontier(plan: Plan, best: Candidate) -> str:

@@ -40,13 +40,17 @@ def main() -> None:
             for predictor in predictors:
                 score, task_ms = scored(predictor, suite, protocol, seeds=options.seeds, seed=options.disguise)
                 if score.error:
-                    print(f"| {suite}, {protocol}, {predictor.name} | {' | '.join(_cells(score))} | {task_ms:.0f} |")
+                    print(
+                        f"| {suite}, {protocol}, {predictor.name} | {' | '.join(_cells(score, predictor))} | {task_ms:.0f} |"
+                    )
 
 
-def _cells(score: Score) -> list[str]:
+def _cells(score: Score, predictor: Any) -> list[str]:
     regret = [f"{mean(score.regret):.2f}", f"{max(score.regret):.2f}"] if score.regret else ["", ""]
     shares = (math.exp(mean(score.bias)) - 1, mean(score.held_by_range), mean(score.missed), mean(score.extra_cost))
-    return [*regret, _percent(mean(score.error), digits=1), *map(_percent, shares), str(len(score.error))]
+    figures = [_percent(mean(score.error), digits=1), *map(_percent, shares)]
+    chosen_only = getattr(predictor, "only_chooses", False)
+    return [*regret, *([""] * len(figures) if chosen_only else figures), str(len(score.error))]
 
 
 def scored(predictor: Any, suite: str, protocol: str, *, seeds: int, seed: int | None) -> tuple[Score, float]:

@@ -10,6 +10,7 @@ class Predictor:
 
     name = "cheapest per hour"
     needs_runs = False
+    only_chooses = True
 
     def run(self, task: dict[str, Any]) -> list[float]:
         """Return one second for every query row of a task."""

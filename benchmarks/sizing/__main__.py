@@ -40,9 +40,8 @@ def main() -> None:
             for predictor in predictors:
                 score, task_ms = scored(predictor, suite, protocol, seeds=options.seeds, seed=options.disguise)
                 if score.error:
-                    print(
-                        f"| {suite}, {protocol}, {predictor.name} | {' | '.join(_cells(score, predictor))} | {task_ms:.0f} |"
-                    )
+                    cells = (f"{suite}, {protocol}, {predictor.name}", *_cells(score, predictor), f"{task_ms:.0f}")
+                    print(f"| {' | '.join(cells)} |", flush=True)
 
 
 def _cells(score: Score, predictor: Any) -> list[str]:

@@ -24,30 +24,32 @@ from score import Score, mean
 from tables import SUITES, read, specifications
 
 FILES = sorted(path.stem for path in (Path(__file__).parent / "predictors").glob("[a-z]*.py"))
+COLUMNS = (
+    *("suite, protocol, predictor", "regret", "worst", "error", "bias", "in the 90% range", "deadline missed"),
+    *("extra cost", "predictions", "ms a task"),
+)
 
 
 def main() -> None:
-    """Print a Markdown table of errors and one of ranges and deadlines."""
+    """Print one Markdown table: for each suite, protocol and predictor the regret, the error and the rest."""
     options = _options()
     predictors = [importlib.import_module(f"predictors.{name}").Predictor() for name in options.predictors.split(",")]
-    print(f"| suite, protocol | predictions | {' | '.join(p.name for p in predictors)} | ms a task |")
-    print(f"|---|---:|{'---:|' * (len(predictors) + 1)}")
-    ranges = []
+    print(f"| {' | '.join(COLUMNS)} |\n|---|{'---:|' * (len(COLUMNS) - 1)}")
     for suite in options.suites.split(","):
         for protocol in options.protocols.split(","):
-            scores = {
-                p.name: scored(p, suite, protocol, seeds=options.seeds, seed=options.disguise) for p in predictors
-            }
-            first, task_ms = next(iter(scores.values()))
-            if not first.error and len(scores) == 1:
-                continue
-            cells = " | ".join(_percent(mean(score.error), digits=1) for score, _ in scores.values())
-            count = max(len(score.error) for score, _ in scores.values())
-            task_ms = max(ms for _, ms in scores.values())
-            if count:
-                print(f"| {suite}, {protocol} | {count} | {cells} | {task_ms:.0f} |", flush=True)
-            ranges += [(suite, protocol, name, score) for name, (score, _) in scores.items() if score.held_by_range]
-    _print_ranges(ranges)
+            for predictor in predictors:
+                score, task_ms = scored(predictor, suite, protocol, seeds=options.seeds, seed=options.disguise)
+                if score.error:
+                    cells = (f"{suite}, {protocol}, {predictor.name}", *_cells(score, predictor), f"{task_ms:.0f}")
+                    print(f"| {' | '.join(cells)} |", flush=True)
+
+
+def _cells(score: Score, predictor: Any) -> list[str]:
+    regret = [f"{mean(score.regret):.2f}", f"{max(score.regret):.2f}"] if score.regret else ["", ""]
+    shares = (math.exp(mean(score.bias)) - 1, mean(score.held_by_range), mean(score.missed), mean(score.extra_cost))
+    figures = [_percent(mean(score.error), digits=1), *map(_percent, shares)]
+    chosen_only = getattr(predictor, "only_chooses", False)
+    return [*regret, *([""] * len(figures) if chosen_only else figures), str(len(score.error))]
 
 
 def scored(predictor: Any, suite: str, protocol: str, *, seeds: int, seed: int | None) -> tuple[Score, float]:
@@ -70,19 +72,6 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--predictors", default=",".join(FILES))
     parser.add_argument("--disguise", type=int)
     return parser.parse_args()
-
-
-def _print_ranges(rows: list[tuple[str, str, str, Score]]) -> None:
-    print(
-        "\n| suite, protocol, predictor | bias | in the 90% range | deadline missed | extra cost |"
-        "\n|---|---:|---:|---:|---:|"
-    )
-    for suite, protocol, name, score in rows:
-        cells = (math.exp(mean(score.bias)) - 1, mean(score.held_by_range), mean(score.missed), mean(score.extra_cost))
-        print(f"| {suite}, {protocol}, {name} | {' | '.join(_percent(cell) for cell in cells)} |")
-    for name in dict.fromkeys(row[2] for row in rows):
-        hits = [hit for row in rows if row[2] == name for hit in row[3].held_by_range]
-        print(f"| all, {name} | | {_percent(mean(hits))} | | |")
 
 
 def _percent(share: float, digits: int = 0) -> str:

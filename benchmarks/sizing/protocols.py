@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from tables import Row, family
 
@@ -90,6 +91,14 @@ def _larger(column: str) -> Callable[[list[Row], int], Iterator[Deal]]:
     return from_smaller
 
 
+def _three_small(rows: list[Row], seeds: int, *, larger: bool) -> Iterator[Deal]:
+    """Deal three runs of the least data, and all clusters with as much or with the most."""
+    sizes = [row["data_gb"] for row in rows]
+    small, large = ([row for row in rows if row["data_gb"] == size] for size in (min(sizes), max(sizes)))
+    for seed in range(seeds if len(small) > 3 else 0):
+        yield random.Random(f"small {seed}").sample(small, 3), large if larger else small
+
+
 def _all_but_one(rows: list[Row], _: int) -> Iterator[Deal]:
     for row in rows:
         yield [other for other in rows if other is not row], [row]
@@ -107,6 +116,8 @@ PROTOCOLS: dict[str, Callable[[list[Row], int], Iterator[Deal]]] = {
     "few5": _few(5),
     "few10": _few(10),
     "few3_across": _few_across,
+    "few3_same_data": partial(_three_small, larger=False),
+    "few3_more_data": partial(_three_small, larger=True),
     "new_type": _new_type,
     "new_type_plus1": _new_type_plus(1),
     "new_type_plus3": _new_type_plus(3),

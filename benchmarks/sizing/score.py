@@ -1,4 +1,4 @@
-"""What a prediction is worth: its error, whether its range holds, and the cluster that a deadline would have got."""
+"""What a prediction is worth: the regret of choosing by it, its error, whether its range holds, deadlines met."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ DEADLINES = (0.25, 0.5, 0.75)
 
 @dataclass(kw_only=True)
 class Score:
-    """Relative errors, log biases, hits of the 90% range, missed deadlines and extra cost of those met, all in parts of
-    1.
+    """Cost of the cluster predicted to be cheapest over that of the cheapest (`regret`), relative errors, log biases,
+    hits of the 90% range, missed deadlines and extra cost of those met, all in parts of 1.
     """
 
+    regret: list[float] = field(default_factory=list)
     error: list[float] = field(default_factory=list)
     bias: list[float] = field(default_factory=list)
     held_by_range: list[bool] = field(default_factory=list)
@@ -37,12 +38,15 @@ class Score:
             self.bias.append(math.log(predicted / true))
             if isinstance(answer, dict):
                 self.held_by_range.append(answer["lo"] <= true <= answer["hi"])
-        for chosen in _choices(rows, answers):
-            self._add_deadlines(*zip(*chosen, strict=True), specs=specs)
+        for chosen, usual, latest in _choices(rows, answers):
+            hourly = [row["n"] * specs[row["type"]]["price_usd_h"] for row in chosen]
+            cost = [price * row["runtime_s"] for price, row in zip(hourly, chosen, strict=True)]
+            self.regret.append(cost[min(range(len(cost)), key=lambda i: hourly[i] * usual[i])] / min(cost))
+            self._add_deadlines(chosen, latest, hourly=hourly, cost=cost)
 
-    def _add_deadlines(self, rows: Sequence[Row], latest: Sequence[float], *, specs: dict[str, Row]) -> None:
-        hourly = [row["n"] * specs[row["type"]]["price_usd_h"] for row in rows]
-        cost = [price * row["runtime_s"] for price, row in zip(hourly, rows, strict=True)]
+    def _add_deadlines(
+        self, rows: Sequence[Row], latest: Sequence[float], *, hourly: Sequence[float], cost: Sequence[float]
+    ) -> None:
         times = sorted(row["runtime_s"] for row in rows)
         for quantile in DEADLINES:
             deadline_s = times[round(quantile * (len(times) - 1))]
@@ -63,11 +67,13 @@ def _median(answer: Any) -> float:
     return float(answer["runtime_s"] if isinstance(answer, dict) else answer)
 
 
-def _choices(rows: Sequence[Row], answers: Sequence[Any]) -> list[list[tuple[Row, float]]]:
-    """Return the clusters to choose from for each job, with the time that is planned with: the range's upper end."""
-    groups: dict[tuple[Any, ...], list[tuple[Row, float]]] = {}
+def _choices(rows: Sequence[Row], answers: Sequence[Any]) -> list[tuple[Sequence[Any], ...]]:
+    """Return for each job the clusters to choose from, their predicted times, and those that a deadline is planned
+    with: the range's upper ends.
+    """
+    groups: dict[tuple[Any, ...], list[tuple[Row, float, float]]] = {}
     for row, answer in zip(rows, answers, strict=True):
         job = tuple(row[key] for key in sorted(row) if key not in ("type", "n", "runtime_s", "repeats_s"))
         latest = float(answer["hi"]) if isinstance(answer, dict) else _median(answer)
-        groups.setdefault(job, []).append((row, latest))
-    return [group for group in groups.values() if len(group) >= LEAST_CHOICE]
+        groups.setdefault(job, []).append((row, max(_median(answer), 1e-3), latest))
+    return [tuple(zip(*group, strict=True)) for group in groups.values() if len(group) >= LEAST_CHOICE]

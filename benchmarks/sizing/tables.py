@@ -7,7 +7,10 @@ from pathlib import Path
 from typing import Any
 
 DATA = Path(__file__).parent / "data"
-SUITES = ("c3o_sort", "c3o_grep", "c3o_sgd", "c3o_kmeans", "c3o_pagerank", "arrow_terasort", "exoshuffle")
+SUITES = (
+    *("c3o_sort", "c3o_grep", "c3o_sgd", "c3o_kmeans", "c3o_pagerank", "arrow_terasort", "exoshuffle"),
+    *("dataproc_grep", "dataproc_join", "dataproc_kmeans", "dataproc_sort"),
+)
 Row = dict[str, Any]
 
 
@@ -23,7 +26,7 @@ def read(name: str) -> list[Row]:
 
 def specifications() -> dict[str, Row]:
     """Return the machines by type."""
-    return {row["type"]: row for row in read("specs")}
+    return {row["type"]: row for row in (*read("specs"), *read("specs_n2"))}
 
 
 def family(instance_type: str) -> str:

@@ -1,4 +1,7 @@
-"""Which one further run would teach most: the one whose outcome narrows the ranges that matter, before it is made."""
+"""Which one further run to make: the one whose outcome saves most on the cluster chosen after it, less its own price.
+
+Where none pays for itself it is the one that narrows the ranges most.
+"""
 
 from __future__ import annotations
 
@@ -21,12 +24,16 @@ from planner.errors import BadInputError
 _NODES: Final = (2, 4, 8, 16)
 _SIZES_GB: Final = (10.0, 100.0)
 _MOST_TYPES: Final = 8
+USUAL_REPEATS: Final = 10
+"""How often a job is run on the cluster chosen, unless the caller knows."""
+_PARTICLES: Final = 256
 
 
 @dataclass(frozen=True, kw_only=True)
 class NextRun:
     """A run worth making. `cost_usd` is NaN without a price; the ratios are hi/lo of the 90% ranges asked about, before
-    and after it.
+    and after it. `saves_usd` is what knowing its outcome takes off the later runs' expected cost, and it `pays` if that
+    is more than it costs.
     """
 
     instance_type: str
@@ -37,10 +44,19 @@ class NextRun:
     cost_usd: float
     range_ratio_before: float
     range_ratio_after: float
+    saves_usd: float
+
+    @property
+    def pays(self) -> bool:
+        """Whether the run is expected to save more than it costs."""
+        return self.saves_usd > self.cost_usd
 
 
-def best_experiment(profile: Fit, targets: Sequence[JobRow] | None, candidates: Sequence[JobRow] | None) -> NextRun:
-    """Return the candidate that shrinks the targets' mean standard deviation of log time most.
+def best_experiment(
+    profile: Fit, targets: Sequence[JobRow] | None, candidates: Sequence[JobRow] | None, *, repeats: float
+) -> NextRun:
+    """Return the candidate that saves most over `repeats` later runs on the cheapest target of each size, less its own
+    price; if none saves its price, the one that shrinks the targets' mean standard deviation of log time most.
 
     What the competing explanations disagree on counts as uncertain too, so a run that tells them apart is preferred.
     """
@@ -54,8 +70,50 @@ def best_experiment(profile: Fit, targets: Sequence[JobRow] | None, candidates: 
     own = np.diag(covariance)[: len(aims)] + noise
     cross, theirs = covariance[: len(aims), len(aims) :], np.diag(covariance)[len(aims) :] + noise
     after = np.sqrt(np.maximum(own[:, None] - cross**2 / theirs, noise))
-    best = int(after.mean(axis=0).argmin())
-    return _next_run(profile, choices[best], before=float(np.sqrt(own).mean()), after=float(after[:, best].mean()))
+    saves_usd, price_usd = _savings_usd(profile, aims, choices, repeats=repeats)
+    net_usd = np.nan_to_num(saves_usd - price_usd, nan=-np.inf)
+    best = int(net_usd.argmax()) if net_usd.max() > 0 else int(after.mean(axis=0).argmin())
+    ends = {"before": float(np.sqrt(own).mean()), "after": float(after[:, best].mean())}
+    return _next_run(profile, choices[best], **ends, saves_usd=float(saves_usd[best]))
+
+
+def _savings_usd(
+    profile: Fit, aims: Sequence[JobRow], choices: Sequence[JobRow], *, repeats: float
+) -> tuple[Floats, Floats]:
+    """Return what each choice's outcome would save on the aims, and its expected price, shapes (choices,).
+
+    Draws from the posterior stand for what may be true. After an outcome those draws count that would have come near
+    it, and the cheapest aim of each job is chosen by their mean.
+    """
+    hourly = np.array([job.nodes * profile.machines[job.instance_type].price_usd_per_hour for job in (*aims, *choices)])
+    log_s, scatter = _draws(profile, [*aims, *choices])
+    cost_usd = np.exp(log_s) * hourly / 3600
+    jobs: dict[tuple[float, str], list[int]] = {}
+    for row, aim in enumerate(aims):
+        if np.isfinite(hourly[row]):
+            jobs.setdefault((aim.data_gb, repr(sorted(aim.options.items()))), []).append(row)
+    saves_usd = np.zeros(len(choices))
+    for k in range(len(choices)):
+        seen = log_s[:, len(aims) + k]
+        near = np.exp(-(((seen[:, None] - seen[None, :]) / scatter) ** 2) / 4)
+        after = near / near.sum(axis=1, keepdims=True)
+        for rows in jobs.values():
+            cost = cost_usd[:, rows]
+            saves_usd[k] += cost.mean(axis=0).min() - (after @ cost).min(axis=1).mean()
+    return np.maximum(saves_usd, 0) * repeats / max(len(jobs), 1), cost_usd[:, len(aims) :].mean(axis=0)
+
+
+def _draws(profile: Fit, jobs: Sequence[JobRow]) -> tuple[Floats, float]:
+    """Return log times that may be true of the jobs, shape (draws, jobs), and the mean scatter between repeats."""
+    explanations = profile.verdict.explanations
+    weight, rng = weights(explanations), np.random.default_rng(0)
+    drawn = []
+    for which, count in zip(*np.unique(rng.choice(len(weight), _PARTICLES, p=weight), return_counts=True), strict=True):
+        mean, covariance = posterior_moments(profile, explanations[which], jobs)
+        size, direction = np.linalg.eigh(covariance)
+        root = direction * np.sqrt(np.maximum(size, 0))
+        drawn.append(mean + rng.standard_normal((count, len(jobs))) @ root.T)
+    return np.concatenate(drawn), float(weight @ [explanation.noise_sd for explanation in explanations])
 
 
 def likeliest_of_each_family(explanations: Sequence[Explanation]) -> list[tuple[Explanation, float]]:
@@ -81,8 +139,8 @@ def _mixture_covariance(profile: Fit, jobs: Sequence[JobRow]) -> tuple[Floats, f
     return within + (gap.T * share) @ gap, float(share @ [explanation.noise_sd**2 for explanation, _ in families])
 
 
-def _next_run(profile: Fit, job: JobRow, *, before: float, after: float) -> NextRun:
-    runtime_s = float(profile.mixture([job]).quantiles_s(0.5)[0, 0])
+def _next_run(profile: Fit, job: JobRow, *, before: float, after: float, saves_usd: float) -> NextRun:
+    runtime_s = float(profile.mixture([job]).range_s()[0, 0])
     price = profile.machines[job.instance_type].price_usd_per_hour
     return NextRun(
         instance_type=job.instance_type,
@@ -93,6 +151,7 @@ def _next_run(profile: Fit, job: JobRow, *, before: float, after: float) -> Next
         cost_usd=job.nodes * price * runtime_s / 3600,
         range_ratio_before=float(np.exp(2 * 1.645 * before)),
         range_ratio_after=float(np.exp(2 * 1.645 * after)),
+        saves_usd=saves_usd,
     )
 
 

@@ -30,12 +30,35 @@ def explain(profile: Fit) -> dict[str, Any]:
         "prior": {"name": likeliest.family.name, "source": likeliest.family.source, "stream": likeliest.family.stream},
         "coefficients": _coefficients(profile, likeliest),
         "rivals": rivals(profile),
+        "memory": memory(profile),
         "scatter": round(noise, 3),
         "outliers": list(profile.outliers),
         "populations": [list(group) for group in profile.populations or ()],
         "ignored_columns": dict(profile.options.ignored),
         "warnings": warnings(profile),
     }
+
+
+def memory(profile: Fit) -> dict[str, Any]:
+    """Return what the largest run's data needs in memory, in GB (`lo` and `hi` hold 90% of the belief that it is kept
+    there), what its cluster has, the weight of that belief, and a sentence.
+    """
+    weight = weights(profile.verdict.explanations)
+    by_data = np.array([explanation.family.working_set.gb_per_gb for explanation in profile.verdict.explanations])
+    kept = float(weight[by_data > 0].sum())
+    if kept < UNDECIDED or not profile.runs:
+        return {"weight": round(kept, 3), "sentence": "no run points to data kept in memory"}
+    largest = max(profile.runs, key=lambda job: job.data_gb)
+    order = np.argsort(by_data)
+    share = np.cumsum(np.where(by_data > 0, weight, 0)[order]) / kept
+    low, middle, high = (largest.data_gb * by_data[order][np.searchsorted(share, at)] for at in (0.05, 0.5, 0.95))
+    usable_gb = largest.nodes * profile.machines[largest.instance_type].usable_gb
+    sentence = (
+        f"{largest.data_gb:.4g} GB of data need about {middle:.3g} GB of memory ({low:.3g}-{high:.3g}), if kept there"
+        f" ({kept:.0%} likely); {largest.nodes} x {largest.instance_type} have {usable_gb:.3g} usable"
+    )
+    needs = {"lo_gb": float(low), "needs_gb": float(middle), "hi_gb": float(high), "usable_gb": usable_gb}
+    return {"weight": round(kept, 3), **needs, "sentence": sentence}
 
 
 def _coefficients(profile: Fit, likeliest: Explanation) -> dict[str, dict[str, Any]]:

@@ -34,6 +34,8 @@ _FIRST_NOISE_SD: Final = 0.06
 OUTLIER_SD: Final = 1.0
 """Noise of a run taken for an outlier: it may be off by a factor e and teaches next to nothing."""
 NEGLIGIBLE: Final = 1e-2
+MOST_EXPLANATIONS: Final = 300
+"""The heaviest are kept: those beyond change no figure that is shown, and a choice over 1,000 types stays quick."""
 _SAMPLES: Final = (24, 64)
 """Of more than twice as many runs, so many are looked at first, to give up what is hopeless."""
 _FIRST_STEPS: Final = 3
@@ -131,11 +133,12 @@ def explain_runs(runs: Runs, families: tuple[Family, ...]) -> tuple[Explanation,
     ways, start = _screen(runs, ways, start)
     finer = [(amplitude, noise_sd, way[2]) for way in ways for amplitude, noise_sd in product(AMPLITUDES, levels)]
     found = _explain(runs, finer, np.repeat(start, len(finer) // len(ways), axis=0))
-    return tuple(
+    told_apart = (
         replace(way, family=twin, log_evidence=way.log_evidence + float(np.log(twin.odds / way.family.odds)))
         for way in found
         for twin in twins[way.family]
     )
+    return tuple(sorted(told_apart, key=lambda way: -way.log_evidence)[:MOST_EXPLANATIONS])
 
 
 def _alike(runs: Runs, families: tuple[Family, ...]) -> dict[Family, list[Family]]:

@@ -120,7 +120,7 @@ def _moments(
     """Return mean and variance under one explanation: physics plus what the likest runs left over."""
     white = cross @ explanation.whitening.T
     gradient = jacobian.T - white @ explanation.white_jacobian
-    variance = own - (white**2).sum(axis=1) + np.einsum("ij,jk,ik->i", gradient, explanation.spread, gradient)
+    variance = own - (white**2).sum(axis=1) + ((gradient @ explanation.spread) * gradient).sum(axis=1)
     return log_s + white @ explanation.white_gap, np.maximum(variance, 0.0) + explanation.noise_sd**2
 
 

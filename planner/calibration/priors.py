@@ -63,15 +63,17 @@ HOLDS_BY_CORE: Final = 0.4
 DATA_HELD_GB_PER_GB: Final = tuple(0.25 * 2 ** (k / 2) for k in range(9))
 """Memory for each GB of data: from compressed blocks to objects four times the size of the text they come from."""
 TASK_HELD_GB: Final = 1.0
-WORKING_SETS: Final = tuple(
-    (WorkingSet(by_data, by_core), odds_by_data * odds_by_core)
-    for by_data, odds_by_data in (
-        (0.0, 1 - HOLDS_DATA),
-        *((held, HOLDS_DATA / len(DATA_HELD_GB_PER_GB)) for held in DATA_HELD_GB_PER_GB),
-    )
-    for by_core, odds_by_core in ((0.0, 1 - HOLDS_BY_CORE), (TASK_HELD_GB, HOLDS_BY_CORE))
-)
-"""What a job may hold in memory, with the odds; chosen by leaving out whole jobs (docs/calibration.md)."""
+
+
+def working_sets(*, holds_data: float, holds_by_core: float) -> tuple[tuple[WorkingSet, float], ...]:
+    """Return what a job may hold in memory, with the odds."""
+    by_data = ((0.0, 1 - holds_data), *((gb, holds_data / len(DATA_HELD_GB_PER_GB)) for gb in DATA_HELD_GB_PER_GB))
+    by_core = ((0.0, 1 - holds_by_core), (TASK_HELD_GB, holds_by_core))
+    return tuple((WorkingSet(gb, core), a * b) for gb, a in by_data for core, b in by_core if a * b)
+
+
+WORKING_SETS: Final = working_sets(holds_data=HOLDS_DATA, holds_by_core=HOLDS_BY_CORE)
+"""Chosen by leaving out whole jobs (docs/calibration.md)."""
 
 
 @dataclass(frozen=True, kw_only=True)

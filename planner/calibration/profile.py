@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from planner.calibration.experiment import NextRun, best_experiment
+from planner.calibration.experiment import USUAL_REPEATS, NextRun, best_experiment
 from planner.calibration.explanation import explain
 from planner.calibration.fit import Fit
 from planner.calibration.history import JobRow, Records, describe, parse_jobs
@@ -34,8 +34,8 @@ class Profile(Fit):
     """A fit that can be asked: for predictions, the next run, an explanation, and to be written down."""
 
     def predict(self, query: Records, *, instances: Mapping[str, Mapping[str, Any]] | Records = None) -> pd.DataFrame:
-        """Return `runtime_s` (the median), `lo` and `hi` (which 90% of new runs lie between), one row per row of
-        `query`.
+        """Return `runtime_s` (the mean over explanations), `lo` and `hi` (which 90% of new runs lie between), one row
+        per row of `query`.
 
         `query` has the columns of the runs without `runtime_s`; `instances` adds specifications of types the profile
         does not know. Raises BadInputError for bad cells, unknown types, and a missing column in which the runs differ.
@@ -47,15 +47,16 @@ class Profile(Fit):
         runtime_s, lo, hi = self.mixture(jobs, instances=instances).range_s()
         return pd.DataFrame({"runtime_s": runtime_s, "lo": lo, "hi": hi}, index=index)
 
-    def next_run(self, query: Records = None, *, candidates: Records = None) -> NextRun:
-        """Return the one further run that would narrow the ranges of `query` most, with its cost.
+    def next_run(self, query: Records = None, *, candidates: Records = None, repeats: float = USUAL_REPEATS) -> NextRun:
+        """Return the one further run to make: whose outcome saves most when the cheapest cluster of `query` then runs
+        the job `repeats` times, its own price counted. If none `pays`, it is the one that narrows the ranges most.
 
         Both default to a grid over the machine types, node counts and sizes of the runs and up to twice as many and as
         large.
         """
         targets = None if query is None else parse_jobs(query, what="query", timed=False)
         choices = None if candidates is None else parse_jobs(candidates, what="candidates", timed=False)
-        return best_experiment(self, targets, choices)
+        return best_experiment(self, targets, choices, repeats=repeats)
 
     def explain(self) -> dict[str, Any]:
         """Return what was learned: coefficients against the prior, shares of the time, scatter, outliers and warnings,
@@ -129,7 +130,7 @@ def _plain(value: Any) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class DeadlineChoice:
-    """A cluster with its predicted time and range, in seconds, and the cost of the median."""
+    """A cluster with its predicted time and range, in seconds, and its cost."""
 
     instance_type: str
     nodes: int

@@ -79,6 +79,30 @@ def test_memory_per_core_shortens_the_job_by_its_exponent() -> None:
     assert much / little == pytest.approx(2**-0.1)
 
 
+def test_what_memory_cannot_hold_crosses_a_disk() -> None:
+    """2 nodes x 6 GB hold the 10 GB of 20 GB x 0.5; of the 48 GB of 20 GB x 2.4 the square root of 36 x 48 GB counts.
+
+    Cores that need 2 GB each and have 1.5 of it let a quarter of the data spill.
+    """
+
+    def spilled(**needs: float) -> float:
+        return seconds(one_node(), working_set=WorkingSet(**needs), spill=1)
+
+    assert spilled(gb_per_gb=0.5) == pytest.approx(0, abs=1e-6)
+    assert spilled(gb_per_gb=2.4) == pytest.approx((36 * 48) ** 0.5 / 2 / 0.5)
+    assert spilled(gb_per_core=2) == pytest.approx(20 / 4 / 2 / 0.5)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.floats(0, 5), st.floats(0, 5), st.floats(0.1, 50), st.floats(1, 4))
+def test_more_memory_never_spills_more(by_data: float, by_core: float, usable_gb: float, times: float) -> None:
+    less, more = (
+        float(WorkingSet(by_data, by_core).spilled_gb(one_node(usable_gb=gb))[0])
+        for gb in (usable_gb, usable_gb * times)
+    )
+    assert 0 <= more <= less
+
+
 def test_work_lengthens_everything_but_the_stream() -> None:
     """30 s of start-up and 80 s of disk five times; 20 GB through one 2 GHz core at 3 GHz s/GB take 30 s as before."""
     assert seconds(one_node(), startup=30, disk=1, work=5) == pytest.approx(5 * (30 + 80))
@@ -95,8 +119,8 @@ def test_derivatives_match_differences(point: list[float]) -> None:
         Shape("disk", working_set=WorkingSet(4.0, 2.0)),
     )
     _, jacobian = log_seconds(at, units)
-    for column in range(8):
-        step = np.zeros(8)
+    for column in range(9):
+        step = np.zeros(9)
         step[column] = 1e-5
         difference = (log_seconds(at + step, units)[0] - log_seconds(at - step, units)[0]) / 2e-5
         np.testing.assert_allclose(jacobian[column], difference, atol=1e-6)
@@ -117,7 +141,7 @@ def test_where_data_lives_decides_what_it_crosses() -> None:
 def test_only_the_share_let_out_of_a_selective_job_passes_its_stream() -> None:
     """A quarter of 20 GB through one disk of 0.5 GB/s takes 10 s, all of it 40 s."""
     work = one_node(output_share=0.25)
-    coefficients = np.append(np.log([1e-9] * 5 + [1.0, 1.0]), 0.0)
+    coefficients = np.append(np.log([1e-9] * 5 + [1.0, 1e-9, 1.0]), 0.0)
     quarter, whole = (
         float(np.exp(log_seconds(coefficients, unit_seconds(work, Shape("disk", selective)))[0][0]))
         for selective in (True, False)

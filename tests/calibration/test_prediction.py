@@ -26,6 +26,17 @@ def test_widening_keeps_the_median_and_stretches_the_range_about_it() -> None:
     mixture = Mixture(
         mean=np.array([[1.0, 2.0], [1.5, 4.0]]), sd=np.array([[0.1, 0.2], [0.3, 0.1]]), weight=np.array([0.6, 0.4])
     )
-    before, after = np.log(mixture.range_s()), np.log(mixture.widened(2.0).range_s())
+    levels = (0.5, 0.05, 0.95)
+    before, after = np.log(mixture.quantiles_s(*levels)), np.log(mixture.widened(2.0).quantiles_s(*levels))
     np.testing.assert_allclose(after[0], before[0], atol=1e-6)
     np.testing.assert_allclose(after[1:] - after[0], 2 * (before[1:] - before[0]), atol=1e-5)
+    np.testing.assert_allclose(mixture.widened(2.0).expected_s(), mixture.expected_s(), rtol=1e-6)
+
+
+def test_what_is_expected_is_the_mean_over_explanations_and_stays_within_the_range() -> None:
+    """150 s or ten times as long, at even odds, are 825 s on average."""
+    half = Mixture(mean=np.log([[150.0], [1500.0]]), sd=np.full((2, 1), 0.05), weight=np.array([0.5, 0.5]))
+    assert half.range_s()[0] == pytest.approx(825)
+    rare = Mixture(mean=np.log([[150.0], [1e6]]), sd=np.full((2, 1), 0.05), weight=np.array([0.98, 0.02]))
+    middle, low, high = rare.range_s()[:, 0]
+    assert low <= middle <= high

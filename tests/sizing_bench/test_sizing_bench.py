@@ -63,6 +63,14 @@ def test_a_deadline_is_planned_with_the_upper_end(bench: dict[str, Any]) -> None
     assert any(late.missed)
 
 
+def test_regret_is_the_chosen_clusters_cost_over_the_cheapest(bench: dict[str, Any]) -> None:
+    """Six clusters at 100 to 600 node-seconds: who takes the third for the cheapest pays three times as much."""
+    rows = [{"type": "a", "n": 1.0 + k, "data_gb": 1.0, "runtime_s": 100.0} for k in range(6)]
+    score = bench["score"].Score()
+    score.add(rows, [1.0 if row["n"] == 3 else 100.0 for row in rows], {"a": {"price_usd_h": 1.0}})
+    assert score.regret == pytest.approx([3.0])
+
+
 def test_a_disguise_changes_names_and_units_and_can_be_undone(bench: dict[str, Any]) -> None:
     specs = bench["tables"].specifications()
     mask = bench["disguise"].Disguise(specs, 7)
@@ -75,7 +83,7 @@ def test_a_disguise_changes_names_and_units_and_can_be_undone(bench: dict[str, A
     assert plain.row({"type": "c4.large", "runtime_s": 9.0}) == {"type": "c4.large"}
 
 
-@pytest.mark.parametrize("name", ["boosting", "c3o", "ernest", "physics", "planner"])
+@pytest.mark.parametrize("name", ["boosting", "c3o", "cheapest_hour", "ernest", "fixed", "physics", "planner"])
 def test_every_predictor_answers_every_row(bench: dict[str, Any], name: str) -> None:
     predictor = importlib.import_module(f"predictors.{name}").Predictor()
     task = next(bench["protocols"].deal("few3", bench["tables"].read("c3o_sort"), seeds=1))

@@ -25,6 +25,10 @@ def calibrate(
     name: Annotated[str | None, Option(help="Name to store the profile under; the model's otherwise.")] = None,
     instances: Annotated[Path | None, _INSTANCES] = None,
     catalog: Annotated[str, Option(help="Catalog that knows the machines.")] = "aws",
+    next_run: Annotated[
+        bool, Option("--next", help="Print the one further run to make, its price and what it saves.")
+    ] = False,
+    repeats: Annotated[float, Option(min=1, help="How often the job will run later, for --next.")] = 10,
     json: Annotated[bool, Option("--json", help="Print as JSON.")] = False,
 ) -> None:
     """Learn from past runs what the equations leave out, and store it as a profile.
@@ -37,14 +41,15 @@ def calibrate(
     profile = profiles.calibrate(
         profiles.read_rows(runs), instances=specs, model=model, name=name or model, catalog=catalog
     )
-    learned, further = profile.explain(), profile.next_run()
+    learned, further = profile.explain(), profile.next_run(repeats=repeats)
     stored = profiles.save_profile(profile)
     for warning in learned["warnings"]:
         talk(f"warning: {warning}")
     if json:
         show_json({"profile": profile.name, "path": str(stored), **learned, "next_run": _plain(further)})
         return
-    _show_learned(profile, learned)
+    if not next_run:
+        _show_learned(profile, learned)
     show_text(_advice(further))
     talk(f"stored as {stored}; use it with --profile {profile.name}")
 
@@ -105,6 +110,7 @@ def _show_learned(profile: Profile, learned: dict[str, Any]) -> None:
     columns = ("coefficient", "value", "90% range", "prior", "share of time", "unit")
     show(table(columns, rows, title=f"{profile.name}: {learned['runs']}", title_justify="left"))
     show_text(f"repeats scatter by about {learned['scatter']:.0%}")
+    show_text(learned["memory"]["sentence"])
     if learned["rivals"]["run"] is not None:
         show_text(learned["rivals"]["sentence"])
 
@@ -125,7 +131,9 @@ def _advice(further: NextRun) -> str:
     where = f"{further.nodes} x {further.instance_type}, {further.data_gb:.4g} GB"
     gain = f"hi/lo {further.range_ratio_before:.3g} -> {further.range_ratio_after:.3g}"
     cost = f"about {format_duration(further.runtime_s)}, {format_usd(further.cost_usd)}"
-    return f"the next run to make: {where} ({cost}); it narrows the ranges most, {gain}"
+    if further.pays:
+        return f"the next run to make: {where} ({cost}); it saves about {format_usd(further.saves_usd)} later; {gain}"
+    return f"no further run pays for itself; the next run to make for narrower ranges: {where} ({cost}); {gain}"
 
 
 def _plain(further: NextRun) -> dict[str, Any]:
@@ -133,4 +141,4 @@ def _plain(further: NextRun) -> dict[str, Any]:
     from math import isfinite
 
     values = asdict(further)
-    return {**values, "cost_usd": values["cost_usd"] if isfinite(values["cost_usd"]) else None}
+    return {**values, "pays": further.pays, "cost_usd": values["cost_usd"] if isfinite(values["cost_usd"]) else None}

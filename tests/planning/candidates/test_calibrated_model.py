@@ -26,11 +26,11 @@ def profile(*, runs: int, stream: str = "disk") -> Any:
 
 def test_rates_by_hand() -> None:
     """Work of 2 doubles all but the stream: a GB takes 1,000 core GHz s, half of them in each phase, so a core of 2.5
-    GHz does 5 MB/s of either; a stream on a usual disk of 128 MB/s has half of that.
+    GHz does 5 MB/s of either; a stream on a usual disk of 125 MB/s has half of that.
     """
     software = with_profile(load_model("framework"), profile(runs=12)).software
     assert software is not None
-    assert dict(software.bytes_per_s) == pytest.approx({"partition": 5e6, "sort": 5e6, "one_stream": 6.4e7})
+    assert dict(software.bytes_per_s) == pytest.approx({"partition": 5e6, "sort": 5e6, "one_stream": 6.25e7})
     assert (software.shared_sigma, software.evidence, software.source) == (0.07, "measured", "profile mine: 12 runs")
 
 

@@ -78,7 +78,7 @@ def _total(usd: Mapping[str, float | None]) -> float | None:
 
 
 def _compare_phase(phase: PhaseEstimate, sort: dict[str, Any], *, vcpus: float) -> PhaseComparison:
-    disks = [use.bytes_per_s for name, use in phase.resources.items() if name.endswith(("_disks", "_volumes"))]
+    disks = [use.bytes_per_s for name, use in phase.resources.items() if name.endswith(("_disks", "volumes"))]
     rates = {DISKS: sum(disks)}
     if NETWORK in phase.resources:
         rates[NETWORK] = phase.resources[NETWORK].bytes_per_s

@@ -9,6 +9,7 @@ from typing import Any
 
 from planner.report import frames, plots
 from planner.report.page.rendering import Figure, render
+from planner.report.run_misses import run_misses
 from planner.report.terminal.run_table import busy_text, command_text
 from planner.report.words import words
 from planner.schemas.run_report import RunReport
@@ -29,6 +30,7 @@ def run_page(report: RunReport, *, made_on: date | None = None) -> str:
         headline=verdict,
         key_figures=list(_key_figures(report)),
         compared=_compared(report),
+        misses=list(run_misses(report)),
         steps=_steps(report),
         checks=_checks(report),
         command=command_text(report),

@@ -10,6 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from planner.report.run_misses import run_misses
 from planner.schemas.run_report import PhaseComparison, RunReport
 from planner.units import format_bytes, format_duration, format_rate, format_usd
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 def render_run(report: RunReport) -> RenderableType:
     """Return the whole report."""
     sections = (
+        *(Text(miss) for miss in run_misses(report)),
         *_staging(report),
         _machine(report),
         *_events(report),

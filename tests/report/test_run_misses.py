@@ -1,0 +1,60 @@
+"""What explains a prediction's miss, on phases of round figures."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from planner.report.run_misses import run_misses
+from planner.schemas.plan import PhaseEstimate, ResourceUse
+from planner.schemas.run_report import RunReport
+
+PHASE = "map and shuffle"
+
+
+def use(seconds: float) -> ResourceUse:
+    return ResourceUse(bytes_per_node=1e9 * seconds, bytes_per_s=1e9, time_s=seconds, equation_s=seconds)
+
+
+def misses(report: RunReport, *, measured_s: float, **shares: float) -> list[str]:
+    """Of one phase that is predicted to take 100 s for 80 s of disks, 40 s of processors and 20 s of links."""
+    resources = {"local_disks": use(80.0), "cpu": use(40.0), "network": use(20.0)}
+    estimate = PhaseEstimate(name=PHASE, time_s=100.0, bottleneck="local_disks", resources=resources, equation_s=80.0)
+    phase = replace(
+        report.phases[0],
+        name=PHASE,
+        predicted_s=100.0,
+        measured_s=measured_s,
+        bottleneck="local_disks",
+        utilisation=shares,
+    )
+    assert report.plan.best is not None
+    plan = replace(report.plan, best=replace(report.plan.best, phases=(estimate,)))
+    return list(run_misses(replace(report, plan=plan, phases=(phase,))))
+
+
+def test_a_prediction_that_holds_needs_no_reason(run_report: RunReport) -> None:
+    assert misses(run_report, measured_s=105.0, disks=0.8) == []
+
+
+def test_a_busy_resource_with_more_work_than_planned_explains_a_slow_phase(run_report: RunReport) -> None:
+    (told,) = misses(run_report, measured_s=200.0, disks=0.4, cpu=0.9)
+    assert told.startswith("Map and shuffle took 2.00 times as long as predicted: processors worked 3 min, not 40.0 s;")
+    assert "compression" in told
+
+
+def test_planned_work_on_a_resource_that_waits_explains_a_slow_phase(run_report: RunReport) -> None:
+    assert misses(run_report, measured_s=200.0, disks=0.4, cpu=0.2) == [
+        "Map and shuffle took 2.00 times as long as predicted: disks were busy 40% of the time, not 80%."
+    ]
+
+
+def test_less_work_of_the_planned_bottleneck_explains_a_quick_phase(run_report: RunReport) -> None:
+    (told,) = misses(run_report, measured_s=50.0, disks=0.8, cpu=0.9)
+    assert "disks worked 40.0 s, not 80.0 s; the page cache" in told
+
+
+def test_without_samples_the_planned_bottleneck_says_what_it_reached(run_report: RunReport) -> None:
+    assert misses(run_report, measured_s=200.0) == [
+        "Map and shuffle took 2.00 times as long as predicted: "
+        "if it waited for its local disks, as planned, they moved 400 MB/s, not 800 MB/s."
+    ]

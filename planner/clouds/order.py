@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Self
 
@@ -58,7 +58,7 @@ class ClusterOffer:
     pricing: str = "on-demand"
     head_usd_per_hour: float | None = None
     bandwidth_weighting: str = ""
-    price_source: str = "the plan"
+    price_source: str = field(default="the plan", compare=False)
 
     @classmethod
     def from_dict(cls, document: dict[str, Any]) -> Self:

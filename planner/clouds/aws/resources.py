@@ -28,7 +28,7 @@ MOST_PER_CALL: Final = 1000
 _MOST_VALUES: Final = 200
 """Values that one filter takes."""
 _LIVE_INSTANCES: Final = ["pending", "running", "stopping", "stopped", "shutting-down"]
-_OF_SERVICES: Final = ("vpc-endpoint", "security-group")
+_OF_SERVICES: Final = {"vpc": ("vpc-endpoint", "security-group"), "subnet": ("network-interface",)}
 """What services of an account, such as GuardDuty, put into its networks."""
 _ENDING: Final = frozenset({"shutting-down", "deleting"})
 _GONE: Final = frozenset({"terminated", "deleted"})
@@ -132,24 +132,15 @@ def _described(ec2: Service, resource_kind: str, chosen: dict[str, Any]) -> Iter
 def holders(ec2: Service, resources: Sequence[Resource]) -> Iterator[str]:
     """Yield what is not a run's in the VPCs and subnets among some resources, as the command that deletes it."""
     for resource in resources:
-        for resource_kind in _OF_SERVICES if resource.kind in ("vpc", "subnet") else ():
+        for resource_kind in _OF_SERVICES.get(resource.kind, ()):
             resource_type, within = (
                 RESOURCE_TYPES[resource_kind],
-                {"Name": "vpc-id", "Values": [_vpc_of(ec2, resource)]},
+                {"Name": f"{resource.kind}-id", "Values": [resource.id]},
             )
             for found, description in _described(ec2, resource_kind, within):
                 if not found.run and description.get("GroupName") != "default":
-                    command, option = (
-                        text.replace("_", "-") for text in (resource_type.deletion, _option(resource_type))
-                    )
-                    yield f"aws ec2 {command} --{option} {found.id} --region {ec2.region}"
-
-
-def _vpc_of(ec2: Service, resource: Resource) -> str:
-    if resource.kind == "vpc":
-        return resource.id
-    named = [{"Name": "subnet-id", "Values": [resource.id]}]
-    return next((str(item["VpcId"]) for item in ec2.items("describe_subnets", "Subnets", Filters=named)), "")
+                    command = resource_type.deletion.replace("_", "-")
+                    yield f"aws ec2 {command} --{_option(resource_type)} {found.id} --region {ec2.region}"
 
 
 def _option(resource_type: ResourceType) -> str:

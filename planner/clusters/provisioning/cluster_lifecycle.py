@@ -79,13 +79,13 @@ def sweep(session: ProviderSession, *, regions: Sequence[str], wanted: Callable[
     kinds = [resource_kind for stage in session.provider.stages for resource_kind in stage]
     by_run: dict[str, dict[Key, Resource]] = {}
     unseen: dict[str, str] = {}
-    for region in regions:
-        try:
-            for _ in session.policy.settling():
+    for _ in session.policy.settling():
+        for region in [region for region in regions if region not in unseen]:
+            try:
                 for resource in session.provider.find(kinds, region=region):
                     by_run.setdefault(resource.run, {})[resource.key] = resource
-        except PlannerError as error:
-            unseen[region] = error.message
+            except PlannerError as error:
+                unseen[region] = error.message
     found = {run: tuple(resources.values()) for run, resources in by_run.items()}
     runs = {run: resources for run, resources in found.items() if wanted(resources)}
     return Sweep(runs=runs, unseen=unseen)

@@ -39,6 +39,7 @@ class Reconciliation:
     has_public_head: bool = True
     _known: dict[Key, Resource] = field(default_factory=dict)
     _ended: set[Key] = field(default_factory=set)
+    _shown: set[Key] = field(default_factory=set)
     _absent_since_s: dict[Key, float] = field(default_factory=dict)
 
     @classmethod
@@ -61,7 +62,15 @@ class Reconciliation:
         believed = {key: item for key, item in listed.items() if key not in self._ended or item.ending}
         self._known.update({resource.key: resource for resource in self.ordered()} | listed)
         doubtful = [item for item in self._of(kinds, region) if item.key not in believed]
-        return (*believed.values(), *self.confirm(doubtful))
+        there = (*believed.values(), *self.confirm(doubtful))
+        self._shown.update(resource.key for resource in there)
+        return there
+
+    def may_yet_show(self, kinds: Collection[str], *, region: str) -> bool:
+        """Say whether something that was ordered and never showed is not proven gone: it may only be late."""
+        last_s = time.monotonic() - self.policy.settle_s
+        unseen = [item.key for item in self._of(kinds, region) if item.key not in self._shown]
+        return any(self._absent_since_s.get(key, last_s + 1) > last_s for key in unseen)
 
     def unasked(self, kinds: Collection[str], *, region: str) -> tuple[Resource, ...]:
         """Return what is known of some kinds that nobody has asked to end."""

@@ -88,7 +88,7 @@ class Teardown:
         for _ in self._policy.polls(self._policy.gone_s):
             left = self._look(kinds, region)
             self._delete_unseen(kinds, region, seen={resource.key for resource in left})
-            if not left:
+            if not left and not self.account.may_yet_show(kinds, region=region):
                 return deleted
             self._announce([resource for resource in left if resource.key not in deleted], region)
             deleted |= {resource.key: resource for resource in left}

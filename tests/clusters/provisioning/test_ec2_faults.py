@@ -6,9 +6,10 @@ from contextlib import closing
 from dataclasses import replace
 
 import boto3
+import pytest
 from cluster_outcomes import refused, went_down, went_up
 from emulated_ec2 import QUICK, EmulatedEc2, choice, order
-from fault_proxy import Fault, Seen, ec2_error
+from fault_proxy import Answer, Fault, Seen, ec2_error
 from host_keys import ED25519
 
 from planner.clouds.aws.preflight import in_order
@@ -16,11 +17,14 @@ from planner.clouds.aws.provider import AwsProvider
 from planner.clouds.order import Order
 from planner.clouds.protocol import Place
 from planner.clusters.provisioning.cluster_lifecycle import ProviderSession, begin, down, up
-from planner.clusters.provisioning.launch import Cluster
+from planner.clusters.provisioning.launch import Cluster, _Joining
 from planner.clusters.provisioning.run_directory import RunDirectory
 from planner.clusters.runs.cloud import reopen_run
 from planner.distributed_sort.job.stopwatch import Stopwatch
+from planner.errors import InterruptedRunError
 from tests.marks import quick_soak
+
+XMLNS = 'xmlns="http://ec2.amazonaws.com/doc/2016-11-15/"'
 
 
 def test_the_network_serves_in_every_zone(ec2: EmulatedEc2) -> None:
@@ -195,3 +199,24 @@ def test_what_a_service_put_into_the_network_is_left_and_named(ec2: EmulatedEc2)
 
 def network_of(directory: RunDirectory) -> str:
     return next(resource.id for resource in directory.ordered() if resource.kind == "vpc")
+
+
+def test_an_interrupt_after_the_launch_ends_machines_that_no_answer_shows(
+    ec2: EmulatedEc2, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For three answers EC2 knew nothing of the machines, neither by tag nor by id; the journal had their ids."""
+    empty = Answer(status=200, body=f"<DescribeInstancesResponse {XMLNS}><reservationSet/></DescribeInstancesResponse>")
+    hidden = iter([empty] * 3)
+    policy = replace(QUICK, settle_s=1.0)
+    keyed, directory = begin(order("early"))
+
+    def interrupted(_: object) -> Cluster:
+        ec2.proxy.judge = lambda seen: next(hidden, None) if seen.action == "DescribeInstances" else None
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_Joining, "cluster", interrupted)
+    patient = ProviderSession(provider=AwsProvider(policy=policy), policy=policy, say=str)
+    with pytest.raises(InterruptedRunError, match="all that was created has been removed"):
+        up(keyed, [Place(choice=choice(), region="us-east-1", zone="us-east-1a")], directory, patient)
+    assert next(hidden, None) is None
+    assert ec2.left() == {}

@@ -195,7 +195,7 @@ def test_nothing_feasible_names_the_nearest(make_catalog: Make) -> None:
     with pytest.raises(InfeasibleError) as caught:
         require_best(plan.plan)
     assert caught.value.exit_code == 3
-    assert caught.value.details[0].startswith("a: misses the deadline of 1 s")
+    assert caught.value.details[1].startswith("a: misses the deadline of 1 s")
 
 
 def test_an_unknown_type_offers_the_nearest(make_catalog: Make) -> None:

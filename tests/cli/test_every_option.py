@@ -24,6 +24,8 @@ TESTS = Path(__file__).resolve().parents[1]
 EXAMPLES = Path(__file__).with_name("option_examples.txt")
 SLOW = ("plan", "run", "cluster up", "catalog check", "report", "scale", "bench disk")
 """Commands of which an example takes a second or more."""
+CLOCKED = re.compile(r"\d[\d.]* (ms|s|[KMG]?B/s)\b|\d+(\.\d+)?e-\d+|\d+\.\d{4,}")
+"""What a clock has a part in: seconds, and rates."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +79,8 @@ def test_every_option_of_every_command_has_an_example() -> None:
         for parameter in command.params
         if parameter.param_type_name == "option"
     }
-    assert {(example.command, option) for example in EVERY for option in example.options} == there
+    shown = {(example.command, option) for example in EVERY for option in example.options}
+    assert shown == there, f"{EXAMPLES.name} has no example, or one of what is not there"
 
 
 @pytest.mark.parametrize("example", [e for e in EVERY if e.shown_by], ids=lambda e: f"{e.command} {e.more[0]}")
@@ -143,6 +146,7 @@ def end(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Sequence[str
         if error is not None and not isinstance(error, PlannerError | SystemExit):
             raise error
         said = f"{outcome.stdout}\n{outcome.stderr}\n{error if isinstance(error, PlannerError) else ''}"
+        said = CLOCKED.sub("#", said)
         files = {path: path.read_bytes() for path in here.rglob("*") if path.is_file()}
         return End(getattr(error, "exit_code", outcome.exit_code), said, files)
 

@@ -71,7 +71,7 @@ def _require_sound(value: Any, param: Any) -> None:
     for text in value if isinstance(value, list | tuple) else [value]:
         if not isinstance(text, str):
             continue
-        if not text.strip():
+        if not (text if name == "--separator" else text.strip()):  # fields may be separated by a blank
             raise BadInputError(f"{name} is empty: give it a value, or leave it out (is a shell variable not set?)")
         if "\0" in text:
             raise BadInputError(f"{name} holds a NUL byte, which no value can have; leave it out")

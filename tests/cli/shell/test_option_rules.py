@@ -44,8 +44,10 @@ def words(command: str, option: str) -> list[str]:
     if getattr(parameter, "is_flag", False):
         return [option]
     wanted = option.partition(" ")[2]
-    choices = getattr(parameter.type_descriptor.annotation, "__args__", ("1",))
-    return [option.partition(" ")[0], wanted or next((word for word in choices if isinstance(word, str)), "1")]
+    about = parameter.type_descriptor
+    least = str(getattr(about.parameter_info, "min", None) or 1)
+    choices = getattr(about.annotation, "__args__", (least,))
+    return [option.partition(" ")[0], wanted or next((word for word in choices if isinstance(word, str)), least)]
 
 
 def arguments(command: str, without: str = "") -> list[str]:

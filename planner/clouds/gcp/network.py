@@ -42,9 +42,9 @@ class RunNetwork:
 
     @classmethod
     def of(cls, order: Order, compute: Compute, journal: Journal, *, region: str) -> RunNetwork:
-        """Look at what the run has in the region."""
-        existing = {
-            (resource_kind, resource.id)
+        """Look at what the run has in the region. A listing may be late for what this process has just made."""
+        existing = {item.key for item in journal.ordered() if item.region == region} | {
+            resource.key
             for resource_kind in _KINDS
             for resource, _ in resources.find(compute, resource_kind, region=region, run=order.run)
         }

@@ -15,7 +15,7 @@ from itertools import groupby
 from typing import Final, Self
 
 from planner.clouds.calls.retry import RetryPolicy
-from planner.clouds.protocol import Node, Provider, Resource, require_named
+from planner.clouds.protocol import Node, NodeState, Provider, Resource, require_named
 from planner.clusters.provisioning.run_directory import RunDirectory
 
 Key = tuple[str, str]
@@ -144,8 +144,9 @@ class Reconciliation:
 
 def _unseen(id_: str, region: str, *, is_gone: bool) -> Node:
     """Return a machine of which nothing is known but its id."""
-    state, reason = ("ended", "it is gone") if is_gone else ("starting", UNSEEN)
-    return Node(id=id_, region=region, zone="", head=False, state=state, instance_type="", reason=reason)  # type: ignore[arg-type]
+    state: NodeState = "ended" if is_gone else "starting"
+    reason = "it is gone" if is_gone else UNSEEN
+    return Node(id=id_, region=region, zone="", head=False, state=state, instance_type="", reason=reason)
 
 
 def _kind_and_region(resource: Resource) -> tuple[str, str]:

@@ -1,10 +1,15 @@
 #include <pybind11/stl.h>
 
+#include <cstdint>
+#include <cstring>
 #include <optional>
+#include <span>
+#include <stdexcept>
 #include <string>
 
 #include "convert.hpp"
 #include "register.hpp"
+#include "sortcore/validation/crc32.hpp"
 #include "sortcore/validation/validate.hpp"
 
 namespace py = pybind11;
@@ -34,6 +39,28 @@ Summary validate_path(const std::string& path, std::uint32_t record_bytes, std::
   return validate_file(path, make_format(record_bytes, key_offset, key_bytes), threads, progress);
 }
 
+// The CRC-32 of each of consecutive pieces, which are so many bytes long and all of `bytes`.
+void checksum_pieces(const py::buffer& bytes, const py::buffer& lengths, const py::buffer& out) {
+  const BytesView view(bytes, BytesView::Access::read, "bytes");
+  const BytesView lengths_view(lengths, BytesView::Access::read, "lengths");
+  const BytesView out_view(out, BytesView::Access::write, "out");
+  const py::gil_scoped_release unlocked;
+  const std::size_t pieces = lengths_view.bytes().size() / sizeof(std::uint64_t);
+  if (out_view.writable_bytes().size() != pieces * sizeof(std::uint32_t)) {
+    throw std::invalid_argument("out has not 4 bytes for each piece");
+  }
+  std::span<const std::byte> rest = view.bytes();
+  for (std::size_t piece = 0; piece < pieces; ++piece) {
+    std::uint64_t length = 0;
+    std::memcpy(&length, lengths_view.bytes().data() + piece * sizeof length, sizeof length);
+    if (length > rest.size()) throw std::invalid_argument("the pieces are longer than bytes");
+    const std::uint32_t checksum = crc32(rest.first(length));
+    std::memcpy(out_view.writable_bytes().data() + piece * sizeof checksum, &checksum, sizeof checksum);
+    rest = rest.subspan(length);
+  }
+  if (!rest.empty()) throw std::invalid_argument("the pieces are shorter than bytes");
+}
+
 Summary parse(const py::buffer& bytes, const std::string& path) {
   const BytesView view(bytes, BytesView::Access::read, "bytes");
   return parse_summary(view.bytes(), path);
@@ -60,6 +87,8 @@ void register_summary(py::module_& module) {
 
 void register_validate(py::module_& module) {
   register_summary(module);
+  module.def("checksum_pieces", &checksum_pieces, py::arg("bytes"), py::kw_only(), py::arg("lengths"),
+             py::arg("out"));
   module.def("validate_records", &validate_buffer, py::arg("records"), py::kw_only(),
              py::arg("record_bytes") = 100, py::arg("key_offset") = 0, py::arg("key_bytes") = 10,
              py::arg("threads") = 0);

@@ -80,7 +80,7 @@ def sort(
     sources = _paths(inputs)
     outputs = [Path(output), *map(Path, more_outputs)]
     if ray is not None:
-        cluster = {"copies": copies, "uniform": uniform, "output": to or outputs[0].stem}
+        cluster = {"copies": copies, "uniform": uniform, "output": to or outputs[0].stem, "sums_input": True}
         return sort_on_ray(job, sources, outputs, cluster, address=ray, force=force, say=say, on_event=on_event)
     result = Path("-") if str(output) in STANDARD_OUTPUT else outputs[0]
     if not (job.is_text_or_table or _concerns_compression(sources, result, by_name=bool(job.record_bytes))):

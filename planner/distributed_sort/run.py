@@ -77,7 +77,7 @@ class _NodeLosses:
         end_s = time.monotonic() + self.replaced_within_s
         while time.monotonic() < end_s and self._count_alive() < self.wanted:
             time.sleep(_LOOK_EVERY_S)
-        return Nodes(self.ray)
+        return Nodes(self.ray, emit=self.emit)
 
     def _count_alive(self) -> int:
         return sum(node["Alive"] and node["Resources"].get("CPU", 0) > 0 for node in self.ray.nodes())
@@ -156,7 +156,7 @@ def run(request: RunRequest, *, ray: Any, journal: Path, emit: Emit) -> RunResul
     before that. Raises what `sort_dataset` raises, and IoFailureError.
     """
     steps = _Steps(emit=emit)
-    nodes = steps.measure("connect", lambda: Nodes(ray))
+    nodes = steps.measure("connect", lambda: Nodes(ray, emit=emit))
     if request.output:
         require_writable = place_of(request.output).require_writable
         run_on_any(nodes, require_writable, request.output, doing="the place of the output was tried")
@@ -182,7 +182,7 @@ def run(request: RunRequest, *, ray: Any, journal: Path, emit: Emit) -> RunResul
             rollback=rollback,
         )
         emit({"event": "sorted", "staged": {name: asdict(moved) for name, moved in staged.items()}} | output.document())
-        nodes = Nodes(ray)
+        nodes = Nodes(ray, emit=emit)
         if len(nodes.names) < request.copies:
             nodes = losses.wait_for_nodes()
         try:
@@ -201,7 +201,7 @@ def finish(request: RunRequest, event: dict[str, Any], *, ray: Any, emit: Emit) 
     request = replace(request, replaced_within_s=0.0)
     steps = _Steps(emit=emit, seconds=dict(event["steps_s"]))
     staged = {name: StagingResult(**moved) for name, moved in event["staged"].items()}
-    return _validate_and_store(request, Nodes(ray), steps, staged, _Output.of(event))
+    return _validate_and_store(request, Nodes(ray, emit=emit), steps, staged, _Output.of(event))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -95,7 +95,7 @@ def sort_dataset(
     """
     held = Journal(journal)
     with held.hold():
-        nodes = Nodes(ray, directory=request.directory)
+        nodes = Nodes(ray, directory=request.directory, emit=emit)
         places = _places(request, manifest, nodes)
         job, resumed = _prepare_job(request, nodes, held, emit, places=places, replaces=replaces)
         try:
@@ -223,6 +223,7 @@ def _result(job: Job, *, resumed: bool) -> tuple[Dataset, ClusterSortReport]:
     dataset = Dataset(partitions=partitions, layout=job.work.source.layout, job=job.cluster.files.job)
     _require_all(dataset, job)
     whole = merge_summaries((summary for _, summary in ordered), job.work.source.layout)
+    _require_same_content(job, checksum=f"{whole.checksum:x}")
     return dataset, ClusterSortReport(
         records=whole.records,
         data_bytes=dataset.bytes,
@@ -267,6 +268,18 @@ def _require_all(dataset: Dataset, job: Job) -> None:
     if not least <= dataset.records <= most:
         raise IoFailureError(
             f"{dataset.records} {source.layout.unit} came out of {source.records}: the input was changed meanwhile"
+        )
+
+
+def _require_same_content(job: Job, *, checksum: str) -> None:
+    """Raise IoFailureError when the sum of the records' checksums is another one than that of the input, where that is
+    known.
+    """
+    before = _input_checksum(job)
+    if before not in ("", checksum) and not job.work.source.layout.is_unique:
+        raise IoFailureError(
+            f"the output's checksum is {checksum}, the input's {before}: records were changed",
+            ["is the memory of a node broken? sort again, without the node"],
         )
 
 

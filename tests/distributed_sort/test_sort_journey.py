@@ -219,7 +219,9 @@ def test_minutesort_keeps_intermediate_data_in_memory(sort_cluster: SortCluster,
 
 @pytest.mark.parametrize("nodes_each", [16, 2])
 def test_damaged_intermediate_files_are_made_again(sort_cluster: SortCluster, tmp_path: Path, nodes_each: int) -> None:
-    """One is cut short and one is gone before phase two reads them, also where coordinators order the tasks."""
+    """One is cut short, one is gone, and a bit of one flips before phase two reads them, also where coordinators order
+    the tasks.
+    """
     name = f"damaged-{nodes_each}"
     source = generated(sort_cluster, f"{name}-in")
     events: list[Event] = []
@@ -227,6 +229,11 @@ def test_damaged_intermediate_files_are_made_again(sort_cluster: SortCluster, tm
     def harm() -> None:
         runs = sorted(sort_cluster.directory(2).rglob("*.run"))
         os.truncate(runs[0], runs[0].stat().st_size // 2)
+        with runs[1].open("r+b") as flipped:
+            byte, times = flipped.read(1)[0], os.fstat(flipped.fileno())
+            flipped.seek(0)
+            flipped.write(bytes([byte ^ 1]))
+        os.utime(runs[1], ns=(times.st_atime_ns, times.st_mtime_ns))
         runs[-1].unlink()
 
     fault = Once(harm, phase=MAP, share=0.6)

@@ -41,6 +41,8 @@ def _say(event: dict[str, Any]) -> None:
         talk(f"lost {', '.join(event['lost'])}, so this is done again: {event['reason']}")
     elif event["event"] == "anew":
         talk(f"what an earlier call did does not count: {event['reason']}")
+    elif event["event"] == "waiting":
+        talk(f"waiting for {', '.join(event['nodes'])}: nothing was heard for {event['since_s']} s")
     elif event["event"] == "slow":
         talk(f"{event['node']} is slow: {event['reason']}")
     elif event["event"] == "damaged":

@@ -74,7 +74,7 @@ def _fingerprint(uri: str) -> str:
         pieces = read_windows(whole, _BYTES, starts=starts, records=min(size, _SAMPLE_BYTES))
     except IoFailureError:
         return ""
-    return f"{size} bytes, {version}, {zlib.crc32(np.concatenate(pieces)):08x}"
+    return f"{size} bytes, {version}, {zlib.crc32(np.concatenate(pieces).data):08x}"
 
 
 def _version_of_file(path: str) -> tuple[int, str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from datetime import timedelta
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
@@ -26,6 +27,12 @@ from planner.extras import optional
 SCHEMES: Final = ("s3://", "gs://", "az://")
 REQUEST_BYTES: Final = 64_000_000
 """What staging moves by one request."""
+RETRIES: Final[Any] = {
+    "max_retries": 60,
+    "retry_timeout": timedelta(minutes=3),
+    "backoff": {"init_backoff": timedelta(milliseconds=100), "max_backoff": timedelta(seconds=4), "base": 2},
+}
+"""A store that refuses requests for two minutes, as when it is overloaded, costs no work."""
 _WORTH_READING_BYTES: Final = 256_000
 """Bytes between two ranges are read with them, if they are no more: a request of its own takes as long. obstore's usual
 megabyte would have all of an object read for its sample.
@@ -66,10 +73,12 @@ def _require_length(uri: str, content: NDArray[np.uint8], length: int) -> NDArra
 
 
 def write_object(uri: str, content: NDArray[Any]) -> int:
-    """Write an object and return its bytes; it is seen when all of them have been taken. Raises IoFailureError."""
+    """Write an object and return its bytes; it is seen when all of them have been taken. One request leaves no parts
+    behind when it fails. Raises IoFailureError.
+    """
     store, path = _store_and_path(uri)
     with _store_errors("write", uri):
-        _obstore().put(store, path, raw_bytes(content))
+        _obstore().put(store, path, raw_bytes(content), use_multipart=content.nbytes > REQUEST_BYTES)
     return content.nbytes
 
 
@@ -197,7 +206,7 @@ def _store(url: str) -> Any:
     from obstore.store import from_url
 
     with _store_errors("reach", url):
-        return from_url(url)
+        return from_url(url, retry_config=RETRIES)
 
 
 def _obstore() -> Any:

@@ -16,20 +16,17 @@ import numpy as np
 
 from planner.arrays import Bytes
 from planner.distributed_sort.exchange.block_server import (
-    HEAD,
     HERE,
     NONCE_BYTES,
     SILENT_S,
     Address,
-    proof,
+    head_of,
     receive_exactly,
     receive_into,
     request_of,
 )
 from planner.distributed_sort.node_files.node_environment import JobFiles
 
-COUNT_BYTES: Final = 8
-"""Of the number of records for each partition, before them."""
 _AGAIN_FOR_S: Final = 10.0
 """A server that does not answer is asked again for so long: its process may be restarting. A node that is gone is
 noticed earlier, and given up.
@@ -40,7 +37,7 @@ _AGAIN_EVERY_S: Final = 0.2
 class Part(NamedTuple):
     """A block to fetch: where it lies in a segment of the node at `address`, and how many partitions it is for.
 
-    It begins with how many records there are for each of these, as 64-bit integers.
+    It begins with a `Block.head`.
     """
 
     slice: int
@@ -155,7 +152,7 @@ class BlockFetcher:
         """Ask for parts and receive them. Raises OSError when the connection is lost."""
         request = request_of(files, [(part.segment, part.offset, part.size_bytes) for _, part, _ in wanted])
         nonce = receive_exactly(connection, NONCE_BYTES)
-        connection.sendall(HEAD.pack(proof(self._token, nonce), len(request)) + request)
+        connection.sendall(head_of(self._token, nonce, wanted[0].part.address, request) + request)
         for number, part, piece in wanted:
             is_here = receive_exactly(connection, 1) == HERE
             if is_here:

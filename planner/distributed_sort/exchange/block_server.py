@@ -1,8 +1,10 @@
 """A node's server of its segments: other nodes fetch their blocks of the slices that were grouped here.
 
-A connection begins with 32 random bytes from the server. The client answers with their HMAC under the token that only
-the job's nodes know, and with its request. For each part follows a byte, which says whether it is there, and the part.
-The kernel sends it from the file's pages (sendfile).
+A connection begins with 32 random bytes from the server. The client answers with an HMAC under the token that only the
+job's nodes know, and with its request. The HMAC is of these bytes, of the address that the client asked, and of the
+request, so that who passes it on can ask for nothing else and nobody else. For each part follows a byte, which says
+whether it is there, and the part. The kernel sends it from the file's pages (sendfile). There are parts of segments
+alone, by their names.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import socketserver
 import struct
 import threading
 from contextlib import suppress
+from hashlib import sha256
 from typing import Any, Final
 
 from planner.distributed_sort.exchange.segments import open_segment
@@ -29,8 +32,8 @@ Address = tuple[str, int]
 SILENT_S: Final = 60.0
 """A connection over which nothing came for so long is given up: on a slow link others may take turns for a while."""
 NONCE_BYTES: Final = 32
-HEAD: Final = struct.Struct("<32sI")
-"""The client's HMAC, and the length of its request."""
+HEAD: Final = struct.Struct("<32s32sI")
+"""The client's HMAC, and the SHA-256 and the length of its request."""
 HERE: Final = b"+"
 MISSING: Final = b"-"
 _WORTH_WAKING_BYTES: Final = 256 << 10
@@ -40,9 +43,15 @@ _PORTS: Final = range(20_000, 30_000)
 _PORTS_TRIED: Final = 50
 
 
-def proof(token: bytes, nonce: bytes) -> bytes:
-    """Return what shows that its sender knows the token."""
-    return hmac.digest(token, nonce, "sha256")
+def head_of(token: bytes, nonce: bytes, address: Address, request: bytes) -> bytes:
+    """Return what a client sends before its request to an address."""
+    digest = sha256(request).digest()
+    return HEAD.pack(_proof(token, nonce, address, digest), digest, len(request))
+
+
+def _proof(token: bytes, nonce: bytes, address: Address, digest: bytes) -> bytes:
+    host, port = address
+    return hmac.digest(token, nonce + digest + f"{host} {port}".encode(), "sha256")
 
 
 def request_of(files: JobFiles, parts: list[tuple[str, int, int]]) -> bytes:
@@ -61,8 +70,7 @@ class BlockServer:
     @property
     def address(self) -> Address:
         """Where it listens."""
-        host, port = self._server.server_address[:2]
-        return str(host), int(port)
+        return self._server.address
 
     def close(self) -> None:
         """Listen no longer."""
@@ -77,6 +85,12 @@ class _Server(socketserver.ThreadingTCPServer):
     request_queue_size = 1024
     token = b""
 
+    @property
+    def address(self) -> Address:
+        """Where it listens."""
+        host, port = self.server_address[:2]
+        return str(host), int(port)
+
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that goes away is none of the server's business."""
 
@@ -88,11 +102,15 @@ class _Handler(socketserver.BaseRequestHandler):
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, True)
         nonce = secrets.token_bytes(NONCE_BYTES)
         connection.sendall(nonce)
-        given, length = HEAD.unpack(receive_exactly(connection, HEAD.size))
+        given, digest, length = HEAD.unpack(receive_exactly(connection, HEAD.size))
         assert isinstance(self.server, _Server)
-        if not hmac.compare_digest(given, proof(self.server.token, nonce)) or length > _MOST_REQUEST_BYTES:
+        known = _proof(self.server.token, nonce, self.server.address, digest)
+        if not hmac.compare_digest(given, known) or length > _MOST_REQUEST_BYTES:
             return
-        request = json.loads(receive_exactly(connection, length))
+        content = receive_exactly(connection, length)
+        if sha256(content).digest() != digest:
+            return
+        request = json.loads(content)
         files = JobFiles(job=request["job"], output="", directory=request["directory"])
         for name, offset, size in request["parts"]:
             _send(connection, files, name, offset=offset, size=size)

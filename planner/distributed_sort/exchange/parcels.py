@@ -6,13 +6,14 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from planner.distributed_sort.dataset.partition_reader import Slice
-from planner.distributed_sort.exchange.block_fetch import COUNT_BYTES, PackedParts
+from planner.distributed_sort.exchange.block_fetch import PackedParts
 from planner.distributed_sort.exchange.block_server import Address
+from planner.distributed_sort.node_files.blocks import head_bytes
 
 
 class Block(NamedTuple):
     """The records of a slice for partitions `first` to `end` - 1, all of one owner. They wait in a `segment` of the
-    source, from `offset` on, behind how many there are for each partition.
+    source, from `offset` on, behind a head.
 
     A block that `is_retry` was in a parcel that was lost.
     """
@@ -38,14 +39,13 @@ Parcel = tuple[Block, ...]
 
 
 def pack(parcel: Parcel, address: Callable[[str], Address]) -> PackedParts:
-    """Return where the blocks of a parcel are to be fetched, counts and records, by the address of each node."""
+    """Return where the blocks of a parcel are to be fetched, heads and records, by the address of each node."""
     partitions = parcel[0].end - parcel[0].first
-    counts_bytes = partitions * COUNT_BYTES
     return PackedParts(
         slices=[block.slice.number for block in parcel],
         addresses=[address(block.source) for block in parcel],
         segments=[block.segment for block in parcel],
         offsets=[block.offset for block in parcel],
-        sizes_bytes=[block.size_bytes + counts_bytes for block in parcel],
+        sizes_bytes=[block.size_bytes + head_bytes(partitions) for block in parcel],
         partitions=partitions,
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import re
 import secrets
 import shutil
 import threading
@@ -23,6 +24,9 @@ from numpy.typing import NDArray
 
 from planner.distributed_sort.node_files.node_environment import JobFiles
 from planner.distributed_sort.node_files.run_files import file_errors, raw_bytes
+
+_NAME: Final = re.compile(r"[a-z0-9]+-\d+")
+_JOB: Final = re.compile(r"[\w-]+")
 
 
 class SegmentNames:
@@ -60,13 +64,17 @@ def write_segment(files: JobFiles, name: str, arrays: Sequence[NDArray[Any]], *,
 
 
 def open_segment(files: JobFiles, name: str) -> int:
-    """Return a descriptor of a segment that this node has. Raises OSError when there is none."""
+    """Return a descriptor of a segment that this node has. Raises OSError when there is none, and for what is none by
+    its name, which comes from other nodes.
+    """
+    if not (_NAME.fullmatch(name) and _JOB.fullmatch(files.job)):
+        raise FileNotFoundError(errno.ENOENT, "this is no segment", name)
     memory, disk = (folder / name for folder in files.segment_folders())
     hold_folder(memory.parent)
     try:
-        return os.open(memory, os.O_RDONLY)
+        return os.open(memory, os.O_RDONLY | os.O_NOFOLLOW)
     except FileNotFoundError:
-        return os.open(disk, os.O_RDONLY)
+        return os.open(disk, os.O_RDONLY | os.O_NOFOLLOW)
 
 
 def drop_segments(files: JobFiles, names: Iterable[str]) -> None:

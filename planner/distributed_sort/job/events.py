@@ -7,3 +7,7 @@ from typing import Any
 
 Emit = Callable[[dict[str, Any]], None]
 """Receives events as JSON-able values."""
+
+
+def ignore(_: dict[str, Any]) -> None:
+    """Receive events that nobody wants."""

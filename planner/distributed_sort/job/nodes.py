@@ -10,6 +10,8 @@ from typing import Any, Final
 
 from planner.distributed_sort.exchange.block_server import Address
 from planner.distributed_sort.exchange.parcels import Block
+from planner.distributed_sort.job.events import Emit, ignore
+from planner.distributed_sort.job.silence import SAID_EVERY_S, waiting
 from planner.distributed_sort.node_files.node_environment import NodeFacts, require_own_names, require_same_versions
 from planner.distributed_sort.node_tasks import node_tasks
 from planner.distributed_sort.node_tasks.node_service import MOST_STORING, STORING, NodeService
@@ -39,8 +41,10 @@ class Nodes:
     `lost` names those that have gone since, and those left out because they are slow; `avoided` names only the latter.
     """
 
-    def __init__(self, ray: Any, *, directory: str = "") -> None:
+    def __init__(self, ray: Any, *, directory: str = "", emit: Emit = ignore) -> None:
         self._ray = ray
+        self.emit = emit
+        self._stuck: frozenset[str] = frozenset()
         self._directory = directory
         self._remotes: dict[Callable[..., Any], Any] = {}
         self._placed: dict[tuple[Callable[..., Any], str, bool], Any] = {}
@@ -66,7 +70,7 @@ class Nodes:
 
     def __getstate__(self) -> dict[str, Any]:
         """For a coordinator, which knows the nodes as the driver does, and counts its own tasks."""
-        own: dict[str, Any] = {"_ray": None, "_remotes": {}, "_placed": {}, "tasks": 0}
+        own: dict[str, Any] = {"_ray": None, "_remotes": {}, "_placed": {}, "tasks": 0, "emit": ignore}
         return vars(self) | own
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -167,6 +171,10 @@ class Nodes:
         self.lost |= {node}
         self.give_up([node])
 
+    def note_stuck(self, node: str) -> None:
+        """Have a node counted as lost that is there, but does nothing."""
+        self._stuck |= {self._ids[node]}
+
     def run_on_all(self, task: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
         """Run a task on every node and return the results by node; nodes lost meanwhile are left out."""
         return self._run_on(self.names, task, *arguments)
@@ -181,12 +189,17 @@ class Nodes:
         return {name: value for name, value in outcomes.items() if value is not LOST}
 
     def wait_for(self, reference: Any, *, nodes: Sequence[str]) -> Any:
-        """Wait for a task and return its outcome; return LOST as soon as one of `nodes` is gone.
+        """Wait for a task and return its outcome; return LOST as soon as one of `nodes` is gone. Every ten seconds an
+        event names them.
 
         After a link was cut, Ray reports the node as gone long before it reports the tasks there. Raises what `outcome`
         raises.
         """
+        began, said = time.monotonic(), 1
         while not self._ray.wait([reference], timeout=_CHECK_EVERY_S, fetch_local=False)[0]:
+            if (since_s := time.monotonic() - began) >= said * SAID_EVERY_S:
+                self.emit(waiting(nodes, since_s=since_s))
+                said += 1
             if not self._alive().issuperset(self._ids[name] for name in nodes):
                 return LOST
         return self.outcome(reference)
@@ -242,7 +255,7 @@ class Nodes:
         return gone
 
     def _alive(self) -> set[str]:
-        return {node["NodeID"] for node in self._ray.nodes() if node["Alive"]}
+        return {node["NodeID"] for node in self._ray.nodes() if node["Alive"]} - self._stuck
 
     def _discover(self) -> None:
         """Ask every node that offers CPUs for its facts.

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from planner.distributed_sort.job.nodes import LOST, Nodes
+from planner.distributed_sort.job.silence import Silence
 from planner.errors import IoFailureError
 
 _LONGEST_WAIT_S: Final = 0.5
@@ -37,6 +38,7 @@ class _Task:
     node: str
     needs: frozenset[str]
     is_call: bool
+    began_s: float
 
 
 class PendingTasks:
@@ -49,6 +51,7 @@ class PendingTasks:
         self._lost_before = frozenset[str]()
         self._doomed: list[Any] = []
         """Those that were added although nodes which they need were lost before."""
+        self._silence = Silence()
 
     def __len__(self) -> int:
         return len(self._tasks)
@@ -65,12 +68,16 @@ class PendingTasks:
     ) -> None:
         """Watch a task, or a call of a service, that runs on `node` and reads from `sources`."""
         needs = frozenset((node, *sources))
-        self._tasks[reference] = _Task(on_end=on_end, on_failure=on_failure, node=node, needs=needs, is_call=is_call)
+        self._tasks[reference] = _Task(
+            on_end=on_end, on_failure=on_failure, node=node, needs=needs, is_call=is_call, began_s=self._silence.now()
+        )
+        self._silence.begin(node)
         if needs & self._lost_before:
             self._doomed.append(reference)
 
     def wait(self) -> None:
         """Give up tasks that need lost nodes, wait half a second at most for others to end, and report all that have.
+        Nodes that are silent are named, and one that is silent for long counts as lost.
 
         Raises what tasks raised, but for failures that are seen to.
         """
@@ -85,12 +92,23 @@ class PendingTasks:
             ended, _ = self._ray.wait(running, num_returns=len(running), timeout=0, fetch_local=False)
         for reference in ended:
             task = self._tasks.pop(reference)
+            self._silence.hear(task.node, took_s=self._silence.now() - task.began_s)
             try:
                 outcome = self._nodes.outcome(reference)
             except IoFailureError as error:
                 task.on_failure(error)
             else:
                 task.on_end(outcome)
+        if not ended:
+            self._look_for_silent_nodes()
+
+    def _look_for_silent_nodes(self) -> None:
+        busy = {task.node for task in self._tasks.values()}
+        if stuck := self._silence.look(busy, self._emit):
+            self._nodes.note_stuck(stuck)
+
+    def _emit(self, event: dict[str, Any]) -> None:
+        self._nodes.emit(event)
 
     def _give_up(self, lost: frozenset[str]) -> None:
         """Cancel the tasks that need lost nodes, best effort, and report them as LOST.

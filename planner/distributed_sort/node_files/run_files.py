@@ -1,8 +1,8 @@
 """Intermediate files on a node's disk: the records of some slices of the input for consecutive partitions.
 
 A file holds the partitions' records one partition after another, of each the records of one slice after another. Then
-come, as 64-bit integers, the slices' numbers, and how many records there are of each slice for each partition. Its name
-tells which slices and partitions it is of, and it appears whole or not.
+come, as 64-bit integers, the slices' numbers, and how many records there are of each slice for each partition, and the
+CRC-32 of these. Its name tells which slices and partitions it is of, and it appears whole or not.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from planner.arrays import Bytes, Ints
 from planner.distributed_sort.node_files import direct_io
+from planner.distributed_sort.node_files.blocks import Block, checksums_of
 from planner.distributed_sort.node_files.node_environment import node_name
 from planner.errors import IoFailureError
 
@@ -49,13 +50,13 @@ class RunFile:
 
     def counts(self) -> dict[int, Ints]:
         """Return, by slice, the records of each partition. Raises IoFailureError."""
-        slices, ends = self._table()
+        slices, ends, _ = self._table()
         counts = np.diff(ends, prepend=0).reshape(-1, len(slices))
         return {number: counts[:, column] for column, number in enumerate(slices)}
 
     def pieces(self, partition: int) -> Iterator[tuple[int, slice]]:
         """Yield (slice, which of the file's records) of a partition, in the file's order. Raises IoFailureError."""
-        slices, ends = self._table()
+        slices, ends, _ = self._table()
         at = (partition - self.first) * len(slices)
         begin = int(ends[at - 1]) if at else 0
         for number, end in zip(slices, ends[at : at + len(slices)].tolist(), strict=True):
@@ -63,10 +64,11 @@ class RunFile:
             begin = end
 
     def read(self, records: slice, into: Bytes, *, record_size: int, cached: bool = False) -> None:
-        """Read some of the file's records into `into`, which has their size. Raises IoFailureError, also when the file
-        is not as long as all its records and its table: what is cut off in front shifts the rest.
+        """Read some of the file's records into `into`, which has their size: all of some pieces. Raises IoFailureError,
+        also when the file is not as long as all its records and its table, as what is cut off in front shifts the rest,
+        and when a piece is not what was written.
         """
-        _, ends = self._table()
+        _, ends, checksums = self._table()
         whole = int(ends[-1]) * record_size + self.table_bytes
         with file_errors("read", self.path):
             if (size := self.path.stat().st_size) != whole:
@@ -76,27 +78,32 @@ class RunFile:
             done = read(descriptor, into, offset=records.start * record_size)
         if done < len(into):
             raise _short_file_error(self.path, len(into) - done)
+        begins = np.concatenate([[0], ends[:-1]])
+        pieces = slice(np.searchsorted(begins, records.start), np.searchsorted(ends, records.stop, side="right"))
+        if (checksums_of(into, (ends - begins)[pieces] * record_size) != checksums[pieces]).any():
+            raise _changed_error(self.path, "has other records than were written")
 
-    def _table(self) -> tuple[tuple[int, ...], Ints]:
+    def _table(self) -> tuple[tuple[int, ...], Ints, Ints]:
         with file_errors("read", self.path):
             return _table(self, self.path.stat().st_mtime_ns)
 
     @property
     def table_bytes(self) -> int:
         """Bytes of the table at the end."""
-        return 8 * self.slices * (1 + self.end - self.first)
+        return 8 * self.slices * (1 + 2 * (self.end - self.first))
 
 
 @lru_cache(maxsize=_FILES_KNOWN)
-def _table(run: RunFile, _written_at: int) -> tuple[tuple[int, ...], Ints]:
-    """Return a run file's slices, and how many of its records stand before the end of each piece."""
+def _table(run: RunFile, _written_at: int) -> tuple[tuple[int, ...], Ints, Ints]:
+    """Return a run file's slices, how many of its records stand before the end of each piece, and its checksum."""
     size = run.table_bytes
     with run.path.open("rb") as file:
         file.seek(-size, os.SEEK_END)
         table = np.frombuffer(file.read(size), "<i8")
     if _digest(table[: run.slices]) != run.digest:
         raise _changed_error(run.path, "does not end as it should")
-    return tuple(table[: run.slices].tolist()), np.cumsum(table[run.slices :])
+    counts, checksums = table[run.slices :].reshape(2, -1)
+    return tuple(table[: run.slices].tolist()), np.cumsum(counts), checksums
 
 
 def _digest(slices: Ints) -> str:
@@ -155,28 +162,27 @@ def _merge_ranges(pieces: Iterable[tuple[int, slice]], read_slices: set[int]) ->
         yield slice(begin, end)
 
 
-def write_run(
-    folders: Sequence[Path], *, first: int, blocks: Mapping[int, tuple[Ints, Bytes]], cached: bool = False
-) -> int:
+def write_run(folders: Sequence[Path], *, first: int, blocks: Mapping[int, Block], cached: bool = False) -> int:
     """Write a run file of some slices' blocks to one of the folders, through the page cache where `cached`, and return
-    its bytes. Of each slice there is how many records it has for each partition from `first` on, and these records.
-    Raises IoFailureError, with nothing left.
+    its bytes. Of each slice there is the block that it has for the partitions from `first` on. Raises IoFailureError,
+    with nothing left.
     """
     numbers = np.array(list(blocks), "<i8")
-    counts = [slice_counts for slice_counts, _ in blocks.values()]
+    counts = [block.counts for block in blocks.values()]
+    checksums = [block.checksums for block in blocks.values()]
     digest = _digest(numbers)
     name = f"{min(blocks):08d}-{digest}-{len(blocks)}-{first:06d}-{first + len(counts[0]):06d}.run"
     path = folders[int(digest, 16) % len(folders)] / name
-    table = np.stack(counts, axis=1).astype("<i8")
-    return write_whole(path, (*_by_partition(list(blocks.values())), numbers, table), durable=False, cached=cached)
+    tables = (np.stack(columns, axis=1).astype("<i8") for columns in (counts, checksums))
+    return write_whole(path, (*_by_partition(list(blocks.values())), numbers, *tables), durable=False, cached=cached)
 
 
-def _by_partition(blocks: Sequence[tuple[Ints, Bytes]]) -> Iterator[Bytes]:
+def _by_partition(blocks: Sequence[Block]) -> Iterator[Bytes]:
     """Yield the pieces of blocks so that each partition's are together."""
     if len(blocks) == 1:
-        yield blocks[0][1]
+        yield blocks[0].records
         return
-    for pieces in zip(*(_cut(*block) for block in blocks), strict=True):
+    for pieces in zip(*(_cut(block.counts, block.records) for block in blocks), strict=True):
         yield from pieces
 
 

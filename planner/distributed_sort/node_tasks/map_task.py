@@ -20,8 +20,9 @@ from planner.distributed_sort.dataset.dataset import Layout, Partition
 from planner.distributed_sort.dataset.input_versions import FileVersion, version_here
 from planner.distributed_sort.dataset.partition_reader import Slice, copies_at, copy_here, naming_file
 from planner.distributed_sort.exchange.segments import drop_segments, write_segment
+from planner.distributed_sort.node_files.blocks import Block
 from planner.distributed_sort.node_files.node_environment import JobFiles, node_name
-from planner.distributed_sort.node_tasks.node_tasks import Block, Stored, store
+from planner.distributed_sort.node_tasks.node_tasks import Stored, store
 from planner.errors import BadInputError
 from planner.sorting.tables.arrow_library import arrow
 
@@ -87,13 +88,13 @@ def map_slice(order: MapOrder, splitting: AnySplitting) -> Mapped:
     stored, sent = dict[int, Stored](), dict[int, Block]()
     for owner, first, end in order.ranges:
         counts = np.diff(offsets[first : end + 1])
-        block = counts.astype("<i8"), grouped[offsets[first] * size : offsets[end] * size]
+        block = Block.of(counts, grouped[offsets[first] * size : offsets[end] * size])
         if owner == node_name():
             stored[first] = store(order.files, first, {order.slice.number: block})
         else:
             sent[first] = block
     if sent:
-        arrays = [array for block in sent.values() for array in block]
+        arrays = [array for block in sent.values() for array in (block.head, block.records)]
         write_segment(order.files, order.segment, arrays, reserve_bytes=order.reserve_bytes)
     read = any(copy.node in ("", node_name()) for copy in order.partition.copies)
     return Mapped(
@@ -111,7 +112,7 @@ def map_slice(order: MapOrder, splitting: AnySplitting) -> Mapped:
 
 def _offsets(blocks: dict[int, Block]) -> dict[int, int]:
     """Return where blocks begin that are written one after another."""
-    lengths = [counts.nbytes + records.nbytes for counts, records in blocks.values()]
+    lengths = [block.head.nbytes + block.records.nbytes for block in blocks.values()]
     return dict(zip(blocks, accumulate(lengths, initial=0), strict=False))
 
 

@@ -13,12 +13,13 @@ from typing import Final
 import numpy as np
 
 from planner.arrays import Bytes
-from planner.distributed_sort.exchange.block_fetch import COUNT_BYTES, BlockFetcher, PackedParts, Part
+from planner.distributed_sort.exchange.block_fetch import BlockFetcher, PackedParts, Part
 from planner.distributed_sort.exchange.block_server import Address, BlockServer
 from planner.distributed_sort.exchange.segments import write_segment
+from planner.distributed_sort.node_files.blocks import Block
 from planner.distributed_sort.node_files.node_environment import JobFiles
 from planner.distributed_sort.node_tasks import node_tasks
-from planner.distributed_sort.node_tasks.node_tasks import Block, Sorted, SortOrder, Stored
+from planner.distributed_sort.node_tasks.node_tasks import Sorted, SortOrder, Stored
 from planner.distributed_sort.node_tasks.resource_sampler import Sampler
 from planner.sort_policy.send_queue import MOST_PARCELS
 
@@ -48,7 +49,7 @@ class NodeService:
 
     def store(self, files: JobFiles, first: int, packed: PackedParts) -> Stored:
         """Fetch a parcel, whose blocks are for partitions from `first` on, and write it to one of this node's disks as
-        one file. What is not to be had is left out. Raises IoFailureError.
+        one file. What is not to be had, or has changed on the way, is left out. Raises IoFailureError.
         """
         parts = packed.unpack()
         keys = {(part.slice, first) for part in parts}
@@ -58,8 +59,13 @@ class NodeService:
                     files, parts, into, on_come=lambda part: self._arrived.add((part.slice, first))
                 )
                 fetched = zip(parts, pieces, strict=True)
-                blocks = {part.slice: _block(piece, part) for part, piece in fetched if piece is not None}
-                return node_tasks.store(files, first, blocks)
+                blocks = {
+                    part.slice: Block.parse(piece, partitions=part.partitions)
+                    for part, piece in fetched
+                    if piece is not None
+                }
+                sound = {number: block for number, block in blocks.items() if block.is_sound}
+                return node_tasks.store(files, first, sound)
         finally:
             self._arrived -= keys
 
@@ -110,9 +116,3 @@ class _Buffers:
         finally:
             with self._lock:
                 self._free.append(whole)
-
-
-def _block(piece: Bytes, part: Part) -> Block:
-    """Return what a part holds: how many records of each partition, and these."""
-    at = part.partitions * COUNT_BYTES
-    return piece[:at].view("<i8"), piece[at:]

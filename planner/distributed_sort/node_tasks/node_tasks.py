@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from planner.arrays import Bytes, Ints
+from planner.arrays import Bytes
 from planner.distributed_sort.content import buffers
 from planner.distributed_sort.content.content import content_of
 from planner.distributed_sort.dataset import object_store, partition_reader, shared_folder
@@ -20,13 +20,11 @@ from planner.distributed_sort.dataset.dataset import Copy, Layout, Partition, Re
 from planner.distributed_sort.dataset.object_store import is_object, write_object
 from planner.distributed_sort.exchange.segments import drop_segments, free_abandoned, write_segment
 from planner.distributed_sort.node_files import run_files
+from planner.distributed_sort.node_files.blocks import Block
 from planner.distributed_sort.node_files.node_environment import JobFiles, NodeFacts, facts, free_space, node_name
 from planner.distributed_sort.node_files.run_files import RunsDamagedError
 from planner.errors import BadInputError, IoFailureError
 from planner.native import core, core_errors
-
-Block = tuple[Ints, Bytes]
-"""What a slice holds for consecutive partitions: the records of each, and all of them one after another."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -196,7 +196,9 @@ class Reduce:
             return
         first = self._sorted[number].partition
         if copied.partition.checksum != first.checksum or copied.summary != self._sorted[number].summary:
-            raise IoFailureError(f"the copy {copied.partition.uri} differs from {first.uri}, of which it was made")
+            self._trouble.retries += 1
+            self._copy(number, sent_bytes)  # it changed on its way, or in the segment: then it is sorted again
+            return
         size = copied.written_bytes
         self._work.moved.replica_written += size
         self._work.moved.crossed_network += size

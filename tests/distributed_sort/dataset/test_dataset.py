@@ -26,7 +26,8 @@ def test_a_dataset_sums_its_partitions_and_its_digest_tells_it_from_others() -> 
 
 
 def test_a_manifest_round_trips(tmp_path: Path) -> None:
-    dataset = Dataset(partitions=(PARTITION, Partition(records=0, copies=PARTITION.copies, first_key="ab")))
+    empty = Partition(records=0, copies=PARTITION.copies, first_key="ab")
+    dataset = Dataset(partitions=(PARTITION, empty), job="3f9a0c77d21e")
     write_manifest(dataset, tmp_path / "m.json")
     assert read_manifest(tmp_path / "m.json") == dataset
     with pytest.raises(ValueError, match="format"):

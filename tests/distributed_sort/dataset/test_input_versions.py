@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from planner.distributed_sort.dataset.dataset import Copy, Dataset, Layout, Partition, Recipe, TextFormat
-from planner.distributed_sort.dataset.input_versions import FileVersion, InputVersions, version_here
+from planner.distributed_sort.dataset.input_versions import FileVersion, InputVersions, fingerprints, version_here
 from planner.distributed_sort.node_files.node_environment import NODE_NAME
 from planner.errors import IoFailureError
 
@@ -87,3 +87,18 @@ def test_text_that_is_as_long_as_listed_is_sorted(path: Path) -> None:
 def test_records_may_be_a_part_of_a_file(path: Path) -> None:
     source = Dataset(partitions=(replace(whole(path), records=3),), layout=Layout(record_size=1))
     InputVersions.of(source).note([version_of(path)])
+
+
+@pytest.mark.parametrize("size", [0, 5, 4096, 100_000])
+def test_a_fingerprint_is_of_the_content_too(path: Path, size: int) -> None:
+    path.write_bytes(b"x" * size)
+    os.utime(path, ns=(0, 0))
+    before = fingerprints([str(path), str(path.with_name("absent"))])
+    assert before.keys() == {str(path)}, "what cannot be read has not changed"
+    assert fingerprints([str(path)]) == before
+    path.write_bytes(b"x" * (size - 1) + b"y")
+    os.utime(path, ns=(0, 0))
+    assert fingerprints([str(path)]) != before, "same size but for the empty one, same time"
+    path.write_bytes(b"x" * size)
+    os.utime(path, ns=(0, 1))
+    assert fingerprints([str(path)]) != before, "it was written again"

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Iterator
+from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -106,3 +108,40 @@ def test_a_sample_takes_a_small_part_of_an_object(server: CountingServer, layout
     content_of(layout).sample(partition, 400)
     assert 6 <= len(server.sent_bytes) <= 60
     assert 40_000 <= sum(server.sent_bytes) < 0.1 * whole
+
+
+class _Busy(BaseHTTPRequestHandler):
+    """Refuses so many requests in a row, then takes any object in one request."""
+
+    protocol_version = "HTTP/1.1"
+    left = 12
+    requests: ClassVar[list[str]] = []
+
+    def do_PUT(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.requests.append(self.path)
+        type(self).left -= 1
+        self.send_response(503 if self.left >= 0 else 200)
+        self.send_header("ETag", '"1"')
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    do_POST = do_PUT
+
+    def log_message(self, *_: object) -> None:
+        """Be silent."""
+
+
+def test_a_store_that_is_busy_is_waited_for_and_no_parts_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Busy) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        for name, value in {
+            "AWS_ENDPOINT_URL": f"http://127.0.0.1:{server.server_port}", "AWS_ALLOW_HTTP": "true",
+            "AWS_ACCESS_KEY_ID": "t", "AWS_SECRET_ACCESS_KEY": "t", "AWS_REGION": "us-east-1",
+        }.items():  # fmt: skip
+            monkeypatch.setenv(name, value)
+        at_once = object_store.RETRIES["backoff"] | {"max_backoff": timedelta(milliseconds=100)}
+        monkeypatch.setitem(object_store.RETRIES, "backoff", at_once)
+        assert object_store.write_object("s3://busy-for-a-while/out", np.zeros(9_000_000, np.uint8)) == 9_000_000
+        server.shutdown()
+    assert len(_Busy.requests) == 13 and not any("uploads" in path for path in _Busy.requests)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import struct
 import threading
 import time
 from collections.abc import Iterator
@@ -24,8 +25,9 @@ from planner.distributed_sort.exchange.block_server import (
     NONCE_BYTES,
     Address,
     BlockServer,
-    proof,
+    head_of,
     receive_exactly,
+    request_of,
 )
 from planner.distributed_sort.exchange.segments import write_segment
 from planner.distributed_sort.node_files.node_environment import JobFiles
@@ -91,8 +93,50 @@ def test_who_does_not_know_the_token_gets_nothing(server: BlockServer, monkeypat
     assert fetch(BlockFetcher(b"guessed"), part_of(server.address, offset=0, size_bytes=10)) == [None]
     with socket.create_connection(server.address) as connection:
         nonce = receive_exactly(connection, NONCE_BYTES)
-        connection.sendall(HEAD.pack(proof(TOKEN, nonce), 1 << 30))
+        head = head_of(TOKEN, nonce, server.address, b"")
+        connection.sendall(head[: -struct.calcsize("I")] + struct.pack("I", 1 << 30))
         assert connection.recv(1) == b"", "a request that is too long ends the connection"
+
+
+REQUEST: Final = request_of(FILES, [("s-0", 0, 10)])
+
+
+def answer(server: BlockServer, *, address: Address, request: bytes, sent: bytes) -> bytes:
+    """Return what comes when `request` was signed for an address, and `sent` is asked for."""
+    with socket.create_connection(server.address) as connection:
+        head = head_of(TOKEN, receive_exactly(connection, NONCE_BYTES), address, request)
+        connection.sendall(head + sent)
+        connection.settimeout(5)
+        return connection.recv(11, socket.MSG_WAITALL)
+
+
+def test_a_handshake_that_is_passed_on_opens_nothing_else(servers: list[BlockServer]) -> None:
+    first, second = servers
+    assert answer(first, address=first.address, request=REQUEST, sent=REQUEST) == HERE + SEGMENT[:10].tobytes()
+    assert answer(first, address=second.address, request=REQUEST, sent=REQUEST) == b"", "another server's"
+    other = request_of(FILES, [("s-0", 9, 10)])
+    assert len(other) == len(REQUEST)
+    assert answer(first, address=first.address, request=REQUEST, sent=other) == b"", "another request"
+
+
+@pytest.mark.parametrize("name", ["../../etc-1", "/etc/passwd", "../{}", "", ".", "s-0/../s-0", "link-1"])
+def test_nothing_but_segments_is_served(server: BlockServer, tmp_path: Path, name: str) -> None:
+    secret = tmp_path / "secret-1"
+    secret.write_bytes(b"0123456789")
+    (FILES.segment_folders()[0] / "link-1").symlink_to(secret)
+    for segment in (name, name.format(secret)):
+        part = part_of(server.address, offset=0, size_bytes=10, segment=segment)
+        assert fetch(BlockFetcher(TOKEN), part) == [None]
+
+
+def test_the_job_of_a_request_is_no_path(server: BlockServer, tmp_path: Path) -> None:
+    (tmp_path / "x-blocks").mkdir()
+    (tmp_path / "x-blocks" / "secret-1").write_bytes(b"0123456789")
+    (tmp_path / "memory" / ".planner-sort-").mkdir()
+    files = JobFiles(job="/../../x", output="")
+    assert (files.segment_folders()[0] / "secret-1").exists()
+    part = part_of(server.address, offset=0, size_bytes=10, segment="secret-1")
+    assert BlockFetcher(TOKEN).fetch(files, [part], np.zeros(10, np.uint8)) == [None]
 
 
 def test_a_segment_that_is_too_short_is_left_out(server: BlockServer, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,7 +181,7 @@ class Halting:
             while True:
                 connection, _ = self._socket.accept()
                 connection.sendall(bytes(NONCE_BYTES))
-                _, length = HEAD.unpack(receive_exactly(connection, HEAD.size))
+                _, _, length = HEAD.unpack(receive_exactly(connection, HEAD.size))
                 receive_exactly(connection, length)
                 self.requests += 1
                 connection.sendall(HERE + b"x" * 10)

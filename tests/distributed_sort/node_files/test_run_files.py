@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from planner.distributed_sort.node_files.blocks import Block
 from planner.distributed_sort.node_files.run_files import partial_files, pieces_of, run_files, write_run, write_whole
 from planner.errors import IoFailureError
 
 RECORD_BYTES = 2
 
 
-def block(*partitions: bytes) -> tuple[np.ndarray, np.ndarray]:  # type: ignore[type-arg]
-    """Return counts and records of a slice whose partitions hold these bytes."""
+def block(*partitions: bytes) -> Block:
+    """Return the block of a slice whose partitions hold these bytes."""
     counts = np.array([len(part) // RECORD_BYTES for part in partitions], np.int64)
-    return counts, np.frombuffer(b"".join(partitions), np.uint8)
+    return Block.of(counts, np.frombuffer(b"".join(partitions), np.uint8))
 
 
 def content(folder: Path, partition: int) -> bytes:
@@ -55,6 +57,20 @@ def test_files_that_lose_their_beginning_are_named(tmp_path: Path, lost: int) ->
     run.path.write_bytes(run.path.read_bytes()[lost:])
     with pytest.raises(IoFailureError, match="bytes instead of"):
         content(tmp_path, 0)
+
+
+@pytest.mark.parametrize("at", [0, 3, 5, -1])
+def test_a_flipped_bit_is_noticed(tmp_path: Path, at: int) -> None:
+    """In the records of any piece, or in the table, whatever the file's time."""
+    write_run([tmp_path], first=0, blocks={1: block(b"aabb", b"cc"), 2: block(b"dd", b"")})
+    (run,) = run_files([tmp_path])
+    content_then, status = bytearray(run.path.read_bytes()), run.path.stat()
+    assert [content(tmp_path, partition) for partition in (0, 1)] == [b"aabbdd", b"cc"]
+    content_then[at] ^= 4
+    run.path.write_bytes(content_then)
+    os.utime(run.path, ns=(status.st_atime_ns, status.st_mtime_ns + (at == -1)))
+    with pytest.raises(IoFailureError, match=r"\.run "):
+        print([content(tmp_path, partition) for partition in (0, 1)])
 
 
 def test_files_that_end_early_are_named(tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ from planner.distributed_sort.dataset.slicing import slices
 from planner.distributed_sort.dataset.table_dataset import tables_of
 from planner.distributed_sort.dataset.text_dataset import lines_of, rows_of
 from planner.distributed_sort.exchange.segments import open_segment
+from planner.distributed_sort.node_files.blocks import Block, head_bytes
 from planner.distributed_sort.node_files.node_environment import NODE_DIRECTORY, NODE_NAME, JobFiles
 from planner.distributed_sort.node_tasks import node_tasks
 from planner.distributed_sort.node_tasks.map_task import MapOrder, Mapped, map_slice
@@ -57,7 +58,10 @@ def block(mapped: Mapped, first: int, *, partitions: int) -> tuple[list[int], by
     """Return a block of the segment: how many records there are for each partition, and these."""
     with os.fdopen(open_segment(FILES, "s-0"), "rb") as segment:
         segment.seek(mapped.offsets[first])
-        return np.frombuffer(segment.read(8 * partitions), "<i8").tolist(), segment.read(mapped.sizes[first])
+        content = np.frombuffer(segment.read(head_bytes(partitions) + mapped.sizes[first]), np.uint8)
+    parsed = Block.parse(content, partitions=partitions)
+    assert parsed.is_sound
+    return parsed.counts.tolist(), parsed.records.tobytes()
 
 
 def test_blocks_hold_the_slice_in_the_order_of_partitions(partition: Partition) -> None:

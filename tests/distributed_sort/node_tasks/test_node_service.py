@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 from planner.distributed_sort.dataset.dataset import Layout
-from planner.distributed_sort.exchange.block_fetch import COUNT_BYTES, PackedParts, Part
+from planner.distributed_sort.exchange.block_fetch import PackedParts, Part
 from planner.distributed_sort.exchange.segments import write_segment
+from planner.distributed_sort.node_files.blocks import Block
 from planner.distributed_sort.node_files.node_environment import JobFiles
 from planner.distributed_sort.node_files.run_files import run_files
 from planner.distributed_sort.node_tasks.node_service import NodeService
@@ -22,14 +23,15 @@ from planner.distributed_sort.node_tasks.node_tasks import SortOrder
 FILES: Final = JobFiles(job="j", output="out")
 COUNTS: Final = np.array([2, 0, 1], "<i8")
 RECORDS: Final = np.arange(300, dtype=np.uint8)
-SIZE_BYTES: Final = COUNTS.nbytes + RECORDS.nbytes
+BLOCK: Final = Block.of(COUNTS, RECORDS)
+SIZE_BYTES: Final = BLOCK.head.nbytes + RECORDS.nbytes
 
 
 @pytest.fixture
 def services(this_node: Path) -> Iterator[list[NodeService]]:
     """Two services, whose node is the same: s-0 has a block of three partitions behind ten other bytes."""
     del this_node
-    write_segment(FILES, "s-0", [np.zeros(10, np.uint8), COUNTS, RECORDS], reserve_bytes=0)
+    write_segment(FILES, "s-0", [np.zeros(10, np.uint8), BLOCK.head, RECORDS], reserve_bytes=0)
     both = [NodeService("127.0.0.1", token=b"t", seed=seed) for seed in (3, 4)]
     yield both
     for service in both:
@@ -54,7 +56,7 @@ def test_a_parcel_becomes_one_file(services: list[NodeService]) -> None:
     stored = services[0].store(FILES, 4, packed(part_from(services[1], 7), part_from(services[0], 9)))
     (run,) = run_files(FILES.run_folders())
     assert stored.slices == (7, 9)
-    assert stored.written_bytes == run.path.stat().st_size == 2 * SIZE_BYTES + 2 * COUNT_BYTES
+    assert stored.written_bytes == run.path.stat().st_size == 2 * SIZE_BYTES + 2 * 8
     assert (run.first, run.end) == (4, 7)
     assert {number: counts.tolist() for number, counts in run.counts().items()} == {7: [2, 0, 1], 9: [2, 0, 1]}
     into = np.empty(400, np.uint8)
@@ -67,6 +69,15 @@ def test_what_is_not_to_be_had_is_left_out(services: list[NodeService]) -> None:
     assert services[0].store(FILES, 0, packed(gone, part_from(services[1], 9))).slices == (9,)
     nothing = services[0].store(FILES, 0, packed(gone))
     assert (nothing.slices, nothing.written_bytes) == ((), 0)
+
+
+@pytest.mark.parametrize("at", [10, 10 + 24, -1], ids=["count", "checksum", "record"])
+def test_what_has_changed_on_the_way_is_left_out(services: list[NodeService], at: int) -> None:
+    changed = np.concatenate([np.zeros(10, np.uint8), BLOCK.head.reshape(-1).view(np.uint8), RECORDS])
+    changed[at] ^= 1
+    write_segment(FILES, "s-2", [changed], reserve_bytes=0)
+    parts = part_from(services[1], 8, segment="s-2"), part_from(services[1], 9)
+    assert services[0].store(FILES, 0, packed(*parts)).slices == (9,)
 
 
 def test_a_partition_is_copied_as_it_is(services: list[NodeService]) -> None:

@@ -15,8 +15,9 @@ from planner.distributed_sort.content.partitioning import Splitting, split
 from planner.distributed_sort.dataset.dataset import Layout, Partition
 from planner.distributed_sort.dataset.partition_reader import Slice
 from planner.distributed_sort.exchange.segments import open_segment
+from planner.distributed_sort.node_files.blocks import Block, head_bytes
 from planner.distributed_sort.node_files.node_environment import JobFiles
-from planner.distributed_sort.node_files.run_files import pieces_of, run_files
+from planner.distributed_sort.node_files.run_files import RunsDamagedError, pieces_of, run_files
 from planner.distributed_sort.node_tasks import node_tasks
 from planner.distributed_sort.node_tasks.map_task import MapOrder, Mapped, map_slice
 from planner.distributed_sort.node_tasks.node_tasks import SortOrder
@@ -65,16 +66,16 @@ def test_records_of_a_repeated_map_task_count_once(partition: Partition, monkeyp
     assert whole == core.validate_file(partition.uri).checksum
 
 
-def sent_block(order: MapOrder, mapped: Mapped, first: int) -> node_tasks.Block:
+def sent_block(order: MapOrder, mapped: Mapped, first: int) -> Block:
     """Return the block of a segment that begins with the partition `first`."""
     partitions = {begin: end - begin for _, begin, end in order.ranges}[first]
     with os.fdopen(open_segment(order.files, order.segment), "rb") as segment:
         segment.seek(mapped.offsets[first])
-        counts = np.frombuffer(segment.read(8 * partitions), "<i8")
-        return counts, np.frombuffer(segment.read(mapped.sizes[first]), np.uint8)
+        content = segment.read(head_bytes(partitions) + mapped.sizes[first])
+        return Block.parse(np.frombuffer(content, np.uint8), partitions=partitions)
 
 
-def blocks_of(partition: Partition, splitting: Splitting, *, slices: int) -> dict[int, node_tasks.Block]:
+def blocks_of(partition: Partition, splitting: Splitting, *, slices: int) -> dict[int, Block]:
     """Return the block of each slice, all for node-2."""
     length = partition.records // slices
     blocks = {}
@@ -93,13 +94,13 @@ def test_a_parcel_is_one_file_with_each_partition_in_one_piece(partition: Partit
     stored = node_tasks.store(FILES, 0, blocks)
     (run,) = run_files(FILES.run_folders())
     assert stored.written_bytes == run.path.stat().st_size
-    totals = sum(counts for counts, _ in blocks.values())
+    totals = sum(block.counts for block in blocks.values())
     for number, records in enumerate(totals):
         ((_, piece),) = pieces_of(number, FILES.run_folders(), set())
         assert piece.stop - piece.start == records
     done = [node_tasks.sort_partition(order(number, 4)) for number in range(PARTITIONS)]
     assert sum(int(sorted_.partition.checksum, 16) for sorted_ in done) == core.validate_file(partition.uri).checksum
-    wanted = {(number, 0, PARTITIONS, int(counts.sum())) for number, (counts, _) in blocks.items()}
+    wanted = {(number, 0, PARTITIONS, int(counts.sum())) for number, (counts, _, _) in blocks.items()}
     assert set(node_tasks.inventory(FILES).runs) == wanted
 
 
@@ -118,7 +119,7 @@ def test_each_slice_counts_once_however_often_it_was_sent(partition: Partition, 
             run.read(piece, into, record_size=LAYOUT.record_size)
             read += [into[at : at + 100].tobytes() for at in range(0, len(into), 100)]
         expected = []
-        for counts, records in (blocks[slice_number] for slice_number in sent):
+        for counts, _, records in (blocks[slice_number] for slice_number in sent):
             start = int(counts[:number].sum())
             expected += [records[at * 100 :][:100].tobytes() for at in range(start, start + int(counts[number]))]
         assert sorted(read) == sorted(expected)
@@ -170,6 +171,20 @@ def test_every_disk_holds_its_part(this_node: Path, partition: Partition) -> Non
     assert {path.name for path in this_node.glob("disk*/*")} == {"in"}
 
 
+def test_a_bit_that_flips_on_the_disk_is_no_record(partition: Partition) -> None:
+    """The file goes, so that what was in it is made again."""
+    count = shuffle(partition, splitting_of(partition))
+    path = run_files(FILES.run_folders())[0].path
+    content, status = bytearray(path.read_bytes()), path.stat()
+    content[50] ^= 1
+    path.write_bytes(content)
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    with pytest.raises(RunsDamagedError, match=r"\.run has other records than were written"):
+        for number in range(PARTITIONS):
+            node_tasks.sort_partition(order(number, count))
+    assert not path.exists()
+
+
 def test_lost_runs_are_noticed(partition: Partition) -> None:
     count = shuffle(partition, splitting_of(partition))
     run_files(FILES.run_folders())[0].path.unlink()
@@ -184,7 +199,7 @@ def test_too_little_memory_is_refused_before_it_is_used(partition: Partition) ->
 
 
 def test_a_full_disk_leaves_nothing_half_written(this_node: Path, partition: Partition) -> None:
-    block = (np.array([10], np.int64), np.zeros(1000, np.uint8))
+    block = Block.of(np.array([10], np.int64), np.zeros(1000, np.uint8))
     node_tasks.store(FILES, 0, {0: block})
     (path,) = (run.path for run in run_files(FILES.run_folders()))
     path.unlink()

@@ -109,6 +109,7 @@ def sort_files(
     allow_direct: bool = True,
     passes: int = 0,
     spill: str = "auto",
+    replaces: bool = True,
     progress: Progress | None = None,
 ) -> dict[str, Any]: ...
 
@@ -331,6 +332,7 @@ def sort_text(
     threads: int = 0,
     most_merged: int = 0,
     spill: str = "auto",
+    replaces: bool = True,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Return the fields of `planner.sorting.records.keyed.TextReport`."""
@@ -375,7 +377,7 @@ def remove_partial_files_on(signal: int) -> None:
 class OutputFile:
     """A file that appears under its name with `commit`, on disk and with so many bytes, or not at all."""
 
-    def __init__(self, path: bytes) -> None: ...
+    def __init__(self, path: bytes, *, replaces: bool = True) -> None: ...
     @property
     def descriptor(self) -> int: ...
     def commit(self, bytes: int) -> None: ...

@@ -9,7 +9,11 @@ namespace py = pybind11;
 namespace sortcore::python {
 namespace {
 
-OutputFile open_output(const std::string& path) { return {path, File::Caching::buffered}; }
+OutputFile open_output(const std::string& path, bool replaces) {
+  OutputFile output(path, File::Caching::buffered);
+  if (!replaces) output.replace_nothing();
+  return output;
+}
 
 void commit(OutputFile& output, std::uint64_t bytes) {
   const py::gil_scoped_release unlocked;
@@ -24,7 +28,7 @@ void register_output_file(py::module_& module) {
              "Make a signal that ends the process remove files that have a name and are not whole.");
   py::class_<OutputFile>(module, "OutputFile",
                          "A file that appears under its name with `commit`, or not at all.")
-      .def(py::init(&open_output), py::arg("path"))
+      .def(py::init(&open_output), py::arg("path"), py::kw_only(), py::arg("replaces") = true)
       .def_property_readonly("descriptor", [](OutputFile& output) { return output.file().descriptor(); })
       .def("commit", &commit, py::arg("bytes"));
 }

@@ -59,7 +59,7 @@ py::dict sort_paths(std::vector<std::string> inputs, std::vector<std::string> ou
                     std::uint32_t record_bytes, std::uint32_t key_offset, std::uint32_t key_bytes, bool lines,
                     std::optional<std::uint64_t> line_key_bytes, bool stable, std::uint64_t memory_bytes,
                     unsigned threads, unsigned queue_depth, bool allow_direct, unsigned passes,
-                    const std::string& spill, Progress* progress) {
+                    const std::string& spill, bool replaces, Progress* progress) {
   if (passes > 2) throw py::value_error("passes must be 1, 2, or 0 to choose");
   SortFilesRequest request;
   request.inputs = std::move(inputs);
@@ -75,6 +75,7 @@ py::dict sort_paths(std::vector<std::string> inputs, std::vector<std::string> ou
   request.allow_direct = allow_direct;
   request.passes = static_cast<SortFilesRequest::Passes>(passes);
   request.spill = to_spill(spill);
+  request.replaces = replaces;
   const SortReport report = [&] {
     const py::gil_scoped_release unlocked;
     return sort_files(request, progress);
@@ -91,7 +92,8 @@ void register_sort_files(py::module_& module) {
              py::arg("key_offset") = 0, py::arg("key_bytes") = 10, py::arg("lines") = false,
              py::arg("line_key_bytes") = py::none(), py::arg("stable") = false, py::arg("memory_bytes") = 0,
              py::arg("threads") = 0, py::arg("queue_depth") = 0, py::arg("allow_direct") = true,
-             py::arg("passes") = 0, py::arg("spill") = "auto", py::arg("progress") = py::none());
+             py::arg("passes") = 0, py::arg("spill") = "auto", py::arg("replaces") = true,
+             py::arg("progress") = py::none());
 }
 
 }  // namespace sortcore::python

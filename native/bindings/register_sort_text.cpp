@@ -113,7 +113,7 @@ py::dict sort_paths(const std::vector<std::string>& inputs, std::string output, 
                     std::uint64_t first_row, bool unique, bool merge, bool durable, std::uint64_t most_lines,
                     std::uint64_t memory_bytes, bool lines_may_exceed_memory,
                     std::vector<std::string> temporary_directories, unsigned threads, unsigned most_merged,
-                    const std::string& spill, Progress* progress) {
+                    const std::string& spill, bool replaces, Progress* progress) {
   TextSortRequest request;
   request.inputs = make_sources(inputs, first_bytes);
   request.prologue = std::move(prologue);
@@ -130,6 +130,7 @@ py::dict sort_paths(const std::vector<std::string>& inputs, std::string output, 
   request.threads = threads;
   request.most_merged = most_merged;
   request.spill = to_spill(spill);
+  request.replaces = replaces;
   const TextSortReport report = [&] {
     const py::gil_scoped_release unlocked;
     return sort_text(request, progress);
@@ -219,7 +220,8 @@ void register_sort_text(py::module_& module) {
              py::arg("durable") = false, py::arg("most_lines") = UINT64_MAX, py::arg("memory_bytes") = 0,
              py::arg("lines_may_exceed_memory") = false,
              py::arg("temporary_directories") = std::vector<std::string>{}, py::arg("threads") = 0,
-             py::arg("most_merged") = 0, py::arg("spill") = "auto", py::arg("progress") = py::none());
+             py::arg("most_merged") = 0, py::arg("spill") = "auto", py::arg("replaces") = true,
+             py::arg("progress") = py::none());
   module.def("default_memory_bytes", &default_memory_bytes);
   module.def("sorted_text", &sort_buffer, py::arg("text"), py::arg("order"), py::kw_only(),
              py::arg("unique") = false);

@@ -316,6 +316,7 @@ SortReport sort_files(const SortFilesRequest& given, Progress* progress) {
     outputs.emplace_back(request.outputs[i], caching);
     if (!request.replicas.empty()) outputs.back().add_replica(request.replicas[i], caching);
     outputs.back().keep_to(disks);
+    if (!request.replaces) outputs.back().replace_nothing();
   }
   sort_open_files(request, inputs, outputs, wanted, disks, report, progress);
   std::ranges::move(std::exchange(report.disks, {}), std::back_inserter(report.choices));

@@ -86,13 +86,17 @@ OutputFile::OutputFile(OutputFile&& other) noexcept
       place_(std::move(other.place_)),
       partial_path_(std::exchange(other.partial_path_, {})),
       bytes_(other.bytes_),
+      replaces_(other.replaces_),
       file_(std::move(other.file_)),
       replicas_(std::move(other.replicas_)) {}
 
-OutputFile::~OutputFile() {
+OutputFile::~OutputFile() { remove_partial(); }
+
+void OutputFile::remove_partial() noexcept {
   if (partial_path_.empty()) return;
   ::unlink(partial_path_.c_str());
   forget_partial(partial_path_);
+  partial_path_.clear();
 }
 
 // What replaces a file is nobody else's to read before it has that file's permissions.
@@ -155,10 +159,27 @@ void OutputFile::take_name() {
     partial_path_ = partial_path;
   }
   file_.close();
-  if (std::rename(partial_path_.c_str(), place_.path.c_str()) != 0)
-    throw Error::from_errno("rename to", path_, errno);
+  const int failure = rename_to_place();
+  if (failure != 0) remove_partial();
+  if (failure == EEXIST)
+    throw Error(ErrorCode::bad_input,
+                path_ + " appeared during the sort: name a new file, or replace it with --force", path_);
+  if (failure != 0) throw Error::from_errno("rename to", path_, failure);
   forget_partial(partial_path_);
   partial_path_.clear();
+}
+
+// Returns 0, or the system's reason.
+int OutputFile::rename_to_place() const noexcept {
+  const char *const from = partial_path_.c_str(), *const to = place_.path.c_str();
+#ifdef RENAME_NOREPLACE
+  if (!replaces_) {
+    if (::renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) return 0;
+    if (errno != EINVAL && errno != ENOSYS) return errno;  // the file system knows no such
+  }
+#endif
+  if (!replaces_ && ::access(to, F_OK) == 0) return EEXIST;
+  return std::rename(from, to) == 0 ? 0 : errno;
 }
 
 // Some file systems cannot sync a directory, and some directories cannot be read; the data itself is safe by

@@ -14,6 +14,7 @@ class CsvFields {
  public:
   explicit CsvFields(const CsvFormat& format) : format_(format), ends_(format.columns) {}
 
+  bool is_blank(std::span<const std::byte> row) const noexcept { return format_.is_blank(row); }
   // `row` comes without its newline and must stay. Throws Error(bad_record) for a wrong number of fields, and
   // for quotes that are not as in RFC 4180.
   void split(std::span<const std::byte> row);

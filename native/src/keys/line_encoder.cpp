@@ -10,6 +10,8 @@
 namespace sortcore {
 namespace {
 
+constexpr std::byte behind_all_rows{3};  // of the first column's value or lack of one, the rank is 1 or 2
+
 bool keeps(std::byte byte, KeyBytes which) noexcept {
   if (which == KeyBytes::all) return true;
   if (which == KeyBytes::printing) return is_printing(byte);
@@ -86,7 +88,11 @@ std::byte* LineEncoder::encode(std::span<const std::byte> key, const KeyPart& pa
 }
 
 void LineEncoder::append(std::span<const std::byte> line, GrowingBytes& to) {
-  if (fields_) {
+  if (fields_ && fields_->is_blank(line)) {
+    std::byte* const rank = to.room(1);
+    *rank = behind_all_rows;
+    to.end_at(rank + 1);
+  } else if (fields_) {
     fields_->split(line);
     for (const Part& part : parts_) append_column(part, to);
   } else {
@@ -96,6 +102,7 @@ void LineEncoder::append(std::span<const std::byte> line, GrowingBytes& to) {
 
 std::uint64_t LineEncoder::about_key_bytes(std::span<const std::byte> line) {
   std::uint64_t bytes = 0;
+  if (fields_ && fields_->is_blank(line)) return 1;
   if (fields_) fields_->split(line);
   for (const auto& [key, translation] : parts_) {
     if (key.kind != KeyKind::text && key.kind != KeyKind::version) continue;

@@ -24,6 +24,17 @@ LineStream::LineStream(TextInput input, const KeyOrder& order, std::size_t buffe
       buffer_(buffer_bytes) {}
 
 bool LineStream::next() {
+  while (next_line()) {
+    if (csv_ && csv_->is_blank(line_)) continue;
+    key_ = line_;
+    if (!whole_line_) encode();
+    prefix_ = load_big_endian(key_.data(), key_.size());
+    return true;
+  }
+  return false;
+}
+
+bool LineStream::next_line() {
   std::size_t searched = begin_;
   const std::byte* behind = nullptr;
   while (true) {
@@ -33,16 +44,13 @@ bool LineStream::next() {
     if (!read_on()) break;
   }
   if (begin_ == end_) return false;
+  ++row_;
   if (behind == nullptr) {
     end_last_line();
     behind = buffer_.data() + end_ - end_bytes_;
   }
   line_ = {buffer_.data() + begin_, behind};
   begin_ = static_cast<std::size_t>(behind - buffer_.data()) + end_bytes_;
-  key_ = line_;
-  if (!whole_line_) encode();
-  ++row_;
-  prefix_ = load_big_endian(key_.data(), key_.size());
   return true;
 }
 
@@ -73,7 +81,7 @@ void LineStream::encode() {
 }
 
 void LineStream::fail(const std::string& why) const {
-  throw Error(ErrorCode::bad_record, input_.path() + ": row " + std::to_string(row_) + ": " + why);
+  throw Error(ErrorCode::bad_record, input_.path() + ": row " + std::to_string(row()) + ": " + why);
 }
 
 // Moves what is left to the front and fills up the buffer, which keeps two bytes for a line end that is

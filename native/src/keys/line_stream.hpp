@@ -27,9 +27,11 @@ class LineStream {
   LineStream(TextInput input, const KeyOrder& order, std::size_t buffer_bytes, std::uint64_t first_row = 1,
              UnforeseenLines* unforeseen = nullptr);
 
-  // Goes to the next line; false behind the last. What was there before is gone. Throws Error(bad_record)
+  // Goes to the next line that is not blank in CSV; false behind the last. What was there before is gone. Throws Error(bad_record)
   // with the path and the number of a row of CSV that is not as it must be.
   bool next();
+  // Its number, where the first of all has `first_row`.
+  std::uint64_t row() const noexcept { return row_ - 1; }
   // Without its end.
   std::span<const std::byte> line() const noexcept { return line_; }
   // The line with an end behind it, to be written.
@@ -40,6 +42,7 @@ class LineStream {
   std::uint64_t prefix() const noexcept { return prefix_; }
 
  private:
+  bool next_line();
   bool read_on();
   const std::byte* find_end(std::size_t from);
   void end_last_line();

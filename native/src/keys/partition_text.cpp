@@ -60,13 +60,15 @@ class KeyedLines {
   KeyedLines(std::span<const std::byte> text, const KeyOrder& order)
       : rest_(text), order_(order), encoder_(order) {}
 
-  // Returns false at the end. The key is valid until the next call.
+  // Returns false at the end; blank lines among rows of CSV are left out. The key is valid until the next call.
   bool next(GrowingBytes& key) {
-    if (rest_.empty()) return false;
-    const auto begin = rest_;
-    const auto line = take_ended_line(rest_, order_);
-    if (!line) throw Error(ErrorCode::bad_record, shown(begin) + ": a quoted field has no end");
-    line_ = *line;
+    do {
+      if (rest_.empty()) return false;
+      const auto begin = rest_;
+      const auto line = take_ended_line(rest_, order_);
+      if (!line) throw Error(ErrorCode::bad_record, shown(begin) + ": a quoted field has no end");
+      line_ = *line;
+    } while (order_.csv && order_.csv->is_blank(line_));
     key.clear();
     try {
       encoder_.append(line_, key);

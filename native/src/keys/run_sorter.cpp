@@ -47,6 +47,7 @@ std::size_t RunSorter::sort(std::span<const std::byte> text, std::uint64_t memor
     encode_keys(text.data(), memory_bytes, progress);
     order_by_keys(progress);
   }
+  if (order_.csv) drop_blank_rows();
   for (const RecordRun& run : line_runs_) next_row_ += run.records;
   if (backwards_) std::reverse(sorted_, sorted_ + count_);
   count_ = std::min(count_, most_lines_);
@@ -271,6 +272,11 @@ std::uint64_t RunSorter::keep_first_of_equals(std::span<std::uint32_t> lines) co
     return first.size() == second.size() && compare_bytes(first, second) == 0;
   };
   return static_cast<std::uint64_t>(std::unique(lines.begin(), lines.end(), equal) - lines.begin());
+}
+
+// They come last.
+void RunSorter::drop_blank_rows() {
+  while (count_ != 0 && order_.csv->is_blank(texts()[sorted_[count_ - 1]])) --count_;
 }
 
 void RunSorter::add_up_chunks() {

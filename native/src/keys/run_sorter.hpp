@@ -69,6 +69,7 @@ class RunSorter {
   template <typename Keys>
   void order_by(Ordering<Keys>& ordering, const Keys& keys, const Progress* progress);
   std::uint64_t keep_first_of_equals(std::span<std::uint32_t> lines) const;
+  void drop_blank_rows();
   void add_up_chunks();
   StringPlaces texts() const noexcept { return {places_.base, places_.starts, order_.end_bytes()}; }
   StringPlaces keys() const noexcept { return {keys_.data(), key_starts_.as_const()}; }

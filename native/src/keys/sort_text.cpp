@@ -44,7 +44,7 @@ class TextSort {
                                least_memory_bytes)),
         threads_(resolve_threads(request.threads)),
         limits_(request.order, request.unique, memory_bytes_, threads_),
-        output_(request.output, request.durability, scratch_directory()),
+        output_(request.output, request.durability, scratch_directory(), request.replaces),
         runs_(request.order, limits_, merge_settings()),
         inputs_(request.inputs, request.order) {}
 
@@ -291,11 +291,11 @@ std::optional<Disorder> find_disorder(const TextSource& input, const KeyOrder& g
   const KeyOrder order = settled(given, unique);
   LineStream stream(TextInput(input), order, stream_bytes, first_row);
   std::vector<std::byte> key, line;
-  for (std::uint64_t number = first_row; stream.next(); ++number) {
+  for (bool is_first = true; stream.next(); is_first = false) {
     const KeyedLine now{stream.key(), stream.line()};
-    const int sign = number == first_row ? -1 : compare_lines({key, line}, now, order);
+    const int sign = is_first ? -1 : compare_lines({key, line}, now, order);
     if (sign > 0 || (unique && sign == 0))
-      return Disorder{number, std::string(reinterpret_cast<const char*>(now.line.data()), now.line.size())};
+      return Disorder{stream.row(), std::string(reinterpret_cast<const char*>(now.line.data()), now.line.size())};
     key.assign(now.key.begin(), now.key.end());
     line.assign(now.line.begin(), now.line.end());
   }

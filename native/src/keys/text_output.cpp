@@ -41,7 +41,7 @@ bool has_other_names(const std::string& path) {
 }  // namespace
 
 TextOutput::TextOutput(const std::string& path, OutputFile::Durability durability,
-                       const std::string& scratch_directory)
+                       const std::string& scratch_directory, bool replaces)
     : durability_(durability), name_(path) {
   if (path.empty()) {
     descriptor_ = STDOUT_FILENO;
@@ -49,12 +49,13 @@ TextOutput::TextOutput(const std::string& path, OutputFile::Durability durabilit
     find_place();
     return;
   }
-  if (!replaces(path)) open_as_it_is(path, scratch_directory);
+  if (!is_new_file(path)) open_as_it_is(path, scratch_directory);
+  if (file_ && !replaces) file_->replace_nothing();
 }
 
 // What cannot be replaced by a new file can still be written: in a directory where no file can be made, or
 // where the file has several names.
-bool TextOutput::replaces(const std::string& path) {
+bool TextOutput::is_new_file(const std::string& path) {
   const auto mode = mode_of(path);
   if (!mode && errno != ENOENT) return false;
   if (mode && (!S_ISREG(*mode) || is_mount_point(path) || has_other_names(path))) return false;

@@ -22,9 +22,9 @@ class TextOutput {
 
   // Empty: standard output. A new file of many bytes that are to be on disk in the end goes past the page
   // cache, whose copy would have to be waited for. `scratch_directory` is for a file that must be written
-  // over. Throws Error(io).
+  // over. What is there stays unless it `replaces` it. Throws Error(io).
   TextOutput(const std::string& path, OutputFile::Durability durability,
-             const std::string& scratch_directory);
+             const std::string& scratch_directory, bool replaces = true);
   // A scratch file, which must outlive this.
   TextOutput(const File& scratch, const std::string& directory);
   // A run that is packed, likewise.
@@ -52,7 +52,7 @@ class TextOutput {
   void write_next(std::span<const std::byte> bytes) const;
   [[noreturn]] void fail(int reason) const;
   void find_place();
-  bool replaces(const std::string& path);
+  bool is_new_file(const std::string& path);
   void open_as_it_is(const std::string& path, const std::string& scratch_directory);
 
   OutputFile::Durability durability_ = OutputFile::Durability::of_the_system;

@@ -20,6 +20,7 @@ struct SortFilesRequest {
   std::vector<std::string> inputs;
   // The concatenation of the outputs, in this order, is sorted; they get about equal shares.
   std::vector<std::string> outputs;
+  bool replaces = true;  // files of these names, also those that appear meanwhile
   // None, or one for each output: a second copy, written along with it (application-level replication).
   std::vector<std::string> replicas;
   std::vector<std::string> temporary_directories;  // none: the first output's

@@ -43,6 +43,8 @@ class OutputFile {
   ~OutputFile();
 
   File& file() noexcept { return file_; }
+  // From now on `commit` refuses to replace a file: one may appear while the output is written.
+  void replace_nothing() noexcept { replaces_ = false; }
   // From now on everything written here is written under `path` too; both appear with `commit`. To be called
   // before `set_size`. Throws Error(io).
   void add_replica(std::string path, File::Caching wanted);
@@ -57,7 +59,8 @@ class OutputFile {
   enum class Durability : std::uint8_t { on_disk, of_the_system };
 
   // Replaces what has the names now, if anything. The data of all outputs and their replicas is on disk
-  // before the first gets its name; the names are on disk afterwards. Throws Error(io).
+  // before the first gets its name; the names are on disk afterwards. Throws Error: io, bad_input for a file
+  // that must not be replaced.
   static void commit(std::span<OutputFile> outputs, Durability durability = Durability::on_disk);
   void commit() { commit({this, 1}); }
 
@@ -65,12 +68,15 @@ class OutputFile {
   File create(File::Caching wanted);
   void settle(Durability durability);
   void take_name();
+  void remove_partial() noexcept;
+  int rename_to_place() const noexcept;
   void sync_directory() const;
 
   std::string path_;
   OutputPlace place_;
   std::string partial_path_;  // empty while the file has no name, or has its own
   std::uint64_t bytes_ = 0;
+  bool replaces_ = true;
   File file_;
   std::vector<OutputFile> replicas_;
 };

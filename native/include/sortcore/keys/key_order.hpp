@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "sortcore/lines/line_format.hpp"
@@ -57,6 +58,11 @@ struct CsvFormat {
   std::byte quote{'"'};
   std::uint64_t columns = 1;    // of every row
   bool ends_with_crlf = false;  // what a last row gets that lacks its end; else a newline
+
+  // Whether a line is no row, as rows have several fields: it is left out.
+  bool is_blank(std::span<const std::byte> line) const noexcept {
+    return columns > 1 && (line.empty() || (line.size() == 1 && line.front() == std::byte{'\r'}));
+  }
 };
 
 struct KeyOrder {

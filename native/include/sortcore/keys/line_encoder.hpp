@@ -22,7 +22,8 @@ class LineEncoder {
   LineEncoder(LineEncoder&&) noexcept;
   ~LineEncoder();
 
-  // `line` comes without its end. Throws Error(bad_record) for a row that is not as its format says.
+  // `line` comes without its end. A blank line among rows of CSV comes behind all of them. Throws
+  // Error(bad_record) for a row that is not as its format says.
   void append(std::span<const std::byte> line, GrowingBytes& to);
   // About how many bytes the keys of a line have, before it is made: numbers and the like have few,
   // whatever follows them. Throws as `append`.

@@ -22,6 +22,7 @@ struct TextSource {
 struct TextSortRequest {
   std::vector<TextSource> inputs;
   std::string output;           // empty: standard output; may be an input
+  bool replaces = true;         // a file of that name, also one that appears meanwhile
   std::string prologue;         // comes before all lines of the output
   std::uint64_t first_row = 1;  // the number of the first row of CSV, for messages
   KeyOrder order;

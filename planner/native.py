@@ -33,6 +33,9 @@ except ImportError as missing:
 
 Result = TypeVar("Result")
 
+STANDARD_OUTPUT = "'standard output'"
+"""Its name in errors of the core, which are as GNU sort's."""
+
 LONGEST_CLEAN_UP_S = 60
 """Far beyond the second that cancelling takes; bounds the wait if the interrupt hit before the thread had begun."""
 
@@ -43,14 +46,16 @@ __all__ = ["Progress", "Splitters", "core", "core_errors", "run_interruptible"]
 def core_errors() -> Iterator[None]:
     """Turn what the core raises into planner errors.
 
-    OSError becomes IoFailureError; bad arguments, bad records and too little memory become BadInputError; a
-    cancellation becomes InterruptedRunError.
+    OSError becomes IoFailureError, or stays BrokenPipeError where nobody reads standard output any more; bad arguments,
+    bad records and too little memory become BadInputError; a cancellation becomes InterruptedRunError.
     """
     try:
         yield
     except core.CancelledError as error:
         raise InterruptedRunError("cancelled; nothing half written was left behind") from error
     except OSError as error:
+        if isinstance(error, BrokenPipeError) and error.filename in (None, STANDARD_OUTPUT):
+            raise BrokenPipeError(error.errno, error.strerror) from error
         raise IoFailureError(_explain(error)) from error
     except (ValueError, MemoryError) as error:
         raise BadInputError(str(error)) from error

@@ -1,4 +1,4 @@
-"""Compressed text on its way into the sort core and out of it: gzip and zstd, through pipes.
+"""Compressed text on its way into the sort core and out of it: gzip, zstd, bzip2 and xz, through pipes.
 
 Inputs are told by their first bytes, never by their names. A pipe ends when what fills it fails; the sort is cancelled
 before that, so that it never takes half a text for the whole.
@@ -6,6 +6,8 @@ before that, so that it never takes half a text for the whole.
 
 from __future__ import annotations
 
+import bz2
+import lzma
 import os
 import select
 import stat
@@ -26,9 +28,26 @@ _COMPRESSED_BYTES: Final = 1 << 16
 _POLL_MS: Final = 200
 _SKIPPABLE: Final = {bytes((0x50 + number, 0x2A, 0x4D, 0x18)): "zst" for number in range(16)}
 """Frames of zstd that hold no data (RFC 8878, section 3.1.2): tools that compress in parallel begin with one."""
-_MAGIC: Final = {b"\x1f\x8b": "gz", b"\x28\xb5\x2f\xfd": "zst", **_SKIPPABLE}
-MAGIC_BYTES: Final = 4
-SUFFIXES: Final = {".gz": "gz", ".zst": "zst"}
+_BZIP2: Final = {b"BZh%d" % level + block: "bz2" for level in range(1, 10) for block in (b"1A", b"\x17r")}
+"""What follows the level are the first bytes of a block, or of the end where there is none."""
+_MAGIC: Final = {b"\x1f\x8b": "gz", b"\x28\xb5\x2f\xfd": "zst", b"\xfd7zXZ\x00": "xz", **_BZIP2, **_SKIPPABLE}
+MAGIC_BYTES: Final = 6
+_NOT_READ: Final = {
+    b"\x04\x22\x4d\x18": "LZ4",
+    b"\xff\x06\x00\x00sN": "Snappy",
+    b"PK\x03\x04": "ZIP",
+    b"PAR1\x15": "Parquet",
+    b"ARROW1": "Arrow",
+    b"Obj\x01": "Avro",
+}
+"""What is no text, as it has bytes that texts do not begin with."""
+SUFFIXES: Final = {".gz": "gz", ".zst": "zst", ".bz2": "bz2", ".xz": "xz"}
+_HEADER_BYTES: Final = 18
+"""Of a frame of zstd, at most."""
+_MOST_WINDOW_BYTES: Final = 1 << 31
+"""As `zstd --long=31` has it, the longest there is."""
+_USUAL_WINDOW_BYTES: Final = 8 << 20
+"""No reader needs to be told of a window that is no longer (RFC 8878, section 3.1.1.1.2)."""
 _ZSTD_PURPOSE: Final = "text compressed with zstd"
 
 
@@ -39,10 +58,17 @@ class Source:
     """
 
     def __init__(
-        self, name: str, chunks: Iterator[bytes] | None, from_start: Callable[[], Iterator[bytes]] | None = None
+        self,
+        name: str,
+        chunks: Iterator[bytes] | None,
+        from_start: Callable[[], Iterator[bytes]] | None = None,
+        *,
+        window_bytes: int = 0,
     ) -> None:
         self.name = name
         self.chunks = chunks
+        self.window_bytes = window_bytes
+        """Memory that zstd takes to decompress it, where that is much."""
         self._from_start = from_start
 
     def head(self) -> Iterator[bytes]:
@@ -77,27 +103,57 @@ def _skip_bytes(chunks: Iterator[bytes], size: int) -> Iterator[bytes]:
 
 
 def open_source(path: str, progress: Progress, *, by_name: bool = False) -> Source:
-    """Return an input; `-` is standard input. Only plain regular files are left to the core. Raises OSError.
+    """Return an input; `-` is standard input. Only plain files that have the size they say are left to the core.
 
-    With `by_name` the name must say, too, that it is compressed: records may begin with any bytes.
+    With `by_name` the name must say, too, that it is compressed: records may begin with any bytes. Raises OSError.
     """
     descriptor = 0 if path == "-" else os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    is_file = path != "-" and stat.S_ISREG(os.fstat(descriptor).st_mode)
-    head = os.read(descriptor, MAGIC_BYTES)
+    is_file = path != "-" and _has_its_size(descriptor)
+    head = os.read(descriptor, _HEADER_BYTES)
     while 0 < len(head) < MAGIC_BYTES and (more := os.read(descriptor, MAGIC_BYTES - len(head))):
         head += more
     form = compression_of(head)
     if by_name and not path.endswith(tuple(SUFFIXES)):
         form = ""
+    elif not by_name:
+        require_text(head, name="standard input" if path == "-" else path)
+    window_bytes = _window_bytes(head) if form == "zst" else 0
     if not is_file:
         name = "standard input" if path == "-" else path
-        return Source(name, _text(name, chain([head], _read(descriptor, progress, form)), form))
+        text = _text(name, chain([head], _read(descriptor, progress, form)), form)
+        return Source(name, text, window_bytes=window_bytes)
     os.close(descriptor)
 
     def from_start() -> Iterator[bytes]:
         return _text(path, _read_file(path, progress, form), form)
 
-    return Source(path, from_start() if form else None, from_start)
+    return Source(path, from_start() if form else None, from_start, window_bytes=window_bytes)
+
+
+def has_its_size(path: str | os.PathLike[str]) -> bool:
+    """Whether a file has as many bytes as the system says: those of /proc, /sys and FUSE may not."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return _has_its_size(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _has_its_size(descriptor: int) -> bool:
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode) or os.pread(descriptor, 1, status.st_size):
+        return False
+    return not status.st_size or bool(os.pread(descriptor, 1, status.st_size - 1))
+
+
+def _window_bytes(head: bytes) -> int:
+    """Return the window of the frame of zstd that begins so; 0 where that is usual, or not known."""
+    library = optional("zstandard", extra="zstd", purpose=_ZSTD_PURPOSE)
+    try:
+        window_bytes = int(library.get_frame_parameters(head).window_size)
+    except library.ZstdError:
+        return 0
+    return window_bytes if window_bytes > _USUAL_WINDOW_BYTES else 0
 
 
 def is_compressed(path: str | os.PathLike[str]) -> bool:
@@ -108,8 +164,16 @@ def is_compressed(path: str | os.PathLike[str]) -> bool:
         return has_magic_bytes(file.read(MAGIC_BYTES))
 
 
+def require_text(beginning: bytes, *, name: str) -> None:
+    """Raise BadInputError for what is neither text nor compressed as this module reads it."""
+    for magic, what in _NOT_READ.items():
+        if beginning.startswith(magic):
+            advice = "say --format parquet" if what == "Parquet" else "turn it into text or Parquet first"
+            raise BadInputError(f"{name} is {what}, which is no text: {advice}")
+
+
 def compression_of(beginning: bytes) -> str:
-    """Return how data are compressed that begin so, gz or zst, '' for not: `MAGIC_BYTES` are enough."""
+    """Return how data are compressed that begin so, gz, zst, bz2 or xz, '' for not: `MAGIC_BYTES` are enough."""
     return next((form for magic, form in _MAGIC.items() if beginning.startswith(magic)), "")
 
 
@@ -133,8 +197,8 @@ def _cut_small(chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def has_magic_bytes(beginning: bytes) -> bool:
-    """Whether compressed data begin so, of which these are the first bytes: `MAGIC_BYTES` are enough."""
-    return beginning.startswith(tuple(_MAGIC))
+    """Whether compressed data, or what is no text at all, begin so: `MAGIC_BYTES` are enough."""
+    return beginning.startswith((*_MAGIC, *_NOT_READ))
 
 
 def _read_file(path: str, progress: Progress, form: str) -> Iterator[bytes]:
@@ -173,7 +237,7 @@ def _text(name: str, chunks: Iterable[bytes], form: str) -> Iterator[bytes]:
 
 
 def _decoders() -> dict[str, Callable[[Iterable[bytes]], Iterator[bytes]]]:
-    return {"gz": _gunzip, "zst": _unzstd}
+    return {"gz": _gunzip, "zst": _unzstd, "bz2": _bunzip2, "xz": _unxz}
 
 
 def _gunzip(chunks: Iterable[bytes]) -> Iterator[bytes]:
@@ -186,14 +250,28 @@ def _unzstd(chunks: Iterable[bytes]) -> Iterator[bytes]:
     from planner.compression.decoding import by_members
 
     library = optional("zstandard", extra="zstd", purpose=_ZSTD_PURPOSE)
-    new = library.ZstdDecompressor().decompressobj
+    new = library.ZstdDecompressor(max_window_size=_MOST_WINDOW_BYTES).decompressobj
     return by_members(chunks, new=new, errors=(library.ZstdError,), name="zstd")
 
 
+def _bunzip2(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    from planner.compression.decoding import by_members
+
+    return by_members(chunks, new=bz2.BZ2Decompressor, errors=(OSError, ValueError), name="bzip2")
+
+
+def _unxz(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    from planner.compression.decoding import by_members
+
+    return by_members(chunks, new=lzma.LZMADecompressor, errors=(lzma.LZMAError,), name="xz")
+
+
 def compressor(form: str, threads: int) -> Any:
-    """Return what has `compress` and `flush`. gzip has one thread only. Raises PlannerError without the library."""
+    """Return what has `compress` and `flush`; zstd alone has threads. Raises PlannerError without the library."""
     if form == "gz":
         return zlib.compressobj(6, zlib.DEFLATED, 31)
+    if form in ("bz2", "xz"):
+        return bz2.BZ2Compressor() if form == "bz2" else lzma.LZMACompressor()
     library = optional("zstandard", extra="zstd", purpose=_ZSTD_PURPOSE)
     return library.ZstdCompressor(level=3, threads=threads or -1, write_checksum=True).compressobj()
 

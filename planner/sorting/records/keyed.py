@@ -75,6 +75,7 @@ def sort_text(
     threads: int = 0,
     most_merged: int = 0,
     spill: Spill = "auto",
+    replaces: bool = True,
     first_bytes: Sequence[int] = (),
     prologue: bytes = b"",
     first_row: int = 1,
@@ -84,8 +85,9 @@ def sort_text(
 
     `-` is standard input, no output standard output. The output may be an input. With `merge` the inputs are sorted
     already; of the result the first `most_lines` are written. With `durable` an output file is on disk before it gets
-    its name. Inputs are read from their `first_bytes` on, and the output begins with the `prologue`; errors number rows
-    of CSV from `first_row` on. `memory_bytes` 0 is four fifths of what is available; fewer than 8 MiB count as 8 MiB.
+    its name; a file of that name, also one that appears meanwhile, stays unless the output `replaces` it. Inputs are
+    read from their `first_bytes` on, and the output begins with the `prologue`; errors number rows of CSV from
+    `first_row` on. `memory_bytes` 0 is four fifths of what is available; fewer than 8 MiB count as 8 MiB.
     A line that does not fit into it, with what sorting it takes, is refused unless `lines_may_exceed_memory`.
 
     Raises IoFailureError with the step, the path and the system's reason; BadInputError for too little memory, and for
@@ -106,6 +108,7 @@ def sort_text(
             threads=threads,
             most_merged=most_merged,
             spill=spill,
+            replaces=replaces,
             first_bytes=list(first_bytes),
             prologue=prologue,
             first_row=first_row,

@@ -128,6 +128,7 @@ def sort_file(
     lines: bool = False,
     stable: bool = False,
     spill: Spill = "auto",
+    replaces: bool = True,
     temp_dirs: Sequence[StrPath] = (),
     progress: Progress | None = None,
 ) -> SortReport:
@@ -141,6 +142,7 @@ def sort_file(
     `spill` says how what does not fit in memory is written: packed with "lz4", or "plain". With "auto" text is packed
     while processors wait for disks, if a sample of it shrinks.
 
+    A file that has an output's name, also one that appears meanwhile, stays unless the output `replaces` it.
     Several outputs get about equal, consecutive shares of the sorted records; files on different disks work at once.
 
     Outputs appear complete or not at all, the input is only read, and no temporary file survives. Raises BadInputError
@@ -164,6 +166,7 @@ def sort_file(
             memory_bytes=memory_bytes or 0,
             threads=threads or 0,
             spill=spill,
+            replaces=replaces,
             progress=watched,
         ),
         progress,

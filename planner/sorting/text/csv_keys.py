@@ -23,7 +23,9 @@ _WORDS: Final = (_KINDS, _DIRECTIONS, _EMPTIES)
 
 @dataclass(frozen=True)
 class FirstRow:
-    """The first row of a file: its bytes with their end and a byte order mark before it, and its values."""
+    """The first row of a file: its bytes with their end, with a byte order mark and blank lines before it, and its
+    values; an empty file has none.
+    """
 
     content: bytes
     values: tuple[str, ...]
@@ -38,18 +40,41 @@ class FirstRow:
         """The byte order mark, if there is one."""
         return BOM if self.content.startswith(BOM) else b""
 
+    @property
+    def without_blank_lines(self) -> bytes:
+        """The row as a sorted file begins with it."""
+        return self.mark + self.content.removeprefix(BOM).lstrip(b"\r\n") if len(self.values) > 1 else self.content
+
 
 def read_first_row(heads: Iterable[bytes], *, name: str, delimiter: bytes) -> FirstRow:
-    """Return the first row of a file of which ever longer beginnings are given. Raises BadInputError for none."""
+    """Return the first row of a file of which ever longer beginnings are given, and what is before it.
+
+    Blank lines are no rows where rows have several values. Raises BadInputError for quotes that are misplaced.
+    """
     head = b""
     for head in heads:
-        if row := _whole_row(head):
-            return FirstRow(row, _values(row, name=name, delimiter=delimiter))
+        begin = _first_byte(head)
+        if row := _whole_row(head[begin:]):
+            values = _values(row, name=name, delimiter=delimiter)
+            return FirstRow(head[:begin] + row, values) if len(values) > 1 else _first_line(head, values)
         if len(head) > _MOST_FIRST_ROW_BYTES:
             raise BadInputError(f"{name}: the first row does not end within {_MOST_FIRST_ROW_BYTES >> 20} MiB")
     if not head.removeprefix(BOM):
-        raise BadInputError(f"{name} is empty: there is no first row that says what the columns are; leave it out")
-    return FirstRow(head, _values(head, name=name, delimiter=delimiter))
+        return FirstRow(head, ())
+    values = _values(head[_first_byte(head) :], name=name, delimiter=delimiter)
+    return FirstRow(head, values) if len(values) > 1 else _first_line(head, values)
+
+
+def _first_byte(head: bytes) -> int:
+    """Return where a file begins behind a byte order mark and blank lines."""
+    text = head.removeprefix(BOM)
+    return len(head) - len(text.lstrip(b"\r\n"))
+
+
+def _first_line(head: bytes, values: tuple[str, ...]) -> FirstRow:
+    """Return the first row of a file of one column, of which a blank line is an empty value."""
+    line = _whole_row(head) or head
+    return FirstRow(line, values if line.removeprefix(BOM).strip(b"\r\n") else ("",))
 
 
 def _whole_row(head: bytes) -> bytes | None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from planner.compression.text_codecs import SUFFIXES, Pipe, Source, compressor, open_source
 from planner.errors import BadInputError, InterruptedRunError, IoFailureError, PlannerError
-from planner.native import Progress, core, core_errors
+from planner.native import STANDARD_OUTPUT, Progress, core, core_errors
 from planner.sorting.records.keyed import TextOrder, TextReport, find_disorder, sort_text
 from planner.sorting.records.keys import Key
 from planner.sorting.text.csv_keys import FirstRow, parse_column_key, read_first_row
@@ -59,6 +59,7 @@ class TextJob:
     temp_dirs: tuple[str, ...] = ()
     threads: int = 0
     spill: Spill = "auto"
+    replaces: bool = True
 
     @property
     def compression(self) -> str | None:
@@ -78,6 +79,8 @@ class _Opened:
     first_bytes: list[int] = field(default_factory=list)
     prologue: bytes = b""
     first_row: int = 1
+    window_bytes: int = 0
+    """Memory that zstd takes to decompress them."""
 
 
 def sort_text_files(job: TextJob, progress: Progress) -> TextReport:
@@ -97,10 +100,11 @@ def sort_text_files(job: TextJob, progress: Progress) -> TextReport:
             merge=job.merge,
             durable=True,
             most_lines=job.most_lines,
-            memory_bytes=job.memory_bytes,
+            memory_bytes=job.memory_bytes and job.memory_bytes - opened.window_bytes,
             temp_dirs=job.temp_dirs,
             threads=job.threads,
             spill=job.spill,
+            replaces=job.replaces,
             progress=progress,
         )
 
@@ -123,8 +127,9 @@ def _open_inputs(job: TextJob, progress: Progress) -> Iterator[_Opened]:
         opened = _open_csv(job.csv, sources, job.order) if job.csv else _Opened([], {}, job.order)
         pipes: list[Pipe] = []
     try:
+        window_bytes = _window_bytes(job, sources)
         firsts = _paths(job, sources, opened, pipes, progress)
-        yield replace(opened, first_bytes=firsts)
+        yield replace(opened, first_bytes=firsts, window_bytes=window_bytes)
     except PlannerError as error:
         _close(pipes)
         raise _name_inputs(error, opened.names) from error
@@ -160,6 +165,20 @@ def _paths(
     return firsts
 
 
+def _window_bytes(job: TextJob, sources: Sequence[Source]) -> int:
+    """Return what zstd takes while inputs are read, each alone unless they are merged. Raises BadInputError where it
+    is more than half of the memory.
+    """
+    held_bytes = (sum if job.merge else max)(source.window_bytes for source in sources)
+    if job.memory_bytes and held_bytes > job.memory_bytes // 2:
+        name = max(sources, key=lambda source: source.window_bytes).name
+        needed_mb = (3 * held_bytes + (64 << 20)) // 1_000_000
+        raise BadInputError(
+            f"{name}: zstd needs {held_bytes >> 20} MiB to decompress it: give --memory of at least {needed_mb}MB"
+        )
+    return held_bytes
+
+
 def _close(pipes: Sequence[Pipe]) -> None:
     for pipe in pipes:
         pipe.close()
@@ -177,6 +196,8 @@ def _name_inputs(error: PlannerError, names: dict[str, str]) -> PlannerError:
 def _open_csv(csv: CsvColumns, sources: Sequence[Source], order: TextOrder) -> _Opened:
     """Take the header off every input, or but a byte order mark."""
     rows = {source.name: read_first_row(source.head(), name=source.name, delimiter=csv.delimiter) for source in sources}
+    if not any(row.values for row in rows.values()):
+        return _Opened([], {}, order._replace(keys=()), [len(row.content) for row in rows.values()])
     common = common_rows(csv, rows)
     sizes = [csv.skipped_bytes(rows[source.name]) for source in sources]
     for source, size in zip(sources, sizes, strict=True):
@@ -197,9 +218,13 @@ class CommonRows:
 def common_rows(csv: CsvColumns, rows: Mapping[str, FirstRow]) -> CommonRows:
     """Return what the files have in common of which the first rows are given by name.
 
-    Raises BadInputError for headers that are not equal, and for keys that are no columns.
+    Empty files have nothing to differ by. Raises BadInputError for headers that are not equal, for keys that are no
+    columns, and where all files are empty.
     """
+    rows = {name: row for name, row in rows.items() if row.values} or dict(rows)
     first_name, first = next(iter(rows.items()))
+    if not first.values:
+        raise BadInputError(f"{first_name} is empty: there is no first row that says what the columns are")
     names = first.values if csv.header else ()
     for name, row in rows.items():
         if csv.header and row.values != names:
@@ -207,7 +232,7 @@ def common_rows(csv: CsvColumns, rows: Mapping[str, FirstRow]) -> CommonRows:
     return CommonRows(
         keys=tuple(parse_column_key(text, names, columns=len(first.values)) for text in csv.keys),
         format=(csv.delimiter, QUOTE, len(first.values), _ends_with_crlf(rows.values())),
-        prologue=_with_line_end(first.content) if csv.header else first.mark,
+        prologue=_with_line_end(first.without_blank_lines) if csv.header else first.mark,
     )
 
 
@@ -236,9 +261,11 @@ def _output(job: TextJob, progress: Progress) -> Iterator[str]:
         return
     library = compressor(form, job.threads)
     with core_errors():
-        target: Any = core.OutputFile(os.fsencode(job.output)) if _is_replaced(job.output) else None
+        target: Any = (
+            core.OutputFile(os.fsencode(job.output), replaces=job.replaces) if _is_replaced(job.output) else None
+        )
         opened = os.open(job.output, os.O_WRONLY) if job.output and target is None else 1
-    written = _Counted(opened if target is None else target.descriptor, job.output or "standard output")
+    written = _Counted(opened if target is None else target.descriptor, job.output or STANDARD_OUTPUT)
     pipe = Pipe(progress)
     pipe.drain(lambda chunk: written.add(library.compress(chunk)))
     try:
@@ -277,6 +304,8 @@ class _Counted:
             try:
                 done = os.write(self._descriptor, view)
             except OSError as error:
+                if isinstance(error, BrokenPipeError) and self._name == STANDARD_OUTPUT:
+                    raise
                 raise IoFailureError(f"write failed: {self._name}: {error.strerror}; nothing was written") from error
             self.size += done
             view = view[done:]

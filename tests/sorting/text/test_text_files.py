@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
+import lzma
 import os
 import random
+import re
 import resource
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -123,6 +126,61 @@ def joined(folder: Path, *texts: bytes, **settings: Any) -> bytes:
     return (folder / "out").read_bytes()
 
 
+@pytest.mark.parametrize("memory_bytes", [0, 8 << 20])
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+def test_blank_lines_are_no_rows_of_several_columns(end: bytes, memory_bytes: int, tmp_path: Path) -> None:
+    csv, count = CsvColumns(keys=("n:int",)), 1000 if memory_bytes == 0 else 300_000
+    rows = [b"%d,%s" % (i, b"x" * 20) for i in range(count)]
+    text = end.join([b"", b"n,x", b"", *rows[::-1], b"", b"", b""])
+    settings: dict[str, Any] = {"csv": csv, "memory_bytes": memory_bytes, "threads": 2}
+    assert sorted_text(tmp_path, text, **settings) == end.join([b"n,x", *rows, b""])
+    assert sorted_text(tmp_path, end.join([b"n,x", *rows, b"", b""]), merge=True, **settings) == end.join(
+        [b"n,x", *rows, b""]
+    )
+    job = TextJob(inputs=(str(tmp_path / "in"),), csv=csv)
+    assert check_text_file(job, Progress()) is None
+    first = sorted_text(tmp_path, text, unique=True, most_lines=2, **settings)
+    assert first == end.join([b"n,x", *rows[:2], b""])
+
+
+def test_blank_lines_of_one_column_are_empty_values(tmp_path: Path) -> None:
+    assert sorted_text(tmp_path, b"n\n2\n\n1\n", csv=CsvColumns(keys=("n:int",))) == b"n\n1\n2\n\n"
+
+
+def test_wrong_rows_behind_blank_lines_are_found(tmp_path: Path) -> None:
+    with pytest.raises(BadInputError, match="row 4: 3 fields where the first row has 2"):
+        sorted_text(tmp_path, b"n,x\n1,a\n\n1,2,3\n", csv=CsvColumns(keys=("n:int",)))
+
+
+@pytest.mark.parametrize("header", [True, False])
+def test_empty_files_have_no_rows(header: bool, tmp_path: Path) -> None:
+    csv, first = CsvColumns(keys=("1:int",), header=header), b"n,x\n" if header else b""
+    assert joined(tmp_path, b"", b"\xef\xbb\xbf", csv=csv) == b""
+    assert joined(tmp_path, b"", first + b"2,b\n1,a\n", b"", csv=csv) == first + b"1,a\n2,b\n"
+
+
+def test_long_windows_of_zstd_are_read_where_memory_has_room(tmp_path: Path) -> None:
+    library = pytest.importorskip("zstandard")
+    parameters = library.ZstdCompressionParameters(window_log=28)
+    packer = library.ZstdCompressor(compression_params=parameters).compressobj()
+    text = packer.compress(b"b\na\n") + packer.flush()
+    assert sorted_text(tmp_path, text) == b"a\nb\n"
+    with pytest.raises(BadInputError, match=r"zstd needs 256 MiB .* give --memory of at least (\d+)MB") as caught:
+        sorted_text(tmp_path, text, memory_bytes=100 << 20)
+    enough_mb = int(re.search(r"(\d+)MB", caught.value.message)[1])  # type: ignore[index]
+    assert sorted_text(tmp_path, text, memory_bytes=enough_mb * 1_000_000) == b"a\nb\n"
+
+
+@pytest.mark.parametrize("library", [bz2, lzma])
+def test_bzip2_and_xz_are_read_and_written(library: Any, tmp_path: Path) -> None:
+    assert sorted_text(tmp_path, library.compress(b"b\na\n")) == b"a\nb\n"
+    out = tmp_path / ("out.bz2" if library is bz2 else "out.xz")
+    sort_text_files(TextJob(inputs=(str(tmp_path / "in"),), output=str(out)), Progress())
+    assert library.decompress(out.read_bytes()) == b"a\nb\n"
+    with pytest.raises(BadInputError, match=r"bzip2|xz"):
+        sorted_text(tmp_path, library.compress(b"b\na\n")[:-4])
+
+
 def test_several_inputs_have_one_header(tmp_path: Path) -> None:
     csv = CsvColumns(keys=("n:int",))
     assert joined(tmp_path, b"n,x\n3,a\n1,a", b'"n",x\n2,b\n1,b', csv=csv) == b"n,x\n1,a\n1,b\n2,b\n3,a\n"
@@ -144,8 +202,7 @@ def test_marks_ends_and_files_without_a_header(tmp_path: Path) -> None:
     bare = CsvColumns(keys=("1:int",), header=False)
     assert sorted_text(tmp_path, mark + b"2,x\n1,y\n", csv=bare) == mark + b"1,y\n2,x\n"
     assert sorted_text(tmp_path, b"n", csv=csv) == b"n\n"
-    with pytest.raises(BadInputError, match=r"is empty: .*; leave it out"):
-        sorted_text(tmp_path, b"", csv=csv)
+    assert sorted_text(tmp_path, b"", csv=csv) == b""
     for encoding in ("utf-16-le", "utf-16-be"):
         with pytest.raises(BadInputError, match="is UTF-16: make it UTF-8 first"):
             sorted_text(tmp_path, "\ufefftime,b\n1,2\n".encode(encoding), csv=csv)

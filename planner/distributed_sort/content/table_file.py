@@ -87,17 +87,25 @@ def open_copy(copy: Copy) -> Iterator[tuple[Any, Footer]]:
 
 def parquet_of(source: Any, *, is_far: bool = False, metadata: Any = None) -> Any:
     """Return pyarrow's `ParquetFile`; what `is_far` is read in long ranges. Checksums of pages are checked, where the
-    file has them.
+    file has them. Spark's times of 96 bits have microseconds, and may be later than nanoseconds can say.
     """
     library = arrow("pyarrow.parquet")
-    return library.ParquetFile(source, metadata=metadata, pre_buffer=is_far, page_checksum_verification=True)
+    is_of_spark = metadata is not None and metadata.created_by.startswith("parquet-mr")
+    return library.ParquetFile(
+        source,
+        metadata=metadata,
+        pre_buffer=is_far,
+        page_checksum_verification=True,
+        coerce_int96_timestamp_unit="us" if is_of_spark else None,
+    )
 
 
 @lru_cache(maxsize=_FOOTERS_KEPT)
 def _footer(uri: str, size: int, _changed: str) -> Footer:
     """Return the footer of a file. A process parses it once, not for each task: that can take 40 ms."""
-    with _file(uri, size, None) as file:
-        metadata = file.metadata
+    with _file(uri, size, None) as unread:
+        metadata = unread.metadata
+    with _file(uri, size, metadata) as file:
         rows = tuple(metadata.row_group(group).num_rows for group in range(metadata.num_row_groups))
         return Footer(metadata, file.schema_arrow, rows)
 

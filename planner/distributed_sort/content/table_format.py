@@ -27,7 +27,6 @@ class TableFormat:
     compression: str = "snappy"
     dictionaries: tuple[str, ...] | None = None
     group_rows: int = 1 << 20
-    is_flat: bool = True
     has_decimal_integers: bool = False
 
     @staticmethod
@@ -35,7 +34,8 @@ class TableFormat:
         """Return the format that a manifest has. Raises TypeError for anything else."""
         leaves = fields.get("dictionaries")
         dictionaries = None if leaves is None else tuple(leaves)
-        return TableFormat(**{**fields, "keys": tuple(fields["keys"]), "dictionaries": dictionaries})
+        known = {name: value for name, value in fields.items() if name != "is_flat"}  # which manifests had once
+        return TableFormat(**{**known, "keys": tuple(fields["keys"]), "dictionaries": dictionaries})
 
     def arrow_schema(self) -> Any:
         """Return pyarrow's schema."""
@@ -55,7 +55,6 @@ class TableFormat:
             compression=self.compression,
             dictionaries=self.dictionaries,
             group_rows=self.group_rows,
-            is_flat=self.is_flat,
             has_decimal_integers=self.has_decimal_integers,
         )
 

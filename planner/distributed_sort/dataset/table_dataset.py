@@ -15,8 +15,8 @@ from planner.distributed_sort.content.table_format import TableFormat, serialize
 from planner.distributed_sort.dataset.dataset import Copy, Dataset, Layout, Partition, read_manifest
 from planner.distributed_sort.dataset.input_files import files_of, is_manifest
 from planner.errors import BadInputError
-from planner.sorting.tables.parquet_output import MOST_GROUP_ROWS, style_of
-from planner.sorting.tables.table_keys import parse_table_keys
+from planner.sorting.tables.parquet_output import MOST_GROUP_ROWS, ParquetStyle, style_of
+from planner.sorting.tables.table_keys import has_categories, parse_table_keys
 
 _FOOTERS_AT_ONCE: Final = 16
 _MOST_DECODED: Final = 8
@@ -53,7 +53,12 @@ def tables_of(sources: Sequence[str], keys: Sequence[str], *, unique: bool = Fal
                 f"{source.name}: its columns are not those of {first.name}; schemas must be equal",
                 _differences(source.schema, first.schema),
             )
-    parse_table_keys(keys, first.schema)
+    for key in parse_table_keys(keys, first.schema):
+        if has_categories(first.schema.field(key.column).type):
+            raise BadInputError(
+                f"key {first.schema.names[key.column]}: a cluster does not know the order of categories",
+                ["sort it on one machine, or cast it to text"],
+            )
     table = TableFormat(schema=serialize_schema(first.schema), keys=tuple(keys), unique=unique, **first.style)
     partitions = tuple(partition for source in read for partition in source.partitions)
     sizes = [source.row_bytes for source in read if source.row_bytes is not None]
@@ -70,6 +75,11 @@ def _of_files(source: str) -> Iterator[_Source]:
         yield from pool.map(lambda name: _of_file(name, is_decoded=name in looked_into), names)
 
 
+def _fields_of(style: ParquetStyle) -> dict[str, Any]:
+    """Return what a manifest says of a style."""
+    return {name: value for name, value in asdict(style).items() if name != "details"}
+
+
 def _of_file(name: str, *, is_decoded: bool) -> _Source:
     copy = Copy(uri=name)
     try:
@@ -78,7 +88,7 @@ def _of_file(name: str, *, is_decoded: bool) -> _Source:
     except BadInputError as error:
         raise BadInputError(f"{name}: {error.message}") from error
     partition = Partition(records=footer.metadata.num_rows, copies=(copy,), groups=footer.group_rows)
-    style = asdict(style_of(footer.metadata, footer.schema))
+    style = _fields_of(style_of(footer.metadata))
     return _Source(name=name, partitions=(partition,), schema=footer.schema, style=style, row_bytes=row_bytes)
 
 
@@ -117,7 +127,7 @@ def _of_manifest(name: str) -> Iterator[_Source]:
     dataset = read_manifest(Path(name))
     if (table := dataset.layout.table) is None:
         raise BadInputError(f"{name}: this manifest is not of Parquet; name the files")
-    style = asdict(table.style())
+    style = _fields_of(table.style())
     yield _Source(
         name=name,
         partitions=dataset.partitions,

@@ -14,9 +14,16 @@ from planner.native import Progress, core, core_errors
 from planner.sorting.tables.arrow_library import arrow, arrow_errors
 from planner.sorting.tables.packed_rows import PackedBatch, Packing
 from planner.sorting.tables.parquet_output import SortedFile, row_groups, style_of
-from planner.sorting.tables.parquet_rows import decoded_bytes, largest_group_bytes, read_footer, rows_ahead, rows_of
+from planner.sorting.tables.parquet_rows import (
+    decoded_bytes,
+    keys_of,
+    largest_group_bytes,
+    read_footer,
+    read_footers,
+    rows_ahead,
+    rows_of,
+)
 from planner.sorting.tables.table import sorted_batches
-from planner.sorting.tables.table_keys import parse_table_keys
 from planner.sorting.tables.table_order import bytes_beside_row
 from planner.sorting.tables.table_rows import is_taken_in_place, offset_bytes
 from planner.sorting.tables.table_runs import Runs, Tables, drop_repeats, first_disorder, make_ahead, take_first
@@ -40,6 +47,8 @@ _AHEAD: Final = 16
 """That part of the memory may hold rows that are decoded and not taken yet."""
 _ENCODED: Final = 8
 """That part of the memory may hold the row group of each thread that encodes one."""
+_PAGE_COPIES: Final = 2
+"""A page is in memory as it is stored, decompressed and decoded."""
 _THREAD_BYTES: Final = 1 << 25
 """What a thread that decodes takes for pages of all columns."""
 
@@ -56,6 +65,7 @@ class ParquetJob:
     most_rows: int | None = None
     memory_bytes: int
     temp_dirs: tuple[str, ...]
+    replaces: bool = True
 
 
 @dataclass(frozen=True)
@@ -86,7 +96,7 @@ def find_disorder(path: str, keys: Sequence[str], *, unique: bool, progress: Pro
     """
     with core_errors(), arrow_errors(f"cannot check {path}: pyarrow says"):
         source = read_footer(path)
-        parsed = parse_table_keys(keys, source.schema)
+        parsed = keys_of(keys, [source])
         progress.begin_phase(0, bytes_total=decoded_bytes([source]))
         return first_disorder(rows_of(source, progress), parsed, unique=unique)
 
@@ -109,17 +119,31 @@ class _Sort:
     def __init__(self, job: ParquetJob, progress: Progress) -> None:
         self._job = job
         self._progress = progress
-        self._inputs = [replace(read_footer(path), memory_bytes=job.memory_bytes) for path in job.inputs]
+        self._inputs = [replace(source, memory_bytes=job.memory_bytes) for source in read_footers(job.inputs)]
         self._first = self._inputs[0]
-        for source in self._inputs:
-            if not source.schema.equals(self._first.schema):
-                raise BadInputError(
-                    f"{source.path}: its columns are not those of {job.inputs[0]}; schemas must be equal"
-                )
-        self._keys = parse_table_keys(job.keys, self._first.schema)
-        self._free_bytes = job.memory_bytes - _LIBRARY_BYTES
+        self._keys = keys_of(job.keys, self._inputs)
+        self._threads, page_bytes = self._share_pages()
+        self._free_bytes = job.memory_bytes - _LIBRARY_BYTES - page_bytes
         self._run_bytes = min(self._free_bytes * 6 // 10, _MOST_RUN_BYTES)
         self._runs = Runs(self._keys, job.temp_dirs, progress=progress)
+
+    def _share_pages(self) -> tuple[int, int]:
+        """Return how many threads decode, and what their pages take beyond what any pages do.
+
+        Raises BadInputError where even those of one are too long.
+        """
+        pages = [source.pages.longest for source in self._inputs]
+        of_thread = max(_PAGE_COPIES * (sum(pages) if self._job.merge else max(pages)), _THREAD_BYTES)
+        free_bytes = self._job.memory_bytes - _LEAST_BYTES - (of_thread - _THREAD_BYTES)
+        if free_bytes < 0:
+            path = self._inputs[pages.index(max(pages))].path
+            needed_mb = (self._job.memory_bytes - free_bytes) // 1_000_000 + 1
+            raise BadInputError(
+                f"{path}: its pages of up to {max(pages)} bytes do not fit: give --memory of at least {needed_mb}MB",
+                ["pyarrow decodes a page whole, and pages hold very long rows; files with shorter pages take less"],
+            )
+        threads = 1 + min(arrow().cpu_count() - 1, free_bytes // (2 * of_thread))
+        return threads, threads * (of_thread - _THREAD_BYTES)
 
     def run(self) -> ParquetReport:
         self._progress.begin_phase(0, bytes_total=decoded_bytes(self._inputs))
@@ -167,9 +191,8 @@ class _Sort:
         self._runs.add(sorted_batches(batches, packing, piece_bytes=self._runs.piece_bytes))
 
     def _decode(self, packing: Packing) -> Iterator[PackedBatch]:
-        threads = min(arrow().cpu_count(), self._free_bytes // _THREAD_BYTES)
         most_bytes = self._free_bytes // _AHEAD
-        return rows_ahead(self._inputs, self._progress, packing.pack, threads=threads, most_bytes=most_bytes)
+        return rows_ahead(self._inputs, self._progress, packing.pack, threads=self._threads, most_bytes=most_bytes)
 
     def _put_in_one_piece(self, packing: Packing) -> list[int]:
         """Return the columns, of those that are kept, that are there twice while a run is sorted."""
@@ -178,10 +201,10 @@ class _Sort:
         return [place for place, of in enumerate(types) if place in texts or not is_taken_in_place(of)]
 
     def _write(self, tables: Iterator[Any]) -> int:
-        output = core.OutputFile(os.fsencode(self._job.output))
+        output = core.OutputFile(os.fsencode(self._job.output), replaces=self._job.replaces)
         rows = 0
         self._progress.begin_phase(1, bytes_total=decoded_bytes(self._inputs))
-        style = style_of(self._first.metadata, self._first.schema)
+        style = style_of(self._first.metadata)
         most = self._free_bytes // (_ENCODED * largest_group_bytes(self._inputs))  # so that none must be cut
         threads = min(arrow().cpu_count(), max(most, 1))
         with BufferedWriter(_NamedOutput(output.descriptor, self._job.output)) as file:

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from inspect import signature
-from itertools import chain
+from itertools import accumulate, chain, takewhile
 from typing import Any, Final, NamedTuple
 
 from planner.sorting.tables.arrow_library import arrow
 from planner.sorting.tables.parquet_parts import JoinedParts
+from planner.sorting.tables.parquet_schemas import int96_leaves
 from planner.sorting.tables.table_keys import ColumnKey
 
 MOST_GROUP_ROWS: Final = 1 << 20
 _LEAST_COLUMN_BYTES: Final = 1 << 16
 """Of a row group: smaller ones are written by one thread, as long as it takes to join their footers."""
+_ENCODINGS: Final = ("BYTE_STREAM_SPLIT", "DELTA_BINARY_PACKED", "DELTA_LENGTH_BYTE_ARRAY", "DELTA_BYTE_ARRAY")
 _LEAST_PART_BYTES: Final = 1 << 22
 """Smaller row groups are encoded several at a time: each part has a footer of its own, which takes time."""
 
@@ -26,17 +28,19 @@ _LEAST_PART_BYTES: Final = 1 << 22
 @dataclass(frozen=True, kw_only=True)
 class ParquetStyle:
     """How a file is written, whatever its schema: compression in pyarrow's words, the leaves that have dictionaries
-    (None: all may), the rows of a row group, whether every column is one leaf, and whether decimals are integers.
+    (None: all may), the rows of a row group, and whether decimals are integers.
+
+    `details` are further options of pyarrow's writer, which go before these.
     """
 
     compression: str
     dictionaries: tuple[str, ...] | None
     group_rows: int
-    is_flat: bool
     has_decimal_integers: bool
+    details: Mapping[str, Any] = field(default_factory=dict)
 
 
-def style_of(metadata: Any, schema: Any) -> ParquetStyle:
+def style_of(metadata: Any) -> ParquetStyle:
     """Return how a file was written, from its footer."""
     groups = metadata.num_row_groups
     rows = max((metadata.row_group(i).num_rows for i in range(groups)), default=0)
@@ -44,27 +48,41 @@ def style_of(metadata: Any, schema: Any) -> ParquetStyle:
         compression=_compression(metadata),
         dictionaries=_dictionaries(metadata),
         group_rows=min(rows, MOST_GROUP_ROWS) if rows else MOST_GROUP_ROWS,
-        is_flat=len(schema.names) == metadata.num_columns,
         has_decimal_integers=_has_decimal_integers(metadata),
+        details=_details(metadata),
     )
 
 
 def parquet_writer(file: Any, schema: Any, style: ParquetStyle, keys: Sequence[ColumnKey]) -> Any:
-    """Return pyarrow's writer of a file that is sorted by keys, which its footer says if all columns are leaves."""
+    """Return pyarrow's writer of a file that is sorted by keys, which its footer says.
+
+    Footers cannot say the order of categories, so it ends with the last key before such.
+    """
     parquet = arrow("pyarrow.parquet")
-    order = [parquet.SortingColumn(key.column, key.descending, key.nulls_first) for key in keys]
-    decimals = {"store_decimal_as_integer": style.has_decimal_integers}
-    if "store_decimal_as_integer" not in signature(parquet.ParquetWriter.__init__).parameters:  # before pyarrow 19
-        decimals = {}
-    return parquet.ParquetWriter(
-        file,
-        schema,
-        compression=style.compression,
-        use_dictionary=True if style.dictionaries is None else list(style.dictionaries),
-        sorting_columns=order if style.is_flat else None,
-        store_schema=True,
-        **decimals,
-    )
+    leaves = [0, *accumulate(_leaves(field.type) for field in schema)]
+    said = [
+        parquet.SortingColumn(leaves[key.column], key.descending, key.nulls_first)
+        for key in takewhile(lambda key: key.categories is None, keys)
+    ]
+    options = {
+        "compression": style.compression,
+        "use_dictionary": True if style.dictionaries is None else list(style.dictionaries),
+        "sorting_columns": said,
+        "store_decimal_as_integer": style.has_decimal_integers,
+        **style.details,
+    }
+    known = signature(parquet.ParquetWriter.__init__).parameters  # fewer in older versions of pyarrow
+    writer = parquet.ParquetWriter(file, schema, **{name: value for name, value in options.items() if name in known})
+    if schema.metadata and not options.get("store_schema", True):  # which keeps metadata, too
+        writer.add_key_value_metadata(schema.metadata)
+    return writer
+
+
+def _leaves(value_type: Any) -> int:
+    """Return how many columns of Parquet a column of Arrow is."""
+    if not arrow("pyarrow.types").is_nested(value_type):
+        return 1
+    return sum(_leaves(value_type.field(number).type) for number in range(value_type.num_fields))
 
 
 class SortedFile:
@@ -185,7 +203,40 @@ def row_groups(tables: Iterator[Any], *, rows: int, size_bytes: int) -> Iterator
 def _compression(metadata: Any) -> str:
     if not (metadata.num_row_groups and metadata.num_columns):
         return "snappy"
-    name: str = metadata.row_group(0).column(0).compression
+    return _codec(metadata.row_group(0).column(0))
+
+
+def _details(metadata: Any) -> dict[str, Any]:
+    """Return what the first row group and its first page say beside compression: codecs of all leaves, encodings, page
+    index, Bloom filters, times of 96 bits, and whether Arrow's schema is kept.
+    """
+    details: dict[str, Any] = {"store_schema": b"ARROW:schema" in (metadata.metadata or {})}
+    if not (metadata.num_row_groups and metadata.num_columns):
+        return details
+    group = metadata.row_group(0)
+    chunks = [group.column(number) for number in range(metadata.num_columns)]
+    leaves = [metadata.schema.column(number) for number in range(metadata.num_columns)]
+    has_timestamps = any(leaf.logical_type.type == "TIMESTAMP" for leaf in leaves)
+    return details | {
+        "compression": {chunk.path_in_schema: _codec(chunk) for chunk in chunks},
+        "column_encoding": {chunk.path_in_schema: name for chunk in chunks if (name := _encoding(chunk))} or None,
+        "write_page_index": any(chunk.has_offset_index for chunk in chunks),
+        "bloom_filter_options": {
+            chunk.path_in_schema: {"ndv": max(group.num_rows, 1)}
+            for chunk in chunks
+            if getattr(chunk, "bloom_filter_offset", None)
+        },
+        "use_deprecated_int96_timestamps": bool(int96_leaves(metadata)) and not has_timestamps,
+    }
+
+
+def _encoding(chunk: Any) -> str | None:
+    """Return how values are encoded, where that is neither plain nor by a dictionary."""
+    return None if chunk.has_dictionary_page else next((name for name in chunk.encodings if name in _ENCODINGS), None)
+
+
+def _codec(chunk: Any) -> str:
+    name: str = chunk.compression
     return "none" if name == "UNCOMPRESSED" else name.lower()
 
 
@@ -193,7 +244,8 @@ def _dictionaries(metadata: Any) -> tuple[str, ...] | None:
     """Return the leaves that had dictionaries, which are not worth a try elsewhere."""
     if not metadata.num_row_groups:
         return None
-    columns = [metadata.row_group(0).column(i) for i in range(metadata.num_columns)]
+    group = metadata.row_group(0)
+    columns = [group.column(i) for i in range(metadata.num_columns)]
     return tuple(column.path_in_schema for column in columns if column.has_dictionary_page)
 
 

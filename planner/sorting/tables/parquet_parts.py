@@ -113,7 +113,13 @@ Struct = dict[int, Field]
 
 def read_struct(data: bytes) -> Struct:
     """Return the struct that `data` begins with. Raises ValueError for what is none that Parquet has."""
-    return _Reader(data).struct()
+    return read_sized_struct(data)[0]
+
+
+def read_sized_struct(data: bytes) -> tuple[Struct, int]:
+    """Return the same, and how many bytes it has. Raises IndexError where it goes on behind the data."""
+    reader = _Reader(data)
+    return reader.struct(), reader.at
 
 
 def struct_bytes(struct: Struct) -> bytes:
@@ -126,7 +132,7 @@ def struct_bytes(struct: Struct) -> bytes:
 class _Reader:
     def __init__(self, data: bytes) -> None:
         self._data = data
-        self._at = 0
+        self.at = 0
 
     def struct(self) -> Struct:
         fields: Struct = {}
@@ -155,12 +161,12 @@ class _Reader:
         raise ValueError(f"a footer has a value of the type {type_id}, which Parquet does not have")
 
     def _byte(self) -> int:
-        self._at += 1
-        return self._data[self._at - 1]
+        self.at += 1
+        return self._data[self.at - 1]
 
     def _bytes(self, size: int) -> bytes:
-        self._at += size
-        return self._data[self._at - size : self._at]
+        self.at += size
+        return self._data[self.at - size : self.at]
 
     def _read_unsigned(self) -> int:
         value = shift = 0

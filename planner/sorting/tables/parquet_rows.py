@@ -7,12 +7,17 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from itertools import accumulate
 from typing import Any, Final
 
 from planner.errors import BadInputError
 from planner.native import Progress
 from planner.sorting.tables.arrow_library import arrow, arrow_errors
+from planner.sorting.tables.parquet_pages import PageSizes, page_sizes
+from planner.sorting.tables.parquet_schemas import conforming, int96_leaves, int96_unit, united_schema
+from planner.sorting.tables.table_keys import ColumnKey, has_categories, parse_table_keys, with_categories
 from planner.sorting.tables.table_runs import Tables
 
 BATCH_ROWS: Final = 1 << 14
@@ -33,25 +38,34 @@ class ParquetInput:
     schema: Any
     memory_bytes: int | None = None
     """What a row must fit into, with what sorting it takes."""
+    int96_unit: str = "ns"
+    """What times that are stored in 96 bits are read in."""
 
     def batches(self, groups: Sequence[int] | None = None, *, use_threads: bool = True) -> Iterator[Any]:
         """Yield the rows of all row groups, or of some. Raises BadInputError that names the file."""
         damaged = f"{self.path} is damaged or encrypted, or pyarrow cannot read it"
-        with _open(self.path, self.metadata) as file, arrow_errors(damaged):
-            first_row = self._rows_before(groups)
-            for batch in file.iter_batches(self._batch_rows(), row_groups=groups, use_threads=use_threads):
+        with _open(self.path, self.metadata, int96_unit=self.int96_unit) as file, arrow_errors(damaged):
+            first_row = self._first_rows[groups[0] if groups else 0]
+            conform = conforming(file.schema_arrow, self.schema)
+            for batch in file.iter_batches(self._batch_rows, row_groups=groups, use_threads=use_threads):
                 self._require_rows_fit(batch, first_row)
                 first_row += batch.num_rows
-                yield batch
+                yield conform(batch)
 
-    def _rows_before(self, groups: Sequence[int] | None) -> int:
-        """Return the number of the first row, from 1, of groups that follow one another."""
-        return 1 + sum(int(self.metadata.row_group(i).num_rows) for i in range(groups[0] if groups else 0))
+    @cached_property
+    def _first_rows(self) -> list[int]:
+        """The number of the first row of each row group, from 1, and of one behind the last."""
+        footer = self.metadata
+        return list(accumulate((footer.row_group(i).num_rows for i in range(footer.num_row_groups)), initial=1))
 
+    @cached_property
     def _batch_rows(self) -> int:
-        most_bytes = max((_bytes_per_row(self.metadata.row_group(i)) for i in range(self.metadata.num_row_groups)),
-                         default=0)  # fmt: skip
-        return max(min(BATCH_ROWS, int(_BATCH_BYTES // max(most_bytes, 1))), 1)
+        return max(min(BATCH_ROWS, int(_BATCH_BYTES // max(self.pages.row, 1))), 1)
+
+    @cached_property
+    def pages(self) -> PageSizes:
+        """What its pages take in memory, and a row of a row group on average."""
+        return page_sizes(self.path, self.metadata)
 
     def _require_rows_fit(self, batch: Any, first_row: int) -> None:
         if self.memory_bytes is None:
@@ -71,11 +85,6 @@ class ParquetInput:
             f"{self.path}: {what} {size} bytes, which with what sorting takes do not fit into {self.memory_bytes} bytes"
             f" of memory; give --memory of at least {needed_mb}MB"
         )
-
-
-def _bytes_per_row(group: Any) -> float:
-    """Return how many bytes the rows of a row group take on average."""
-    return float(group.total_byte_size / max(group.num_rows, 1))
 
 
 def _dictionary_bytes(batch: Any) -> int:
@@ -98,18 +107,61 @@ def _longest_row(batch: Any) -> tuple[int, int]:
 
 
 def read_footer(path: str) -> ParquetInput:
-    """Raises BadInputError for what is no Parquet, damaged or encrypted."""
-    with _open(path, None) as file:
-        return ParquetInput(path, file.metadata, file.schema_arrow)
+    """Raises BadInputError for what is no Parquet, damaged or encrypted, and as `read_footers`."""
+    return read_footers([path])[0]
+
+
+def read_footers(paths: Sequence[str]) -> list[ParquetInput]:
+    """Return inputs that are read with one schema.
+
+    Raises BadInputError also for columns that differ, and for times of 96 bits that no unit holds.
+    """
+    sources = []
+    for path in paths:
+        with _open(path, None) as file:
+            sources.append(ParquetInput(path, file.metadata, file.schema_arrow))
+    if timed := [source for source in sources if int96_leaves(source.metadata)]:
+        unit = int96_unit({source.path: partial(_int96_batches, source) for source in timed})
+        sources = [_in_unit(source, unit) if int96_leaves(source.metadata) else source for source in sources]
+    schema = united_schema([source.schema for source in sources], paths)
+    return [replace(source, schema=schema) for source in sources]
+
+
+def _int96_batches(source: ParquetInput, unit: str) -> Iterator[Any]:
+    with _open(source.path, source.metadata, int96_unit=unit) as file:
+        yield from file.iter_batches(BATCH_ROWS, columns=int96_leaves(source.metadata))
+
+
+def _in_unit(source: ParquetInput, unit: str) -> ParquetInput:
+    with _open(source.path, source.metadata, int96_unit=unit) as file:
+        return replace(source, schema=file.schema_arrow, int96_unit=unit)
 
 
 @contextmanager
-def _open(path: str, metadata: Any) -> Iterator[Any]:
+def _open(path: str, metadata: Any, *, int96_unit: str = "ns") -> Iterator[Any]:
     parquet = arrow("pyarrow.parquet")
     with arrow_errors(f"{path} is no Parquet file, or is damaged or encrypted"):
-        file = parquet.ParquetFile(path, metadata=metadata, pre_buffer=False, buffer_size=1 << 20)
+        file = parquet.ParquetFile(
+            path,
+            metadata=metadata,
+            pre_buffer=False,
+            buffer_size=1 << 20,
+            coerce_int96_timestamp_unit=int96_unit,
+            page_checksum_verification=True,
+        )
     with file:
         yield file
+
+
+def keys_of(texts: Sequence[str], inputs: Sequence[ParquetInput]) -> list[ColumnKey]:
+    """Return the keys by which inputs of one schema are sorted. Raises BadInputError."""
+    schema = inputs[0].schema
+    keys = parse_table_keys(texts, schema)
+    if not any(has_categories(schema.field(key.column).type) for key in keys):
+        return keys
+    batch = next((batch for source in inputs for batch in source.batches()), None)
+    rows = arrow().Table.from_batches([] if batch is None else [batch], schema=schema)
+    return with_categories(keys, rows)
 
 
 def decoded_bytes(inputs: Sequence[ParquetInput]) -> int:

@@ -11,7 +11,7 @@ from planner.errors import BadInputError
 from planner.native import core_errors
 from planner.sorting.tables.arrow_library import arrow, arrow_errors
 from planner.sorting.tables.packed_rows import PackedBatch, PackedTable, Packing
-from planner.sorting.tables.table_keys import ColumnKey, key_columns, parse_table_keys
+from planner.sorting.tables.table_keys import ColumnKey, key_columns, parse_table_keys, with_categories
 from planner.sorting.tables.table_order import row_order
 from planner.sorting.tables.table_rows import MOST_ROWS, TableRows
 
@@ -28,7 +28,7 @@ def sort_table(table: Any, *, keys: Sequence[str] | str) -> Any:
     Raises BadInputError for a key that is no column or has no order, and for what pyarrow cannot take rows of.
     """
     whole = table if isinstance(table, arrow().Table) else arrow().table(table)
-    parsed = parse_table_keys([keys] if isinstance(keys, str) else keys, whole.schema)
+    parsed = with_categories(parse_table_keys([keys] if isinstance(keys, str) else keys, whole.schema), whole)
     with core_errors(), arrow_errors("cannot sort the table: pyarrow says"):
         return sorted_table(whole, parsed)
 

@@ -3,7 +3,7 @@
 NaN is greater than all numbers, -0.0 equals 0.0, strings compare as bytes. Nulls come last unless a key says first,
 whatever the direction. pyarrow puts NaN beside nulls and has one place for the nulls of all keys, so each key becomes
 up to three columns that it sorts as is meant: whether it is null, whether it is NaN, and the value. It takes no values
-of text views either, which Polars has; these become texts.
+of text views either, which Polars has; these become texts. Ordered categories become their places in that order.
 """
 
 from __future__ import annotations
@@ -18,15 +18,18 @@ from planner.sorting.text.csv_keys import split_column
 
 _ORDERED_EXTENSIONS = ("arrow.uuid", "arrow.json")
 """They have the order of the bytes and texts that they are stored as."""
+_POLARS_CATEGORIES = b"_PL_ENUM_VALUES"
+_MOST_SHORT_BYTES = 2**31 - 1
 _WORDS = ("asc", "desc", "first", "last")
 
 
 class ColumnKey(NamedTuple):
-    """A column by its place, and how it is ordered."""
+    """A column by its place, and how it is ordered; `categories` in their order, where a column has such."""
 
     column: int
     descending: bool = False
     nulls_first: bool = False
+    categories: Any = None
 
 
 class KeyColumn(NamedTuple):
@@ -66,7 +69,10 @@ def key_columns(table: Any, keys: Sequence[ColumnKey], *, all_parts: bool = Fals
             values = compute.run_end_decode(values)
         if arrow("pyarrow.types").is_dictionary(values.type):
             values = dictionary_without_views(values)
-        values = values.cast(_comparable_type(table.schema.field(key.column), ""))
+        if key.categories is not None:
+            values = _places(values, key.categories, name=table.schema.names[key.column])
+        else:
+            values = values.cast(_type_for(values, table.schema.field(key.column)))
         if all_parts or values.null_count:
             parts.append(KeyColumn(values.is_null().cast("uint8"), key.nulls_first))
         if arrow("pyarrow.types").is_floating(values.type):
@@ -77,6 +83,62 @@ def key_columns(table: Any, keys: Sequence[ColumnKey], *, all_parts: bool = Fals
             values = compute.add(values, arrow().scalar(0, values.type))  # -0.0 becomes 0.0
         parts.append(KeyColumn(values, key.descending))
     return parts
+
+
+def has_categories(value_type: Any) -> bool:
+    """Whether values have the order of their categories, as ordered ones of pandas and Enum of Polars have."""
+    return bool(arrow("pyarrow.types").is_dictionary(value_type) and value_type.ordered)
+
+
+def with_categories(keys: Sequence[ColumnKey], table: Any) -> list[ColumnKey]:
+    """Return the keys with the categories that columns of a table have in an order."""
+    return [
+        key._replace(categories=_categories(table.schema.field(key.column), table.column(key.column)))
+        if has_categories(table.schema.field(key.column).type)
+        else key
+        for key in keys
+    ]
+
+
+def _categories(field: Any, column: Any) -> Any:
+    """Return those that Polars keeps beside a column, or the longest dictionary."""
+    for name, text in (field.metadata or {}).items():
+        if name.startswith(_POLARS_CATEGORIES):
+            return arrow().array(_parse_polars(text))
+    plain = without_views(field.type.value_type)
+    none = arrow().array([], field.type.value_type)
+    return max((chunk.dictionary for chunk in column.chunks), key=len, default=none).cast(plain)
+
+
+def _parse_polars(text: bytes) -> list[str]:
+    """Return texts that are stored as `3;low4;high`: each behind its length in bytes."""
+    values = []
+    while text:
+        size, _, rest = text.partition(b";")
+        values.append(rest[: int(size)].decode())
+        text = rest[int(size) :]
+    return values
+
+
+def _places(column: Any, categories: Any, *, name: str) -> Any:
+    """Return the place of each value among the categories. Raises BadInputError for one that is not among
+    them.
+    """
+    compute, library = arrow("pyarrow.compute"), arrow()
+    chunks = []
+    for chunk in column.chunks:
+        places = compute.index_in(chunk.dictionary.cast(categories.type), categories)
+        if named := [value for value, place in zip(chunk.dictionary, places, strict=True) if not place.is_valid]:
+            raise BadInputError(f"column {name!r}: {named[0]} is not among its first categories; cast it to text first")
+        chunks.append(places.take(chunk.indices))
+    return library.chunked_array(chunks, type=library.int32())
+
+
+def _type_for(values: Any, field: Any) -> Any:
+    """Return what a column is sorted as: with long offsets where short ones cannot count its bytes."""
+    value_type = _comparable_type(field, "")
+    is_long = arrow("pyarrow.types").is_binary(value_type) and values.nbytes > _MOST_SHORT_BYTES
+    return arrow().large_binary() if is_long else value_type
 
 
 def row_key(parts: Sequence[KeyColumn], row: int) -> Any:

@@ -1,12 +1,21 @@
-"""Text views within other types, as Polars has them."""
+"""Columns as keys: text views within other types, as Polars has them, ordered categories, very long texts."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from planner.native import Progress
+from planner.sorting.tables import table_keys
+from planner.sorting.tables.parquet import ParquetJob, find_disorder, sort_parquet
 from planner.sorting.tables.table import sort_table
-from planner.sorting.tables.table_keys import dictionary_without_views, without_views
+from planner.sorting.tables.table_keys import ColumnKey, dictionary_without_views, key_columns, without_views
 
 NESTED = {
     "list": (pa.list_(pa.string_view()), [["b", None], None, []]),
@@ -46,3 +55,43 @@ def test_what_has_no_views_stays_as_it_is() -> None:
     assert dictionary_without_views(plain) is plain
     for value_type in (pa.list_(pa.field("item", pa.int8(), nullable=False)), pa.map_(pa.string(), pa.int8())):
         assert without_views(value_type) == value_type
+
+
+def pandas_categories() -> Any:
+    values = pandas.Categorical(["high", "low", None, "mid"], categories=["low", "mid", "high"], ordered=True)
+    return pa.Table.from_pandas(pandas.DataFrame({"a": values}))
+
+
+def polars_categories() -> Any:
+    """Return an Enum as Polars writes it to Parquet: the dictionary has the values in the order that they come in."""
+    field = pa.field(
+        "a", pa.dictionary(pa.int8(), pa.string(), ordered=True), metadata={"_PL_ENUM_VALUES2": "3;low3;mid4;high"}
+    )
+    values = pa.DictionaryArray.from_arrays(pa.array([0, 1, None, 2], pa.int8()), ["high", "low", "mid"], ordered=True)
+    return pa.table([values], schema=pa.schema([field]))
+
+
+@pytest.mark.parametrize("make", [pandas_categories, polars_categories])
+def test_ordered_categories_have_their_order(make: Callable[[], Any], tmp_path: Path) -> None:
+    table = pa.table(make())
+    assert sort_table(table, keys="a").column("a").to_pylist() == ["low", "mid", "high", None]
+    assert sort_table(table, keys="a:desc:first").column("a").to_pylist() == [None, "high", "mid", "low"]
+    for number in range(3):  # whose dictionaries may differ
+        pq.write_table(table.slice(number), tmp_path / f"in{number}", row_group_size=1)
+    inputs = tuple(str(tmp_path / f"in{number}") for number in range(3))
+    job = ParquetJob(
+        inputs=inputs, output=str(tmp_path / "out"), keys=("a",), memory_bytes=1 << 30, temp_dirs=(str(tmp_path),)
+    )
+    sort_parquet(job, Progress())
+    out = pq.read_table(tmp_path / "out").column("a").to_pylist()
+    assert out == ["low"] * 2 + ["mid"] * 3 + ["high"] + [None] * 3
+    assert find_disorder(job.output, ["a"], unique=False, progress=Progress()) is None
+    assert not pq.ParquetFile(job.output).metadata.row_group(0).sorting_columns
+
+
+def test_texts_longer_than_short_offsets_count_are_sorted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table_keys, "_MOST_SHORT_BYTES", 10)
+    table = pa.table({"s": pa.chunked_array([["b" * 20, None], ["a" * 20]])})
+    (rank, values) = key_columns(table, [ColumnKey(0)])
+    assert (rank.values.to_pylist(), values.values.type) == ([0, 1, 0], pa.large_binary())
+    assert sort_table(table, keys="s").column("s").to_pylist() == ["a" * 20, "b" * 20, None]

@@ -1,0 +1,132 @@
+"""What Parquet files have in common that are sorted into one: columns by their names, whatever their writers' hints.
+
+Arrow keeps hints beside a Parquet schema, which say whether text has long offsets, is a view or has a dictionary. They
+are no part of what the file holds, and neither is the order of columns. Times of 96 bits, as Spark and Impala write
+them, say no unit: pyarrow reads them in nanoseconds, which end in 2262, or in microseconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from planner.errors import BadInputError
+from planner.sorting.tables.arrow_library import arrow
+from planner.sorting.tables.table_keys import has_categories
+
+_PER_MICROSECOND: Final = 1000
+_MOST_MICROSECONDS: Final = (2**63 - 1) // _PER_MICROSECOND
+"""So many are counted in nanoseconds, too."""
+
+
+def united_schema(schemas: Sequence[Any], names: Sequence[str]) -> Any:
+    """Return the schema that files of these names are read with: the first one's, if all are alike.
+
+    Raises BadInputError for columns that another file has not, or with values of another type.
+    """
+    united = first = schemas[0]
+    for schema, path in zip(schemas[1:], names[1:], strict=True):
+        if schema.equals(united):
+            continue
+        if sorted(schema.names) != sorted(first.names) or len(set(first.names)) < len(first.names):
+            raise BadInputError(_differ(path, names[0]), _names_that_differ(schema, first))
+        fields = [_united(field, schema.field(field.name)) for field in united]
+        if wrong := [field.name for field, both in zip(united, fields, strict=True) if both is None]:
+            lines = [
+                f"column {column}: {schema.field(column).type}, not {first.field(column).type}" for column in wrong
+            ]
+            raise BadInputError(_differ(path, names[0]), lines)
+        united = arrow().schema(fields, metadata=first.metadata)
+    return united
+
+
+def _differ(name: str, first: str) -> str:
+    return f"{name}: its columns are not those of {first}; schemas must be equal"
+
+
+def _names_that_differ(schema: Any, first: Any) -> list[str]:
+    lines = [f"column {name} is missing" for name in first.names if name not in schema.names]
+    return lines + [f"column {name} is one more" for name in schema.names if name not in first.names]
+
+
+def _united(one: Any, other: Any) -> Any:
+    """Return a field that holds the values of both; None where they differ by more than hints."""
+    nullable = one.nullable or other.nullable
+    if one.type == other.type:
+        return one.with_nullable(nullable)
+    plain = _plain_type(one.type)
+    return one.with_type(plain).with_nullable(nullable) if plain == _plain_type(other.type) else None
+
+
+def _plain_type(value_type: Any) -> Any:
+    """Return the type without hints."""
+    library, types = arrow(), arrow("pyarrow.types")
+    if types.is_dictionary(value_type) and not has_categories(value_type):
+        return _plain_type(value_type.value_type)
+    if types.is_large_string(value_type) or types.is_string_view(value_type):
+        return library.string()
+    if types.is_large_binary(value_type) or types.is_binary_view(value_type):
+        return library.binary()
+    if types.is_list(value_type) or types.is_large_list(value_type):
+        return library.list_(_plain_type(value_type.value_type))
+    if types.is_struct(value_type):
+        return library.struct([(field.name, _plain_type(field.type)) for field in value_type])
+    return value_type
+
+
+def conforming(schema: Any, wanted: Any) -> Callable[[Any], Any]:
+    """Return what makes record batches of one schema those of another that unites it with others."""
+    if schema.equals(wanted):
+        return lambda batch: batch
+
+    def conform(batch: Any) -> Any:
+        columns = [batch.column(field.name).cast(field.type) for field in wanted]
+        return arrow().RecordBatch.from_arrays(columns, schema=wanted)
+
+    return conform
+
+
+def int96_leaves(metadata: Any) -> list[str]:
+    """Return the leaves that hold times of 96 bits."""
+    leaves = [metadata.schema.column(number) for number in range(metadata.num_columns)]
+    return [leaf.path for leaf in leaves if leaf.physical_type == "INT96"]
+
+
+def int96_unit(files: Mapping[str, Callable[[str], Iterable[Any]]]) -> str:
+    """Return `ns` where that holds all times of 96 bits, else `us`; each file is read in either, in batches.
+
+    Raises BadInputError that names the file with which neither holds all.
+    """
+    is_far = is_fine = False
+    for path, batches in files.items():
+        for in_ns, in_us in zip(batches("ns"), batches("us"), strict=True):
+            for nanoseconds, microseconds in zip(_times(in_ns), _times(in_us), strict=True):
+                is_far |= bool((np.abs(microseconds) > _MOST_MICROSECONDS).any())
+                is_fine |= bool((microseconds * _PER_MICROSECOND != nanoseconds).any())  # both wrap round alike
+        if is_far and is_fine:
+            raise BadInputError(
+                f"{path}: Arrow has no type for times beyond 2262 and others finer than a microsecond",
+                ["write times as timestamps of 64 bits, in microseconds"],
+            )
+    return "us" if is_far else "ns"
+
+
+def _times(batch: Any) -> Iterator[Any]:
+    """Yield the times of all leaves as numbers."""
+    waiting = list(batch.columns)
+    while waiting:
+        column = waiting.pop()
+        if arrow("pyarrow.types").is_nested(column.type):
+            waiting += column.flatten() if arrow("pyarrow.types").is_struct(column.type) else [_items(column)]
+        elif arrow("pyarrow.types").is_timestamp(column.type):
+            numbers = column.drop_null().cast("int64")
+            yield np.frombuffer(numbers.buffers()[1] or b"", np.int64, len(numbers), numbers.offset * 8)
+
+
+def _items(column: Any) -> Any:
+    """Return the values of lists, or the keys and values of maps in structs."""
+    if arrow("pyarrow.types").is_map(column.type):
+        return column.cast(arrow().list_(arrow().struct([column.type.key_field, column.type.item_field]))).flatten()
+    return column.flatten()

@@ -1,0 +1,89 @@
+"""A sorted Parquet file is written as the input was."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from planner.native import Progress
+from planner.sorting.tables.parquet import ParquetJob, sort_parquet
+
+CODECS = {"a": "NONE", "s.x": "GZIP", "s.y": "SNAPPY", "text": "ZSTD", "real": "NONE", "items.list.element": "SNAPPY"}
+
+
+def written(folder: Path, key: str, table: Any, **options: Any) -> tuple[Any, Any]:
+    """Return what the footers of a file and its sorted one say."""
+    pq.write_table(table, folder / "in", **options)
+    return resorted(folder, key)
+
+
+def resorted(folder: Path, key: str) -> tuple[Any, Any]:
+    """Return the same of a file that is there."""
+    job = ParquetJob(
+        inputs=(str(folder / "in"),),
+        output=str(folder / "out"),
+        keys=(key,),
+        memory_bytes=1 << 30,
+        temp_dirs=(str(folder),),
+    )
+    sort_parquet(job, Progress())
+    return pq.ParquetFile(folder / "in").metadata, pq.ParquetFile(folder / "out").metadata
+
+
+def rows(count: int) -> Any:
+    return pa.table(
+        {
+            "s": [{"x": i, "y": str(i)} for i in range(count)],
+            "items": [[1, 2]] * count,
+            "a": range(count, 0, -1),
+            "text": [f"t{i % 7}" for i in range(count)],
+            "real": [i / 3 for i in range(count)],
+        }
+    )
+
+
+def of_chunks(footer: Any, *names: str) -> list[tuple[Any, ...]]:
+    group = footer.row_group(0)
+    return [tuple(getattr(group.column(i), name) for name in names) for i in range(footer.num_columns)]
+
+
+def test_each_column_keeps_its_codec_and_encoding(tmp_path: Path) -> None:
+    encodings = {"a": "DELTA_BINARY_PACKED", "real": "BYTE_STREAM_SPLIT"}
+    source, out = written(
+        tmp_path, "a", rows(500), compression=CODECS, use_dictionary=["text"], column_encoding=encodings,
+        write_page_index=True, row_group_size=200,
+    )  # fmt: skip
+    names = "path_in_schema", "compression", "encodings", "has_dictionary_page", "has_offset_index", "has_column_index"
+    assert of_chunks(out, *names) == of_chunks(source, *names)
+    assert [out.row_group(i).num_rows for i in range(out.num_row_groups)] == [200, 200, 100]
+    assert out.row_group(0).sorting_columns == (pq.SortingColumn(3),)  # the leaf beside a struct and a list
+
+
+def test_large_row_groups_keep_page_index_and_bloom_filters(tmp_path: Path) -> None:
+    source, out = written(
+        tmp_path, "a", pa.table({"a": range(100_000, 0, -1), "t": [f"text {i}" for i in range(100_000)]}),
+        bloom_filter_options={"t": {"ndv": 1000}}, write_page_index=True, row_group_size=50_000,
+    )  # fmt: skip
+    for footer in (source, out):
+        group = footer.row_group(1)
+        assert [bool(group.column(i).bloom_filter_offset) for i in range(2)] == [False, True]
+        assert group.column(0).has_column_index
+    assert pq.read_table(tmp_path / "out").column("t")[0].as_py() == "text 99999"
+
+
+def test_metadata_of_the_file_are_kept_and_none_is_added(tmp_path: Path) -> None:
+    table = pa.table({"a": [2, 1]})
+    with pq.ParquetWriter(tmp_path / "in", table.schema, store_schema=False) as writer:
+        writer.write_table(table)
+        writer.add_key_value_metadata({"owner": "Ada"})
+    source, out = resorted(tmp_path, "a")
+    assert out.metadata == source.metadata == {b"owner": b"Ada"}
+
+
+def test_many_small_row_groups_take_no_time_each(tmp_path: Path) -> None:
+    table = pa.table({"a": range(20_000, 0, -1)})
+    _, out = written(tmp_path, "a", table, row_group_size=10)
+    assert out.num_row_groups == 2000

@@ -1,0 +1,70 @@
+"""Memory that pages of Parquet take is known before they are decoded, and kept or refused."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from planner.sorting.tables.parquet_pages import page_sizes
+from planner.sorting.tables.parquet_rows import read_footer
+
+
+def written(path: Path, **columns: list[Any]) -> Any:
+    """Return the footer of a file with one row group."""
+    pq.write_table(pa.table(columns), path, compression="zstd")
+    return pq.ParquetFile(path).metadata
+
+
+def test_long_pages_are_measured(tmp_path: Path) -> None:
+    texts = [b"%d" % i * 20_000 for i in range(1500)]
+    sizes = page_sizes(str(tmp_path / "in"), written(tmp_path / "in", s=texts, n=list(range(1500))))
+    longest = sum(len(text) + 4 for text in texts[:1024])  # pyarrow looks at a page's size after so many values
+    assert longest <= sizes.longest < longest * 1.01
+    assert sum(map(len, texts)) / 1500 <= sizes.row < sum(map(len, texts)) / 1500 * 1.1
+
+
+def test_few_long_values_that_come_often_are_long_rows(tmp_path: Path) -> None:
+    texts = [b"%d" % (i % 2) * 100_000 for i in range(5000)]
+    metadata = written(tmp_path / "in", s=texts)
+    assert metadata.row_group(0).total_byte_size < 300_000
+    assert page_sizes(str(tmp_path / "in"), metadata).row > 100_000
+    assert max(batch.nbytes for batch in read_footer(str(tmp_path / "in")).batches()) < 20_000_000
+
+
+def test_damaged_headers_count_as_one_page(tmp_path: Path) -> None:
+    metadata = written(tmp_path / "in", s=[os.urandom(3000) for _ in range(1000)])
+    with (tmp_path / "in").open("r+b") as file:
+        file.write(b"PAR1" + b"\xff" * 100)
+    assert page_sizes(str(tmp_path / "in"), metadata).longest == metadata.row_group(0).column(0).total_uncompressed_size
+
+
+def test_no_rows_have_no_pages(tmp_path: Path) -> None:
+    assert page_sizes(str(tmp_path / "in"), written(tmp_path / "in", s=[])) == (0, 0)
+
+
+PEAK = "print(next(line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM')))"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the peak is read in /proc")
+def test_the_memory_that_is_advised_is_enough_and_kept(tmp_path: Path) -> None:
+    written(tmp_path / "in", s=[b"%d" % i * 40_000 for i in range(1500)], n=list(range(1500, 0, -1)))
+
+    def sort(memory_mb: int) -> subprocess.CompletedProcess[str]:
+        call = f"format='parquet', key='n', memory_bytes={memory_mb}_000_000, force=True"
+        script = f"import planner; planner.sort('in', 'out', {call}); {PEAK}"
+        return subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    refused = re.search(r"its pages of up to \d+ bytes do not fit: give --memory of at least (\d+)MB", sort(340).stderr)
+    assert refused
+    enough_mb = int(refused[1])
+    done = sort(enough_mb)
+    assert int(done.stdout) * 1024 < enough_mb * 1_100_000, done.stderr
+    assert pq.read_table(tmp_path / "out").column("n").to_pylist() == list(range(1, 1501))

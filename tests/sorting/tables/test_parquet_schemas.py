@@ -1,0 +1,85 @@
+"""Parquet files of several writers, whose columns are alike: hints, the order of columns, times of 96 bits."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from planner.errors import BadInputError
+from planner.native import Progress
+from planner.sorting.tables.parquet import ParquetJob, find_disorder, sort_parquet
+
+FAR = [dt.datetime(9999, 12, 31), dt.datetime(2020, 1, 1, 0, 0, 0, 1), dt.datetime(1600, 1, 1)]
+
+
+def sorted_files(folder: Path, *tables: Any, key: str, **written: Any) -> Path:
+    """Return the output of tables that are written to files and sorted."""
+    for number, table in enumerate(tables):
+        pq.write_table(table, folder / f"in{number}", **written)
+    inputs = tuple(str(folder / f"in{number}") for number in range(len(tables)))
+    job = ParquetJob(
+        inputs=inputs, output=str(folder / "out"), keys=(key,), memory_bytes=1 << 30, temp_dirs=(str(folder),)
+    )
+    sort_parquet(job, Progress())
+    return folder / "out"
+
+
+def rows(path: Path, select: str = "*") -> list[Any]:
+    return duckdb.sql(f"select {select} from read_parquet('{path}')").fetchall()
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_times_of_96_bits_keep_their_whole_range(nested: bool, tmp_path: Path) -> None:
+    times = pa.array(FAR, pa.timestamp("us"))
+    columns = {"k": [2, 1, 3], "s": pa.StructArray.from_arrays([times], ["t"]) if nested else times}
+    table = pa.table(columns)
+    out = sorted_files(tmp_path, table, key="k", use_deprecated_int96_timestamps=True, store_schema=False)
+    assert rows(out) == duckdb.sql(f"select * from read_parquet('{tmp_path / 'in0'}') order by k").fetchall()
+    assert pq.ParquetFile(out).schema.column(1).physical_type == "INT96"
+
+
+def test_times_of_96_bits_are_keys(tmp_path: Path) -> None:
+    near = pa.table({"t": pa.array([2, 1], pa.timestamp("ns"))})
+    out = sorted_files(tmp_path, near, key="t", use_deprecated_int96_timestamps=True)
+    assert pq.read_table(out).column("t").cast("int64").to_pylist() == [1, 2]
+    far = pa.table({"t": pa.array(FAR, pa.timestamp("us"))})
+    out = sorted_files(tmp_path, far, far.slice(1), key="t", use_deprecated_int96_timestamps=True, store_schema=False)
+    assert [row[0] for row in rows(out)] == sorted(FAR + FAR[1:])
+    assert find_disorder(str(tmp_path / "in0"), ["t"], unique=False, progress=Progress()) == (2, [FAR[1]])
+
+
+def test_times_that_no_type_holds_are_refused(tmp_path: Path) -> None:
+    fine = pa.table({"t": pa.array([1], pa.timestamp("ns"))})
+    far = pa.table({"t": pa.array(FAR, pa.timestamp("us"))})
+    with pytest.raises(BadInputError, match="finer than a microsecond"):
+        sorted_files(tmp_path, fine, far, key="t", use_deprecated_int96_timestamps=True, store_schema=False)
+
+
+@pytest.mark.parametrize(
+    "other", [pa.large_string(), pa.string_view(), pa.dictionary(pa.int32(), pa.string())], ids=str
+)
+def test_hints_of_writers_do_not_matter(other: pa.DataType, tmp_path: Path) -> None:
+    first = pa.table({"k": [2], "s": pa.array(["b"])})
+    second = pa.table({"s": pa.array(["a"]).cast(other), "k": [1]})
+    assert rows(sorted_files(tmp_path, first, second, key="k")) == [(1, "a"), (2, "b")]
+    assert rows(sorted_files(tmp_path, first, second, key="s:desc")) == [(2, "b"), (1, "a")]
+
+
+def test_what_cannot_be_null_is_united_with_what_can(tmp_path: Path) -> None:
+    strict = pa.table({"k": [2]}, pa.schema([pa.field("k", pa.int64(), nullable=False)]))
+    assert rows(sorted_files(tmp_path, strict, pa.table({"k": [None, 1]}), key="k")) == [(1,), (2,), (None,)]
+
+
+def test_columns_that_differ_are_named(tmp_path: Path) -> None:
+    with pytest.raises(BadInputError, match="schemas must be equal") as caught:
+        sorted_files(tmp_path, pa.table({"k": [1]}), pa.table({"k": ["1"]}), key="k")
+    assert caught.value.details == ("column k: string, not int64",)
+    with pytest.raises(BadInputError) as caught:
+        sorted_files(tmp_path, pa.table({"k": [1], "a": [1]}), pa.table({"k": [1], "b": [1]}), key="k")
+    assert caught.value.details == ("column a is missing", "column b is one more")

@@ -38,7 +38,12 @@ class FileKind:
 
 
 def kind_of(path: Path) -> FileKind | None:
-    """Return what a file holds; None for one that is empty, or no regular file, as a pipe can be read only once."""
+    """Return what a file holds; None for one that is empty, or no regular file, as a pipe can be read only once.
+
+    Raises BadInputError for what is not sorted, such as Arrow.
+    """
+    from planner.compression.text_codecs import SUFFIXES, compression_of, require_text
+
     if not stat.S_ISREG(mode_of(path)):
         return None
     with path.open("rb") as file:
@@ -47,8 +52,9 @@ def kind_of(path: Path) -> FileKind | None:
         return None
     if start.startswith(_PARQUET):
         return FileKind(format="parquet")
-    compression = _compression(start)
-    name = Path(path.stem if compression and path.suffix in (".gz", ".zst") else path.name)
+    require_text(start, name=str(path))
+    compression = compression_of(start)
+    name = Path(path.stem if compression and path.suffix in SUFFIXES else path.name)
     if name.suffix.lower() in _NAMED and (compression or is_text(path)):
         tabs = "\\t" if name.suffix.lower() == ".tsv" else None
         return FileKind(format="csv", compression=compression, separator=tabs)
@@ -65,9 +71,3 @@ def common_kind(paths: Sequence[Path]) -> FileKind | None:
         lines = [f"{path}: {kind.text}" for path, kind in kinds.items()]
         raise BadInputError("the files are of different kinds; name those of one kind, or say --format", lines)
     return next(iter(kinds.values()), None)
-
-
-def _compression(start: bytes) -> str:
-    from planner.compression.text_codecs import MAGIC_BYTES, compression_of
-
-    return compression_of(start[:MAGIC_BYTES]) or ""

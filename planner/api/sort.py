@@ -6,14 +6,26 @@ import os
 import stat
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from planner.api.files import STANDARD_OUTPUT, mode_of, require_readable
 from planner.api.input_format import Format, InputFormat
 from planner.api.progress import OnProgress
+from planner.api.recognised import recognised
 from planner.api.sort_here import disorder_of_rows, disorder_of_text, sort_parquet, sort_records, sort_text
-from planner.api.sort_job import Compress, Disorder, OnEvent, Say, SortJob, SortResult, StrPath, require_inputs
+from planner.api.sort_job import (
+    USUAL_RECORD,
+    Compress,
+    Disorder,
+    OnEvent,
+    Say,
+    SortJob,
+    SortResult,
+    StrPath,
+    require_inputs,
+)
 from planner.api.sort_on_ray import sort_on_ray
+from planner.errors import BadInputError
 
 if TYPE_CHECKING:
     from planner.sorting.records.local import Spill
@@ -34,7 +46,7 @@ def sort(
     merge: bool = False,
     limit: int | None = None,
     compress: Compress | None = None,
-    record_size: int = 100,
+    record_size: int | None = None,
     key_offset: int = 0,
     key_size: int | None = None,
     stable: bool = False,
@@ -64,26 +76,31 @@ def sort(
     ...     planner.sort(names, names.with_name("sorted.csv"), format="csv", key="age:num:desc").count
     2
     """
+    sources = _paths(inputs)
+    if ray is None:
+        _require_no_cluster_options(copies=copies != 1, to=to is not None, uniform=uniform)
+        given = {"format": format, "separator": separator, "lines": lines, "zero_terminated": zero_terminated}
+        format, separator, lines = _kind(sources, given, key=key, record_size=record_size, say=say)
     job = SortJob(
         form=_form(format, key, separator, no_header=no_header, unique=unique, zero_terminated=zero_terminated),
         lines=lines or format == "lines",
         merge=merge,
         limit=limit,
         compress=compress,
-        record=(record_size, key_offset, key_size),
+        record=(USUAL_RECORD[0] if record_size is None else record_size, key_offset, key_size),
         stable=stable,
         spill=spill,
         memory_bytes=memory_bytes,
         threads=threads,
         temp_dirs=tuple(str(path) for path in temp_dirs),
+        replaces=force,
     )
-    sources = _paths(inputs)
     outputs = [Path(output), *map(Path, more_outputs)]
     if ray is not None:
         cluster = {"copies": copies, "uniform": uniform, "output": to or outputs[0].stem, "sums_input": True}
         return sort_on_ray(job, sources, outputs, cluster, address=ray, force=force, say=say, on_event=on_event)
     result = Path("-") if str(output) in STANDARD_OUTPUT else outputs[0]
-    if not (job.is_text_or_table or _concerns_compression(sources, result, by_name=bool(job.record_bytes))):
+    if not (job.is_text_or_table or _needs_pipes(sources, result, by_name=bool(job.record_bytes))):
         require_inputs(sources, outputs, job, force=force)
         return sort_records(job, sources, outputs, on_progress)
     job.require_one_output(others=bool(more_outputs))
@@ -103,24 +120,55 @@ def find_disorder(
     unique: bool = False,
     zero_terminated: bool = False,
     lines: bool = False,
-    record_size: int = 100,
+    record_size: int | None = None,
     key_offset: int = 0,
     key_size: int | None = None,
     stable: bool = False,
+    say: Say | None = None,
     on_progress: OnProgress | None = None,
 ) -> Disorder | None:
     """Return the first line, row or record of a file that is out of order, as `planner sort --check` does.
 
     With `unique` equal keys are out of order, too. Raises BadInputError for options that exclude each other.
     """
+    given = {"format": format, "separator": separator, "lines": lines, "zero_terminated": zero_terminated}
+    format, separator, lines = _kind([Path(source)], given, key=key, record_size=record_size, say=say)
     form = _form(format, key, separator, no_header=no_header, unique=unique, zero_terminated=zero_terminated)
-    layout = (record_size, key_offset, key_size)
+    layout = (USUAL_RECORD[0] if record_size is None else record_size, key_offset, key_size)
     job = SortJob(form=form, lines=lines or format == "lines", record=layout, stable=stable)
     job.require_one_output(others=False)
     require_readable([Path(source)] if str(source) != "-" else [])
     if format == "parquet":
         return disorder_of_rows(job, str(source), on_progress)
     return disorder_of_text(job, Path(source))
+
+
+def _kind(
+    sources: Sequence[Path],
+    given: dict[str, Any],
+    *,
+    key: str | Sequence[str] | None,
+    record_size: int | None,
+    say: Say | None,
+) -> tuple[Format | None, str | None, bool]:
+    """Return the format, the separator and whether there are lines: as they are given, or else found out.
+
+    Raises BadInputError for a size of records where there are none.
+    """
+    if record_size is not None and (given["lines"] or given["format"] not in (None, "records")):
+        raise BadInputError(f"--record-size {record_size}: {given['format'] or 'lines'} has no records; leave it out")
+    if given["lines"] and given["format"] in ("records", "parquet"):
+        raise BadInputError(f"--format {given['format']} is not of lines; leave out --lines")
+    if record_size is not None:
+        return "records", given["separator"], False
+    found = dict(given)
+    found |= recognised(sources, found | {"key": [key] if isinstance(key, str) else key}, say=say)
+    return found["format"], found["separator"], found["lines"]
+
+
+def _require_no_cluster_options(**given: bool) -> None:
+    if name := next((name for name, is_given in given.items() if is_given), None):
+        raise BadInputError(f"--{name} is for a cluster: say --ray ADDRESS, or leave it out")
 
 
 def _form(format: Format | None, key: str | Sequence[str] | None, separator: str | None, **flags: bool) -> InputFormat:
@@ -132,15 +180,16 @@ def _paths(names: StrPath | Sequence[StrPath]) -> list[Path]:
     return [Path(names)] if isinstance(names, str | os.PathLike) else [Path(name) for name in names]
 
 
-def _concerns_compression(sources: Sequence[Path], output: Path, *, by_name: bool) -> bool:
-    """Whether an input is compressed or no file, or the output is no file or to be compressed.
+def _needs_pipes(sources: Sequence[Path], output: Path, *, by_name: bool) -> bool:
+    """Whether an input is compressed or no file of the size it says, or the output is no file or to be compressed.
 
     With `by_name` only a file that is called so can be compressed.
     """
-    from planner.compression.text_codecs import SUFFIXES, is_compressed
+    from planner.compression.text_codecs import SUFFIXES, has_its_size, is_compressed
 
     mode = mode_of(output)
     pipes = any(str(path) == "-" for path in [*sources, output]) or stat.S_ISCHR(mode) or stat.S_ISFIFO(mode)
     files = [path for path in sources if stat.S_ISREG(mode_of(path))]
     looked_into = [path for path in sources if not by_name or path.suffix in SUFFIXES or path not in files]
-    return pipes or output.suffix in SUFFIXES or any(is_compressed(path) for path in looked_into)
+    compressed = output.suffix in SUFFIXES or any(is_compressed(path) for path in looked_into)
+    return pipes or compressed or not all(map(has_its_size, files))

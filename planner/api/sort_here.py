@@ -38,6 +38,7 @@ def sort_records(
             stable=job.stable,
             spill=job.spill,
             temp_dirs=job.temp_dirs,
+            replaces=job.replaces,
             progress=progress,
         )
     counted = "lines" if job.lines else "records"
@@ -65,6 +66,7 @@ def sort_text(
         temp_dirs=job.temp_dirs or (str(output.parent),),
         threads=job.threads or 0,
         spill=job.spill,
+        replaces=job.replaces,
     )
     began = time.monotonic()
     with reported(["read", "write"], on_progress) as progress:
@@ -105,6 +107,8 @@ def _text_job(job: SortJob, sources: Sequence[Path], **limits: Any) -> TextJob:
         return TextJob(inputs=inputs, order=order, csv=form.csv_columns(), **limits)
     if form.format == "records" or form.no_header:
         raise BadInputError("--key, --no-header and their kin sort text: give --format csv, or lines")
+    if form.separator and not form.key:
+        raise BadInputError("--separator: whole lines are sorted, which have no fields; say --key, or leave it out")
     by_place = _keys_by_place(job.span)
     order = TextOrder(
         keys=form.line_keys() or by_place,
@@ -162,6 +166,7 @@ def sort_parquet(job: SortJob, sources: Sequence[Path], output: Path, on_progres
         most_rows=job.limit,
         memory_bytes=job.memory_bytes or core.default_memory_bytes(),
         temp_dirs=job.temp_dirs or (str(output.parent),),
+        replaces=job.replaces,
     )
     began = time.monotonic()
     with reported(["sort", "write"], on_progress) as progress:

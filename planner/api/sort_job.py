@@ -78,6 +78,8 @@ class SortJob:
     memory_bytes: int | None = None
     threads: int | None = None
     temp_dirs: tuple[str, ...] = ()
+    replaces: bool = False
+    """Whether the output may replace a file, also one that appears meanwhile."""
 
     @property
     def is_text_or_table(self) -> bool:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from planner.api.progress import OnProgress, reported
+from planner.api.sort_job import USUAL_RECORD
 from planner.errors import BadInputError, ValidationFailedError
 
 if TYPE_CHECKING:
@@ -73,7 +77,7 @@ def validate(
     summary: StrPath | None = None,
     checksum: str | None = None,
     input: Sequence[StrPath] = (),
-    record_size: int = 100,
+    record_size: int | None = None,
     key_offset: int = 0,
     key_size: int | None = None,
     threads: int | None = None,
@@ -94,13 +98,16 @@ def validate(
 
     if lines and (summaries or summary):
         raise BadInputError("summaries are kept of records; with --lines name the files themselves")
+    if lines and record_size is not None:
+        raise BadInputError(f"--record-size {record_size}: lines have no size of records; leave it out")
     if summaries and summary:
         raise BadInputError("--summary keeps what was found in records; it does not go with --summaries")
     if checksum is not None and input:
         raise BadInputError("--checksum and --input both say what went in: give one")
     expected = None if checksum is None else checksum_number(checksum)
     paths = [Path(file) for file in ([files] if isinstance(files, str | os.PathLike) else files)]
-    layout = {"key_offset": key_offset, "key_size": key_size, "threads": threads, "record_size": record_size}
+    layout = {"key_offset": key_offset, "key_size": key_size, "threads": threads}
+    layout["record_size"] = USUAL_RECORD[0] if record_size is None else record_size
     shared: dict[str, Any] = {"lines": lines, "layout": layout, "on_progress": on_progress}
     report = validate_summaries(paths) if summaries else _read(paths, summary=summary, **shared)
     if input:
@@ -154,11 +161,28 @@ def _read(
 
     of_records = layout | {"key_size": 10 if layout["key_size"] is None else layout["key_size"]}
     of_lines = {name: value for name, value in layout.items() if name != "record_size"}
-    with reported(["validate"], on_progress) as progress:
+    with reported(["validate"], on_progress) as progress, _plain_files(files) as plain:
         if lines:
-            _require_plain(files)
-            return validate_line_files(files, **of_lines, progress=progress)
-        return validate_files(files, **of_records, summary=summary, progress=progress)
+            _require_plain(plain)
+            return validate_line_files(plain, **of_lines, progress=progress)
+        return validate_files(plain, **of_records, summary=summary, progress=progress)
+
+
+@contextmanager
+def _plain_files(files: list[Path]) -> Iterator[list[Path]]:
+    """Yield files that have the size they say: copies of those that do not, as in /proc, and of pipes."""
+    from planner.compression.text_codecs import has_its_size
+
+    with ExitStack() as copies:
+        plain = list(files)
+        for number, path in enumerate(files):
+            if path.exists() and not has_its_size(path):
+                copy = copies.enter_context(tempfile.NamedTemporaryFile())
+                with path.open("rb") as source:
+                    shutil.copyfileobj(source, copy)
+                copy.flush()
+                plain[number] = Path(copy.name)
+        yield plain
 
 
 def _require_plain(files: list[Path]) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import os
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -90,3 +92,78 @@ def test_options_that_exclude_each_other_are_refused(table: Path, options: dict[
     with pytest.raises(BadInputError, match=reason):
         planner.sort(table, table.with_name("out"), **options)
     assert not table.with_name("out").exists()
+
+
+@pytest.mark.parametrize("options", [{"merge": True}, {"unique": True}, {"limit": 2}, {"compress": "none"}])
+def test_records_are_not_taken_for_lines(tmp_path: Path, options: dict[str, Any]) -> None:
+    source, out = tmp_path / "in.dat", tmp_path / "out.dat"
+    records = [bytes([key]) * 10 + b"\n\x00" * 45 for key in (1, 2, 3)]
+    source.write_bytes(b"".join(records))
+    for size in (None, 100):
+        planner.sort(source, out, record_size=size, force=True, **options)
+        assert out.read_bytes() == b"".join(records[: options.get("limit")])
+
+
+def test_text_of_a_multiple_of_100_bytes_is_text(tmp_path: Path) -> None:
+    source, out = tmp_path / "in.txt", tmp_path / "out.txt"
+    source.write_text("\n".join(f"{99 - i:04d}" for i in range(40)) + "\n")
+    assert source.stat().st_size == 200
+    notes: list[str] = []
+    planner.sort(source, out, say=notes.append)
+    assert notes == [f"{source}: taken for lines of text; --format says otherwise"]
+    assert out.read_text().split() == sorted(source.read_text().split())
+    found = planner.find_disorder(source)
+    assert found and (found.number, found.text) == (2, "0098")
+
+
+@pytest.mark.parametrize("path", ["/proc/filesystems", "/sys/kernel/mm/transparent_hugepage/enabled"])
+def test_files_are_read_to_their_end_whatever_their_size(path: str, tmp_path: Path) -> None:
+    if not Path(path).exists():
+        pytest.skip("this kernel has no such file")
+    expected = sorted(Path(path).read_bytes().splitlines(keepends=True))
+    for options in ({"lines": True}, {"lines": True, "key_size": 100}, {}):
+        planner.sort(path, tmp_path / "out", force=True, **options)  # type: ignore[arg-type]
+        assert (tmp_path / "out").read_bytes() == b"".join(expected)
+    assert planner.validate(path, lines=True).report.records == len(expected)
+
+
+@pytest.mark.parametrize("compress", ["none", "gz"])
+def test_a_file_that_appears_meanwhile_is_kept(compress: Any, tmp_path: Path) -> None:
+    source, out = tmp_path / "in", tmp_path / "out"
+    os.mkfifo(source)
+
+    def feed() -> None:
+        with source.open("w") as pipe:
+            out.write_text("precious")
+            pipe.write("2\n1\n")
+
+    for force in (False, True):
+        out.unlink(missing_ok=True)
+        writer = threading.Thread(target=feed)
+        writer.start()
+        if force:
+            planner.sort(source, out, lines=True, compress=compress, force=True)
+        else:
+            with pytest.raises(BadInputError, match="appeared during the sort"):
+                planner.sort(source, out, lines=True, compress=compress)
+        writer.join()
+        assert (out.read_bytes() == b"precious") is not force
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "out"]
+
+
+@pytest.mark.parametrize(
+    ("beginning", "name"),
+    [
+        (b"\x04\x22\x4d\x18", "LZ4"),
+        (b"\xff\x06\x00\x00sNaPpY", "Snappy"),
+        (b"PK\x03\x04", "ZIP"),
+        (b"ARROW1\0\0", "Arrow"),
+    ],
+)
+def test_what_is_no_text_is_refused_by_name(beginning: bytes, name: str, tmp_path: Path) -> None:
+    source = tmp_path / "in"
+    source.write_bytes(beginning + b"\n" * (100 - len(beginning)))
+    for options in ({}, {"lines": True}, {"format": "csv", "key": "1"}):
+        with pytest.raises(BadInputError, match=f"is {name}, which is no text"):
+            planner.sort(source, tmp_path / "out", **options)  # type: ignore[arg-type]
+    planner.sort(source, tmp_path / "out", format="records")

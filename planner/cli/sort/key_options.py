@@ -10,7 +10,7 @@ from typer import Option
 from planner.api import input_format
 from planner.api.input_format import InputFormat
 
-RecordSize = Annotated[int, Option(min=1, help="Bytes of a record.")]
+RecordSize = Annotated[int | None, Option(min=1, help="Bytes of a record: 100 otherwise.")]
 KeyOffset = Annotated[int, Option(min=0, help="Where the key begins.")]
 KeySize = Annotated[
     int | None, Option(min=1, help="Bytes of the key: 10 of a record, to the end of a line unless given.")

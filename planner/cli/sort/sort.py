@@ -13,10 +13,10 @@ from planner.api.text_advice import records_expected
 from planner.cli.shell.cluster_progress import shown_events
 from planner.cli.shell.console import show_json, show_text, talk
 from planner.cli.shell.files import Force
+from planner.cli.shell.output import reader_may_leave
 from planner.cli.shell.progress import shown_progress
 from planner.cli.shell.usage import UsageError
 from planner.cli.sort.key_options import KeyOffset, KeyOptions, KeySize, RayOptions, RecordSize, Threads
-from planner.cli.sort.recognised import recognised
 from planner.errors import BadInputError
 from planner.units import format_bytes, format_duration, format_rate, parse_size
 
@@ -63,7 +63,7 @@ def sort(
     memory: Annotated[str | None, Option(help="Memory in all: 2GB. Four fifths of what is free otherwise.")] = None,
     threads: Threads = None,
     temp_dir: _TempDir = None,
-    record_size: RecordSize = 100,
+    record_size: RecordSize = None,
     key_offset: KeyOffset = 0,
     key_size: KeySize = None,
     lines: Annotated[bool, Option("--lines", help="Sort newline-terminated text by its lines.")] = False,
@@ -98,8 +98,6 @@ def sort(
     """
     of_data: dict[str, Any] = {"record_size": record_size, "key_offset": key_offset, "key_size": key_size}
     of_data |= {"lines": lines, "stable": stable} | vars(keys)
-    if cluster.ray is None:
-        of_data |= recognised([*(sources or ()), *([output] if keys.check else ())], of_data)
     if of_data.pop("check") and cluster.ray is None:
         _check([*(sources or ()), output], of_data, more_output=more_output, json=json)
         return
@@ -128,7 +126,7 @@ def _sort(sources: list[Path], output: Path, *, ray: str | None, **options: Any)
         with shown_events() as on_event:
             return sort_data(sources, output, ray=ray, say=talk, on_event=on_event, **options)
     advice = "--lines sorts its lines, --separator , --key 2,2 by the second column"
-    with records_expected(sources, advice=advice), shown_progress() as on_progress:
+    with reader_may_leave(), records_expected(sources, advice=advice), shown_progress() as on_progress:
         return sort_data(sources, output, say=talk, on_progress=on_progress, **options)
 
 
@@ -138,13 +136,10 @@ def _check(files: list[Path], options: dict[str, Any], *, more_output: list[Path
 
     if len(files) > 1 or more_output:
         raise BadInputError(f"--check takes one INPUT and no OUTPUT, not also {[*files[1:], *(more_output or ())][0]}")
-    if options.pop("compress") and options["format"] == "parquet":
-        raise BadInputError("--format parquet: --compress is for text; leave it out")
-    of_lines = [options.pop("merge"), options.pop("limit")]
-    usual = (options["format"], options["key"], options["record_size"], options["key_offset"], options["key_size"])
-    options["lines"] |= any(of_lines) and usual == (None, None, 100, 0, None)  # as in a sort, they alone mean lines
+    if given := [name for name in ("compress", "merge", "limit") if options.pop(name)]:
+        raise BadInputError(f"--check writes nothing: leave out --{given[0]}")
     with shown_progress() as on_progress:
-        found = find_disorder(files[0], on_progress=on_progress, **options)
+        found = find_disorder(files[0], say=talk, on_progress=on_progress, **options)
     if json:
         show_json({"sorted": found is None, "first_unsorted": found and found.number, "text": found and found.text})
     else:

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from typer import Argument, Option
 
 from planner.api.files import require_new, require_readable
+from planner.api.recognised import recognised
 from planner.api.text_advice import records_expected
 from planner.cli.shell.console import show_json, show_text, talk
 from planner.cli.shell.files import Force
 from planner.cli.shell.progress import shown_progress
 from planner.cli.sort.key_options import Format, KeyOffset, Keys, KeySize, NoHeader, RecordSize, Separator, Threads
-from planner.cli.sort.recognised import recognised
 from planner.errors import BadInputError
 
 if TYPE_CHECKING:
     from planner.sorting.records.validate import ValidationReport
 
 
-_NOTHING_ELSE: Final = (False, False, None, None, 100, 0, None, None, None, None, None, False)
+_NOTHING_ELSE: Final = (False, False, None, None, None, 0, None, None, None, None, None, False)
 """What the options are that say what the files hold, where a manifest does."""
 
 
@@ -33,7 +33,7 @@ def validate(
     input: Annotated[
         list[Path] | None, Option(help="The data that went in: read for its checksum, instead of --checksum.")
     ] = None,
-    record_size: RecordSize = 100,
+    record_size: RecordSize = None,
     key_offset: KeyOffset = 0,
     key_size: KeySize = None,
     lines: Annotated[bool, Option("--lines", help="The files are newline-terminated text.")] = False,
@@ -73,8 +73,8 @@ def validate(
         _validate_on_ray(files, address=ray, checksum=checksum, json=json)
         return
     of_rows: dict[str, Any] = {"format": format, "key": key, "separator": separator, "no_header": no_header}
-    if not summaries:
-        of_rows |= recognised([*files, *(input or ())], of_rows | layout | {"lines": lines})
+    if not summaries and record_size is None:
+        of_rows |= recognised([*files, *(input or ())], of_rows | layout | {"lines": lines}, say=talk)
     lines = lines or of_rows.pop("lines", False) or format == "lines"
     if of_rows["format"] in ("csv", "parquet"):
         _require_plain_rows(files, lines=lines, of_records=(summary, threads, *layout.values()))
@@ -101,7 +101,7 @@ def validate(
 def _require_plain_rows(files: list[Path], *, lines: bool, of_records: tuple[object, ...]) -> None:
     if len(files) > 1:
         raise BadInputError(f"one file of rows at a time, not also {files[1]}: order is that of a file")
-    if lines or of_records != (None, None, 100, 0, None):
+    if lines or of_records != (None, None, None, 0, None):
         raise BadInputError("of CSV and Parquet say --key; --lines, --summary and the place of a key are of others")
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import json
 import struct
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -64,8 +66,10 @@ def test_lines_that_end_with_nul(data: Path) -> None:
     [
         (["--key", "0"], "--key: field number is zero"),
         (["--key", "1dn"], "--key: options '-dn' are incompatible"),
-        (["--separator", ",,"], "--separator is one byte"),
-        (["--key", "1", "--record-size", "10"], "of text and tables also --record-size"),
+        (["--separator", ",,", "--key", "1"], "--separator is one byte"),
+        (["--separator", ","], "--separator: whole lines are sorted"),
+        (["--key", "1", "--record-size", "10"], "--key 1: a key of records is OFFSET:SIZE"),
+        (["--lines", "--record-size", "10"], "--record-size 10: lines has no records"),
         (["--key", "0:4", "--key", "2"], "invalid field specification"),
         (["--format", "records", "--key", "0:4", "-z"], "-z and --no-header are for text"),
         (["--format", "csv"], "say which columns"),
@@ -76,6 +80,24 @@ def test_what_cannot_be_is_refused(words: list[str], message: str, data: Path) -
     with pytest.raises(BadInputError, match=message):
         call(*words, str(data), str(data.with_name("out")))
     assert not data.with_name("out").exists()
+
+
+@pytest.mark.parametrize("option", ["--merge", "--limit=1", "--compress=gz"])
+def test_a_check_writes_nothing(option: str, data: Path) -> None:
+    with pytest.raises(BadInputError, match="--check writes nothing: leave out --"):
+        call("--check", option, "--key", "1", str(data))
+
+
+def test_a_reader_that_leaves_ends_the_sort_quietly(tmp_path: Path) -> None:
+    (tmp_path / "in").write_text("line\n" * 100_000)
+    for packed in ("none", "gz"):
+        words = ["sort", "--lines", str(tmp_path / "in"), "-", "--compress", packed]
+        with subprocess.Popen(
+            [sys.executable, "-m", "planner", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        ) as sort:
+            assert sort.stdout and sort.stderr
+            sort.stdout.close()
+            assert (sort.stderr.read(), sort.wait()) == (b"", 0)
 
 
 def test_csv_by_names_and_its_check(data: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,68 @@
+"""Every option of a sort is obeyed or refused, whatever the format that it is given with."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import planner
+from planner.errors import BadInputError
+
+FORMATS: Final[dict[str, dict[str, Any]]] = {"records": {}, "lines": {}, "csv": {"key": "n"}, "parquet": {"key": "n"}}
+GIVEN: Final[dict[str, Any]] = {
+    "separator": ";", "no_header": True, "unique": True, "zero_terminated": True, "merge": True, "limit": 1,
+    "compress": "gz", "record_size": 200, "key_offset": 10, "key_size": 1, "stable": True, "spill": "lz4",
+    "more_outputs": ["more"], "copies": 2, "to": "s3://bucket/x", "uniform": True, "lines": True,
+}  # fmt: skip
+REFUSED: Final = {
+    "records": {"separator", "no_header", "zero_terminated", "lines"},
+    "lines": {"separator", "no_header", "record_size"},
+    "csv": {"zero_terminated", "record_size", "key_offset", "key_size", "more_outputs", "lines"},
+    "parquet": {
+        "separator", "no_header", "zero_terminated", "compress", "record_size", "key_offset", "key_size", "spill",
+        "more_outputs", "lines",
+    },
+}  # fmt: skip
+FOR_CLUSTERS: Final = {"copies", "to", "uniform"}
+UNSEEN: Final = {"stable", "spill"}
+"""Obeyed, though so few rows show nothing of it."""
+
+
+@pytest.fixture
+def sources(tmp_path: Path) -> Path:
+    """Return a folder with a file of each format, of which any option makes another result."""
+    records = [b"A" * 9 + bytes([key]) + bytes([90 - number]) * 90 for number, key in enumerate(b"2121")]
+    (tmp_path / "records").write_bytes(b"".join(records))
+    lines = [b"a" * 10 + b"z", b"b" * 10 + b"w", b"a" * 10 + b"y\0x", b"b" * 10 + b"w", b""]
+    (tmp_path / "lines").write_bytes(b"\n".join(lines))
+    (tmp_path / "csv").write_bytes(b"n,x;n\n2,b;3\n1,a;4\n2,c;5\n")
+    pq.write_table(pa.table({"n": [2, 1, 2], "x": ["b", "a", "c"]}), tmp_path / "parquet")
+    return tmp_path
+
+
+def result(folder: Path, format: str, **options: Any) -> bytes:
+    """Return all that a sort wrote."""
+    if "more_outputs" in options:
+        options["more_outputs"] = [folder / "more"]
+    if format == "csv" and "no_header" in options:
+        options["key"] = "2"
+    outputs = [folder / "out", folder / "more"]
+    planner.sort(folder / format, outputs[0], format=format, force=True, **FORMATS[format] | options)  # type: ignore[arg-type]
+    return b"\xff".join(path.read_bytes() for path in outputs if path.exists())
+
+
+@pytest.mark.parametrize(("format", "option"), list(product(FORMATS, GIVEN)))
+def test_an_option_is_obeyed_or_refused(format: str, option: str, sources: Path) -> None:
+    if option in REFUSED[format] | FOR_CLUSTERS:
+        with pytest.raises(BadInputError, match="--"):
+            result(sources, format, **{option: GIVEN[option]})
+        assert not (sources / "out").exists()
+        return
+    plain = result(sources, format)
+    given = result(sources, format, **{option: GIVEN[option]})
+    assert (given == plain) is (option in UNSEEN or (format, option) == ("lines", "lines"))

@@ -15,6 +15,7 @@ from planner.distributed_sort.content.table_format import TableFormat, serialize
 from planner.distributed_sort.dataset.dataset import Copy, Dataset, Layout, Partition, read_manifest
 from planner.distributed_sort.dataset.input_files import files_of, is_manifest
 from planner.errors import BadInputError
+from planner.sorting.tables.arrow_library import arrow
 from planner.sorting.tables.parquet_output import MOST_GROUP_ROWS, ParquetStyle, style_of
 from planner.sorting.tables.table_keys import has_categories, parse_table_keys
 
@@ -54,10 +55,11 @@ def tables_of(sources: Sequence[str], keys: Sequence[str], *, unique: bool = Fal
                 _differences(source.schema, first.schema),
             )
     for key in parse_table_keys(keys, first.schema):
-        if has_categories(first.schema.field(key.column).type):
+        key_type = first.schema.field(key.column).type
+        if has_categories(key_type) or arrow("pyarrow.types").is_struct(key_type):
             raise BadInputError(
-                f"key {first.schema.names[key.column]}: a cluster does not know the order of categories",
-                ["sort it on one machine, or cast it to text"],
+                f"key {first.schema.names[key.column]}: a cluster does not sort by {key_type}",
+                ["sort on one machine, or by another column"],
             )
     table = TableFormat(schema=serialize_schema(first.schema), keys=tuple(keys), unique=unique, **first.style)
     partitions = tuple(partition for source in read for partition in source.partitions)

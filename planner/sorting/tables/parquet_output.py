@@ -56,13 +56,13 @@ def style_of(metadata: Any) -> ParquetStyle:
 def parquet_writer(file: Any, schema: Any, style: ParquetStyle, keys: Sequence[ColumnKey]) -> Any:
     """Return pyarrow's writer of a file that is sorted by keys, which its footer says.
 
-    Footers cannot say the order of categories, so it ends with the last key before such.
+    Footers cannot say the order of categories and structs, so it ends with the last key before such.
     """
     parquet = arrow("pyarrow.parquet")
     leaves = [0, *accumulate(_leaves(field.type) for field in schema)]
     said = [
         parquet.SortingColumn(leaves[key.column], key.descending, key.nulls_first)
-        for key in takewhile(lambda key: key.categories is None, keys)
+        for key in takewhile(lambda key: _is_said(key, schema), keys)
     ]
     options = {
         "compression": style.compression,
@@ -76,6 +76,10 @@ def parquet_writer(file: Any, schema: Any, style: ParquetStyle, keys: Sequence[C
     if schema.metadata and not options.get("store_schema", True):  # which keeps metadata, too
         writer.add_key_value_metadata(schema.metadata)
     return writer
+
+
+def _is_said(key: ColumnKey, schema: Any) -> bool:
+    return key.categories is None and not arrow("pyarrow.types").is_struct(schema.field(key.column).type)
 
 
 def _leaves(value_type: Any) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cmp_to_key
+from itertools import chain
 from typing import Any, NamedTuple
 
 from planner.errors import BadInputError, nearest
@@ -54,35 +55,53 @@ def parse_table_keys(texts: Sequence[str], schema: Any) -> list[ColumnKey]:
             )
         if {"asc", "desc"} <= set(words) or {"first", "last"} <= set(words):
             raise BadInputError(f"key {text}: two of its words exclude each other")
-        _comparable_type(schema.field(column), text)
+        _require_order(schema.field(column), text)
         keys.append(ColumnKey(column, "desc" in words, "first" in words))
     return keys
 
 
 def key_columns(table: Any, keys: Sequence[ColumnKey], *, all_parts: bool = False) -> list[KeyColumn]:
     """Return the columns by which a table is sorted: those that decide nothing only with `all_parts`."""
-    compute = arrow("pyarrow.compute")
     parts: list[KeyColumn] = []
     for key in keys:
-        values = table.column(key.column)
-        if arrow("pyarrow.types").is_run_end_encoded(values.type):
-            values = compute.run_end_decode(values)
-        if arrow("pyarrow.types").is_dictionary(values.type):
-            values = dictionary_without_views(values)
-        if key.categories is not None:
-            values = _places(values, key.categories, name=table.schema.names[key.column])
-        else:
-            values = values.cast(_type_for(values, table.schema.field(key.column)))
-        if all_parts or values.null_count:
-            parts.append(KeyColumn(values.is_null().cast("uint8"), key.nulls_first))
-        if arrow("pyarrow.types").is_floating(values.type):
-            is_nan = compute.is_nan(values).fill_null(False)
-            if all_parts or compute.any(is_nan).as_py():
-                parts.append(KeyColumn(is_nan.cast("uint8"), key.descending))
-                values = compute.if_else(is_nan, arrow().scalar(None, values.type), values)
-            values = compute.add(values, arrow().scalar(0, values.type))  # -0.0 becomes 0.0
-        parts.append(KeyColumn(values, key.descending))
+        parts += _parts_of(table.column(key.column), table.schema.field(key.column), key, all_parts=all_parts)
     return parts
+
+
+def _parts_of(values: Any, field: Any, key: ColumnKey, *, all_parts: bool) -> list[KeyColumn]:
+    """Return what a column is sorted by; a struct by its fields, one after another."""
+    compute, types = arrow("pyarrow.compute"), arrow("pyarrow.types")
+    if types.is_struct(values.type):
+        fields = [
+            _parts_of(_field_of(values, number), field.type.field(number), key, all_parts=all_parts)
+            for number in range(field.type.num_fields)
+        ]
+        return [*_null_part(values, key, all_parts=all_parts), *chain.from_iterable(fields)]
+    if types.is_run_end_encoded(values.type):
+        values = compute.run_end_decode(values)
+    if types.is_dictionary(values.type):
+        values = dictionary_without_views(values)
+    if key.categories is not None:
+        values = _places(values, key.categories, name=field.name)
+    else:
+        values = values.cast(_type_for(values, field))
+    parts = _null_part(values, key, all_parts=all_parts)
+    if types.is_floating(values.type):
+        is_nan = compute.is_nan(values).fill_null(False)
+        if all_parts or compute.any(is_nan).as_py():
+            parts.append(KeyColumn(is_nan.cast("uint8"), key.descending))
+            values = compute.if_else(is_nan, arrow().scalar(None, values.type), values)
+        values = compute.add(values, arrow().scalar(0, values.type))  # -0.0 becomes 0.0
+    return [*parts, KeyColumn(values, key.descending)]
+
+
+def _null_part(values: Any, key: ColumnKey, *, all_parts: bool) -> list[KeyColumn]:
+    return [KeyColumn(values.is_null().cast("uint8"), key.nulls_first)] if all_parts or values.null_count else []
+
+
+def _field_of(structs: Any, number: int) -> Any:
+    """Return the values of a field, which are null where the struct is."""
+    return arrow().chunked_array([chunk.flatten()[number] for chunk in structs.chunks], structs.type.field(number).type)
 
 
 def has_categories(value_type: Any) -> bool:
@@ -164,6 +183,19 @@ def first_of_equals(parts: Sequence[KeyColumn], rows: int) -> Any:
         equal = compute.equal(values.slice(1), values.slice(0, max(rows - 1, 0))).fill_null(True)
         differs = compute.or_(differs, compute.invert(equal))
     return library.concat_arrays([library.array([True] * min(rows, 1), library.bool_()), differs])
+
+
+def _require_order(field: Any, text: str) -> None:
+    """Raise BadInputError for a column that has no order, and for a struct with such a field."""
+    if not arrow("pyarrow.types").is_struct(field.type):
+        _comparable_type(field, text)
+        return
+    for inner in field.type:
+        if has_categories(inner.type):
+            raise BadInputError(
+                f"key {text}: its field {inner.name!r} has ordered categories, which structs do not sort by"
+            )
+        _require_order(inner, text)
 
 
 def _comparable_type(column: Any, text: str) -> Any:

@@ -37,8 +37,16 @@ def bytes_beside_row(key_types: Sequence[Any]) -> int:
     more while they are made.
     """
     place_bytes, entry_bytes, most_bytes, null_bytes, making_bytes = 8, 12, 16, 2, 20
+    key_types = [leaf for key_type in key_types for leaf in _leaf_types(key_type)]
     sizes = [min(key_type.bit_width // 8, most_bytes) if _has_width(key_type) else most_bytes for key_type in key_types]
     return sum(sizes) + (null_bytes + making_bytes) * len(sizes) + place_bytes + entry_bytes
+
+
+def _leaf_types(key_type: Any) -> list[Any]:
+    """Return the types of the fields of a struct, which are sorted one after another."""
+    if not arrow("pyarrow.types").is_struct(key_type):
+        return [key_type]
+    return [leaf for field in key_type for leaf in _leaf_types(field.type)]
 
 
 def _has_width(key_type: Any) -> bool:

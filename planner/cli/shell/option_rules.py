@@ -44,7 +44,7 @@ RULES: Final[Mapping[str, Mapping[str, str]]] = {
         "--record-size --key-offset --key-size --threads --lines --input --format --key": "without --summaries",
         "--force": "with --summary",
     },
-    "calibrate": {"--catalog": "without --instances"},
+    "calibrate": {"--catalog": "without --instances", "--repeats": "with --next"},
     "predict": {"--catalog": "without --instances"},
     "screen": {
         "--work --screening --objective --metric": "with --spares-for",

@@ -104,7 +104,7 @@ class WorkingSet(NamedTuple):
         cached = np.sqrt(np.maximum(held - work.nodes * work.usable_gb, 0.0) * held)
         if not self.gb_per_core:
             return cached
-        return cached + work.data_gb * np.maximum(1 - work.usable_gb / (work.cores * self.gb_per_core), 0.0)  # type: ignore[no-any-return]
+        return cached + work.data_gb * np.maximum(1 - work.usable_gb / (work.cores * self.gb_per_core), 0.0)
 
 
 FITS: Final = WorkingSet()

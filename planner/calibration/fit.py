@@ -12,7 +12,7 @@ import numpy as np
 from planner.calibration.history import JobRow, Records
 from planner.calibration.machines import NodeSpec, machine, read_specs
 from planner.calibration.options import OptionSet, Scaling, learn_options
-from planner.calibration.physics import FITS, Workload
+from planner.calibration.physics import Workload
 from planner.calibration.posterior import Runs
 from planner.calibration.prediction import Mixture, few_runs_factor, predict
 from planner.calibration.priors import families
@@ -99,9 +99,8 @@ class Fit:
         nobody = np.zeros(len(self.runs), bool)
         log_s = np.log([job.runtime_s or 1.0 for job in self.runs])
         runs = Runs(work=self.workload(self.runs), options=options, log_s=log_s, outlier=nobody, least_noise=scatter)
-        known = families(self.model, share_option=self.options.share)
-        held = known if self.runs else tuple(family for family in known if family.working_set == FITS)
-        return judge(runs, held, contradictory=contradictory)
+        known = families(self.model, share_option=self.options.share, holding=bool(self.runs))
+        return judge(runs, known, contradictory=contradictory)
 
     def _arrays(self, options: np.ndarray, *, like: Runs) -> Runs:
         """Return the runs with options in the coordinates of a query, which may know more names."""

@@ -92,6 +92,12 @@ class UnitSeconds(NamedTuple):
     log_memory: Floats
 
 
+TASK_SPILL: Final = 0.25
+"""Passes of what a task spills for one of data read again: it is written and read once, no matter how often the job
+iterates.
+"""
+
+
 class WorkingSet(NamedTuple):
     """Memory a job wants: GB for each GB of data, which the cluster shares, and GB for each core at work."""
 
@@ -104,7 +110,9 @@ class WorkingSet(NamedTuple):
         cached = np.sqrt(np.maximum(held - work.nodes * work.usable_gb, 0.0) * held)
         if not self.gb_per_core:
             return cached
-        return cached + work.data_gb * np.maximum(1 - work.usable_gb / (work.cores * self.gb_per_core), 0.0)  # type: ignore[no-any-return]
+        return cached + TASK_SPILL * work.data_gb * np.maximum(
+            1 - work.usable_gb / (work.cores * self.gb_per_core), 0.0
+        )
 
 
 FITS: Final = WorkingSet()

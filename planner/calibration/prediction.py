@@ -55,7 +55,7 @@ class Mixture:
         average. Widening after few runs is left out: it says how far off all may be, not which way.
         """
         median = self._log_quantile(0.5)
-        return self.weight @ np.exp(median + (self.mean - median) / self.widening)  # type: ignore[no-any-return]
+        return self.weight @ np.exp(median + (self.mean - median) / self.widening)
 
     def widened(self, factor: float) -> Mixture:
         """Return the same medians with every deviation from them `factor` times as large, in log seconds."""

@@ -205,10 +205,11 @@ MODELS: Final = {
 """The families considered under each model name, equally likely before the first run."""
 
 
-def families(model: str, *, share_option: str | None = None) -> tuple[Family, ...]:
+def families(model: str, *, share_option: str | None = None, holding: bool = True) -> tuple[Family, ...]:
     """Return the families of a model, those with one stream also as selective ones if an option may be the share.
 
-    Of the explanations whose work is open only the selective ones are then held.
+    Of the explanations whose work is open only the selective ones are then held. If jobs may be `holding` data in
+    memory, each is held once for each working set.
 
     Raises BadInputError for an unknown name.
     """
@@ -219,6 +220,8 @@ def families(model: str, *, share_option: str | None = None) -> tuple[Family, ..
     sharing = of_model if share_option is None else tuple(_selective(family, share_option) for family in of_model)
     other = (_of_other_work(family) for family in sharing if family.cpu.centre >= _COMPUTES)
     of_any_memory = dict.fromkeys((*of_model, *sharing, *other))
+    if not holding:
+        return tuple(of_any_memory)
     return tuple(held for family in of_any_memory for held in _with_working_sets(family))
 
 

@@ -66,26 +66,26 @@ def plan_with_profile(
     jobs = [job for candidate in base.candidates for job in _jobs(candidate, request, options or {})]
     if not jobs:
         return replace(base, request=request)
-    median, _, high = profile.mixture(
+    usual, _, high = profile.mixture(
         jobs, instances={job.instance_type: specs[job.instance_type] for job in jobs}
     ).range_s()
-    promising = _promising(base.candidates, jobs, request, median_s=median, high_s=high)
-    jobs, median, high = [jobs[place] for place in promising], median[promising], high[promising]
+    promising = _promising(base.candidates, jobs, request, usual_s=usual, high_s=high)
+    jobs, usual, high = [jobs[place] for place in promising], usual[promising], high[promising]
     estimated = _by_equations(free, jobs, plan_again)
     times = _what_if_times(free, jobs, estimated, plan_again)
     ratios = {
-        cluster: _ratio(float(median_s), *times[cluster])
-        for cluster, median_s in zip(map(_cluster, jobs), median, strict=True)
+        cluster: _ratio(float(usual_s), *times[cluster])
+        for cluster, usual_s in zip(map(_cluster, jobs), usual, strict=True)
         if cluster in times
     }
     tried = [
         with_quoted(
             _timed(
-                estimated[cluster], *_stretched(float(median_s), float(high_s), ratios[cluster]), ratio=ratios[cluster]
+                estimated[cluster], *_stretched(float(usual_s), float(high_s), ratios[cluster]), ratio=ratios[cluster]
             ),
             data_bytes=request.bytes_to_sort,
         )
-        for cluster, median_s, high_s in zip(map(_cluster, jobs), median, high, strict=True)
+        for cluster, usual_s, high_s in zip(map(_cluster, jobs), usual, high, strict=True)
         if cluster in ratios
     ]
     without = sorted({name for name, _ in estimated.keys() - ratios.keys()} - {name for name, _ in ratios})
@@ -97,7 +97,7 @@ def plan_with_profile(
     ranked = order(list(best.values()), request.rule)
     if ranked:
         place = [_cluster(job) for job in jobs].index((ranked[0].instance_type, ranked[0].nodes))
-        ranked[0] = _with_reliefs(ranked[0], free, float(median[place]), times, plan_again)
+        ranked[0] = _with_reliefs(ranked[0], free, float(usual[place]), times, plan_again)
     return replace(
         base,
         request=request,
@@ -109,14 +109,14 @@ def plan_with_profile(
 
 
 def _promising(
-    candidates: Sequence[Candidate], jobs: Sequence[JobRow], request: Request, *, median_s: Floats, high_s: Floats
+    candidates: Sequence[Candidate], jobs: Sequence[JobRow], request: Request, *, usual_s: Floats, high_s: Floats
 ) -> list[int]:
     """Return which of the jobs are worth working out exactly: of each type the best sizes by the profile's times and
     what its candidate costs for each node-hour.
     """
     of_type = {candidate.instance_type: candidate for candidate in candidates}
     seconds, usd, over = [], [], []
-    for job, expected_s, most_s in zip(jobs, median_s.tolist(), high_s.tolist(), strict=True):
+    for job, expected_s, most_s in zip(jobs, usual_s.tolist(), high_s.tolist(), strict=True):
         planned = of_type[job.instance_type]
         resized = _resized(planned, nodes=job.nodes)
         hourly, around_s = resized.usd_per_hour, sum(resized.overheads_s.values())
@@ -153,12 +153,12 @@ def _resized(candidate: Candidate, *, nodes: int) -> Candidate:
 def _with_reliefs(
     best: Candidate,
     free: Request,
-    median_s: float,
+    usual_s: float,
     times: Mapping[tuple[str, int], tuple[float, float]],
     plan_again: Callable[[Request], Plan],
 ) -> Candidate:
     """Return the chosen cluster with what doubling each of its resources saves, as a what-if of the profile's has it:
-    `median_s` is the profile's time without what-ifs, which change the equations' `times`.
+    `usual_s` is the profile's time without what-ifs, which change the equations' `times`.
     """
     before_s, _ = times[best.instance_type, best.nodes]
     fixed = narrowed(replace(free, top=1), best, nodes=best.nodes)
@@ -168,7 +168,7 @@ def _with_reliefs(
     for name in used_resources(best):
         faster = replace(fixed, scale=fixed.scale | {name: 2 * fixed.scale.get(name, 1.0)})
         if (made := plan_again(faster).best) is not None:
-            relieved_s = median_s * _ratio(median_s, before_s, made.time_s.expected)
+            relieved_s = usual_s * _ratio(usual_s, before_s, made.time_s.expected)
             reliefs_s[name] = max(0.0, whole_s - relieved_s - sum(made.overheads_s.values()))
     limit = max(reliefs_s, key=lambda name: reliefs_s[name], default="")
     return replace(best, reliefs_s=reliefs_s, bottleneck=limit)
@@ -219,21 +219,21 @@ def _what_if_times(
     }
 
 
-def _ratio(median_s: float, before_s: float, after_s: float) -> float:
+def _ratio(usual_s: float, before_s: float, after_s: float) -> float:
     """Return by what factor a what-if changes the profile's time: as the equations' own time changes, but by all the
     seconds that it adds to them. They may have a job wait for what the profile knows is fast.
     """
     ratio = after_s / before_s
-    return max(ratio, 1 + (after_s - before_s) / median_s) if ratio > 1 else ratio
+    return max(ratio, 1 + (after_s - before_s) / usual_s) if ratio > 1 else ratio
 
 
-def _stretched(median_s: float, high_s: float, ratio: float) -> tuple[float, float]:
-    """Return the profile's median and upper end with a what-if: as much longer as the equations get.
+def _stretched(usual_s: float, high_s: float, ratio: float) -> tuple[float, float]:
+    """Return the profile's usual time and upper end with a what-if: as much longer as the equations get.
 
     How much of the real time follows the equations is not known, so the range widens by half of the change, in ln.
     """
-    spread = math.hypot(math.log(high_s / median_s), _Z95 * _UNSURE * math.log(ratio))
-    return median_s * ratio, median_s * ratio * math.exp(spread)
+    spread = math.hypot(math.log(high_s / usual_s), _Z95 * _UNSURE * math.log(ratio))
+    return usual_s * ratio, usual_s * ratio * math.exp(spread)
 
 
 def _without_ratio(name: str) -> Rejection:
@@ -254,16 +254,16 @@ def _by_equations(
     return {(candidate.instance_type, candidate.nodes): candidate for plan in plans for candidate in plan.candidates}
 
 
-def _timed(candidate: Candidate, median_s: float, high_s: float, *, ratio: float) -> Candidate:
+def _timed(candidate: Candidate, usual_s: float, high_s: float, *, ratio: float) -> Candidate:
     """Put the profile's time in place of the equations', which stays visible as `equation`."""
     old = candidate.time_s
     energy = candidate.energy_j
     return replace(
         candidate,
-        energy_j=None if energy is None or not old.expected else energy * median_s / old.expected,
-        time_s=Range(equation=old.equation, expected=median_s, p50=median_s, p95=high_s),
-        cost_usd=_cost(candidate, median_s=median_s, high_s=high_s),
-        bill=retimed(candidate, job_s=median_s),
+        energy_j=None if energy is None or not old.expected else energy * usual_s / old.expected,
+        time_s=Range(equation=old.equation, expected=usual_s, p50=usual_s, p95=high_s),
+        cost_usd=_cost(candidate, usual_s=usual_s, high_s=high_s),
+        bill=retimed(candidate, job_s=usual_s),
         warnings=(*candidate.warnings, _source_of_time(ratio)),
     )
 
@@ -273,16 +273,16 @@ def _source_of_time(ratio: float) -> str:
     return words if ratio == 1 else f"{words}; the what-if makes it {ratio:.2f} times as long, by the equations"
 
 
-def _cost(candidate: Candidate, *, median_s: float, high_s: float) -> Cost:
+def _cost(candidate: Candidate, *, usual_s: float, high_s: float) -> Cost:
     """Price the profile's times at the equations' rate; requests and charges do not depend on time."""
     old = candidate.cost_usd
     equation_s = candidate.time_s.equation
     per_s = (old.equation - old.requests) / equation_s if equation_s else 0.0
-    totals = [math.fsum(line.usd or 0.0 for line in retimed(candidate, job_s=s)) for s in (median_s, high_s)]
+    totals = [math.fsum(line.usd or 0.0 for line in retimed(candidate, job_s=s)) for s in (usual_s, high_s)]
     return replace(
         old,
-        expected=per_s * median_s + old.requests,
-        p50=per_s * median_s + old.requests,
+        expected=per_s * usual_s + old.requests,
+        p50=per_s * usual_s + old.requests,
         p95=per_s * high_s + old.requests,
         total=totals[0],
         total_p95=totals[1],

@@ -90,11 +90,11 @@ def test_what_memory_cannot_hold_crosses_a_disk() -> None:
 
     assert spilled(gb_per_gb=0.5) == pytest.approx(0, abs=1e-6)
     assert spilled(gb_per_gb=2.4) == pytest.approx((36 * 48) ** 0.5 / 2 / 0.5)
-    assert spilled(gb_per_core=2) == pytest.approx(20 / 4 / 2 / 0.5)
+    assert spilled(gb_per_core=2) == pytest.approx(0.25 * 20 / 4 / 2 / 0.5)
 
 
 @settings(max_examples=30, deadline=None)
-@given(st.floats(0, 5), st.floats(0, 5), st.floats(0.1, 50), st.floats(1, 4))
+@given(st.floats(0, 5), st.floats(0.01, 5), st.floats(0.1, 50), st.floats(1, 4))
 def test_more_memory_never_spills_more(by_data: float, by_core: float, usable_gb: float, times: float) -> None:
     less, more = (
         float(WorkingSet(by_data, by_core).spilled_gb(one_node(usable_gb=gb))[0])

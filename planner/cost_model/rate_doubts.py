@@ -99,7 +99,8 @@ def _lognormal(low: Floats | float, high: Floats | float) -> Floats:
     normal = NormalDist()
     places = np.array([normal.inv_cdf((place + 0.5) / EIGHTHS) for place in range(EIGHTHS)])
     middle, half = (np.log(high) + np.log(low)) / 2, (np.log(high) - np.log(low)) / 2
-    return np.exp(np.multiply.outer(middle, np.ones(EIGHTHS)) + np.multiply.outer(half, places / normal.inv_cdf(0.95)))
+    log = np.multiply.outer(middle, np.ones(EIGHTHS)) + np.multiply.outer(half, places / normal.inv_cdf(0.95))
+    return np.asarray(np.exp(log))
 
 
 def _within_edges(slowdowns: Floats, low: Floats, high: Floats) -> Floats:

@@ -100,7 +100,7 @@ def recommend(
         rejected=tuple(_sorted(rejected, clusters, kinds=len(models) * len(request.pricings))),
         by_pricing=tuple(by_pricing[pricing] for pricing in request.pricings if pricing in by_pricing),
         frontier=tuple(frontier_of(clusters, ranked)),
-        surer=_higher_confidence_choice(request, ranked, grids),
+        higher_confidence=_higher_confidence_choice(request, ranked, grids),
         capacity=_capacity(request, ranked, grids) if explained else None,
         left_out=tuple(_catalogs_without_candidates(regional)) if ranked else (),
         unmeasured=tuple(_unmeasured(regional)),

@@ -25,6 +25,14 @@ def words(name: str) -> str:
     return name.replace("_", " ")
 
 
+_OF_PHASES: Final = {"driver": "handing out tasks", "cpu": "processors", "object_requests": RESOURCE_WORDS["requests"]}
+
+
+def phase_word(name: str) -> str:
+    """Return what a phase waits for as people call it."""
+    return _OF_PHASES.get(name, words(name))
+
+
 def bottleneck_word(cluster: Candidate) -> str:
     """Return the resource that limits a whole run; of clusters that were not recommended, what its longest phase waits
     for.
@@ -32,4 +40,4 @@ def bottleneck_word(cluster: Candidate) -> str:
     if cluster.bottleneck:
         return RESOURCE_WORDS[cluster.bottleneck].partition(", which")[0]
     longest = max(cluster.phases, key=lambda phase: phase.time_s)
-    return words(longest.bottleneck)
+    return phase_word(longest.bottleneck)

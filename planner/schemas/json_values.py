@@ -1,8 +1,8 @@
 """Dataclasses to plain JSON values and back, every type checked on the way.
 
 Readers accept files of every version up to `VERSION`, and ignore fields that they do not know. A field that an earlier
-version lacks has in its metadata what it was then: a value `in_old_files`, or that of the field `once_in`. A field that
-is `stored` in another form has that in its metadata.
+version lacks has in its metadata what it was then: a value `in_old_files`, or that of the field `once_in`. One that
+had another name has it as `formerly`. A field that is `stored` in another form has that in its metadata.
 """
 
 from __future__ import annotations
@@ -95,6 +95,8 @@ def from_jsonable(annotation: Any, value: Any, *, where: str) -> Any:
 def _dataclass(annotation: Any, value: Any, *, where: str) -> Any:
     _expect(isinstance(value, dict), value, "an object", where)
     hints = get_type_hints(annotation)
+    renamed = {f.name: f.metadata["formerly"] for f in fields(annotation) if f.metadata.get("formerly") in value}
+    value = {name: value[formerly] for name, formerly in renamed.items()} | value
     given = {f.name: f.metadata["in_old_files"] for f in fields(annotation) if "in_old_files" in f.metadata}
     given |= {
         field.name: _field(field, hints[field.name], value[field.name], where=f"{where}.{field.name}")

@@ -281,11 +281,11 @@ class Plan:
 
     `conflicts` names the constraints that can be met each but not together; `warnings` are about the whole answer.
     `beyond` says what stands against more data, where the request was for the most. `left_out` names catalogs of which
-    no type could be planned, and why; `unmeasured` counts types whose disks nobody measured. `surer` is what keeps the
-    deadlines with a probability of 95% where the best does not; `capacity` is None where a cloud usually has enough
-    machines at hand. `by_pricing` has the best of each way to pay, where several are asked for. `feasible` counts the
-    types, once for each model and region, some size of which does what is asked by the estimates: `candidates` are the
-    best of them. It is None where nobody counted.
+    no type could be planned, and why; `unmeasured` counts types whose disks nobody measured. `higher_confidence` is
+    what keeps the deadlines in 95 of 100 runs where the best does not; `capacity` is None where a cloud usually has
+    enough machines at hand. `by_pricing` has the best of each way to pay, where several are asked for. `feasible`
+    counts the types, once for each model and region, some size of which does what is asked by the estimates:
+    `candidates` are the best of them. It is None where nobody counted.
     """
 
     request: Request
@@ -298,7 +298,7 @@ class Plan:
     warnings: tuple[str, ...] = ()
     beyond: str | None = None
     left_out: tuple[str, ...] = ()
-    surer: FrontierPoint | None = None
+    higher_confidence: FrontierPoint | None = field(default=None, metadata={"formerly": "surer"})
     capacity: CapacityRequest | None = None
     unmeasured: tuple[Unmeasured, ...] = ()
     by_pricing: tuple[Candidate, ...] = ()

@@ -119,3 +119,11 @@ def test_phases_of_earlier_files_have_the_equations_seconds(make_catalog: Callab
     assert best is not None and best.bottleneck == "" and best.reliefs_s == {}
     assert [phase.equation_s for phase in best.phases] == [phase.time_s for phase in best.phases]
     assert all(use.equation_s == use.time_s for phase in best.phases for use in phase.resources.values())
+
+
+def test_a_field_is_read_under_the_name_that_it_had(make_catalog: Callable[..., str]) -> None:
+    point = recommend("1TB", model="indy", catalogs=[make_catalog({"a": {"read": 2e9, "write": 2e9}})]).plan.frontier[0]
+    plan = replace(recommend("1TB", instance="i4i.4xlarge", nodes=8).plan, higher_confidence=point)
+    written = json.loads(plan.to_json())
+    written["surer"] = written.pop("higher_confidence")
+    assert Plan.from_json(json.dumps(written)).higher_confidence == point

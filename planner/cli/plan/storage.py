@@ -125,7 +125,7 @@ def _cells(option: StorageOption) -> tuple[str, ...]:
         monthly,
         option.instance_type,
         f"{option.usd_per_hour:.4g}",
-        option.binds,
+        option.size_set_by,
         option.evidence,
     )
 

@@ -28,7 +28,7 @@ class SizedVolume:
     bought_iops: float
     bought_mibps: float
     usd_per_month: float
-    binds: str
+    size_set_by: str
     unknown: str = ""
 
 
@@ -49,9 +49,9 @@ def sized(volume: VolumeType, *, iops: float, bytes_per_s: float, data_bytes: fl
         return Unsuitable(reason=reason)
     operations = max(iops, _operations_for(volume, bytes_per_s))
     sizes = dict(_sizes(volume, iops=operations, bytes_per_s=bytes_per_s, data_bytes=data_bytes))
-    binds, size = max(sizes.items(), key=lambda item: item[1])
+    rule, size = max(sizes.items(), key=lambda item: item[1])
     if volume.size_bytes_max < size * (1 - 1e-9):
-        return Unsuitable(reason=f"{binds} needs {size / _GIB:,.0f} GiB, above its {volume.size_bytes_max / _GIB:,.0f}")
+        return Unsuitable(reason=f"{rule} needs {size / _GIB:,.0f} GiB, above its {volume.size_bytes_max / _GIB:,.0f}")
     size_gib = math.ceil(size / _GIB - 1e-9)
     bought_iops = max(0.0, operations - _nan_as_zero(volume.free_iops)) if volume.price_usd_per_iops_month > 0 else 0.0
     above_free = (bytes_per_s - _nan_as_zero(volume.free_bytes_per_s)) / _MIB
@@ -69,7 +69,7 @@ def sized(volume: VolumeType, *, iops: float, bytes_per_s: float, data_bytes: fl
         bought_iops=bought_iops,
         bought_mibps=bought_mibps,
         usd_per_month=usd,
-        binds=binds,
+        size_set_by=rule,
         unknown=f"how many operations a GiB of {volume.volume_type} may have" if unlimited else "",
     )
 

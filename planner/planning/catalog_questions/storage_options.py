@@ -39,7 +39,8 @@ class Need:
 @dataclass(frozen=True, kw_only=True)
 class StorageOption:
     """Storage that does it, on the cheapest type that carries it. `size_gib_each` and what is bought are of one volume;
-    None for local disks, whose price is the type's. `binds` set the size, or is why no smaller type does.
+    None for local disks, whose price is the type's. `size_set_by` names the rule that set the size, or why no
+    smaller type does.
     """
 
     catalog: str
@@ -51,7 +52,7 @@ class StorageOption:
     storage_usd_per_month: float
     instance_type: str
     usd_per_hour: float
-    binds: str
+    size_set_by: str
     evidence: str
     unknown: tuple[str, ...] = ()
 
@@ -187,7 +188,7 @@ def _option(
         storage_usd_per_month=monthly,
         instance_type=str(catalog.instances.instance_type[type_row]),
         usd_per_hour=float(price[type_row]) + monthly / catalog.hours_per_month,
-        binds=of_one.binds,
+        size_set_by=of_one.size_set_by,
         evidence=_weakest(words),
         unknown=tuple(filter(None, (of_one.unknown, _OPERATIONS_UNKNOWN if unknown[type_row] else ""))),
     )
@@ -221,7 +222,7 @@ def _on_local_disks(catalog: Catalog, offer: Offer, need: Need, wanted: Flags) -
         storage_usd_per_month=0.0,
         instance_type=str(instances.instance_type[type_row]),
         usd_per_hour=float(offer.price_usd_per_hour[type_row]),
-        binds=min(room, key=lambda name: room[name], default="its smallest size"),
+        size_set_by=min(room, key=lambda name: room[name], default="its smallest size"),
         evidence=_weakest([*words, str(instances.evidence[type_row])]),
     )
 

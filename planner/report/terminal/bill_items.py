@@ -100,9 +100,14 @@ def _group_name(name: str, lines: Sequence[BillLine]) -> str:
     """Name the group by the lines that it has; of several charges they would be too long."""
     if name == "requests and traffic" and len(lines) > 1:
         return name
-    words = {"boot": "boot", "screen": "screen", "teardown": "tear down", "job": "sort", "spares": "spare nodes"}
-    present = [words.get(line.name, line.name.replace("_", " ")) for line in lines]
+    present = [step_word(line.name) for line in lines]
     return ", ".join(present) if name in BILL_GROUPS else name
+
+
+def step_word(name: str) -> str:
+    """Return what a step of a run, or a line of its bill, is called."""
+    named = {"teardown": "tear down", "job": "sort", "spares": "spare nodes"}
+    return named.get(name, name.replace("_", " "))
 
 
 def _parts(amounts: Sequence[float], total: float, *, per_usd: int) -> list[int]:

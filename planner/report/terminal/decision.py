@@ -9,7 +9,7 @@ from typing import Final
 
 from planner.cost_model.caveats import COMPUTED_DISKS
 from planner.planning.request.stored_data import size_text
-from planner.report.words import RESOURCE_WORDS, words
+from planner.report.words import RESOURCE_WORDS, phase_word
 from planner.schemas.plan import Candidate, Machine, Plan
 from planner.units import format_bytes, format_duration, format_link, format_memory, format_usd
 
@@ -22,9 +22,6 @@ DECIDING: Final = {
     "assumed": "assumed",
 }
 """What the deciding figures are at worst, by their evidence."""
-
-_BOUND_BY: Final = {"driver": "handing out tasks"}
-"""Resources under names that a first reader knows."""
 
 _SPEEDS: Final = {
     "network": "network speed",
@@ -107,10 +104,10 @@ def durability_text(best: Candidate) -> str:
 
 def deadline_text(plan: Plan) -> str:
     """Say how likely the deadline, named before, is kept, and what keeps it more likely; '' without a deadline."""
-    likely, surer = plan.best.deadline_kept if plan.best else None, plan.surer
+    likely, other = plan.best.deadline_kept if plan.best else None, plan.higher_confidence
     if likely is None or plan.request.paper:
         return ""
-    cluster = f"{surer.nodes} x {surer.instance_type}, {format_usd(surer.cost_usd_total)}" if surer else ""
+    cluster = f"{other.nodes} x {other.instance_type}, {format_usd(other.cost_usd_total)}" if other else ""
     more = f", or 95 with {cluster} (--confidence 95%)" if cluster else ""
     named = "it" if plan.request.deadline_s else "the deadline"
     return f"{100 * min(likely, _SURE):.0f} of 100 runs keep {named}{more}."
@@ -136,12 +133,8 @@ def assumed_text(plan: Plan, stored: Candidate | None) -> str:
 
 def bottleneck_text(best: Candidate) -> str:
     """Return the resource whose doubling shortens the whole run most, and what each phase waits for."""
-    waits = dict.fromkeys(_BOUND_BY.get(p.bottleneck, words(p.bottleneck)) for p in best.phases if p.resources)
-    by_phase = [
-        f"{_BOUND_BY.get(phase.bottleneck, words(phase.bottleneck))} ({phase.name})"
-        for phase in best.phases
-        if phase.resources
-    ]
+    waits = dict.fromkeys(phase_word(p.bottleneck) for p in best.phases if p.resources)
+    by_phase = [f"{phase_word(phase.bottleneck)} ({phase.name})" for phase in best.phases if phase.resources]
     phases = ", then ".join(by_phase if len(waits) > 1 else waits)
     whole_s = best.whole_run_s
     if not best.bottleneck or not whole_s:  # as in plans of earlier versions
@@ -208,4 +201,4 @@ def unmeasured_text(plan: Plan) -> str:
 def in_words(warning: str) -> str:
     """Return a warning without the words of the field that a first reader cannot know: 'driver', 'cloud truth'."""
     warning = re.sub(r"^cloud truth (\d of \d):", r"\1 demands on a measurement are met:", warning)
-    return re.sub(r"^driver:", f"{_BOUND_BY['driver']}:", warning)
+    return re.sub(r"^driver:", f"{phase_word('driver')}:", warning)

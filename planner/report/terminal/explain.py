@@ -9,6 +9,8 @@ from collections.abc import Iterator
 
 from planner.cost_model.model import Coefficients, CostModel, Phase
 from planner.planning.request.stored_data import stored_data
+from planner.report.terminal.bill_items import step_word
+from planner.report.words import phase_word
 from planner.schemas.plan import Candidate, PhaseEstimate, Plan
 from planner.units import format_bytes, format_rate, format_usd
 
@@ -39,7 +41,7 @@ def _inputs(plan: Plan, model: CostModel, best: Candidate) -> Iterator[str]:
 
 def _phases(model: CostModel, best: Candidate) -> Iterator[str]:
     for number, (phase, seen) in enumerate(zip(model.phases, best.phases, strict=True), start=1):
-        terms = ", ".join(f"{name} {use.equation_s:.1f}" for name, use in seen.resources.items())
+        terms = ", ".join(f"{phase_word(name)} {use.equation_s:.1f}" for name, use in seen.resources.items())
         yield f"T{number} ({phase.name}): {_moves(phase)}"
         yield from (f"  {line}" for line in _resources(seen))
         yield f"  T{number} = max({terms}) = {seen.equation_s:.1f} s"
@@ -50,10 +52,10 @@ def _phases(model: CostModel, best: Candidate) -> Iterator[str]:
 def _resources(phase: PhaseEstimate) -> Iterator[str]:
     for name, use in phase.resources.items():
         if not use.bytes_per_s:  # it has no rate in bytes, as the driver, which orders tasks
-            yield f"{name.replace('_', ' ')}: {use.equation_s:.1f} s"
+            yield f"{phase_word(name)}: {use.equation_s:.1f} s"
             continue
         quotient = f"{use.bytes_per_node:.6g} B / {use.bytes_per_s:.6g} B/s"
-        yield f"{name.replace('_', ' ')}: {quotient} = {use.equation_s:.1f} s ({format_rate(use.bytes_per_s)})"
+        yield f"{phase_word(name)}: {quotient} = {use.equation_s:.1f} s ({format_rate(use.bytes_per_s)})"
 
 
 def _moves(phase: Phase) -> str:
@@ -81,8 +83,8 @@ def _blur(best: Candidate) -> Iterator[str]:
     if best.time_s.expected == best.time_s.equation:
         return
     yield (
-        f"Expected, with the slowest of {best.nodes} nodes and what rates may be off: {_expected(best)} s, "
-        f"median {best.time_s.p50:.1f} s, 95% {best.time_s.p95:.1f} s"
+        f"Expected, with the slowest of {best.nodes} nodes and rates in doubt: {_expected(best)} s; "
+        f"half of the runs take up to {best.time_s.p50:.1f} s, 95 of 100 up to {best.time_s.p95:.1f} s"
     )
 
 
@@ -95,11 +97,12 @@ def _expected(best: Candidate) -> str:
 def _total(best: Candidate) -> Iterator[str]:
     if not best.overheads_s:
         return
-    parts = " + ".join(f"{name} {seconds:.0f}" for name, seconds in best.overheads_s.items())
+    parts = " + ".join(f"{step_word(name)} {seconds:.0f}" for name, seconds in best.overheads_s.items())
     whole = best.time_s.expected + sum(best.overheads_s.values())
     total = format_usd(best.cost_usd.total)
     unknown = f", and what is unknown: {', '.join(best.cost_usd.unknown)}" if best.cost_usd.unknown else ""
-    yield f"Whole run: sort {best.time_s.expected:.0f} + {parts} = {whole:.0f} s; the whole bill is {total}{unknown}"
+    steps = f"sort {best.time_s.expected:.0f} + {parts} = {whole:.0f} s"
+    yield f"The whole run: {steps}; the whole bill is {total}{unknown}"
     for line in best.bill:
         amount = "unknown" if line.usd is None else format_usd(line.usd)
-        yield f"  {line.name}: {amount}" + (f" ({line.note})" if line.note else "")
+        yield f"  {step_word(line.name)}: {amount}" + (f" ({line.note})" if line.note else "")

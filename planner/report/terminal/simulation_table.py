@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping
 from html import escape
 from typing import Any, Final
 
+from planner.report.words import phase_word
 from planner.simulation.result import Simulation
 from planner.simulation.timeline import ONE_TASK, OTHERS, Span, Timeline
 from planner.units import format_duration
 
-_WORDS = {ONE_TASK: "a task's own threads", OTHERS: "slower nodes", "driver": "handing out tasks"}
+_WORDS: Final = {ONE_TASK: "a task's own threads", OTHERS: "slower nodes"}
 _LEAST_SHARE = 0.05
 """Waiting of a smaller share is not named."""
 
@@ -24,7 +25,12 @@ def render_simulation(simulation: Simulation) -> Iterator[Any]:
     often = f"{simulation.draws} times" if is_range else "once"
     title = f"\n{simulation.cluster}, simulated {often} (seed {simulation.seed})"
     table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
-    for heading in ("phase", "equation", *(("median", "95%") if is_range else ("simulated",)), "waits for"):
+    for heading in (
+        "phase",
+        "equation",
+        *(("half of the runs", "95 of 100") if is_range else ("simulated",)),
+        "waits for",
+    ):
         table.add_column(heading, justify="left" if heading in ("phase", "waits for") else "right", overflow="fold")
     for phase in simulation.phases:
         seconds = (phase.equation_s, phase.p50_s, *((phase.p95_s,) if is_range else ()))
@@ -48,11 +54,15 @@ def render_simulation(simulation: Simulation) -> Iterator[Any]:
         longer = _range(spot.p50_s, p95_s=spot.p95_s if is_range else None)
         taken = f"{spot.taken_back:.2g} of the spot machines are taken back in a run"
         yield Text(f"{taken}: with that it takes {longer}, on average {spot.times:.3f} times as long.")
-    yield Text(f"What breaks first: {resource_text(simulation.breaks_first)}.")
+    yield Text(f"Bottleneck: {resource_text(simulation.breaks_first)}.")
 
 
 def _range(p50_s: float, *, p95_s: float | None) -> str:
-    return format_duration(p50_s) if p95_s is None else f"{format_duration(p50_s)} (95%: {format_duration(p95_s)})"
+    return (
+        format_duration(p50_s)
+        if p95_s is None
+        else f"{format_duration(p50_s)} (95 of 100 runs: {format_duration(p95_s)})"
+    )
 
 
 def waits_text(waits: Mapping[str, float]) -> str:
@@ -63,7 +73,7 @@ def waits_text(waits: Mapping[str, float]) -> str:
 
 def resource_text(name: str) -> str:
     """Return what people call a resource, or what nodes wait for otherwise."""
-    return _WORDS.get(name, name.replace("_", " "))
+    return _WORDS.get(name) or phase_word(name)
 
 
 _COLOURS: Final = {

@@ -29,14 +29,14 @@ def run(args: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest
     return capsys.readouterr().out
 
 
-def test_it_shows_every_phase_and_what_breaks_first(
+def test_it_shows_every_phase_and_the_bottleneck(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = run(ASKED, capsys, monkeypatch)
     assert "4 x i4i.4xlarge, simulated 3 times (seed 0)" in text
     assert "map and shuffle" in text and "sort and reduce" in text
     seen = planner.recommend("100GB", instance="i4i.4xlarge", nodes=4).simulate(draws=3).breaks_first
-    assert f"What breaks first: {resource_text(seen)}." in text
+    assert f"Bottleneck: {resource_text(seen)}." in text
     assert "spot machines" not in text
 
 
@@ -45,7 +45,7 @@ def test_one_run_has_no_range(capsys: pytest.CaptureFixture[str], monkeypatch: p
     table = text[text.index("4 x i4i.4xlarge, simulated") :]
     assert "simulated once (seed 0)" in table
     assert "median" not in table and "The whole sort takes" in table
-    assert table.count("95%") == 1, "only the equations' range"
+    assert table.count("95 of 100") == 1, "only the equations' range"
 
 
 @quick_soak

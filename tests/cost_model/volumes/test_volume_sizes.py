@@ -36,13 +36,15 @@ def size(volume: VolumeType, *, iops: float = 0, mib_per_s: float = 0, gib: floa
 )
 def test_lee_and_foxs_16000_operations(catalog: str, name: str, gib: int, usd: float) -> None:
     answer = size(of(catalog, name), iops=16_000)
-    assert answer.size_gib == gib and answer.usd_per_month == pytest.approx(usd) and "IOPS per GiB" in answer.binds
+    assert (
+        answer.size_gib == gib and answer.usd_per_month == pytest.approx(usd) and "IOPS per GiB" in answer.size_set_by
+    )
 
 
 def test_what_a_volume_has_free_is_not_bought() -> None:
     """gp3: 3,000 IOPS and 125 MiB/s are free; 5,000 and 500 cost 2,000 x $0.005 + 375 x $0.04, 100 GiB cost $8."""
     answer = size(of("aws", "gp3"), iops=5000, mib_per_s=500, gib=100)
-    assert (answer.bought_iops, answer.bought_mibps, answer.size_gib, answer.binds) == (2000, 375, 100, "data")
+    assert (answer.bought_iops, answer.bought_mibps, answer.size_gib, answer.size_set_by) == (2000, 375, 100, "data")
     assert answer.usd_per_month == pytest.approx(8 + 10 + 15)
     assert size(of("aws", "gp3"), iops=3000, mib_per_s=125, gib=1).usd_per_month == pytest.approx(0.08)
 
@@ -95,7 +97,7 @@ def test_more_never_costs_less_and_what_is_sized_suffices(iops: float, mib_per_s
 def test_a_smallest_size_counts() -> None:
     volume = replace(of("aws", "gp2"), size_bytes_min=4.0 * GIB)
     answer = size(volume, iops=3)
-    assert (answer.size_gib, answer.binds) == (4, "its smallest size")
+    assert (answer.size_gib, answer.size_set_by) == (4, "its smallest size")
 
 
 POSITIVE = (

@@ -156,7 +156,7 @@ def test_local_disks_do_what_they_have_and_the_scarcest_of_it_binds(
 ) -> None:
     option = on_disks(**need)
     assert isinstance(option, StorageOption)
-    assert (option.storage, option.count, option.binds, option.evidence) == ("local disks", 4, binds, evidence)
+    assert (option.storage, option.count, option.size_set_by, option.evidence) == ("local disks", 4, binds, evidence)
 
 
 @pytest.mark.parametrize(

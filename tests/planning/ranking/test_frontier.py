@@ -120,10 +120,13 @@ def test_how_likely_a_deadline_is_kept(market: str) -> None:
     plan, sure = plan_of(market, **asked), plan_of(market, **asked, confidence=0.95).best
     assert plan.best is not None
     assert plan.best.deadline_kept == pytest.approx(0.55, abs=0.1)
-    assert plan.surer is not None
+    assert plan.higher_confidence is not None
     assert sure is not None
-    assert (plan.surer.nodes, plan.surer.cost_usd_total) == (sure.nodes, pytest.approx(sure.cost_usd.total))
-    assert plan_of(market).surer is None
+    assert (plan.higher_confidence.nodes, plan.higher_confidence.cost_usd_total) == (
+        sure.nodes,
+        pytest.approx(sure.cost_usd.total),
+    )
+    assert plan_of(market).higher_confidence is None
 
 
 def test_a_cloud_that_drops_out_is_named(make_catalog: Callable[..., str], market: str) -> None:

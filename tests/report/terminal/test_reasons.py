@@ -104,5 +104,5 @@ def test_what_has_no_bytes_has_no_rate_in_the_sum() -> None:
     assert best is not None
     lines = explain(answered.plan, load_model("indy")).splitlines()
     driver_s = best.phases[0].resources["driver"].equation_s
-    assert f"  driver: {driver_s:.1f} s" in lines
+    assert f"  handing out tasks: {driver_s:.1f} s" in lines
     assert not [line for line in lines if " 0 B/s" in line]

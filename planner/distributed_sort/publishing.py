@@ -114,9 +114,12 @@ def _parse(manifest: str | None) -> Dataset | None:
         return None
 
 
-def is_published(job: str, places: Sequence[ManifestPlace]) -> bool:
-    """Say whether a job's manifest is at one of some places. Raises IoFailureError."""
-    return any(job_of(place.read()) == job for place in places)
+def may_be_published(journal: Journal, job: str, places: Sequence[ManifestPlace]) -> bool:
+    """Say whether a job's manifest is at one of some places, or nobody knows, so that its output must stay."""
+    try:
+        return journal.replaced() is not None and any(job_of(place.read()) == job for place in places)
+    except IoFailureError:
+        return True
 
 
 def publish(

@@ -16,7 +16,7 @@ from planner.distributed_sort.job.ledger import Journal, Progress
 from planner.distributed_sort.job.nodes import LOST, Nodes
 from planner.distributed_sort.node_files.node_environment import JobFiles, versions
 from planner.distributed_sort.node_tasks import node_tasks
-from planner.distributed_sort.publishing import ManifestPlace, is_published
+from planner.distributed_sort.publishing import ManifestPlace, may_be_published
 from planner.distributed_sort.validate import unchanged_copies
 
 Done = dict[int, tuple[Partition, bytes]]
@@ -35,7 +35,7 @@ def open_job(
             return earlier.files, _with_sound_output(earlier.progress, nodes, request.source.layout)
         if reason:
             emit({"event": "anew", "reason": reason})
-        is_result = is_published(earlier.files.job, places)
+        is_result = may_be_published(journal, earlier.files.job, places)
         nodes.run_on_all(node_tasks.clean if is_result else node_tasks.undo, earlier.files)
     files = JobFiles(
         job=request.job or secrets.token_hex(6),

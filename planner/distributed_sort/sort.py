@@ -25,7 +25,7 @@ from planner.distributed_sort.phases.preparation import DECOMPRESS_PHASE, SAMPLE
 from planner.distributed_sort.publishing import (
     ManifestPlace,
     PublishingUnknownError,
-    is_published,
+    may_be_published,
     publish,
     require_unoccupied,
 )
@@ -105,7 +105,7 @@ def sort_dataset(
         except PublishingUnknownError:
             raise
         except PlannerError:
-            _end(job, node_tasks.clean if is_published(job.cluster.files.job, places) else node_tasks.undo)
+            _end(job, node_tasks.clean if may_be_published(held, job.cluster.files.job, places) else node_tasks.undo)
             raise
         _end(job, node_tasks.clean)
     return dataset, report

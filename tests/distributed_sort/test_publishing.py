@@ -74,7 +74,6 @@ class Publishing(RuleBasedStateMachine):
             path.write_bytes(b"precious")
         self.manifest = self.folder / "out.json"
         self.places = [ManifestPlace(uri=str(self.manifest))]
-        self.published: dict[str, set[str]] = {}
 
     def request(self, driver: Driver) -> SortRequest:
         source = Dataset(partitions=(Partition(records=1, copies=(Copy(uri=str(driver.source)),)),))
@@ -120,8 +119,9 @@ class Publishing(RuleBasedStateMachine):
     @rule(turn=st.integers(0, 1))
     def fail(self, turn: int) -> None:
         driver = self.drivers[turn]
-        if driver.files is not None and not publishing.is_published(driver.files.job, self.places):
-            node_tasks.undo(driver.files)
+        if driver.files is not None:
+            is_result = publishing.may_be_published(driver.journal, driver.files.job, self.places)
+            (node_tasks.clean if is_result else node_tasks.undo)(driver.files)
             self._end(driver)
 
     @rule(turn=st.integers(0, 1), replaces=st.booleans(), step=st.integers(0, 12), between=st.booleans())

@@ -55,4 +55,4 @@ def test_nothing_is_left_behind_in_an_empty_account(
 
 def test_go_on_after_ctrl_c(typed: Typed) -> None:
     assert "Did you mean: planner cluster attach RUN" in typed("planner run --resume", code=2)
-    assert "`planner cluster status` lists them" in typed("planner cluster attach monday", code=2)
+    assert "`planner cluster status` lists those" in typed("planner cluster attach monday", code=2)

@@ -205,6 +205,10 @@ def test_a_partial_replacement_leaks_nothing_and_a_refusal_is_not_repeated(cloud
     cloud.proxy.judge = judge
     trial.look()
     first = len(asked)
+    assert trial.machines.pause_s["on-demand"] > 0
+    trial.machines.ask_again_s = dict.fromkeys(
+        trial.machines.ask_again_s, float("inf")
+    )  # a pause that outlasts the test
     trial.look()
     assert len(asked) == first, "the cloud has said no"
     assert len(trial.joined) == (cloud.cloud == "azure"), "what came works"

@@ -27,8 +27,8 @@ class LineStream {
   LineStream(TextInput input, const KeyOrder& order, std::size_t buffer_bytes, std::uint64_t first_row = 1,
              UnforeseenLines* unforeseen = nullptr);
 
-  // Goes to the next line that is not blank in CSV; false behind the last. What was there before is gone. Throws Error(bad_record)
-  // with the path and the number of a row of CSV that is not as it must be.
+  // Goes to the next line that is not blank in CSV; false behind the last. What was there before is gone.
+  // Throws Error(bad_record) with the path and the number of a row of CSV that is not as it must be.
   bool next();
   // Its number, where the first of all has `first_row`.
   std::uint64_t row() const noexcept { return row_ - 1; }

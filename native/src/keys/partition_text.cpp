@@ -60,7 +60,8 @@ class KeyedLines {
   KeyedLines(std::span<const std::byte> text, const KeyOrder& order)
       : rest_(text), order_(order), encoder_(order) {}
 
-  // Returns false at the end; blank lines among rows of CSV are left out. The key is valid until the next call.
+  // Returns false at the end; blank lines among rows of CSV are left out. The key is valid until the next
+  // call.
   bool next(GrowingBytes& key) {
     do {
       if (rest_.empty()) return false;

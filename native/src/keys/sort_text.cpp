@@ -295,7 +295,8 @@ std::optional<Disorder> find_disorder(const TextSource& input, const KeyOrder& g
     const KeyedLine now{stream.key(), stream.line()};
     const int sign = is_first ? -1 : compare_lines({key, line}, now, order);
     if (sign > 0 || (unique && sign == 0))
-      return Disorder{stream.row(), std::string(reinterpret_cast<const char*>(now.line.data()), now.line.size())};
+      return Disorder{stream.row(),
+                      std::string(reinterpret_cast<const char*>(now.line.data()), now.line.size())};
     key.assign(now.key.begin(), now.key.end());
     line.assign(now.line.begin(), now.line.end());
   }

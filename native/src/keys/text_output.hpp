@@ -23,8 +23,8 @@ class TextOutput {
   // Empty: standard output. A new file of many bytes that are to be on disk in the end goes past the page
   // cache, whose copy would have to be waited for. `scratch_directory` is for a file that must be written
   // over. What is there stays unless it `replaces` it. Throws Error(io).
-  TextOutput(const std::string& path, OutputFile::Durability durability,
-             const std::string& scratch_directory, bool replaces = true);
+  TextOutput(const std::string& path, OutputFile::Durability durability, const std::string& scratch_directory,
+             bool replaces = true);
   // A scratch file, which must outlive this.
   TextOutput(const File& scratch, const std::string& directory);
   // A run that is packed, likewise.

@@ -10,6 +10,7 @@ import pytest
 from emulated_cloud import order
 
 from planner import recommend
+from planner.catalog import load_catalog
 from planner.clusters.provisioning.run_directory import RunDirectory
 from planner.clusters.runs.cloud import MEASURED, REPORT, remember
 from planner.planning.recommendation import require_best
@@ -30,13 +31,14 @@ def written(instrument: str, machine_type: str, **fields: Any) -> str:
     return json.dumps(common | {"machine_type": machine_type} | fields)
 
 
-def disk_file(cloud_type: str) -> str:
+def disk_file(cloud_type: str, *, disks: float) -> str:
     rates = [
         {"mode": mode, "read_bytes_per_s": read, "write_bytes_per_s": write, "repeats": 2}
         for mode, (read, write) in MODES.items()
     ]
     runs = [{"mode": mode, "seconds": 5.0} for mode in MODES]
-    return written("diskbench", cloud_type, rates=rates, runs=runs, notes=[], file_systems=[{"device": "nvme0n1"}])
+    devices = [{"device": f"nvme{number}n1"} for number in range(int(disks))]
+    return written("diskbench", cloud_type, rates=rates, runs=runs, notes=[], file_systems=devices)
 
 
 def ran(cloud: str, best: Candidate, report: RunReport) -> RunDirectory:
@@ -44,8 +46,12 @@ def ran(cloud: str, best: Candidate, report: RunReport) -> RunDirectory:
     directory = RunDirectory.create(order("r1", cloud=cloud))
     directory.note("place", zone=f"{best.region}-a", region=best.region, placement_group=True)
     (directory.path / MEASURED).mkdir()
+    instances = load_catalog(cloud).instances
+    local_disks = float(instances.local_disks[instances.rows[best.instance_type]])
     for node in ("m1", "m2"):
-        (directory.path / MEASURED / f"disk-{node}.json").write_text(disk_file(best.cloud_type), "utf-8")
+        (directory.path / MEASURED / f"disk-{node}.json").write_text(
+            disk_file(best.cloud_type, disks=local_disks), "utf-8"
+        )
     run = {"nodes": 2, "connections": 4, "seconds": 5.0, "slowest_bytes_per_s": 9e7}
     network = written("netbench", best.cloud_type, runs=[run, run])
     (directory.path / MEASURED / "network.json").write_text(network, "utf-8")

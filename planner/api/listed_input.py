@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import unquote
 
+from planner.clouds.calls.http import header_of
 from planner.errors import BadInputError
 from planner.schemas.request import CODECS
 
@@ -22,12 +24,15 @@ _SAMPLED_FILES: Final = 3
 
 @dataclass(frozen=True, kw_only=True)
 class ListedInput:
-    """Files as they are stored; `format` and `compression` are those of most bytes, None where names do not say."""
+    """Files as they are stored; `format` and `compression` are those of most bytes, None where names do not say.
+    `region` is the bucket's, None where its store does not say.
+    """
 
     stored_bytes: int
     files: int
     format: str | None
     compression: str | None
+    region: str | None
 
 
 def list_input(address: str) -> ListedInput:
@@ -52,7 +57,19 @@ def list_input(address: str) -> ListedInput:
         files=len(files),
         format=form,
         compression=ratio or codec or ("none" if form not in (None, "parquet") else None),
+        region=_region_of(address),
     )
+
+
+def _region_of(address: str) -> str | None:
+    """Return the region of a bucket of S3, which every answer names, also one that refuses (HeadBucket in the API
+    reference of Amazon S3, read 2026-11-26).
+    """
+    if not address.startswith(("s3://", "s3a://")):
+        return None
+    bucket, endpoint = address.partition("://")[2].partition("/")[0], os.environ.get("AWS_ENDPOINT_URL")
+    url = f"{endpoint.rstrip('/')}/{bucket}" if endpoint else f"https://{bucket}.s3.amazonaws.com/"
+    return header_of(url, "x-amz-bucket-region")
 
 
 def _endings(name: str) -> tuple[str, str]:

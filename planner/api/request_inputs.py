@@ -61,6 +61,7 @@ def _listed(address: str, asked: Mapping[str, Any]) -> dict[str, Any]:
 
     found = list_input(address)
     said = {"format": found.format, "compression": found.compression, "files": found.files}
+    said |= {"input_region": found.region}
     rest = {name: value for name, value in said.items() if value is not None and asked.get(name) is None}
     return {"data": f"{found.stored_bytes}B", **rest}
 

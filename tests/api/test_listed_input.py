@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import gzip
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.request import Request, urlopen
 
+import numpy as np
 import pyarrow
 import pyarrow.parquet
 import pytest
@@ -90,3 +92,15 @@ def test_a_prefix_of_a_bucket_is_listed_and_its_footers_read(bucket: str, tmp_pa
     assert (asked.files, asked.format) == (4, "parquet")
     assert asked.data_bytes == 4 * (tmp_path / "0.parquet").stat().st_size
     assert (asked.compression or "").startswith("snappy=")
+    assert asked.input_region == "us-east-1"
+
+
+def test_a_bucket_says_its_region_and_a_plan_elsewhere_needs_its_prices(bucket: str) -> None:
+    place = "<LocationConstraint>eu-north-1</LocationConstraint>"
+    elsewhere = f"<CreateBucketConfiguration>{place}</CreateBucketConfiguration>"
+    endpoint = os.environ["AWS_ENDPOINT_URL"]
+    as_xml = {"Content-Type": "application/xml"}
+    urlopen(Request(f"{endpoint}/in-sweden", method="PUT", data=elsewhere.encode(), headers=as_xml)).close()
+    object_store.write_object("s3://in-sweden/a.csv", np.frombuffer(b"a,b\n1,2\n", np.uint8))
+    with pytest.raises(BadInputError, match="region 'eu-north-1' has no on-demand prices"):
+        planner.recommend(input="s3://in-sweden/")

@@ -26,6 +26,19 @@ def get_text(url: str, *, what: str, policy: RetryPolicy) -> str:
     return str(_get(url, lambda content: content.decode(errors="replace"), accept="*/*", what=what, policy=policy))
 
 
+def header_of(url: str, name: str) -> str | None:
+    """Return a header of the answer to HEAD, whatever its status; None without it, or without an answer."""
+    request = Request(url, method="HEAD")
+    try:
+        with urlopen(request, timeout=TIMEOUT_S) as answer:
+            return answer.headers.get(name)  # type: ignore[no-any-return]
+    except HTTPError as error:
+        with error:
+            return error.headers.get(name)
+    except (OSError, HTTPException):
+        return None
+
+
 def _get(url: str, read: Callable[[bytes], Any], *, accept: str, what: str, policy: RetryPolicy) -> Any:
     request = Request(url, headers={"Accept": accept})
 

@@ -31,6 +31,7 @@ from planner.planning.ranking.best_clusters import select_clusters
 from planner.planning.ranking.capacity import at_hand, exceeds_capacity
 from planner.planning.ranking.frontier import frontier_clusters, frontier_of, point_of
 from planner.planning.request.filters import NOT_WANTED, filter_conflicts
+from planner.planning.request.job_context import region_notes
 from planner.planning.request.region import Region, priced_alike
 from planner.planning.request.request_checks import check_request
 from planner.planning.request.stored_data import stored_notes
@@ -113,7 +114,7 @@ def recommend(
             *_priced_alike(request, regions),
             *_capacity_seen(request, regions),
             *_beyond_the_link(request, ranked[:1]),
-            *(() if request.paper else stored_notes(request)),
+            *(() if request.paper else (*stored_notes(request), *region_notes(request))),
             *_away_from_data(request, ranked[:1]),
         ),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -253,6 +253,13 @@ def cloud_of(address: str | None) -> str:
 def is_in_store(address: str | None) -> bool:
     """Whether an address is that of an object store."""
     return bool(cloud_of(address))
+
+
+def region_notes(request: Request) -> Iterator[str]:
+    """Say of which bucket nobody said the region."""
+    for name in ("input", "output"):
+        if is_in_store(getattr(request, name)) and not getattr(request, f"{name}_region"):
+            yield f"region: the {name}'s is assumed to be that of the machines; --{name}-region says where it is"
 
 
 def _cloud(address: str | None, *, option: str) -> str:

@@ -15,7 +15,7 @@ from planner.catalog.bandwidth_distributions import distribution
 from planner.cost_model.run_overheads import shipped
 from planner.cost_model.workload import JobContext
 from planner.errors import BadInputError
-from planner.planning.request.job_context import Staging, job_context, staging_of
+from planner.planning.request.job_context import Staging, job_context, region_notes, staging_of
 from planner.schemas.plan import Request
 
 Make = Callable[..., Any]
@@ -187,3 +187,12 @@ def test_what_is_no_address_of_an_object_store_is_refused(address: str) -> None:
 def test_no_region_has_seventeen_zones() -> None:
     with pytest.raises(BadInputError, match="--zones 17: a region has 1 to 16 zones"):
         staging_of(Request(data_bytes=1, model="indy", zones=17))
+
+
+def test_a_bucket_of_which_nobody_says_the_region_is_named() -> None:
+    asked = Request(
+        data_bytes=1e12, model="object-store", input="s3://in/x", output="s3://out/y", output_region="us-east-1"
+    )
+    (note,) = region_notes(asked)
+    assert note.startswith("region: the input's is assumed") and "--input-region" in note
+    assert not list(region_notes(replace(asked, input_region="us-east-1")))

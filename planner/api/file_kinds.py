@@ -1,12 +1,15 @@
-"""What a file holds, by its name and its first bytes: records, lines, CSV or Parquet, perhaps compressed."""
+"""What a file holds, by its name and its first bytes: records, lines, CSV or Parquet, perhaps compressed; and the options
+that this stands for where the caller does not say.
+"""
 
 from __future__ import annotations
 
+import re
 import stat
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from planner.api.files import mode_of
 from planner.api.input_format import Format
@@ -20,6 +23,8 @@ _END_OF_PRINTABLE: Final = b"\r\n"
 """How records of the sort benchmark end that are printable; they are text, too."""
 _NAMED: Final = {".csv": "CSV", ".tsv": "CSV with tabs"}
 _IN_WORDS: Final = {"records": "records of 100 bytes", "lines": "lines of text", "parquet": "Parquet"}
+_SAID: Final = ("format", "lines", "zero_terminated")
+"""Options that say what files hold, or that are of text."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,3 +76,38 @@ def common_kind(paths: Sequence[Path]) -> FileKind | None:
         lines = [f"{path}: {kind.text}" for path, kind in kinds.items()]
         raise BadInputError("the files are of different kinds; name those of one kind, or say --format", lines)
     return next(iter(kinds.values()), None)
+
+
+def recognised(
+    files: Sequence[Path], options: Mapping[str, Any], *, say: Callable[[str], None] | None
+) -> dict[str, Any]:
+    """Return the options that the kind of some files stands for, beside those given; none where these say it.
+
+    Raises BadInputError for files of several kinds, and for tables without a key.
+    """
+    of_columns = _are_of_columns(options.get("key") or ())
+    of_lines = bool(options.get("separator")) and not (options.get("key") and of_columns)
+    if of_lines or any(options.get(name) for name in _SAID):
+        return {}
+    kind = common_kind([path for path in files if str(path) != "-"])
+    if kind is None or (kind.format in ("records", "lines") and options.get("key")):
+        return {}
+    if kind.format == "csv" and not of_columns:
+        return {}
+    if kind.format != "records" and say is not None:
+        say(f"{files[0]}: taken for {kind.text}; --format says otherwise")
+    if kind.format in ("csv", "parquet") and not options.get("key"):
+        raise BadInputError(f"{files[0]} is {kind.text}: say which columns are its keys, --key NAME; or --format lines")
+    return options_of(kind, separator=options.get("separator"))
+
+
+def options_of(kind: FileKind, *, separator: str | None) -> dict[str, Any]:
+    """Return the options that say of what kind files are, with the `separator` that is given."""
+    if kind.format == "lines":
+        return {"lines": True}
+    return {"format": kind.format, "separator": separator or kind.separator}
+
+
+def _are_of_columns(keys: Sequence[str]) -> bool:
+    """Whether keys are columns, `time:desc` or `3:num`; `2,2n` and `2` are of lines, and `0:10` is of records."""
+    return all(re.match(r"\D|\d+:[a-z]", key) for key in keys)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from typing import Any, Final
 from urllib.parse import unquote
 
 from planner.clouds.calls.http import header_of
-from planner.errors import BadInputError
+from planner.errors import BadInputError, IoFailureError, PlannerError
 from planner.schemas.request import CODECS
 
 _FORMATS: Final = {
@@ -18,6 +19,8 @@ _FORMATS: Final = {
     "dat": "records", "bin": "records",
 }  # fmt: skip
 _CODECS: Final = {"gz": "gzip", "zst": "zstd", "lz4": "lz4", "br": "brotli", "snappy": "snappy"}
+PATIENCE_S: Final = 15.0
+"""A store that answers nothing for so long is not asked further: without an account its library goes on trying."""
 _SAMPLED_FILES: Final = 3
 """Of how many files the footer or the beginning is read: the largest."""
 
@@ -40,14 +43,13 @@ def list_input(address: str) -> ListedInput:
 
     Raises BadInputError where there is nothing, IoFailureError for what cannot be reached.
     """
-    from planner.distributed_sort.dataset.input_files import files_of
     from planner.distributed_sort.dataset.object_store import SCHEMES
 
     is_path = address.startswith("file://")
     if "://" in address and not address.startswith(("file://", *SCHEMES)):
         listed = ", ".join(SCHEMES)
         raise BadInputError(f"--input {address}: only {listed} and paths are listed; say how much it is: --data 3TB")
-    files = files_of(unquote(address.removeprefix("file://")) if is_path else address)
+    files = files_at(unquote(address.removeprefix("file://")) if is_path else address)
     form = _of_most(files, lambda name: _FORMATS.get(_endings(name)[0]))
     codec = _of_most(files, lambda name: _CODECS.get(_endings(name)[1]))
     largest = sorted(files, key=lambda name: -files[name])[:_SAMPLED_FILES]
@@ -59,6 +61,32 @@ def list_input(address: str) -> ListedInput:
         compression=ratio or codec or ("none" if form not in (None, "parquet") else None),
         region=_region_of(address),
     )
+
+
+def files_at(place: str, *, patience_s: float = PATIENCE_S) -> Mapping[str, int]:
+    """Return the bytes of each file that is not empty: the file at a path, those in a folder, or those below an address.
+
+    Raises BadInputError where there is nothing, IoFailureError for what cannot be reached in time.
+    """
+    answers: list[Mapping[str, int] | PlannerError] = []
+
+    def ask() -> None:
+        from planner.distributed_sort.dataset.input_files import files_of
+
+        try:
+            answers.append(files_of(place))
+        except PlannerError as error:
+            answers.append(error)
+
+    asking = threading.Thread(target=ask, daemon=True)  # a library that waits for a network does not keep the command
+    asking.start()
+    asking.join(patience_s)
+    if not answers:
+        raise IoFailureError(f"{place}: no answer within {patience_s:.0f} s; is this machine allowed to list it?")
+    (answer,) = answers
+    if isinstance(answer, PlannerError):
+        raise answer
+    return answer
 
 
 def _region_of(address: str) -> str | None:

@@ -15,6 +15,7 @@ from planner.api import clusters
 from planner.api.clusters import Confirm, Say, silent
 from planner.api.input_format import InputFormat
 from planner.api.rental_options import RentalOptions
+from planner.api.run_command import Work as Work  # noqa: PLC0414  # callers find it here
 from planner.api.run_command import run_words, words_on
 from planner.api.software import (
     Delivery,
@@ -25,7 +26,6 @@ from planner.api.software import (
     wheels,
     with_software,
 )
-from planner.api.work import Work as Work  # noqa: PLC0414  # callers find it here
 from planner.errors import BadInputError, InterruptedRunError, IoFailureError, PlannerError
 from planner.schemas.plan import Plan
 from planner.units import parse_seconds, parse_size

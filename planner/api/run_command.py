@@ -1,19 +1,45 @@
-"""The `planner run` command that repeats a run, with each option that it had."""
+"""What a run has to do, and the `planner run` command that repeats it with each option that it had."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from planner.api.input_format import InputFormat
 from planner.schemas.arguments import option_of
 from planner.schemas.request_forms import number_text, size_text
 
 if TYPE_CHECKING:
-    from planner.api.input_format import InputFormat
     from planner.api.rental_options import RentalOptions
-    from planner.api.work import Work
     from planner.clusters.emulated.shaping import Shaping
     from planner.clusters.runs.node_benchmarks import Effort
+
+
+@dataclass(frozen=True, kw_only=True)
+class Work:
+    """What to run, beside where. `input` and `output` are prefixes in an object store, or paths; `is_lent` hands the
+    store's keys to the nodes. `data` is needed where there is no `input`. `is_detached` leaves the run as soon as its
+    sort has begun. `directory` and `threads` are for runs on this machine.
+    """
+
+    data: str | None
+    model: str
+    instances: tuple[str, ...] = ()
+    nodes: int | None = None
+    arch: str | None = None
+    memory_bytes: int | None = None
+    skew: bool = False
+    keep: bool = False
+    wheelhouse: Path | None = None
+    input: str | None = None
+    output: str | None = None
+    is_lent: bool = False
+    is_detached: bool = False
+    form: InputFormat = field(default_factory=InputFormat)
+    directory: Path = Path()
+    threads: int | None = None
 
 
 def run_words(

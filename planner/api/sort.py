@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from planner.api.file_kinds import recognised
 from planner.api.files import STANDARD_OUTPUT, mode_of, require_readable
 from planner.api.input_format import Format, InputFormat
 from planner.api.progress import OnProgress
-from planner.api.recognised import recognised
 from planner.api.sort_here import disorder_of_rows, disorder_of_text, sort_parquet, sort_records, sort_text
 from planner.api.sort_job import (
     USUAL_RECORD,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,9 +17,9 @@ import pyarrow.parquet
 import pytest
 
 import planner
-from planner.api.listed_input import list_input
+from planner.api.listed_input import files_at, list_input
 from planner.distributed_sort.dataset import object_store
-from planner.errors import BadInputError
+from planner.errors import BadInputError, IoFailureError
 
 
 def test_parquet_is_counted_by_its_rows_as_they_are_sorted(tmp_path: Path) -> None:
@@ -104,3 +105,25 @@ def test_a_bucket_says_its_region_and_a_plan_elsewhere_needs_its_prices(bucket: 
     object_store.write_object("s3://in-sweden/a.csv", np.frombuffer(b"a,b\n1,2\n", np.uint8))
     with pytest.raises(BadInputError, match="region 'eu-north-1' has no on-demand prices"):
         planner.recommend(input="s3://in-sweden/")
+
+
+def test_files_of_a_folder_and_a_file_are_counted(tmp_path: Path) -> None:
+    for name, size in (("a", 10), ("b", 20), ("empty", 0), ("_SUCCESS", 3)):
+        (tmp_path / name).write_bytes(bytes(size))
+    assert sorted(files_at(str(tmp_path)).values()) == [10, 20]
+    assert list(files_at(str(tmp_path / "b")).values()) == [20]
+
+
+def test_nothing_there_is_bad_input(tmp_path: Path) -> None:
+    with pytest.raises(BadInputError, match="no such file"):
+        files_at(str(tmp_path / "absent"))
+
+
+def test_a_store_that_does_not_answer_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{silent.getsockname()[1]}")
+        monkeypatch.setenv("AWS_ALLOW_HTTP", "true")
+        monkeypatch.setenv("AWS_ACCESS_KEY_ID", "nobody")
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "nothing")
+        with pytest.raises(IoFailureError, match="no answer within 1 s"):
+            files_at("s3://bucket/prefix", patience_s=1.0)

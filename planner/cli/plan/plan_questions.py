@@ -105,12 +105,12 @@ def _data(asked: RequestOptions) -> dict[str, str]:
 
 
 def _size_of(place: str) -> str:
-    from planner.api.place_size import size_of_place
+    from planner.api.listed_input import files_at
 
-    found = size_of_place(place)
-    plural = "file" if found.files == 1 else "files"
-    show_text(f"{found.files:,} {plural}, {format_bytes(found.bytes)}")
-    return size_text(found.bytes)
+    files = files_at(place)
+    plural, size = "file" if len(files) == 1 else "files", sum(files.values())
+    show_text(f"{len(files):,} {plural}, {format_bytes(size)}")
+    return size_text(size)
 
 
 def _answer(question: str, check: Callable[[str], object], *, needed: bool = False) -> str:

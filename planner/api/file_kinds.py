@@ -1,5 +1,5 @@
-"""What a file holds, by its name and its first bytes: records, lines, CSV or Parquet, perhaps compressed; and the options
-that this stands for where the caller does not say.
+"""What a file holds, by its name and its first bytes: records, lines, CSV or Parquet, perhaps compressed; and which
+options this stands for where the caller does not say.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ def list_input(address: str) -> ListedInput:
 
 
 def files_at(place: str, *, patience_s: float = PATIENCE_S) -> Mapping[str, int]:
-    """Return the bytes of each file that is not empty: the file at a path, those in a folder, or those below an address.
+    """Return the bytes of each file that is not empty: the one at a path, those in a folder, those below an address.
 
     Raises BadInputError where there is nothing, IoFailureError for what cannot be reached in time.
     """

@@ -53,9 +53,13 @@ def types_with_disks(cloud: str, patterns: Sequence[str]) -> tuple[str, ...]:
     """Return the types of a cloud, among those that fit a pattern, that have local disks, on which the sort works, and
     room for Ray beside it.
 
-    Raises BadInputError when there is none.
+    Raises BadInputError when there is none, and for a pattern that no type of the cloud fits.
     """
     instances = load_catalog(cloud).instances
+    names = instances.instance_type.tolist()
+    for pattern in patterns:
+        if not any(fnmatchcase(name, pattern) for name in names):
+            raise BadInputError(f"--instance: unknown instance type {pattern!r} in {cloud}.{nearest(pattern, names)}")
     with_disks = [str(name) for name in instances.instance_type[instances.local_disks >= 1]]
     fitting = [name for name in with_disks if any(fnmatchcase(name, pattern) for pattern in patterns or ("*",))]
     is_small = (instances.vcpu < LEAST_VCPUS) | (instances.memory_bytes < LEAST_MEMORY_BYTES)

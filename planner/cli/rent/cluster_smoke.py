@@ -69,9 +69,10 @@ def cluster_smoke(
             with orderly_end():
                 smoke.run(order, places)
         finally:
-            private = {user_name(): "person", order.owner: "person"} | ({subnet: "subnet"} if subnet else {})
-            write_whole(out, "".join(transcript_lines(exchanges, private)), option="--out")
-            talk(f"transcript: {out}, {len(exchanges)} requests; look it through before you send it")
+            if exchanges:  # none without credentials
+                private = {user_name(): "person", order.owner: "person"} | ({subnet: "subnet"} if subnet else {})
+                write_whole(out, "".join(transcript_lines(exchanges, private)), option="--out")
+                talk(f"transcript: {out}, {len(exchanges)} requests; look it through before you send it")
     if json:
         show_json({"steps": [asdict(step) for step in smoke.steps], "transcript": str(out)})
     else:

@@ -14,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from planner.catalog import load_catalog
+from planner.clouds.calls.http import failure_of
 from planner.clouds.order import ClusterOffer, Order
 from planner.clouds.protocol import Place, Preflight
 from planner.cost_model import run_overheads
@@ -242,8 +243,9 @@ def own_network() -> str:
         with urllib.request.urlopen(_OWN_ADDRESS_URL, timeout=10) as answer:
             address = ipaddress.ip_address(answer.read().decode("ascii").strip())
     except (OSError, ValueError) as error:
+        why = failure.text if (failure := failure_of(error)) else "the answer is no address"
         raise BadInputError(
-            f"cannot find out this machine's public address ({error}); give it: --ssh-from 203.0.113.7/32"
+            f"cannot find out this machine's public address ({why}); give it: --ssh-from 203.0.113.7/32"
         ) from error
     return f"{address}/{address.max_prefixlen}"
 

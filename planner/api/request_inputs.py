@@ -60,8 +60,8 @@ def _listed(address: str, asked: Mapping[str, Any]) -> dict[str, Any]:
     from planner.api.listed_input import list_input
 
     found = list_input(address)
-    said = {"format": found.format, "compression": found.compression, "files": found.files}
-    said |= {"input_region": found.region}
+    said: dict[str, Any] = {"format": found.format, "compression": found.compression}
+    said |= {"files": found.files, "input_region": found.region}
     rest = {name: value for name, value in said.items() if value is not None and asked.get(name) is None}
     return {"data": f"{found.stored_bytes}B", **rest}
 

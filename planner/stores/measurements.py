@@ -38,11 +38,11 @@ def store(measurements: Sequence[Measurement], *, catalog: str) -> Stored:
     """
     loaded = load_catalog(catalog)
     _check_places(measurements, loaded)
-    _check_cells(measurements)
+    new = [_cells(measurement) for measurement in measurements]
+    _check_cells(new)
     _check_rates(measurements, loaded)
     path = measurements_file(catalog)
     with change_store(path, what="measurements in"):
-        new = [_cells(measurement) for measurement in measurements]
         _check_twice(new)
         old, keys = _read_rows(path), {_key(row) for row in new}
         remaining = [row for row in old if _key(row) not in keys]
@@ -60,9 +60,8 @@ def _check_places(measurements: Sequence[Measurement], loaded: Catalog) -> None:
         raise BadInputError(f"not of catalog {loaded.name} (another one: --catalog):", reasons)
 
 
-def _check_cells(measurements: Sequence[Measurement]) -> None:
+def _check_cells(rows: Sequence[dict[str, str]]) -> None:
     """Raise BadInputError for cells that the reader would refuse: they would break every plan of the catalog."""
-    rows = [_cells(measurement) for measurement in measurements]
     bad = {column: convert(column, [row[column.name] for row in rows])[1] for column in MEASUREMENTS.columns}
     lines = [
         f"{rows[index]['source']}: {column.name} {rows[index][column.name]!r}: expected {column.expected}"

@@ -106,7 +106,7 @@ def _require_plain_rows(files: list[Path], *, lines: bool, of_records: tuple[obj
 
 
 def _validate_rows(file: Path, of_rows: dict[str, Any], *, checksum: str | None, input: list[Path], json: bool) -> None:
-    from planner.api.validate_rows import validate_rows
+    from planner.api.validate import validate_rows
 
     if not of_rows["key"]:
         raise BadInputError(f"{file} has rows: say by which columns they are to be in order, --key NAME")

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from planner.calibration import Profile
     from planner.cost_model.volumes.volume_counts import VolumeCount
+    from planner.exports.platform import Export
     from planner.planning.what_if.network_views import NetworkRow
     from planner.planning.what_if.own_cluster import OwnCluster
     from planner.planning.what_if.what_if import Contrast, WhatIf
@@ -117,6 +118,15 @@ class Recommendation(Answer):
         except PlannerError:  # the catalog of a kept plan is no longer there to plan with
             contrast = None
         return plan_page(self.plan, contrast, stored=self._stored(), made_on=made_on, on_step=tell)
+
+    def export(self, to: str) -> Export:
+        """Return the recommended cluster as the file that a platform takes: see `planner export --help`.
+
+        Raises BadInputError where nothing is feasible, and for what the platform does not have.
+        """
+        from planner.exports.registry import export_plan
+
+        return export_plan(self.plan, to)
 
     def reliefs(self, factor: float = 2.0) -> dict[str, Candidate]:
         """Return what the recommended cluster becomes with each of its resources made `factor` times as fast."""

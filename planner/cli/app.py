@@ -19,6 +19,7 @@ _HELP = "Which cluster to rent to sort or shuffle terabytes, for how long and fo
 _COMMANDS: Final = {
     "plan": "plan.plan.plan",
     "compare": "plan.compare.compare",
+    "export": "platforms.export.export",
     "scale": "plan.scale.scale",
     "explain-log": "plan.explain_log.explain_log",
     "models": "plan.models.models",

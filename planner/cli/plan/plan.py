@@ -16,10 +16,12 @@ from planner.cli.plan.plan_questions import completed
 from planner.cli.plan.plan_sizes import plan_sizes, sizes_of
 from planner.cli.plan.request_options import RequestOptions
 from planner.cli.plan.simulation import SimulationOptions, plan_json, show_simulation
+from planner.cli.platforms.export import platform_names, show_export
 from planner.cli.shell.console import columns as width_of_screen
 from planner.cli.shell.console import show as show_rich
 from planner.cli.shell.console import show_sentences, show_text
 from planner.cli.shell.files import Force, write_whole
+from planner.errors import BadInputError
 
 if TYPE_CHECKING:
     from planner.api.recommend import Recommendation
@@ -62,6 +64,13 @@ def plan(
         Path | None, Option(help="Also draw the answer to this file for a slide: FILE.png or FILE.svg.")
     ] = None,
     dark: Annotated[bool, Option("--dark", help="Draw --chart on a dark ground.")] = False,
+    export: Annotated[
+        str | None,
+        Option(
+            help="Print the cluster as a platform's file in place of the answer; `planner export --help` names them.",
+            autocompletion=platform_names,
+        ),
+    ] = None,
     refresh: Annotated[
         bool, Option("--refresh", help="Read the public prices first of a --region that has none here: aws, azure.")
     ] = False,
@@ -80,19 +89,21 @@ def plan(
         from planner.cli.plan.plan_from_log import plan_from_log, refuse_forms
 
         given = {"--show": show, "--wide": wide, "--explain": explain, "--sort": sort, "--columns": columns}
-        refuse_forms({**given, "--chart": chart})
+        refuse_forms({**given, "--chart": chart, "--export": export})
         refuse_forms(further.given)
         plan_from_log(
             from_log, asked=asked, ran_on=ran_on, app=app, as_json=json, rejected=rejected, out=out, html=html
         )
         return
+    if export is not None and (json or show or wide or explain or rejected or further):
+        raise BadInputError("--export prints a file and nothing else: leave out --json, --show and further questions")
     form, views = forms_and_views([*(show or []), *(["wide"] if wide else []), *(["json"] if json else [])])
     require_form(out, form, html=html, of_tables=(sort, columns))
     sizes = sizes_of(asked["data"])
     if len(sizes) > 1:
         of_one_size = {
             "--explain": explain, "--rejected": rejected, "--html": html, "--simulate": simulated.simulate,
-            "--sort": sort, "--columns": columns, "--most-data": asked["most_data"],
+            "--sort": sort, "--columns": columns, "--most-data": asked["most_data"], "--export": export,
             **further.given, **{f"--show {view}": True for view in views},
         }  # fmt: skip
         answer_to = partial(_answered, refresh=refresh)
@@ -106,6 +117,10 @@ def plan(
         _write_page(answered, html)
     if answered.best:
         _write_chart(answered, chart, dark=dark)
+    if export is not None:
+        require_best(answered.plan)
+        show_export(answered.plan, export)
+        return
     if form == "json":
         show_text(plan_json(answered, simulated, beside=answers_json(answered, further)))
     elif further:

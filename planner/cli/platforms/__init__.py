@@ -1,0 +1,1 @@
+"""Commands that give plans to other platforms and to pipelines."""

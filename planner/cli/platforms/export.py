@@ -1,0 +1,69 @@
+"""`planner export`: a plan as the file that another platform takes."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from typer import Argument, Option
+
+from planner.api.files import require_new
+from planner.cli.shell.console import show_json, show_text, talk
+from planner.cli.shell.files import Force, read_plan, write_whole
+
+if TYPE_CHECKING:
+    from planner.schemas.plan import Plan
+
+
+def platform_names() -> list[str]:
+    """Return what `--to` and `--export` may be."""
+    from planner.exports.registry import PLATFORMS
+
+    return list(PLATFORMS)
+
+
+To = Annotated[
+    str,
+    Option(
+        "--to",
+        help="emr, emr-serverless, dataproc, dataproc-serverless, databricks, spark-operator, karpenter, kuberay,"
+        " skypilot, parallelcluster, slurm, cluster-toolkit or terraform.",
+        autocompletion=platform_names,
+    ),
+]
+
+
+def export(
+    plan: Annotated[Path, Argument(help="A plan that `plan --out` wrote, or a run's report with one.")],
+    *,
+    to: To,
+    json: Annotated[bool, Option("--json", help="Print as JSON: the text, what is lost, what to fill in.")] = False,
+    out: Annotated[Path | None, Option(help="Write the file here instead of printing it.")] = None,
+    force: Force = False,
+) -> None:
+    """Write a plan's cluster as the file that a platform takes, and say what the platform cannot express.
+
+    Example: planner export plan.json --to emr
+    """
+    require_new([out], force=force)
+    show_export(read_plan(plan), to, as_json=json, out=out)
+
+
+def show_export(plan: Plan, to: str, *, as_json: bool = False, out: Path | None = None) -> None:
+    """Print a plan as a platform's file, or write it to `out`; say on stderr what is lost and what to fill in."""
+    from planner.exports.registry import export_plan
+
+    exported = export_plan(plan, to)
+    if out is not None:
+        write_whole(out, exported.text, option="--out")
+    elif not as_json:
+        show_text(exported.text.rstrip("\n"))
+    if as_json:
+        show_json(asdict(exported))
+        return
+    for lost in exported.lost:
+        talk(f"not expressed: {lost}")
+    if exported.placeholders:
+        talk(f"fill in {len(exported.placeholders)}: {', '.join(exported.placeholders)}")
+    talk(f"then: {exported.apply}")

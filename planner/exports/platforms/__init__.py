@@ -1,0 +1,1 @@
+"""One module for each platform; `planner.exports.registry` has their names."""

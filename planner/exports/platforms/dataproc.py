@@ -1,0 +1,71 @@
+"""Dataproc on Compute Engine: a Cluster resource, as `gcloud dataproc clusters import` takes it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+from planner.exports.order import Order
+from planner.exports.platform import Feature, Platform
+
+_IMAGE: Final = "2.2-debian12"
+_BOOT_DISK_GB: Final = 100
+_IDLE_S: Final = 900
+_LEAST_LIFE_S: Final = 600
+_LIVES: Final = 2
+"""The cluster is deleted after twice the time that 95 of 100 runs keep, whatever runs on it then."""
+_LEAST_PRIMARY_WORKERS: Final = 2
+"""Dataproc wants two workers that are not taken back."""
+
+
+def _write(order: Order) -> dict[str, Any]:
+    nodes, kept = order.best.nodes, min(_LEAST_PRIMARY_WORKERS, order.best.nodes)
+    life_s = max(_LEAST_LIFE_S, math.ceil(_LIVES * order.ends_within_s))
+    disks: dict[str, Any] = {"bootDiskSizeGb": _BOOT_DISK_GB}
+    if order.local_disks:
+        disks |= {"numLocalSsds": order.local_disks, "localSsdInterface": "nvme"}
+    workers: dict[str, Any] = {
+        "numInstances": kept if order.spot else nodes,
+        "machineTypeUri": order.best.cloud_type,
+        "diskConfig": disks,
+    }
+    config: dict[str, Any] = {
+        "gceClusterConfig": {"zoneUri": "", "subnetworkUri": "REPLACE_SUBNETWORK", "internalIpOnly": True},
+        "masterConfig": {
+            "numInstances": 1,
+            "machineTypeUri": order.best.cloud_type,
+            "diskConfig": {"bootDiskSizeGb": _BOOT_DISK_GB},
+        },
+        "workerConfig": workers,
+        "softwareConfig": {
+            "imageVersion": _IMAGE,
+            "properties": {f"spark:{name}": value for name, value in order.spark.items()},
+        },
+        "lifecycleConfig": {"idleDeleteTtl": f"{_IDLE_S}s", "autoDeleteTtl": f"{life_s}s"},
+    }
+    policy = {"instanceSelectionList": _selections(order)}
+    if order.spot and nodes > kept:
+        spot = {"numInstances": nodes - kept, "preemptibility": "SPOT", "diskConfig": disks}
+        config["secondaryWorkerConfig"] = {**spot, "instanceFlexibilityPolicy": policy}
+    elif len(order.alike) > 1:
+        workers["instanceFlexibilityPolicy"] = policy
+    return {"clusterName": order.name, "labels": {"sortplanner": order.name}, "config": config}
+
+
+def _selections(order: Order) -> list[dict[str, Any]]:
+    """Dataproc counts machines, so only types that are as fast can stand in for the chosen one."""
+    types = [choice.machine_type for choice in order.alike if PLATFORM.takes(choice.machine_type)]
+    return [{"machineTypes": [each], "rank": rank} for rank, each in enumerate(types)]
+
+
+PLATFORM: Final = Platform(
+    name="dataproc",
+    clouds=frozenset({"gcp"}),
+    file_name="dataproc.yaml",
+    apply="gcloud dataproc clusters import {name} --region {region} --source {file}",
+    runs="spark",
+    has=frozenset({Feature.MACHINE_TYPE, Feature.COUNT, Feature.NEXT_CHOICES, Feature.LOCAL_DISKS, Feature.END}),
+    write=_write,
+    types=(r"(?!e2-(micro|small|medium)$|n1-standard-1$)(n1|n2|n2d|e2|c3|c4|n4|n4d|c2|c2d|m1|m2|c4a)-.*",),
+    types_from="cloud.google.com/dataproc/docs/concepts/compute/supported-machine-types, read 2026-11-27",
+)

@@ -1,0 +1,64 @@
+"""SkyPilot: a task whose `ordered` resources are the plan's ranked choices, and which starts Ray and sorts."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from planner.exports.order import Choice, Order
+from planner.exports.platform import Feature, Platform
+from planner.exports.ray_sort import INSTALL, PORT, sort_command, start_ray, wait_for_nodes
+
+_DIRECTORY: Final = "~/sort"
+_INFRA: Final = {"aws": "aws", "gcp": "gcp", "azure": "azure", "oci": "oci"}
+_IDLE_MINUTES: Final = 15
+
+
+def _write(order: Order) -> dict[str, Any]:
+    start = start_ray(
+        directory=_DIRECTORY, head='$(echo "$SKYPILOT_NODE_IPS" | head -n 1)', is_head='[ "$SKYPILOT_NODE_RANK" = 0 ]'
+    )
+    sort = [
+        'if [ "$SKYPILOT_NODE_RANK" = 0 ]; then',
+        f"  {wait_for_nodes(order)}",
+        f"  {sort_command(order, address=f'127.0.0.1:{PORT}')}",
+        "  ~/sortplanner/bin/ray stop --force",
+        "else",
+        "  while ~/sortplanner/bin/ray status >/dev/null 2>&1; do sleep 10; done",
+        "fi",
+    ]
+    return {
+        "name": order.name,
+        "num_nodes": order.best.nodes,
+        "resources": {
+            "ordered": [_resources(choice, spot=order.spot) for choice in order.alike],
+            "network_tier": "best",
+            "autostop": {"idle_minutes": _IDLE_MINUTES, "down": True},
+        },
+        "setup": f"{INSTALL}\nmkdir -p {_DIRECTORY}\n",
+        "run": "\n".join([*start, *sort]) + "\n",
+    }
+
+
+def _resources(choice: Choice, *, spot: bool) -> dict[str, Any]:
+    cluster = choice.cluster
+    resources: dict[str, Any] = {
+        "infra": f"{_INFRA[cluster.cloud]}/{cluster.region}",
+        "instance_type": choice.machine_type,
+        "use_spot": spot,
+    }
+    if cluster.volumes is not None:
+        resources["disk_size"] = max(50, round(cluster.volumes.count * cluster.volumes.bytes_each / 2**30))
+        resources["disk_tier"] = "best"
+    return resources
+
+
+PLATFORM: Final = Platform(
+    name="skypilot",
+    clouds=frozenset(_INFRA),
+    file_name="sky.yaml",
+    apply="sky launch {file}",
+    runs="ray",
+    has=frozenset({Feature.MACHINE_TYPE, Feature.COUNT, Feature.NEXT_CHOICES, Feature.END}),
+    write=_write,
+    ask="sky launch --dryrun sky.yaml",
+)

@@ -1,0 +1,115 @@
+"""Terraform (and OpenTofu): the machines, their placement group, network access and end, in its JSON syntax."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from planner.exports.order import Order
+from planner.exports.platform import Feature, Platform
+
+_IMAGES: Final = "/aws/service/canonical/ubuntu/server/24.04/stable/current/{arch}/hvm/ebs-gp3/ami-id"
+_SSH: Final = 22
+
+
+def _write(order: Order) -> dict[str, Any]:
+    return _aws(order) if order.best.cloud == "aws" else _gcp(order)
+
+
+def _aws(order: Order) -> dict[str, Any]:
+    best, name = order.best, order.name
+    arch = "arm64" if order.architecture == "arm64" else "amd64"
+    machine: dict[str, Any] = {
+        "count": best.nodes,
+        "ami": "${data.aws_ssm_parameter.image.value}",
+        "instance_type": best.cloud_type,
+        "subnet_id": "${var.subnet_id}",
+        "key_name": "${var.key_name}",
+        "vpc_security_group_ids": ["${aws_security_group.nodes.id}"],
+        "instance_initiated_shutdown_behavior": "terminate",
+        "user_data": f"#!/bin/sh\nshutdown -P +{round(2 * order.ends_within_s / 60)}\n",
+        "metadata_options": {"http_tokens": "required"},
+        "root_block_device": {"volume_type": "gp3", "encrypted": True},
+        "tags": {"Name": name, "sortplanner": name},
+    }
+    resources: dict[str, Any] = {"aws_instance": {"nodes": machine}, "aws_security_group": {"nodes": _group(name)}}
+    if best.placement_group:
+        machine["placement_group"] = "${aws_placement_group.nodes.name}"
+        resources["aws_placement_group"] = {"nodes": {"name": name, "strategy": "cluster"}}
+    if order.spot:
+        machine["instance_market_options"] = {"market_type": "spot"}
+    if best.bandwidth_weighting:
+        machine["network_performance_options"] = {"bandwidth_weighting": best.bandwidth_weighting}
+    return {
+        "terraform": {"required_providers": {"aws": {"source": "hashicorp/aws", "version": ">= 6.0"}}},
+        "provider": {"aws": {"region": best.region}},
+        "variable": {word: {"type": "string"} for word in ("vpc_id", "subnet_id", "key_name", "ssh_from")},
+        "data": {"aws_ssm_parameter": {"image": {"name": _IMAGES.format(arch=arch)}}},
+        "resource": resources,
+        "output": {"addresses": {"value": "${aws_instance.nodes[*].private_ip}"}},
+    }
+
+
+def _group(name: str) -> dict[str, Any]:
+    """Return a security group: SSH from one network, everything among its members, everything out."""
+    rule = {"description": "", "ipv6_cidr_blocks": [], "prefix_list_ids": [], "security_groups": []}
+    all_ports = {"from_port": 0, "to_port": 0, "protocol": "-1"}
+    ssh = {"from_port": _SSH, "to_port": _SSH, "protocol": "tcp"}
+    return {
+        "name": name,
+        "vpc_id": "${var.vpc_id}",
+        "ingress": [
+            {**rule, **ssh, "self": False, "cidr_blocks": ["${var.ssh_from}"]},
+            {**rule, **all_ports, "self": True, "cidr_blocks": []},
+        ],
+        "egress": [{**rule, **all_ports, "self": False, "cidr_blocks": ["0.0.0.0/0"]}],
+    }
+
+
+def _gcp(order: Order) -> dict[str, Any]:
+    best, name = order.best, order.name
+    scheduling: dict[str, Any] = {
+        "max_run_duration": {"seconds": round(2 * order.ends_within_s)},
+        "instance_termination_action": "DELETE",
+        "provisioning_model": "SPOT" if order.spot else "STANDARD",
+        "automatic_restart": False,
+        "on_host_maintenance": "TERMINATE",
+    }
+    machine: dict[str, Any] = {
+        "count": best.nodes,
+        "name": f"{name}-${{count.index}}",
+        "machine_type": best.cloud_type,
+        "zone": "${var.zone}",
+        "boot_disk": {"initialize_params": {"image": f"ubuntu-os-cloud/ubuntu-2404-lts-{_image_arch(order)}"}},
+        "network_interface": {"subnetwork": "${var.subnetwork}", "nic_type": "GVNIC"},
+        "scheduling": scheduling,
+        "labels": {"sortplanner": name},
+    }
+    if order.local_disks and best.instance_type != best.cloud_type:
+        machine["scratch_disk"] = [{"interface": "NVME"}] * order.local_disks
+    resources: dict[str, Any] = {"google_compute_instance": {"nodes": machine}}
+    if best.placement_group:
+        machine["resource_policies"] = ["${google_compute_resource_policy.nodes.id}"]
+        placed = {"name": name, "region": best.region, "group_placement_policy": {"collocation": "COLLOCATED"}}
+        resources["google_compute_resource_policy"] = {"nodes": placed}
+    return {
+        "terraform": {"required_providers": {"google": {"source": "hashicorp/google", "version": ">= 6.0"}}},
+        "provider": {"google": {"project": "${var.project}", "region": best.region}},
+        "variable": {word: {"type": "string"} for word in ("project", "zone", "subnetwork")},
+        "resource": resources,
+        "output": {"addresses": {"value": "${google_compute_instance.nodes[*].network_interface[0].network_ip}"}},
+    }
+
+
+def _image_arch(order: Order) -> str:
+    return "arm64" if order.architecture == "arm64" else "amd64"
+
+
+PLATFORM: Final = Platform(
+    name="terraform",
+    clouds=frozenset({"aws", "gcp"}),
+    file_name="cluster.tf.json",
+    apply="terraform init && terraform apply",
+    runs="",
+    has=frozenset({Feature.MACHINE_TYPE, Feature.COUNT, Feature.PLACEMENT_GROUP, Feature.BANDWIDTH, Feature.END}),
+    write=_write,
+)

@@ -1,0 +1,66 @@
+"""The platforms that a plan can be written for, by name, and the writing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from importlib.metadata import version
+from typing import Final
+
+from planner.catalog.loading import load_catalog
+from planner.errors import BadInputError, nearest
+from planner.exports.order import order_of
+from planner.exports.platform import Export, Platform, export
+from planner.exports.spark_properties import spark_properties
+from planner.schemas.plan import Candidate, Plan
+
+PLATFORMS: Final[Mapping[str, str]] = {
+    "emr": "Amazon EMR on EC2: an instance fleet",
+    "emr-serverless": "EMR Serverless: an application",
+    "dataproc": "Dataproc on Compute Engine: a cluster",
+    "dataproc-serverless": "Serverless for Apache Spark on Google Cloud: a batch",
+    "databricks": "Databricks: a job and its cluster, as an asset bundle",
+    "spark-operator": "the Spark operator on Kubernetes: a SparkApplication",
+    "karpenter": "Karpenter on EKS: a NodePool and an EC2NodeClass",
+    "kuberay": "KubeRay on Kubernetes: a RayJob that sorts",
+    "skypilot": "SkyPilot: a task that sorts",
+    "parallelcluster": "AWS ParallelCluster: Slurm queues",
+    "slurm": "Slurm: a batch script that sorts",
+    "cluster-toolkit": "Google's Cluster Toolkit: a blueprint with Slurm",
+    "terraform": "Terraform or OpenTofu: machines and network",
+}
+"""Each platform's name and what its file is; its module in `planner.exports.platforms` has underscores."""
+
+
+def platform_of(name: str) -> Platform:
+    """Return a platform. Raises BadInputError for a name that there is not, with the nearest."""
+    if name not in PLATFORMS:
+        raise BadInputError(f"no platform is called {name!r}: {', '.join(PLATFORMS)}.{nearest(name, tuple(PLATFORMS))}")
+    platform: Platform = import_module(f"planner.exports.platforms.{name.replace('-', '_')}").PLATFORM
+    return platform
+
+
+def export_plan(plan: Plan, to: str) -> Export:
+    """Write a plan's cluster as the file that a platform takes.
+
+    Raises BadInputError for a plan without a cluster, for an unknown platform, and for a cloud or a machine type that
+    the platform does not have.
+    """
+    platform = platform_of(to)
+    if plan.best is None:
+        raise BadInputError("the plan has no cluster to export: nothing is feasible, as `planner report` shows")
+    order = order_of(plan, plan.best, _architectures(plan, plan.best), spark_properties(plan, plan.best))
+    return export(order, platform, version=version("sortplanner"))
+
+
+def _architectures(plan: Plan, best: Candidate) -> dict[str, str]:
+    """Return the processor architectures that the request's catalogs state; none for a catalog that is gone."""
+    found: dict[str, str] = {}
+    for name in plan.request.catalogs:
+        try:
+            catalog = load_catalog(name)
+        except BadInputError:
+            continue
+        if catalog.cloud == best.cloud:
+            found |= dict(zip(map(str, catalog.instances.instance_type), map(str, catalog.instances.arch), strict=True))
+    return {name: arch for name, arch in found.items() if arch}

@@ -1,0 +1,225 @@
+"""Each platform's file is what the platform's own schema takes, whatever the plan: botocore's models, Google's
+discovery documents, SkyPilot's JSON Schema, and the fields of the others as their sources have them (`data/`).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import botocore.session
+import googleapiclient
+import jsonschema
+import pytest
+import yaml
+from botocore.validate import ParamValidator
+from hypothesis import given, settings
+
+from planner.errors import BadInputError
+from planner.exports.platform import PLACEHOLDER
+from planner.exports.registry import PLATFORMS, export_plan, platform_of
+from planner.schemas.plan import Plan
+from tests.exports.orders import planned, plans
+from tests.marks import QUICK_SOAK
+
+DATA = Path(__file__).with_name("data")
+GOOGLE = Path(googleapiclient.__file__).parent / "discovery_cache" / "documents" / "dataproc.v1.json"
+
+
+def documents(text: str) -> list[Any]:
+    return list(yaml.load_all(text, Loader=yaml.CSafeLoader))
+
+
+@cache
+def fields(name: str) -> Any:
+    return json.loads((DATA / f"{name}.json").read_text(encoding="utf-8"))
+
+
+@cache
+def json_schema(name: str, part: str) -> jsonschema.Draft202012Validator:
+    return jsonschema.Draft202012Validator(fields(name)[part])
+
+
+KINDS = {"string": str, "integer": int, "number": (int, float), "boolean": bool}
+
+
+def require_fields(value: Any, form: Any, at: str = "") -> None:
+    """Fail where a value has a field that its form has not, or of another kind."""
+    if isinstance(form, dict):
+        assert isinstance(value, dict), at
+        for name, item in value.items():
+            assert name in form or "*" in form, f"{at}/{name}: no such field"
+            require_fields(item, form.get(name, form.get("*")), f"{at}/{name}")
+    elif isinstance(form, list):
+        assert isinstance(value, list), at
+        for number, item in enumerate(value):
+            require_fields(item, form[0], f"{at}/{number}")
+    elif form in KINDS:
+        assert isinstance(value, KINDS[form]) and (form == "boolean" or not isinstance(value, bool)), f"{at}: {value!r}"
+    elif form != "any":
+        assert value in form.split("|"), f"{at}: {value!r} is none of {form}"
+
+
+def require_botocore(value: Any, *, service: str, operation: str) -> None:
+    shape = input_shape(service, operation)
+    report = ParamValidator().validate(value, shape)
+    assert not report.has_errors(), report.generate_report()
+    require_enums(value, shape)
+
+
+@cache
+def input_shape(service: str, operation: str) -> Any:
+    return botocore.session.get_session().get_service_model(service).operation_model(operation).input_shape
+
+
+def require_enums(value: Any, shape: Any) -> None:
+    """botocore checks names and types; the words that a field may hold are checked here."""
+    if shape.type_name == "structure":
+        for name, item in value.items():
+            require_enums(item, shape.members[name])
+    elif shape.type_name == "list":
+        for item in value:
+            require_enums(item, shape.member)
+    elif getattr(shape, "enum", None):
+        assert value in shape.enum, f"{shape.name}: {value}"
+    elif (pattern := shape.metadata.get("pattern")) and "\\uD" not in pattern:  # halves of characters, which re refuses
+        assert re.fullmatch(pattern, value), f"{shape.name}: {value} is not {pattern}"
+
+
+def require_google(value: Any, schema: str) -> None:
+    require_google_fields(value, {"$ref": schema}, google_schemas())
+
+
+@cache
+def google_schemas() -> Any:
+    return json.loads(GOOGLE.read_text(encoding="utf-8"))["schemas"]
+
+
+def require_google_fields(value: Any, form: Any, schemas: Any, at: str = "") -> None:
+    form = schemas[form["$ref"]] if "$ref" in form else form
+    if form["type"] == "object" and "properties" in form:
+        for name, item in value.items():
+            assert name in form["properties"], f"{at}/{name}: no such field"
+            require_google_fields(item, form["properties"][name], schemas, f"{at}/{name}")
+    elif form["type"] == "object":
+        for name, item in value.items():
+            require_google_fields(item, form["additionalProperties"], schemas, f"{at}/{name}")
+    elif form["type"] == "array":
+        for item in value:
+            require_google_fields(item, form["items"], schemas, at)
+    else:
+        assert isinstance(value, KINDS[form["type"]]), f"{at}: {value!r}"
+        assert "enum" not in form or value in form["enum"], f"{at}: {value!r}"
+
+
+def require_valid(name: str, text: str) -> None:
+    if name == "slurm":
+        subprocess.run(["bash", "-n"], input=text, text=True, check=True)
+        return
+    first, *rest = documents(text)
+    if name == "emr":
+        require_botocore(first, service="emr", operation="RunJobFlow")
+    elif name == "emr-serverless":
+        require_botocore(first | {"clientToken": "x"}, service="emr-serverless", operation="CreateApplication")
+    elif name == "dataproc":
+        require_google(first, "Cluster")
+    elif name == "dataproc-serverless":
+        require_google(first, "Batch")
+    elif name == "skypilot":
+        json_schema(name, "task").validate(first)
+        json_schema(name, "resources").validate(first["resources"])
+        subprocess.run(["bash", "-n"], input=first["setup"] + first["run"], text=True, check=True)
+    elif name == "karpenter":
+        for document in (first, *rest):
+            require_fields(document, fields(name)["fields"][document["kind"]])
+    elif name in ("databricks", "kuberay", "spark-operator", "parallelcluster"):
+        require_fields(first, fields(name)["fields"])
+    else:
+        assert name in ("cluster-toolkit", "terraform"), f"nothing checks {name}"
+
+
+@pytest.mark.parametrize("name", PLATFORMS)
+def test_a_real_plan_is_a_valid_file(name: str) -> None:
+    clouds = platform_of(name).clouds or {"aws", "gcp", "azure"}
+    for cloud in sorted(clouds & {"aws", "gcp", "azure"}):
+        exported = export_plan(planned(cloud), name)
+        require_valid(name, exported.text)
+        assert exported.lost, "a platform that expresses all is none that we know"
+        assert all(str(lost.what) in exported.text for lost in exported.lost)
+        assert set(exported.placeholders) == set(PLACEHOLDER.findall(exported.text))
+
+
+@given(plans())
+@settings(max_examples=20)
+def test_any_plan_is_a_valid_file_or_is_refused(plan: Plan) -> None:
+    require_each(plan)
+
+
+@pytest.mark.parametrize("nothing", [pytest.param(None, marks=QUICK_SOAK)])
+@given(plan=plans())
+@settings(max_examples=500)
+def test_500_plans_are_valid_files_or_refused(nothing: None, plan: Plan) -> None:
+    require_each(plan)
+
+
+def require_each(plan: Plan) -> None:
+    assert plan.best is not None
+    for name in PLATFORMS:
+        platform = platform_of(name)
+        try:
+            exported = export_plan(plan, name)
+        except BadInputError:
+            assert (platform.clouds and plan.best.cloud not in platform.clouds) or not platform.takes(
+                plan.best.cloud_type
+            )
+            continue
+        require_valid(name, exported.text)
+        assert plan.best.cloud_type in exported.text
+
+
+def test_the_next_choices_of_a_fleet_weigh_what_they_do() -> None:
+    plan = planned("aws")
+    (document,) = documents(export_plan(plan, "emr").text)
+    workers = document["Instances"]["InstanceFleets"][1]
+    weights = {each["InstanceType"]: each["WeightedCapacity"] for each in workers["InstanceTypeConfigs"]}
+    assert plan.best is not None
+    assert workers["TargetOnDemandCapacity"] == plan.best.nodes * weights[plan.best.instance_type]
+    for other in plan.candidates:
+        if other.instance_type in weights:
+            does = plan.best.nodes * plan.best.time_s.expected / (other.nodes * other.time_s.expected)
+            assert weights[other.instance_type] == pytest.approx(weights[plan.best.instance_type] * does, abs=0.5)
+    assert [each["Priority"] for each in workers["InstanceTypeConfigs"]] == sorted(map(float, range(len(weights))))
+
+
+def test_a_cloud_that_a_platform_is_not_on_is_refused() -> None:
+    with pytest.raises(BadInputError, match=r"dataproc is on gcp; the plan rents on aws: plan with --cloud gcp"):
+        export_plan(planned("aws"), "dataproc")
+
+
+def test_a_type_that_a_platform_has_not_is_refused_with_one_that_it_has() -> None:
+    plan = planned("gcp")
+    with pytest.raises(BadInputError, match=r"dataproc has no z3-highmem-88") as refused:
+        export_plan(with_type(plan, "z3-highmem-88"), "dataproc")
+    assert "plan with --instance" in str(refused.value)
+
+
+def with_type(plan: Plan, machine_type: str) -> Plan:
+    from dataclasses import replace
+
+    assert plan.best is not None
+    best = replace(plan.best, cloud_type=machine_type)
+    return replace(plan, best=best, candidates=(best, *plan.candidates[1:]))
+
+
+def test_an_unknown_platform_is_refused_with_the_nearest() -> None:
+    with pytest.raises(BadInputError, match="kuberay"):
+        export_plan(planned("aws"), "kubray")
+
+
+def test_no_platform_takes_more_than_120_lines() -> None:
+    folder = Path(__file__).parents[2] / "planner" / "exports" / "platforms"
+    assert max(len(path.read_text().splitlines()) for path in folder.glob("*.py")) <= 120

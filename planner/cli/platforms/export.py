@@ -44,7 +44,7 @@ def export(
 ) -> None:
     """Write a plan's cluster as the file that a platform takes, and say what the platform cannot express.
 
-    Example: planner export plan.json --to emr
+    Example: planner export small.json --to emr
     """
     require_new([out], force=force)
     show_export(read_plan(plan), to, as_json=json, out=out)

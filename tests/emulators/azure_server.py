@@ -16,19 +16,22 @@ import re
 import threading
 from dataclasses import asdict, dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlsplit
 
 from azure.mgmt.compute import models as compute
 from azure.mgmt.network import models as network
 from azure.mgmt.resource.resources import models as resources
-from azure_requests import RefusedError, check, demanded, fits, references
+from azure_requests import RefusedError, able_to, check, demanded, fits, references, require_able
 from poor_listings import PoorListings
 from public_addresses import public_address
 from sdk_models import wrong
 
 FAMILY = "standardLSv3Family"
-SIZES = {"Standard_L8s_v3": 8, "Standard_L16s_v3": 16}
+SKUS = json.loads(Path(__file__).with_name("azure_skus.json").read_text("utf-8"))
+"""Rows of Azure's listing, odd ones among them: sizes that can do less, and what is no machine."""
+SIZES = {sku["name"]: int(able_to(sku).get("vCPUs", 2)) for sku in SKUS if sku["resourceType"] == "virtualMachines"}
 PRICES = {"Standard_L8s_v3": 0.696, "Standard_L16s_v3": 1.392}
 REGIONS = ("eastus", "westus2")
 ANSWERS = {
@@ -262,6 +265,7 @@ class Cloud:
 
     def _room(self, group: str, body: dict[str, Any]) -> None:
         region, size = body["location"], body["properties"]["hardwareProfile"]["vmSize"]
+        require_able(next(able_to(sku) for sku in SKUS if sku["name"] == size), body["properties"])
         if self._used(region) + SIZES[size] > self.world.quota_vcpus.get(region, 50000):
             message = "Operation could not be completed as it results in exceeding approved quota."
             raise RefusedError(409, "OperationNotAllowed", message)
@@ -404,19 +408,8 @@ class Cloud:
     def _sizes(self, query: dict[str, str]) -> list[dict[str, Any]]:
         region = query["$filter"].split("'")[1]
         return [
-            {
-                "name": name,
-                "resourceType": "virtualMachines",
-                "family": FAMILY,
-                "locations": [region],
-                "locationInfo": [{"location": region, "zones": ["1", "2", "3"]}],
-                "capabilities": [
-                    {"name": "vCPUs", "value": str(vcpus)},
-                    {"name": "EncryptionAtHostSupported", "value": "True"},
-                ],
-                "restrictions": [],
-            }
-            for name, vcpus in SIZES.items()
+            sku | {"locations": [region], "locationInfo": [info | {"location": region} for info in sku["locationInfo"]]}
+            for sku in SKUS
         ]
 
 

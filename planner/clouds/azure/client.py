@@ -152,6 +152,9 @@ class Arm(Protocol):
     def get(self, resource_kind: str, *names: str) -> dict[str, Any]:
         """Return one thing. Raises NotFoundError when it is not there."""
 
+    def size(self, name: str, region: str) -> dict[str, Any] | None:
+        """Return what is said of a machine size in a region; None where it is not offered."""
+
     def machine_view(self, group: str, name: str) -> dict[str, Any]:
         """Return how a machine is: its instance view."""
 
@@ -170,6 +173,7 @@ class LiveArm:
     def __init__(self, *, policy: RetryPolicy) -> None:
         self._policy = policy
         self._clients: dict[str, Any] = {}
+        self._sizes: dict[str, dict[str, dict[str, Any]]] = {}
 
     @cached_property
     def access(self) -> Access:
@@ -221,6 +225,13 @@ class LiveArm:
         operations = self._operations(RESOURCE_TYPES[resource_kind])
         what = f"asking after {resource_kind} {names[-1]}"
         return dict(self._call_with_retry(lambda: _as_dict(operations.get(*names)), what=what))
+
+    def size(self, name: str, region: str) -> dict[str, Any] | None:
+        """See Arm. All sizes of a region are listed at once, when the first is asked for."""
+        if region not in self._sizes:
+            listed = self.items("size", filter=f"location eq '{region}'")
+            self._sizes[region] = {item["name"]: item for item in listed if item["resourceType"] == "virtualMachines"}
+        return self._sizes[region].get(name)
 
     def machine_view(self, group: str, name: str) -> dict[str, Any]:
         """See Arm."""

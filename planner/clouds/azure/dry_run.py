@@ -47,6 +47,12 @@ class DryRunArm:
             raise NotFoundError(f"{resource_kind} {names[-1]}: not made", code="NotFound")
         return {"properties": {"addressPrefix": f"<addresses of {names[-1]}>"}}
 
+    def size(self, name: str, region: str) -> dict[str, Any]:
+        """See Arm."""
+        self._note("list", "size", (), {"filter": f"location eq '{region}'"})
+        accelerated = f"<true if {name} can>"
+        return {"capabilities": [{"name": "AcceleratedNetworkingEnabled", "value": accelerated}]}
+
     def machine_view(self, group: str, name: str) -> dict[str, Any]:
         """See Arm."""
         self._note("view", "machine", (group, name), {})

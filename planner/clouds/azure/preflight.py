@@ -10,7 +10,13 @@ from ipaddress import ip_network
 from typing import Any, Final
 
 from planner.clouds.azure.client import Arm
-from planner.clouds.azure.instances import reservations_in, reserved_text, reserved_zones, volumes_obstacle
+from planner.clouds.azure.instances import (
+    capabilities,
+    reservations_in,
+    reserved_text,
+    reserved_zones,
+    volumes_obstacle,
+)
 from planner.clouds.azure.network import blocks_of, described_subnet, region_of
 from planner.clouds.order import ClusterOffer, Order
 from planner.clouds.preflight import PreflightLog
@@ -68,19 +74,18 @@ def _end_finding(order: Order) -> Finding:
 
 @dataclass(frozen=True, kw_only=True)
 class _Checks:
-    """The checks of one preflight; `log` collects what they find out, `usage` and `sizes` what Azure says by region."""
+    """The checks of one preflight; `log` collects what they find out, `usage` what Azure says by region."""
 
     order: Order
     arm: Arm
     price: Price
     log: PreflightLog = field(default_factory=PreflightLog)
     usage: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
-    sizes: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
 
     def look_at(self, choice: ClusterOffer, region: str) -> None:
         """Add the zones of a region where a choice may be tried."""
         subject = f"{choice.instance_type} in {region}"
-        size = self._size(choice.instance_type, region)
+        size = self.arm.size(choice.instance_type, region)
         obstacle = "not offered" if size is None else _obstacle(size, choice)
         if size is None or obstacle:
             self.log.note(subject, False, obstacle)
@@ -89,7 +94,7 @@ class _Checks:
             return
         self.log.note_prices(choice, region, lambda pricing: self._price(choice.instance_type, region, pricing))
         zones = sorted(_zones(size))
-        text = f"offered in zones {', '.join(zones)}" if zones else "offered, in a region without zones"
+        text = f"offered in zones {', '.join(zones)}" if zones else "offered, in no zone of its own"
         self.log.note(subject, True, text)
         zones = zones or [""]
         if self.order.reservation:
@@ -138,13 +143,6 @@ class _Checks:
         except PlannerError:
             return None
 
-    def _size(self, name: str, region: str) -> dict[str, Any] | None:
-        """Return Azure's description of a size in a region; it lists a region's sizes once."""
-        if region not in self.sizes:
-            listed = self.arm.items("size", filter=f"location eq '{region}'")
-            self.sizes[region] = {item["name"]: item for item in listed if item["resourceType"] == "virtualMachines"}
-        return self.sizes[region].get(name)
-
     def _quotas(self, region: str) -> dict[str, dict[str, Any]]:
         """Return the quotas of a region by name, each with its use."""
         if region not in self.usage:
@@ -152,7 +150,7 @@ class _Checks:
         return self.usage[region]
 
     def _within_quota(self, choice: ClusterOffer, size: dict[str, Any], region: str) -> bool:
-        stated = _capabilities(size).get("vCPUs")
+        stated = capabilities(size).get("vCPUs")
         if stated is None:
             return self.log.note(f"quota for {choice.instance_type} in {region}", None, "its vCPUs are not stated")
         vcpus_each = int(float(stated))
@@ -172,10 +170,6 @@ class _Checks:
         return suffices
 
 
-def _capabilities(size: dict[str, Any]) -> dict[str, str]:
-    return {capability["name"]: capability["value"] for capability in size.get("capabilities", ())}
-
-
 def _restrictions(size: dict[str, Any], restricted: str) -> list[dict[str, Any]]:
     """Return the restrictions of a size by `restricted`, Location or Zone."""
     return [limit for limit in size.get("restrictions") or () if limit.get("type") == restricted]
@@ -185,7 +179,7 @@ def _obstacle(size: dict[str, Any], choice: ClusterOffer) -> str:
     """Return why a region cannot give a size at all, '' when it can."""
     if _restrictions(size, "Location"):
         return "closed to this subscription"
-    if _capabilities(size).get("EncryptionAtHostSupported", "True") != "True":
+    if capabilities(size).get("EncryptionAtHostSupported", "True") != "True":
         return "cannot encrypt at host"
     return volumes_obstacle(choice.volumes)
 
@@ -193,9 +187,11 @@ def _obstacle(size: dict[str, Any], choice: ClusterOffer) -> str:
 def _zones(size: dict[str, Any]) -> Iterator[str]:
     """Yield the zones that offer a size and are open to the subscription."""
     closed = {
-        zone for limit in _restrictions(size, "Zone") for zone in limit.get("restrictionInfo", {}).get("zones", ())
+        zone
+        for limit in _restrictions(size, "Zone")
+        for zone in (limit.get("restrictionInfo") or {}).get("zones") or ()
     }
-    for info in size.get("locationInfo", ()):
+    for info in size.get("locationInfo") or ():
         yield from (zone for zone in info.get("zones") or () if zone not in closed)
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 import boto3
 import pytest
 from cluster_outcomes import refused, went_down, went_up
+from emulated_cloud import volumes
 from emulated_ec2 import QUICK, EmulatedEc2, choice, order
 from fault_proxy import Answer, Fault, Seen, ec2_error
 from host_keys import ED25519
@@ -153,10 +154,14 @@ def test_older_machines_show_their_console_late_and_are_not_asked_for_the_latest
         down(directory, session())
 
 
-def test_an_image_keeps_its_own_root_device(ec2: EmulatedEc2) -> None:
-    _, directory = launched(order("rooted", image="ami-0000000000000abcd"))
-    launches = [seen for seen in ec2.proxy.seen if seen.action == "RunInstances"]
-    assert {seen.params["BlockDeviceMapping.1.DeviceName"] for seen in launches} == {"/dev/xvda"}
+def test_an_image_keeps_its_own_disks(ec2: EmulatedEc2) -> None:
+    """Its root has another name and 80 GiB; the name of its second disk is not given to a volume."""
+    image = "ami-0000000000000abcd"
+    _, directory = launched(order("rooted", choice(volumes=volumes("gp3")), image=image))
+    launches = [seen.params for seen in ec2.proxy.seen if seen.action == "RunInstances"]
+    names = {tuple(params[f"BlockDeviceMapping.{number}.DeviceName"] for number in (1, 2, 3)) for params in launches}
+    assert names == {("/dev/xvda", "/dev/sdg", "/dev/sdh")}
+    assert {params["BlockDeviceMapping.1.Ebs.VolumeSize"] for params in launches} == {"80"}
     down(directory, session())
 
 

@@ -37,6 +37,7 @@ class RentalOptions:
     is_private: bool = False
     jump: str = ""
     reservation: str = ""
+    or_next: int = 2
     max_cost_per_month: float | None = None
     tags: tuple[tuple[str, str], ...] = ()
 
@@ -84,6 +85,7 @@ def rental_options(options: Mapping[str, Any], *, staging: bool = False) -> Rent
         is_private=options["no_public_address"],
         jump=options["jump"] or "",
         reservation=options["reservation"] or "",
+        or_next=options.get("or_next", RentalOptions.or_next),
         max_cost_per_month=options.get("max_cost_per_month"),
         tags=tuple(map(parse_tag, options.get("tag") or ())),
     )

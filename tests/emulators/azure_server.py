@@ -69,6 +69,7 @@ PATH = re.compile(
     r"(?:/providers/(?P<provider>[^/]+)/(?P<kind>[^/]+)(?:/(?P<name>[^/]+))?(?:/(?P<under>usages|instanceView|retrieveBootDiagnosticsData|capacityReservations|subnets/[^/]+))?)?/?",
     re.IGNORECASE,
 )
+FEATURE = re.compile(r"/subscriptions/[^/]+/providers/Microsoft.Features/providers/([^/]+)/features/([^/]+)")
 PAGE = 50
 
 
@@ -79,6 +80,8 @@ class World:
     capacity: dict[str, int] = field(default_factory=dict)  # machines that a zone still has; others have enough
     spot_capacity: dict[str, int] = field(default_factory=dict)  # of these, spot ones; others have enough
     quota_vcpus: dict[str, int] = field(default_factory=dict)  # of the family, per region; 50000 elsewhere
+    quota_network: dict[str, dict[str, int]] = field(default_factory=dict)  # of network parts, per region and name
+    features: dict[str, str] = field(default_factory=dict)  # states of features; others are registered
     price_factor: float = 1.0
     starting_polls: int = 0
     ending_polls: int = 0
@@ -136,7 +139,8 @@ class Cloud:
         group, resource_type, name = parts["group"], parts["kind"], parts["name"]
         self.permit(demanded(verb, parts, body))
         if parts["under"] in ("usages", "capacityReservations"):
-            return 200, paged(self._usages(name) if parts["under"] == "usages" else self._reserved(name), query)
+            usages = self._network_usages if parts["provider"] == "Microsoft.Network" else self._usages
+            return 200, paged(usages(name) if parts["under"] == "usages" else self._reserved(name), query)
         if resource_type == "skus":
             return 200, paged(self._sizes(query), query)
         if not group and resource_type == "virtualMachines":
@@ -405,6 +409,21 @@ class Cloud:
             for name, (at, most) in limits.items()
         ]
 
+    def _network_usages(self, region: str) -> list[dict[str, Any]]:
+        """Tell what there is of a network's parts in a region, and how much there may be."""
+        used = dict.fromkeys(("VirtualNetworks", "NetworkSecurityGroups", "NetworkInterfaces"), 0)
+        for group, resource_type, _ in self.things:
+            name = resource_type[0].upper() + resource_type[1:]
+            if name in used and self.groups[group]["location"] == region:
+                used[name] += 1
+        limits = {"VirtualNetworks": 1000, "NetworkSecurityGroups": 5000, "NetworkInterfaces": 65536}
+        limits |= self.world.quota_network.get(region, {})
+        return [
+            {"name": {"value": name}, "currentValue": at, "limit": limits[name], "unit": "Count"}
+            for name, at in (used | {"PublicIPAddresses": 0}).items()
+            if name in limits
+        ]
+
     def _sizes(self, query: dict[str, str]) -> list[dict[str, Any]]:
         region = query["$filter"].split("'")[1]
         return [
@@ -483,6 +502,10 @@ class Handler(BaseHTTPRequestHandler):
             if re.fullmatch(r"/subscriptions/[^/]+/providers", path):
                 CLOUD.permit(["Microsoft.Resources/subscriptions/providers/read"])
                 return 200, CLOUD.providers()
+            if feature := FEATURE.fullmatch(path):
+                CLOUD.permit(["Microsoft.Features/providers/features/read"])
+                state = CLOUD.world.features.get(feature[2], "Registered")
+                return 200, {"id": path, "name": f"{feature[1]}/{feature[2]}", "properties": {"state": state}}
             if match is None or "api-version" not in query:
                 raise RefusedError(404, "InvalidPath", f"{self.command} {path}")
             parts = {key: value or "" for key, value in match.groupdict().items()}

@@ -61,6 +61,7 @@ class World:
     capacity: dict[str, int] = field(default_factory=dict)  # machines that a zone still has; others have enough
     spot_capacity: dict[str, int] = field(default_factory=dict)  # of these, spot ones; others have enough
     quota_vcpus: dict[str, float] = field(default_factory=dict)  # per region; 5000 elsewhere
+    quota_networks: dict[str, float] = field(default_factory=dict)  # per region, and as many gateways; 5 elsewhere
     price_usd_per_hour: dict[str, float] = field(default_factory=dict)  # per type; others are not listed
     offered_in: list[str] | None = None  # zones; all if None
     starting_polls: int = 0
@@ -505,7 +506,9 @@ def json_service(request: Request) -> Response:
     operation, body = request.headers.get("X-Amz-Target", "").rpartition(".")[2], request.get_data()
     if operation == "GetServiceQuota":
         region = request.headers["Authorization"].split("/")[2]
-        return Response(json.dumps({"Quota": {"Value": quota_of(region)}}), mimetype="application/x-amz-json-1.1")
+        is_of_vcpus = json.loads(body)["ServiceCode"] == "ec2"
+        value = quota_of(region) if is_of_vcpus else State.world.quota_networks.get(region, 5.0)
+        return Response(json.dumps({"Quota": {"Value": value}}), mimetype="application/x-amz-json-1.1")
     if operation == "GetProducts":
         asked = {f["Field"]: f["Value"] for f in json.loads(body)["Filters"]}
         price = State.world.price_usd_per_hour.get(asked["instanceType"])

@@ -78,6 +78,7 @@ Reservation = Annotated[
     str | None,
     Option(help="Capacity that is reserved already: an id on AWS, a name on Google, a group's resource id on Azure."),
 ]
+OrNext = Annotated[int, Option(help="How many of the plan's next types to try where there is no room.", min=0)]
 Wheelhouse = Annotated[Path | None, Option(help="Wheels for rented machines, made by `planner cluster wheelhouse`.")]
 DryRun = Annotated[bool, Option("--dry-run", help="Say what would be rented, created and paid; ask no cloud.")]
 Verbose = Annotated[bool, Option("--verbose", help="With --dry-run: print every request, too.")]

@@ -128,6 +128,17 @@ def shape_of(ec2: Service, instance_type: str) -> dict[str, Any]:
     return described[0]
 
 
+def zones_of(ec2: Service, instance_type: str) -> Iterator[str]:
+    """Yield the zones of a region that offer an instance type."""
+    offerings = ec2.items(
+        "describe_instance_type_offerings",
+        "InstanceTypeOfferings",
+        LocationType="availability-zone",
+        Filters=[{"Name": "instance-type", "Values": [instance_type]}],
+    )
+    yield from (str(offering["Location"]) for offering in offerings)
+
+
 def architecture_of(shape: dict[str, Any]) -> str:
     """Return `x86_64` or `arm64`, from AWS's description of a type."""
     return next(str(name) for name in shape["ProcessorInfo"]["SupportedArchitectures"] if name in _ARCHITECTURES)

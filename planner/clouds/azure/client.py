@@ -87,6 +87,8 @@ _SCOPE: Final = "https://management.azure.com/.default"
 SCHEDULES_VERSION: Final = "2018-09-15"
 """Of Microsoft.DevTestLab/schedules, for which these SDKs have no model."""
 
+FEATURES_VERSION: Final = "2021-07-01"
+"""Of Microsoft.Features, for which they have none either."""
 _FORCED: Final = "Microsoft.Compute/virtualMachines"
 """Machines of a group end at once with it, without a shutdown of their own."""
 
@@ -118,6 +120,7 @@ RESOURCE_TYPES: Final = {
     "machine-status": ResourceType(client="compute", operations="virtual_machines", listing="list_all"),
     "provider": ResourceType(client="resource", operations="providers"),
     "usage": ResourceType(client="compute", operations="usage"),
+    "network-usage": ResourceType(client="network", operations="usages"),
     "size": ResourceType(client="compute", operations="resource_skus"),
 }
 _CLIENTS: Final = {
@@ -154,6 +157,9 @@ class Arm(Protocol):
 
     def size(self, name: str, region: str) -> dict[str, Any] | None:
         """Return what is said of a machine size in a region; None where it is not offered."""
+
+    def feature(self, namespace: str, name: str) -> str:
+        """Return the state of a feature of a service in this subscription: Registered, NotRegistered and others."""
 
     def machine_view(self, group: str, name: str) -> dict[str, Any]:
         """Return how a machine is: its instance view."""
@@ -232,6 +238,16 @@ class LiveArm:
             listed = self.items("size", filter=f"location eq '{region}'")
             self._sizes[region] = {item["name"]: item for item in listed if item["resourceType"] == "virtualMachines"}
         return self._sizes[region].get(name)
+
+    def feature(self, namespace: str, name: str) -> str:
+        """See Arm."""
+        path = f"/subscriptions/{self.subscription}/providers/Microsoft.Features/providers/{namespace}/features/{name}"
+        resources, what = self._client("resource").resources, f"asking after feature {namespace}/{name}"
+
+        def asked() -> dict[str, Any]:
+            return _as_dict(resources.get_by_id(path, api_version=FEATURES_VERSION))
+
+        return str((self._call_with_retry(asked, what=what).get("properties") or {}).get("state", ""))
 
     def machine_view(self, group: str, name: str) -> dict[str, Any]:
         """See Arm."""

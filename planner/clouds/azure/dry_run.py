@@ -53,6 +53,11 @@ class DryRunArm:
         accelerated = f"<true if {name} can>"
         return {"capabilities": [{"name": "AcceleratedNetworkingEnabled", "value": accelerated}]}
 
+    def feature(self, namespace: str, name: str) -> str:
+        """See Arm."""
+        self._note("get", "feature", (namespace, name), {})
+        return "Registered"
+
     def machine_view(self, group: str, name: str) -> dict[str, Any]:
         """See Arm."""
         self._note("view", "machine", (group, name), {})

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable, Iterator
+from typing import Any, Final
 
 from planner.clouds.gcp.client import Compute
 from planner.clouds.order import Order
@@ -79,6 +80,34 @@ def permission_finding(compute: Compute, order: Order) -> Finding:
         return Finding(subject=subject, ok=None, text=f"not known: {error.message}")
     missing = [permission for permission in needed_permissions(order) if permission not in allowed]
     return Finding(subject=subject, ok=not missing, text=f"lacks {', '.join(missing)}" if missing else "all granted")
+
+
+_IS_AGAINST: Final[dict[str, tuple[Callable[[dict[str, Any]], bool], str]]] = {
+    "compute.requireOsLogin": (
+        lambda policy: bool(policy.get("booleanPolicy", {}).get("enforced")),
+        "machines are entered with the run's own key, without OS Login",
+    ),
+    "compute.vmExternalIpAccess": (
+        lambda policy: policy.get("listPolicy", {}).get("allValues") == "DENY",
+        "the head may have no address of its own: --subnet and --no-public-address",
+    ),
+}
+"""When an organisation's policy is against a launch, and what of it."""
+
+
+def policy_findings(compute: Compute, order: Order) -> Iterator[Finding]:
+    """Yield what an organisation's policies have against a launch, and which cannot be read."""
+    for constraint, (is_against, then) in _IS_AGAINST.items():
+        subject = f"policy {constraint}"
+        if order.is_private and constraint == "compute.vmExternalIpAccess":
+            continue
+        try:
+            if is_against(compute.policy(constraint)):
+                yield Finding(
+                    subject=subject, ok=False, text=f"the organisation denies it: {then}; or ask for an exception"
+                )
+        except PlannerError:
+            yield Finding(subject=subject, ok=None, text="not known: orgpolicy.policy.get is not granted")
 
 
 def identity_finding(compute: Compute, account: str) -> Finding:

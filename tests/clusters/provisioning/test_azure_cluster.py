@@ -112,6 +112,21 @@ def test_what_sizes_cannot_do_is_known_beforehand(azure: EmulatedAzure) -> None:
     assert [(place.choice.instance_type, place.zone) for place in seen.places] == [("Standard_DS2_v2", "")]
 
 
+def test_all_that_is_against_a_launch_is_said_at_once(azure: EmulatedAzure) -> None:
+    azure.world(
+        features={"EncryptionAtHost": "NotRegistered"},
+        unregistered=["Microsoft.DevTestLab"],
+        quota_network={"eastus": {"VirtualNetworks": 0}},
+        quota_vcpus={"eastus": 8},
+    )
+    seen = AzureProvider(policy=QUICK).preflight(order("all"))
+    against = {finding.subject: finding.text for finding in seen.findings if finding.ok is False}
+    assert seen.places == () and {"registration", "encryption"} < against.keys()
+    assert "az feature register --namespace Microsoft.Compute --name EncryptionAtHost" in against["encryption"]
+    assert against["quota VirtualNetworks for Standard_L8s_v3 in eastus"] == "1 needed, 0 of 0 free"
+    assert against["quota standardLSv3Family for Standard_L8s_v3 in eastus"] == "32 needed, 8 of 8 free"
+
+
 def test_the_root_of_an_image_of_ones_own_has_its_size() -> None:
     image = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/images/own"
     provider = AzureProvider(policy=QUICK)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import closing
 from dataclasses import replace
 
@@ -225,3 +226,62 @@ def test_an_interrupt_after_the_launch_ends_machines_that_no_answer_shows(
         up(keyed, [Place(choice=choice(), region="us-east-1", zone="us-east-1a")], directory, patient)
     assert next(hidden, None) is None
     assert ec2.left() == {}
+
+
+def test_a_policy_on_what_is_launched_lets_pass_what_it_allows(ec2: EmulatedEc2) -> None:
+    """The dry run is the launch: type, tags, disks, IMDSv2. What a policy denies is named."""
+    said = "User is not authorized to perform: ec2:RunInstances with an explicit deny in a service control policy"
+
+    def judge(seen: Seen) -> Fault:
+        wanted = {"MetadataOptions.HttpTokens": "required", "InstanceType": "i4i.large"}
+        wanted |= {"BlockDeviceMapping.1.Ebs.Encrypted": "true", "TagSpecification.2.ResourceType": "volume"}
+        wanted |= {"InstanceInitiatedShutdownBehavior": "terminate"}
+        is_other = any(seen.params.get(name) != value for name, value in wanted.items())
+        return (
+            ec2_error("UnauthorizedOperation", said, status=403) if seen.action == "RunInstances" and is_other else None
+        )
+
+    ec2.proxy.judge = judge
+    went_up(ec2)
+    went_down(ec2)
+    asked = [seen.params for seen in ec2.proxy.seen if seen.action == "RunInstances"]
+    made_up = ("DryRun", "ClientToken", "SecurityGroupId", "SubnetId", "KeyName", "planner-", "UserData")
+    dry, real = (
+        {
+            tuple(
+                (name, value) for name, value in params.items() if not any(word in f"{name}{value}" for word in made_up)
+            )
+            for params in asked
+            if ("DryRun" in params) is is_dry
+        }
+        for is_dry in (True, False)
+    )
+    assert dry >= real
+    ec2.proxy.judge = lambda seen: (
+        ec2_error("UnauthorizedOperation", said, status=403) if seen.action == "RunInstances" else None
+    )
+    assert f"ec2:RunInstances ({said})" in " ".join(refused(ec2).split())
+
+
+def test_all_that_is_against_a_launch_is_said_at_once(ec2: EmulatedEc2) -> None:
+    """A full region, a denied call whose reason AWS encodes, and too few vCPUs."""
+    ec2.world(quota_networks={"us-east-1": 1}, quota_vcpus={"us-east-1": 2})
+    said = "You are not authorized to perform this operation. Encoded authorization failure message: a1b2"
+    decoded = {
+        "matchedStatements": {
+            "items": [{"statementId": "Costs", "conditions": {"items": [{"key": "aws:RequestTag/cost"}]}}]
+        }
+    }
+    answer = f"<DecodedMessage>{json.dumps(decoded)}</DecodedMessage>"
+    told = f"<R><DecodeAuthorizationMessageResult>{answer}</DecodeAuthorizationMessageResult></R>"
+
+    def judge(seen: Seen) -> Fault:
+        if seen.action == "DecodeAuthorizationMessage":
+            return Answer(status=200, body=told)
+        return ec2_error("UnauthorizedOperation", said, status=403) if seen.action == "CreateVpc" else None
+
+    ec2.proxy.judge = judge
+    text = refused(ec2)
+    assert "lacks ec2:CreateVpc (Costs on aws:RequestTag/cost)" in text
+    assert "quota of networks in us-east-1: 1 needed, 0 of 1 free" in text
+    assert "vCPUs needed, 2 of 2 free" in text

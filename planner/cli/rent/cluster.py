@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from typer import Argument, Option
 
 from planner.api import clusters
-from planner.api.rental_options import named_regions, rental_options
+from planner.api.rental_options import RentalOptions, named_regions
 from planner.api.run import Work
 from planner.cli.plan.request_options import Data, Instances, Model, Nodes
 from planner.cli.rent import renting
@@ -61,7 +61,7 @@ def cluster_up(
 
     Example: planner cluster up --data 1TB --model indy --instance i4i.4xlarge --max-cost 50
     """
-    rental = rental_options(locals(), staging=staging)
+    rental = renting.rental_of(locals(), staging=staging)
     work = Work(data=data, model=model, instances=tuple(instance or ()), nodes=nodes)
     made = renting.plan_of(plan, rental, work)
     if dry_run:

@@ -17,6 +17,7 @@ from planner.cli.shell.completion import rented_clouds
 from planner.cli.shell.console import show_json, show_text, talk
 from planner.cli.shell.files import Force, write_whole
 from planner.cli.shell.interrupts import orderly_end
+from planner.config.cloud_defaults import default_region
 from planner.errors import ProviderRefusedError
 
 
@@ -48,6 +49,9 @@ def cluster_smoke(
 
     require_new([out], force=force)
     check_site(subnet, ssh_from=ssh_from, is_private=no_public_address)
+    if region is None and (default := default_region(cloud)):
+        region = default.value
+        renting.say_region(region, default.source)
     now, limits = datetime.now(UTC), Limits(cost_usd=MOST_USD, hours=MINUTES / 60)
     choice = small_choice(cloud, region=region, instance=instance)
     order = order_of(

@@ -32,6 +32,7 @@ from planner.clouds.cloud_errors import (
     StillInUseError,
     call_translating_errors,
 )
+from planner.config.cloud_defaults import default_account
 from planner.config.settings import load_settings
 from planner.errors import BadInputError, IoFailureError, PlannerError
 
@@ -47,8 +48,10 @@ class Access:
 
 
 def subscription_named() -> str:
-    """Return the subscription that the environment or the settings name, or ''."""
-    return os.environ.get(SUBSCRIPTION_VARIABLE) or load_settings(today=datetime.now(UTC).date()).of("azure").account
+    """Return the subscription that the environment or the settings name, or az's default, or ''."""
+    settings, set_for_tool = load_settings(today=datetime.now(UTC).date()).of("azure"), default_account("azure")
+    named = os.environ.get(SUBSCRIPTION_VARIABLE) or settings.account
+    return named or (set_for_tool.value if set_for_tool else "")
 
 
 def default_access() -> Access:

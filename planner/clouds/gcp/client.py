@@ -22,6 +22,7 @@ from planner.clouds.calls.gcp import PROJECT_HINT, failure_of, found_credentials
 from planner.clouds.calls.reading import CallFailure, sdk
 from planner.clouds.calls.retry import RetryPolicy, retry
 from planner.clouds.cloud_errors import NotFoundError, PassingError, StillInUseError, call_translating_errors, worst_of
+from planner.config.cloud_defaults import default_account
 from planner.config.settings import load_settings
 from planner.errors import BadInputError, IoFailureError, PlannerError
 
@@ -70,9 +71,10 @@ def default_access() -> Access:
 
 
 def project_named() -> str:
-    """Return the project that the environment or the settings name, or ''."""
-    settings = load_settings(today=datetime.now(UTC).date()).of("gcp")
-    return os.environ.get("GOOGLE_CLOUD_PROJECT") or settings.account
+    """Return the project that the environment, the settings or gcloud's configuration name, or ''."""
+    settings, set_for_tool = load_settings(today=datetime.now(UTC).date()).of("gcp"), default_account("gcp")
+    named = os.environ.get("GOOGLE_CLOUD_PROJECT") or settings.account
+    return named or (set_for_tool.value if set_for_tool else "")
 
 
 _TIMEOUT_S: Final = 150

@@ -96,18 +96,16 @@ _IS_AGAINST: Final[dict[str, tuple[Callable[[dict[str, Any]], bool], str]]] = {
 
 
 def policy_findings(compute: Compute, order: Order) -> Iterator[Finding]:
-    """Yield what an organisation's policies have against a launch, and which cannot be read."""
-    for constraint, (is_against, then) in _IS_AGAINST.items():
-        subject = f"policy {constraint}"
-        if order.is_private and constraint == "compute.vmExternalIpAccess":
-            continue
-        try:
-            if is_against(compute.policy(constraint)):
-                yield Finding(
-                    subject=subject, ok=False, text=f"the organisation denies it: {then}; or ask for an exception"
-                )
-        except PlannerError:
-            yield Finding(subject=subject, ok=None, text="not known: orgpolicy.policy.get is not granted")
+    """Yield what an organisation's policies have against a launch, or that they cannot be read."""
+    asked = [name for name in _IS_AGAINST if not (order.is_private and name == "compute.vmExternalIpAccess")]
+    try:
+        against = [name for name in asked if _IS_AGAINST[name][0](compute.policy(name))]
+    except PlannerError as error:
+        yield Finding(subject="the organisation's policies", ok=None, text=f"not known: {error.message}")
+        return
+    for name in against:
+        text = f"the organisation denies it: {_IS_AGAINST[name][1]}; or ask for an exception"
+        yield Finding(subject=f"policy {name}", ok=False, text=text)
 
 
 def identity_finding(compute: Compute, account: str) -> Finding:

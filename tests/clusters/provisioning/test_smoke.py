@@ -28,6 +28,7 @@ def test_every_kind_of_request_is_made_and_written_down(cloud: EmulatedCloud, tm
     ended = cloud.planner(*smoke(cloud, out))
     assert ended.code == 0, ended.text
     assert "steps went well" in ended.text and "NO " not in ended.text
+    assert "its machines cost $" in ended.text
     assert cloud.writes <= {seen.action for seen in cloud.proxy.seen if cloud.is_meant(seen)}
     assert cloud.left() == {}
     text = out.read_text("utf-8")

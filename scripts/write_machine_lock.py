@@ -2,7 +2,7 @@
 
     python scripts/write_machine_lock.py
 
-pip resolves what the planner needs there for both processors, within constraints.txt, and downloads it: half a gigabyte.
+pip resolves what the planner needs there for both processors, within constraints.txt, and downloads half a gigabyte.
 """
 
 from __future__ import annotations

@@ -24,7 +24,6 @@ from planner.errors import ProviderRefusedError, ValidationFailedError
 from planner.schemas.run_report import RunReport
 from planner.units import format_usd
 
-
 _SORTED: Final = "1GB"
 
 

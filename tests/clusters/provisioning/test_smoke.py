@@ -61,6 +61,19 @@ def test_what_is_refused_is_written_down_and_nothing_is_left(cloud: EmulatedClou
 
 @pytest.mark.soak
 @pytest.mark.quick
+def test_a_sort_that_cannot_begin_is_a_step_that_failed(
+    ec2: EmulatedEc2, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There are no wheels for the machines, so no second cluster is rented."""
+    monkeypatch.setattr(ec2, "extra", {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path)})
+    ended = ec2.planner(*smoke(ec2, tmp_path / "smoke.jsonl", "--sort", "--json"))
+    assert ended.code == 4, ended.text
+    assert "NO  sort 1GB: no wheels for Python" in ended.text and "launch: " not in ended.text.partition("sort 1GB")[2]
+    assert ec2.left() == {}
+
+
+@pytest.mark.soak
+@pytest.mark.quick
 def test_in_a_network_that_exists_nothing_of_it_is_touched_or_told(ec2: EmulatedEc2, tmp_path: Path) -> None:
     subnet, out = ec2.make_subnet("10.8.1.0/24", zone=ec2.zones[2]), tmp_path / "smoke.jsonl"
     before = ec2.left()

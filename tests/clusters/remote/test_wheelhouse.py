@@ -26,7 +26,6 @@ from planner.errors import BadInputError, IoFailureError
 from planner.native import core
 from tests.marks import quick_soak
 
-
 LOCK_TEXT = wheelhouse.LOCK.read_text("utf-8")
 
 

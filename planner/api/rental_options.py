@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
@@ -41,7 +41,7 @@ class RentalOptions:
     or_next: int = 2
     max_cost_per_month: float | None = None
     tags: tuple[tuple[str, str], ...] = ()
-    region_source: str = ""
+    region_source: str = field(default="", compare=False)
     """Who set the region, where it is the default of the cloud's own tool."""
 
     @property

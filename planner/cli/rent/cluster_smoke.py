@@ -88,7 +88,6 @@ def cluster_smoke(
                 write_whole(out, "".join(transcript_lines(exchanges, private)), option="--out")
                 talk(f"transcript: {out}, {len(exchanges)} requests; look it through before you send it")
     if sort:
-        names = {"instances": (catalog_type(cloud, choice),), "nodes": choice.nodes}
         rental = RentalOptions(
             cloud=cloud,
             regions=choice.regions,
@@ -98,7 +97,8 @@ def cluster_smoke(
             subnet=subnet or "",
             is_private=no_public_address,
         )
-        work = Work(data=_SORTED, model="indy", **names)
+        types = (catalog_type(cloud, choice),)
+        work = Work(data=_SORTED, model="indy", instances=types, nodes=choice.nodes)
         smoke.try_step(f"sort {_SORTED}", lambda: _sorted(work, rental, yes=yes), _sorted_text)
     if json:
         steps = [asdict(step) for step in smoke.steps]

@@ -47,12 +47,12 @@ def preflight(order: Order, connect: Connect) -> Preflight:
         allowed = []
     if any(choice.is_spot for choice in order.choices):
         log.add(spot_role_finding(connect("iam", regions[0])))
-    allowed = [region for region in allowed if checks.has_room_for_network(region)]
+    roomy = [region for region in regions if checks.has_room_for_network(region)]
     for choice in order.choices:
         for region in choice.regions:
             with log.noting_refusals(f"{choice.instance_type} in {region}"):
                 checks.look_at(choice, region)
-    log.places = [place for place in log.places if place.region in allowed]
+    log.places = [place for place in log.places if place.region in allowed and place.region in roomy]
     return log.result()
 
 

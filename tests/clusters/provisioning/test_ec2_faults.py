@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from contextlib import closing
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import boto3
 import pytest
@@ -23,7 +24,7 @@ from planner.clusters.provisioning.launch import Cluster, _Joining
 from planner.clusters.provisioning.run_directory import RunDirectory
 from planner.clusters.runs.cloud import reopen_run
 from planner.distributed_sort.job.stopwatch import Stopwatch
-from planner.errors import InterruptedRunError
+from planner.errors import InterruptedRunError, ProviderRefusedError
 from tests.marks import quick_soak
 
 XMLNS = 'xmlns="http://ec2.amazonaws.com/doc/2016-11-15/"'
@@ -285,3 +286,15 @@ def test_all_that_is_against_a_launch_is_said_at_once(ec2: EmulatedEc2) -> None:
     assert "lacks ec2:CreateVpc (Costs on aws:RequestTag/cost)" in text
     assert "quota of networks in us-east-1: 1 needed, 0 of 1 free" in text
     assert "vCPUs needed, 2 of 2 free" in text
+
+
+def test_no_further_place_is_tried_when_the_time_left_is_too_short(ec2: EmulatedEc2) -> None:
+    """The first zone has no room, and half an hour is left for what takes an hour."""
+    ec2.world(capacity={"us-east-1a": 0})
+    asked = choice(expected_s=3600.0)
+    keyed, directory = begin(order("late", asked, expires_at=datetime.now(UTC) + timedelta(minutes=30)))
+    places = [Place(choice=asked, region="us-east-1", zone=f"us-east-1{letter}") for letter in "ab"]
+    with pytest.raises(ProviderRefusedError, match="no place gave the cluster") as refusal:
+        up(keyed, places, directory, session())
+    assert "the run is expected to take 1 h 0 min" in refusal.value.details[1]
+    assert set(ec2.launches()) == {"us-east-1a"} and ec2.left() == {}

@@ -123,7 +123,7 @@ def ordered(plan: Plan, rental: RentalOptions, *, is_dry_run: bool, screened: bo
     """
     from planner.clusters.provisioning.order_from_plan import choices_of
 
-    choices = choices_of(plan, cloud=rental.cloud, regions=rental.regions, screened=screened)
+    choices = choices_of(plan, cloud=rental.cloud, regions=rental.regions, or_next=rental.or_next, screened=screened)
     return ordered_choices(choices, rental, is_dry_run=is_dry_run)
 
 
@@ -161,9 +161,9 @@ def confirm_order(
     from planner.clusters.provisioning.order_from_plan import affordable_places, owner, with_todays_end
     from planner.report.terminal.cluster_table import findings_text, offer_text
 
+    order = replace(order, owner=owner(provider.identity()))
     preflight: Preflight = provider.preflight(order)
     say(findings_text(preflight))
-    order = replace(order, owner=owner(provider.identity()))
     places, reasons = affordable_places(preflight, limits)
     if not places:
         against = [f"{finding.subject}: {finding.text}" for finding in preflight.findings if finding.ok is False]

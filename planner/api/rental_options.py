@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
+from planner.config.cloud_defaults import default_region
 from planner.errors import BadInputError
 from planner.schemas.request_forms import names
 from planner.units import parse_duration
@@ -37,8 +38,11 @@ class RentalOptions:
     is_private: bool = False
     jump: str = ""
     reservation: str = ""
+    or_next: int = 2
     max_cost_per_month: float | None = None
     tags: tuple[tuple[str, str], ...] = ()
+    region_source: str = field(default="", compare=False)
+    """Who set the region, where it is the default of the cloud's own tool."""
 
     @property
     def limits(self) -> Limits:
@@ -70,9 +74,18 @@ def rental_options(options: Mapping[str, Any], *, staging: bool = False) -> Rent
     check_site(
         options["subnet"], ssh_from=options["ssh_from"], is_private=options["no_public_address"], jump=options["jump"]
     )
+    cloud, words = options["cloud"] or "", names(options["region"])
+    has_place = words or any(options.get(name) for name in ("plan", "input", "output"))
+    default = None if has_place else default_region(cloud)
+    try:
+        regions = named_regions([default.value] if default else words, cloud or None)
+    except BadInputError as error:
+        hints = [f"{default.source} sets the region; --region names another"] if default else []
+        raise BadInputError(error.message, [*error.details, *hints]) from error
     return RentalOptions(
-        cloud=options["cloud"] or "",
-        regions=named_regions(names(options["region"]), options["cloud"]),
+        cloud=cloud,
+        regions=regions,
+        region_source=default.source if default else "",
         max_cost=options["max_cost"],
         max_hours=options["max_hours"],
         ssh_from=options["ssh_from"],
@@ -84,6 +97,7 @@ def rental_options(options: Mapping[str, Any], *, staging: bool = False) -> Rent
         is_private=options["no_public_address"],
         jump=options["jump"] or "",
         reservation=options["reservation"] or "",
+        or_next=options.get("or_next", RentalOptions.or_next),
         max_cost_per_month=options.get("max_cost_per_month"),
         tags=tuple(map(parse_tag, options.get("tag") or ())),
     )

@@ -134,6 +134,7 @@ def _rental_options(rental: RentalOptions) -> dict[str, Any]:
         "no_public_address": rental.is_private,
         "jump": rental.jump or None,
         "reservation": rental.reservation or None,
+        "or_next": None if rental.or_next == type(rental).or_next else rental.or_next,
         "max_cost_per_month": rental.max_cost_per_month,
         "tag": [f"{key}={value}" for key, value in rental.tags],
     }

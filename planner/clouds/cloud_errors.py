@@ -20,7 +20,11 @@ class QuotaExceededError(ProviderRefusedError):
 
 
 class PermissionDeniedError(ProviderRefusedError):
-    """The account may not do this at all; no other place would help."""
+    """The account may not do this at all; no other place would help. `reason` is what the cloud alone says of it."""
+
+    def __init__(self, message: str, details: Sequence[str] = (), *, reason: str = "") -> None:
+        super().__init__(message, details)
+        self.reason = reason
 
 
 class StillInUseError(IoFailureError):

@@ -30,6 +30,8 @@ _KEYS_SCRIPT: Final = """\
 _DISKS_SCRIPT: Final = f"""\
 #!/bin/sh
 # Every disk that is not in use gets a file system and a place of its own: just a bunch of disks, all at the same time.
+# Floppies and other small or read-only devices are no such disks. A machine without any uses Azure's resource disk, or
+# what else cloud-init has mounted at /mnt.
 # Inode tables are written neither now nor in the background, where they would slow the measurements down.
 # This runs once. After a restart, /etc/fstab mounts the disks by label, because their numbers may change.
 # A disk that is lost must not stop the restart, or the machine would never end.
@@ -43,7 +45,8 @@ prepare() {{
 }}
 number=0
 begun=""
-for disk in $(lsblk --nodeps --noheadings --paths --output NAME,TYPE | awk '$2 == "disk" {{ print $1 }}' | sort -V); do
+for disk in $(lsblk --nodeps --noheadings --bytes --paths --output NAME,TYPE,SIZE,RO |
+              awk '$2 == "disk" && $3 >= 1e9 && $4 == 0 {{ print $1 }}' | sort -V); do
   [ "$(lsblk --noheadings --output NAME "$disk" | wc -l)" -eq 1 ] || continue
   lsblk --noheadings --output MOUNTPOINT "$disk" | grep -q . && continue
   prepare "$disk" "disk$number" &
@@ -53,6 +56,15 @@ done
 for process in $begun; do
   wait "$process"
 done
+mounted="^[^#]*[[:space:]]/mnt[[:space:]].*comment=(cloudconfig|azure)"
+disk=$(findmnt --noheadings --output SOURCE /mnt | tail -n 1)
+if [ "$number" -eq 0 ] && [ -n "$disk" ] && grep -Eq "$mounted" /etc/fstab; then
+  umount /mnt
+  others=$(grep -Ev "$mounted" /etc/fstab) || true
+  printf '%s\\n' "$others" > /etc/fstab
+  prepare "$disk" disk0
+  number=1
+fi
 echo "$number" > {DISKS_DIRECTORY}/disks
 """
 

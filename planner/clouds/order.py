@@ -77,6 +77,23 @@ class ClusterOffer:
         return self.pricing == "spot"
 
     @property
+    def on_demand(self) -> Self:
+        """The same cluster bought on demand, at the price of its head."""
+        head = self.head_usd_per_hour or self.price_usd_per_hour
+        per_hour = self.usd_per_hour + self.nodes * (head - self.price_usd_per_hour)
+        total = (
+            self.total_usd + (per_hour - self.usd_per_hour - self._head_surcharge_usd_per_hour) * self.expected_s / 3600
+        )
+        return replace(
+            self,
+            pricing="on-demand",
+            price_usd_per_hour=head,
+            usd_per_hour=per_hour,
+            total_usd=total,
+            head_usd_per_hour=None,
+        )
+
+    @property
     def needed_s(self) -> float:
         """Within how many seconds a whole run must be expected to end."""
         return self.late_s or self.expected_s

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from planner.clouds.order import ClusterOffer
 from planner.clouds.protocol import Finding, Place, Preflight
+from planner.errors import ProviderRefusedError
 
 
 @dataclass(kw_only=True)
@@ -23,12 +25,26 @@ class PreflightLog:
         self.findings.append(finding)
         return finding.ok is not False
 
+    def add_all(self, findings: Iterable[Finding]) -> bool:
+        """Add findings, and return whether none of them is against a launch."""
+        return not [finding for finding in findings if not self.add(finding)]
+
+    @contextmanager
+    def noting_refusals(self, subject: str) -> Iterator[None]:
+        """Add what a cloud refuses to tell as a finding, and go on."""
+        try:
+            yield
+        except ProviderRefusedError as error:
+            self.note(subject, False, error.message)
+
     def note(self, subject: str, ok: bool | None, text: str) -> bool:  # noqa: FBT001
         """Add a finding from its parts; see `add`."""
         return self.add(Finding(subject=subject, ok=ok, text=text))
 
     def note_prices(self, choice: ClusterOffer, region: str, price: Callable[[str], float | None]) -> None:
         """Set today's prices beside the planned ones: `price` by how machines are bought, None where not stated."""
+        if not choice.is_spot and (choice.type_with_disks, region) in self.head_usd_per_hour:
+            return  # the same machines were asked for as spot ones before, whose head is bought so
         self.note_price(choice, region, price(choice.pricing))
         head = price("on-demand") if choice.is_spot else None
         if head is not None:

@@ -125,6 +125,7 @@ rentals = st.builds(
     cloud=st.just("aws"),
     regions=st.sampled_from([(), ("us-east-1",), ("us-west-2", "eu-west-1")]),
     reservation=names,
+    or_next=st.integers(0, 9),
     max_cost_per_month=st.none() | st.floats(0.01, 1e6),
     tags=st.lists(
         st.tuples(

@@ -47,6 +47,63 @@ def test_formatting_a_large_disk_writes_no_inode_tables(tmp_path: Path) -> None:
     assert MKFS_OPTIONS in script and script.count(MOUNT_OPTIONS) == 2 and "noinit_itable" in MOUNT_OPTIONS
 
 
+LSBLK = """\
+#!/bin/sh
+# Three disks of a machine of Azure: a floppy, the root, and what the name of a loop device stands for.
+case "$*" in
+  *TYPE*) printf '/dev/fd0 disk 4096 0\\n/dev/sda disk 32213303296 0\\n%s disk 17179869184 0\\n' "$DISK" ;;
+  *MOUNTPOINT*"$DISK") [ -z "$MOUNTED" ] || printf '\\n/mnt\\n' ;;
+  *"$DISK") printf 'sdb\\n%s' "${MOUNTED:+sdb1
+}" ;;
+  *) printf 'sda\\nsda1\\n' ;;
+esac
+"""
+IN_OWN_MOUNTS = """\
+set -eu
+mount -t tmpfs none /mnt
+cp fstab own; mount --bind own /etc/fstab
+if [ -n "$MOUNTED" ]; then mkfs.ext4 -q "$DISK"; mount "$DISK" /mnt; fi
+mkdir -p /mnt/planner
+sh ./planner-disks
+cat /etc/fstab; findmnt --noheadings --output SOURCE,TARGET -R /mnt
+cat /mnt/planner/disks
+"""
+"""What a machine does at boot, with mounts that nobody else sees."""
+
+
+@pytest.mark.needs_root(why="makes a file system on a loop device and mounts it")
+@pytest.mark.parametrize(
+    "mounted", ["", "defaults,nofail,x-systemd.after=cloud-init.service,_netdev,comment=cloudconfig"]
+)
+def test_a_disk_is_used_although_cloud_init_has_mounted_it(tmp_path: Path, mounted: str) -> None:
+    """As Azure's resource disk is at /mnt, by a name that lasts; the floppy is left alone."""
+    with (tmp_path / "disk").open("wb") as file:
+        file.truncate(1 << 30)
+    (tmp_path / "lsblk").write_text(LSBLK, "utf-8")
+    (tmp_path / "lsblk").chmod(0o755)
+    (tmp_path / "planner-disks").write_text(files_of(cloud_config(expires_at=END))["/usr/local/sbin/planner-disks"])
+    kept = "UUID=1 / ext4 defaults 0 1\n"
+    line = f"/dev/disk/cloud/azure_resource-part1\t/mnt\tauto\t{mounted}\t0\t2\n" if mounted else ""
+    (tmp_path / "fstab").write_text(kept + line, "utf-8")
+    made = ["losetup", "--find", "--show", str(tmp_path / "disk")]
+    disk = subprocess.run(made, capture_output=True, text=True, check=True).stdout.strip()
+    path = f"{tmp_path}:{os.environ['PATH']}:/usr/sbin:/sbin"
+    try:
+        words, more = (
+            ["unshare", "--mount", "sh", "-c", IN_OWN_MOUNTS],
+            {"DISK": disk, "MOUNTED": mounted, "PATH": path},
+        )
+        ended = subprocess.run(
+            words, cwd=tmp_path, env={**os.environ, **more}, capture_output=True, text=True, check=False
+        )
+    finally:
+        subprocess.run(["losetup", "--detach", disk], check=True)
+    assert ended.returncode == 0, ended.stderr
+    fstab, _, rest = ended.stdout.partition(",nofail 0 0\n")
+    assert fstab == f"{kept}LABEL=planner-disk0 {DISKS_DIRECTORY}/disk0 ext4 {MOUNT_OPTIONS}"
+    assert f"{disk} " in rest and f"{DISKS_DIRECTORY}/disk0" in rest and rest.splitlines()[-1] == "1"
+
+
 def test_host_keys_are_told_before_disks_are_formatted(tmp_path: Path) -> None:
     document = cloud_config(expires_at=END)
     commands = [command[0] for command in yaml.safe_load(document)["runcmd"]]

@@ -19,6 +19,24 @@ def check(model: type, body: dict[str, Any]) -> None:
         raise RefusedError(400, "InvalidRequestContent", f"WRONG REQUEST: {'; '.join(complaints)}")
 
 
+def able_to(sku: dict[str, Any]) -> dict[str, str]:
+    """Return the capabilities in a row of Azure's listing of sizes."""
+    return {item["name"]: item["value"] for item in sku.get("capabilities") or ()}
+
+
+def require_able(able: dict[str, str], machine: dict[str, Any]) -> None:
+    """Refuse a machine that asks for what its size cannot do."""
+    interfaces = machine["networkProfile"]["networkInterfaceConfigurations"]
+    accelerated = any(interface["properties"].get("enableAcceleratedNetworking") for interface in interfaces)
+    if accelerated and able.get("AcceleratedNetworkingEnabled") != "True":
+        raise RefusedError(400, "VMSizeIsNotPermittedToEnableAcceleratedNetworking", "The size does not permit it.")
+    image = machine["storageProfile"]["imageReference"].get("sku", "")
+    if image and "V2" not in able.get("HyperVGenerations", "V2") and not image.endswith("-gen1"):
+        raise RefusedError(400, "BadRequest", "The selected VM size cannot boot Hypervisor Generation '2'.")
+    if machine["securityProfile"]["encryptionAtHost"] and able.get("EncryptionAtHostSupported") == "False":
+        raise RefusedError(400, "InvalidParameter", "The property 'securityProfile.encryptionAtHost' is not valid.")
+
+
 def references(value: Any) -> list[str]:
     """Return the ids of other resources that a body names."""
     if isinstance(value, list):

@@ -16,19 +16,22 @@ import re
 import threading
 from dataclasses import asdict, dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlsplit
 
 from azure.mgmt.compute import models as compute
 from azure.mgmt.network import models as network
 from azure.mgmt.resource.resources import models as resources
-from azure_requests import RefusedError, check, demanded, fits, references
+from azure_requests import RefusedError, able_to, check, demanded, fits, references, require_able
 from poor_listings import PoorListings
 from public_addresses import public_address
 from sdk_models import wrong
 
 FAMILY = "standardLSv3Family"
-SIZES = {"Standard_L8s_v3": 8, "Standard_L16s_v3": 16}
+SKUS = json.loads(Path(__file__).with_name("azure_skus.json").read_text("utf-8"))
+"""Rows of Azure's listing, odd ones among them: sizes that can do less, and what is no machine."""
+SIZES = {sku["name"]: int(able_to(sku).get("vCPUs", 2)) for sku in SKUS if sku["resourceType"] == "virtualMachines"}
 PRICES = {"Standard_L8s_v3": 0.696, "Standard_L16s_v3": 1.392}
 REGIONS = ("eastus", "westus2")
 ANSWERS = {
@@ -66,6 +69,7 @@ PATH = re.compile(
     r"(?:/providers/(?P<provider>[^/]+)/(?P<kind>[^/]+)(?:/(?P<name>[^/]+))?(?:/(?P<under>usages|instanceView|retrieveBootDiagnosticsData|capacityReservations|subnets/[^/]+))?)?/?",
     re.IGNORECASE,
 )
+FEATURE = re.compile(r"/subscriptions/[^/]+/providers/Microsoft.Features/providers/([^/]+)/features/([^/]+)")
 PAGE = 50
 
 
@@ -76,6 +80,8 @@ class World:
     capacity: dict[str, int] = field(default_factory=dict)  # machines that a zone still has; others have enough
     spot_capacity: dict[str, int] = field(default_factory=dict)  # of these, spot ones; others have enough
     quota_vcpus: dict[str, int] = field(default_factory=dict)  # of the family, per region; 50000 elsewhere
+    quota_network: dict[str, dict[str, int]] = field(default_factory=dict)  # of network parts, per region and name
+    features: dict[str, str] = field(default_factory=dict)  # states of features; others are registered
     price_factor: float = 1.0
     starting_polls: int = 0
     ending_polls: int = 0
@@ -133,7 +139,8 @@ class Cloud:
         group, resource_type, name = parts["group"], parts["kind"], parts["name"]
         self.permit(demanded(verb, parts, body))
         if parts["under"] in ("usages", "capacityReservations"):
-            return 200, paged(self._usages(name) if parts["under"] == "usages" else self._reserved(name), query)
+            usages = self._network_usages if parts["provider"] == "Microsoft.Network" else self._usages
+            return 200, paged(usages(name) if parts["under"] == "usages" else self._reserved(name), query)
         if resource_type == "skus":
             return 200, paged(self._sizes(query), query)
         if not group and resource_type == "virtualMachines":
@@ -262,6 +269,7 @@ class Cloud:
 
     def _room(self, group: str, body: dict[str, Any]) -> None:
         region, size = body["location"], body["properties"]["hardwareProfile"]["vmSize"]
+        require_able(next(able_to(sku) for sku in SKUS if sku["name"] == size), body["properties"])
         if self._used(region) + SIZES[size] > self.world.quota_vcpus.get(region, 50000):
             message = "Operation could not be completed as it results in exceeding approved quota."
             raise RefusedError(409, "OperationNotAllowed", message)
@@ -401,22 +409,26 @@ class Cloud:
             for name, (at, most) in limits.items()
         ]
 
+    def _network_usages(self, region: str) -> list[dict[str, Any]]:
+        """Tell what there is of a network's parts in a region, and how much there may be."""
+        used = dict.fromkeys(("VirtualNetworks", "NetworkSecurityGroups", "NetworkInterfaces"), 0)
+        for group, resource_type, _ in self.things:
+            name = resource_type[0].upper() + resource_type[1:]
+            if name in used and self.groups[group]["location"] == region:
+                used[name] += 1
+        limits = {"VirtualNetworks": 1000, "NetworkSecurityGroups": 5000, "NetworkInterfaces": 65536}
+        limits |= self.world.quota_network.get(region, {})
+        return [
+            {"name": {"value": name}, "currentValue": at, "limit": limits[name], "unit": "Count"}
+            for name, at in (used | {"PublicIPAddresses": 0}).items()
+            if name in limits
+        ]
+
     def _sizes(self, query: dict[str, str]) -> list[dict[str, Any]]:
         region = query["$filter"].split("'")[1]
         return [
-            {
-                "name": name,
-                "resourceType": "virtualMachines",
-                "family": FAMILY,
-                "locations": [region],
-                "locationInfo": [{"location": region, "zones": ["1", "2", "3"]}],
-                "capabilities": [
-                    {"name": "vCPUs", "value": str(vcpus)},
-                    {"name": "EncryptionAtHostSupported", "value": "True"},
-                ],
-                "restrictions": [],
-            }
-            for name, vcpus in SIZES.items()
+            sku | {"locations": [region], "locationInfo": [info | {"location": region} for info in sku["locationInfo"]]}
+            for sku in SKUS
         ]
 
 
@@ -490,6 +502,10 @@ class Handler(BaseHTTPRequestHandler):
             if re.fullmatch(r"/subscriptions/[^/]+/providers", path):
                 CLOUD.permit(["Microsoft.Resources/subscriptions/providers/read"])
                 return 200, CLOUD.providers()
+            if feature := FEATURE.fullmatch(path):
+                CLOUD.permit(["Microsoft.Features/providers/features/read"])
+                state = CLOUD.world.features.get(feature[2], "Registered")
+                return 200, {"id": path, "name": f"{feature[1]}/{feature[2]}", "properties": {"state": state}}
             if match is None or "api-version" not in query:
                 raise RefusedError(404, "InvalidPath", f"{self.command} {path}")
             parts = {key: value or "" for key, value in match.groupdict().items()}

@@ -45,9 +45,10 @@ class Discovery:
     ) -> Iterator[tuple[str, str, re.Pattern[str], dict[str, Any]]]:
         for name, resource in resources.items():
             for verb, method in resource.get("methods", {}).items():
-                path = method.get("flatPath", method["path"]) if "{+" in method["path"] else method["path"]
-                path = method["path"] if "+" in path else path
-                pattern = re.sub(r"\\?\{\\?\+?(\w+)\\?\}", r"(?P<\1>[^/:]+)", re.escape(path))
+                path = re.escape(method["path"])
+                for word, rule in method.get("parameters", {}).items():  # {+word} takes slashes, as its pattern has it
+                    path = path.replace(rf"\{{\+{word}\}}", f"(?P<{word}>{rule.get('pattern', '[^:]+').strip('^$')})")
+                pattern = re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[^/:]+)", path)
                 whole = re.compile("/" + re.escape(self._document["servicePath"]) + pattern)
                 yield f"{prefix}{name}.{verb}", method["httpMethod"], whole, method
             yield from self._all(resource.get("resources", {}), f"{prefix}{name}.")

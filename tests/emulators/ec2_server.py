@@ -37,7 +37,7 @@ from moto.core.exceptions import ServiceException
 from moto.core.responses import ActionResult
 from moto.ec2 import ec2_backends
 from moto.ec2.exceptions import DryRunClientError, EC2ClientError
-from moto.ec2.models import elastic_network_interfaces
+from moto.ec2.models import amis, elastic_network_interfaces
 from moto.ec2.models.instances import InstanceState
 from moto.ec2.responses import EC2Response
 from moto.kms import models as kms
@@ -61,6 +61,7 @@ class World:
     capacity: dict[str, int] = field(default_factory=dict)  # machines that a zone still has; others have enough
     spot_capacity: dict[str, int] = field(default_factory=dict)  # of these, spot ones; others have enough
     quota_vcpus: dict[str, float] = field(default_factory=dict)  # per region; 5000 elsewhere
+    quota_networks: dict[str, float] = field(default_factory=dict)  # per region, and as many gateways; 5 elsewhere
     price_usd_per_hour: dict[str, float] = field(default_factory=dict)  # per type; others are not listed
     offered_in: list[str] | None = None  # zones; all if None
     starting_polls: int = 0
@@ -278,12 +279,27 @@ def take_reserved(response: Any, machines: int, zone: str, group: str | None) ->
     named[0]["AvailableInstanceCount"] -= machines
 
 
+ROOTS_GIB = {"ami-0000000000000abcd": 80}
+"""Sizes of images' snapshots; others are smaller than any root."""
+
+
+def snapshots(image: Any) -> list[dict[str, Any]]:
+    """Describe an image's disks: its root, and for one image also a disk under a name that volumes get."""
+    root = {"DeviceName": image.root_device_name, "Ebs": {"VolumeSize": ROOTS_GIB.get(image.id, 8)}}
+    return [root, *([{"DeviceName": "/dev/sdf", "VirtualName": "ephemeral0"}] if image.id in ROOTS_GIB else [])]
+
+
 def require_root(response: Any) -> None:
-    """Refuse a launch that leaves out its image's root device: EC2 would add a disk, and leave the root as it is."""
+    """Refuse a launch that leaves out its image's root device: EC2 would add a disk, and leave the root as it is. A
+    root smaller than its snapshot is refused, too.
+    """
     (image,) = response.ec2_backend.describe_images(ami_ids=[response._get_param("ImageId")])
     mappings = response._get_param("BlockDeviceMappings", []) or response._get_param("BlockDeviceMapping", [])
     if mappings and image.root_device_name not in [mapping["DeviceName"] for mapping in mappings]:
         raise EC2ClientError("InvalidBlockDeviceMapping", f"The root of {image.id} is {image.root_device_name}.")
+    least_gib = ROOTS_GIB.get(image.id, 8)
+    if mappings and int(mappings[0]["Ebs"]["VolumeSize"]) < least_gib:
+        raise EC2ClientError("InvalidBlockDeviceMapping", f"Volume is smaller than snapshot, expect >= {least_gib}GB")
 
 
 def lists_runs(response: Any) -> bool:
@@ -418,6 +434,7 @@ VERBS |= {"describe"}
 
 def install() -> None:
     moto_folder.list_once()
+    amis.Ami.block_device_mappings = property(snapshots)  # type: ignore[method-assign,assignment]
     kms.generate_private_key = functools.cache(kms.generate_private_key)  # an RSA key for each empty account takes long
     elastic_network_interfaces.random_public_ip = public_address
     for name in dir(EC2Response):
@@ -489,7 +506,9 @@ def json_service(request: Request) -> Response:
     operation, body = request.headers.get("X-Amz-Target", "").rpartition(".")[2], request.get_data()
     if operation == "GetServiceQuota":
         region = request.headers["Authorization"].split("/")[2]
-        return Response(json.dumps({"Quota": {"Value": quota_of(region)}}), mimetype="application/x-amz-json-1.1")
+        is_of_vcpus = json.loads(body)["ServiceCode"] == "ec2"
+        value = quota_of(region) if is_of_vcpus else State.world.quota_networks.get(region, 5.0)
+        return Response(json.dumps({"Quota": {"Value": value}}), mimetype="application/x-amz-json-1.1")
     if operation == "GetProducts":
         asked = {f["Field"]: f["Value"] for f in json.loads(body)["Filters"]}
         price = State.world.price_usd_per_hour.get(asked["instanceType"])

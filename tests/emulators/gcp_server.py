@@ -45,6 +45,7 @@ class World:
     end_reason: str = "the guest has failed"
     fail_operations: list[list[str]] = field(default_factory=list)  # method and code, for the next operations
     reservations: list[dict[str, Any]] = field(default_factory=list)  # as Google describes them
+    policies: dict[str, dict[str, Any]] = field(default_factory=dict)  # of the organisation, by their constraint
     permissions: list[str] | None = None  # what the account may do; everything if None
 
 
@@ -335,11 +336,13 @@ class Cloud:
 
     def get_projects(self, asked: Asked) -> dict[str, Any]:
         used = sum(vcpus_of(machine) for machine in self.things["instances"].values())
-        limit = self.quota("everywhere", "CPUS_ALL_REGIONS")
-        return {
-            "name": asked.path["project"],
-            "quotas": [{"metric": "CPUS_ALL_REGIONS", "limit": limit, "usage": float(used)}],
-        }
+        use = {"CPUS_ALL_REGIONS": used}
+        use |= {name.upper(): len(self.things[name]) for name in ("networks", "subnetworks", "firewalls")}
+        quotas = [
+            {"metric": metric, "limit": self.quota("everywhere", metric), "usage": float(of)}
+            for metric, of in use.items()
+        ]
+        return {"name": asked.path["project"], "quotas": quotas}
 
     def get_regions(self, asked: Asked) -> dict[str, Any]:
         name = asked.path["region"]
@@ -460,6 +463,9 @@ class Handler(BaseHTTPRequestHandler):
         if asked and asked.method == "projects.testIamPermissions":
             have = CLOUD.world.permissions
             return {"permissions": [p for p in asked.body["permissions"] if have is None or p in have]}
+        if asked and asked.method == "projects.getEffectiveOrgPolicy":
+            constraint = asked.body["constraint"].removeprefix("constraints/")
+            return {"constraint": asked.body["constraint"], **CLOUD.world.policies.get(constraint, {})}
         raise RefusedError(404, "notFound", f"{self.command} {path}")
 
     def log_message(self, *_: Any) -> None:

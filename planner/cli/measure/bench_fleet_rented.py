@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from planner.api import clusters
-from planner.api.rental_options import RentalOptions, rental_options
+from planner.api.rental_options import RentalOptions
 from planner.api.run import effort_of, session_with_ssh
 from planner.api.software import architecture_of, wheels
 from planner.cli.measure.bench_fleet_options import FleetOptions
@@ -61,9 +62,9 @@ class RentedMachines:
         self._remember(paths, place, order.run)
         return paths
 
-    @property
+    @cached_property
     def _rental(self) -> RentalOptions:
-        return rental_options(vars(self.options))
+        return renting.rental_of(vars(self.options))
 
     @property
     def _task(self) -> FleetTask:

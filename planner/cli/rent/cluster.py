@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from typer import Argument, Option
 
 from planner.api import clusters
-from planner.api.rental_options import named_regions, rental_options
+from planner.api.rental_options import RentalOptions, named_regions
 from planner.api.run import Work
 from planner.cli.plan.request_options import Data, Instances, Model, Nodes
 from planner.cli.rent import renting
@@ -44,6 +44,7 @@ def cluster_up(
     no_public_address: renting.NoPublicAddress = False,
     jump: renting.Jump = None,
     reservation: renting.Reservation = None,
+    or_next: renting.OrNext = RentalOptions.or_next,
     max_cost_per_month: renting.MaxCostPerMonth = None,
     tag: renting.Tags = None,
     dry_run: renting.DryRun = False,
@@ -54,12 +55,13 @@ def cluster_up(
     """Rent the cluster of a plan: look, ask, then launch all of it in one placement group, or nothing.
 
     It has no spares: those of a plan are sent away when a run has screened its machines, which nobody does here.
-    When there is no room, the next zone is tried, then the next region allowed, then the plan's next choice. Ends with
-    exit code 4 when the cloud refuses, 7 when something could not be taken down again.
+    When there is no room, the next zone is tried, then the next region allowed, then the plan's next types, and after
+    spot machines the same ones on demand. Ends with exit code 4 when the cloud refuses, 7 when something could not be
+    taken down again.
 
     Example: planner cluster up --data 1TB --model indy --instance i4i.4xlarge --max-cost 50
     """
-    rental = rental_options(locals(), staging=staging)
+    rental = renting.rental_of(locals(), staging=staging)
     work = Work(data=data, model=model, instances=tuple(instance or ()), nodes=nodes)
     made = renting.plan_of(plan, rental, work)
     if dry_run:

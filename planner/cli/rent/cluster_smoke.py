@@ -5,19 +5,26 @@ from __future__ import annotations
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 from typer import Option
 
 from planner.api import clusters
 from planner.api.files import require_new
-from planner.api.rental_options import check_site
+from planner.api.rental_options import RentalOptions, check_site
+from planner.api.run import Work, effort_of
+from planner.api.run import run as run_work
 from planner.cli.rent import renting
 from planner.cli.shell.completion import rented_clouds
 from planner.cli.shell.console import show_json, show_text, talk
 from planner.cli.shell.files import Force, write_whole
 from planner.cli.shell.interrupts import orderly_end
-from planner.errors import ProviderRefusedError
+from planner.config.cloud_defaults import default_region
+from planner.errors import ProviderRefusedError, ValidationFailedError
+from planner.schemas.run_report import RunReport
+from planner.units import format_usd
+
+_SORTED: Final = "1GB"
 
 
 def cluster_smoke(
@@ -29,6 +36,9 @@ def cluster_smoke(
     subnet: renting.Subnet = None,
     no_public_address: renting.NoPublicAddress = False,
     image: renting.Image = None,
+    sort: Annotated[
+        bool, Option("--sort", help="Then rent two again, log in, install, and sort a gigabyte on them, as `run` does.")
+    ] = False,
     out: Annotated[Path, Option(help="Where the transcript goes.")] = Path("smoke.jsonl"),
     force: Force = False,
     yes: renting.Yes = False,
@@ -45,9 +55,13 @@ def cluster_smoke(
     from planner.clusters.provisioning.order_from_plan import Limits, order_of, own_network, user_name
     from planner.clusters.provisioning.run_directory import new_run_id
     from planner.clusters.provisioning.smoke import MINUTES, MOST_USD, Smoke, small_choice
+    from planner.clusters.runs.reuse import catalog_type
 
     require_new([out], force=force)
     check_site(subnet, ssh_from=ssh_from, is_private=no_public_address)
+    if region is None and (default := default_region(cloud)):
+        region = default.value
+        renting.say_region(region, default.source)
     now, limits = datetime.now(UTC), Limits(cost_usd=MOST_USD, hours=MINUTES / 60)
     choice = small_choice(cloud, region=region, instance=instance)
     order = order_of(
@@ -73,10 +87,38 @@ def cluster_smoke(
                 private = {user_name(): "person", order.owner: "person"} | ({subnet: "subnet"} if subnet else {})
                 write_whole(out, "".join(transcript_lines(exchanges, private)), option="--out")
                 talk(f"transcript: {out}, {len(exchanges)} requests; look it through before you send it")
+    if sort:
+        rental = RentalOptions(
+            cloud=cloud,
+            regions=choice.regions,
+            max_cost=MOST_USD,
+            ssh_from=ssh_from,
+            image=image,
+            subnet=subnet or "",
+            is_private=no_public_address,
+        )
+        types = (catalog_type(cloud, choice),)
+        work = Work(data=_SORTED, model="indy", instances=types, nodes=choice.nodes)
+        smoke.try_step(f"sort {_SORTED}", lambda: _sorted(work, rental, yes=yes), _sorted_text)
     if json:
-        show_json({"steps": [asdict(step) for step in smoke.steps], "transcript": str(out)})
+        steps = [asdict(step) for step in smoke.steps]
+        show_json({"steps": steps, "transcript": str(out), "cost_usd": smoke.usd})
     else:
         well = sum(step.ok for step in smoke.steps)
-        show_text(f"{well} of {len(smoke.steps)} steps went well on {cloud}")
+        show_text(f"{well} of {len(smoke.steps)} steps went well on {cloud}; its machines cost {format_usd(smoke.usd)}")
     if failed := [f"{step.name}: {step.text}" for step in smoke.steps if not step.ok]:
         raise ProviderRefusedError("the cloud does not answer as expected", failed)
+
+
+def _sorted(work: Work, rental: RentalOptions, *, yes: bool) -> RunReport:
+    """Return the report of a whole run. Raises ValidationFailedError when its output is not the input, sorted."""
+    confirm, effort = renting.asking(yes=yes), effort_of("2s", "256MB")
+    report = run_work(work, rental=rental, effort=effort, confirm=confirm, listeners=renting.listeners())
+    if report is None or not report.passed:
+        raise ValidationFailedError("the output is not the sorted input")
+    return report
+
+
+def _sorted_text(report: RunReport) -> str:
+    cost = "an unknown amount" if report.cost is None else format_usd(report.cost.usd)
+    return f"in {sum(phase.measured_s for phase in report.phases):.0f} s, for {cost} in all"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Option
 
 from planner.api import clusters
-from planner.api.rental_options import RentalOptions
+from planner.api.rental_options import RentalOptions, rental_options
 from planner.api.run import Listeners, Work, plan_to_rent
 from planner.cli.shell import completion
 from planner.cli.shell.cluster_progress import shown_events
@@ -78,10 +78,24 @@ Reservation = Annotated[
     str | None,
     Option(help="Capacity that is reserved already: an id on AWS, a name on Google, a group's resource id on Azure."),
 ]
+OrNext = Annotated[int, Option(help="How many of the plan's next types to try where there is no room.", min=0)]
 Wheelhouse = Annotated[Path | None, Option(help="Wheels for rented machines, made by `planner cluster wheelhouse`.")]
 DryRun = Annotated[bool, Option("--dry-run", help="Say what would be rented, created and paid; ask no cloud.")]
 Verbose = Annotated[bool, Option("--verbose", help="With --dry-run: print every request, too.")]
 Yes = Annotated[bool, Option("--yes", help="Do not ask.")]
+
+
+def rental_of(options: Mapping[str, Any], *, staging: bool = False) -> RentalOptions:
+    """Return what the options of a command say, and print the region that nobody named."""
+    rental = rental_options(options, staging=staging)
+    if rental.region_source:
+        say_region(rental.regions[0], rental.region_source)
+    return rental
+
+
+def say_region(region: str, source: str) -> None:
+    """Print the region that nobody named, and where it comes from."""
+    talk(f"region {region}, as set by {source}; --region names another")
 
 
 def session_on(cloud: str) -> ProviderSession:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from planner.api.files import require_directories, require_new
 from planner.api.input_format import InputFormat
-from planner.api.rental_options import RentalOptions, rental_options
+from planner.api.rental_options import RentalOptions
 from planner.api.run import EMULATED, Work, effort_of, rehearsed_order, run_on_machines
 from planner.api.run import run as run_work
 from planner.cli.plan.shown_report import show_report
@@ -118,7 +118,7 @@ def _work(options: RunOptions, form: InputFormat) -> Work:
 
 
 def _rental_options(options: RunOptions) -> RentalOptions:
-    return rental_options(vars(options), staging=bool(options.input or options.output))
+    return renting.rental_of(vars(options), staging=bool(options.input or options.output))
 
 
 def _show(report: RunReport, options: RunOptions) -> None:

@@ -8,6 +8,7 @@ from typing import Annotated, Final
 
 from typer import Option
 
+from planner.api.rental_options import RentalOptions
 from planner.cli.plan.request_options import Architecture, Data, Instances, Nodes, OneModel
 from planner.cli.rent import emulation, renting
 from planner.cli.shell.completion import profiles, rented_clouds
@@ -23,7 +24,7 @@ _EMULATED_ONLY: Final = ("rate", "distribution", "rate_factor", "bucket", "burst
 _RENTED_ONLY: Final = (
     "node_identity", "lend_credentials", "region", "instance", "max_cost", "max_cost_per_month", "tag", "max_hours",
     "ssh_from", "image", "arch", "wheelhouse", "keep", "detach",
-    "dry_run", "pricing", "subnet", "no_public_address", "jump", "reservation",
+    "dry_run", "pricing", "subnet", "no_public_address", "jump", "reservation", "or_next",
 )  # fmt: skip
 _OF_A_CLUSTER: Final = ("nodes", "skew", "input", "output")
 _OF_MACHINES_THERE: Final = ("lend_credentials", "wheelhouse", "detach", "skew", "input", "output")
@@ -34,7 +35,7 @@ PANELS: Final = {
     heading: tuple(options.split())
     for heading, options in {
         "What to sort": "data model input format key separator no_header zero_terminated unique output skew",
-        "Where": "cloud on region instance arch nodes pricing directory memory threads",
+        "Where": "cloud on region or_next instance arch nodes pricing directory memory threads",
         "Limits, and before it rents": "max_cost max_cost_per_month max_hours dry_run verbose yes",
         "Rented machines": "keep detach ssh_from subnet no_public_address jump reservation tag node_identity"
         " lend_credentials image wheelhouse screen_seconds screen_size",
@@ -107,6 +108,7 @@ class RunOptions:
     no_public_address: renting.NoPublicAddress = False
     jump: renting.Jump = None
     reservation: renting.Reservation = None
+    or_next: renting.OrNext = RentalOptions.or_next
     max_cost_per_month: renting.MaxCostPerMonth = None
     tag: renting.Tags = None
     image: renting.Image = None

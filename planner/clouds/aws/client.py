@@ -167,7 +167,8 @@ def meaning_of(code: str, message: str, *, what: str) -> PlannerError:
     if code in _NO_CAPACITY or (code == _WRONG_VALUE and _CLOSED_ZONE in message):
         return errors.NoCapacityError(text)
     if code in DENIED:
-        return errors.PermissionDeniedError(f"{text}; see the least policy in docs/provisioning.md")
+        hint = "see the least policy in docs/provisioning.md"
+        return errors.PermissionDeniedError(f"{text}; {hint}", reason=message)
     if code.endswith(("LimitExceeded", "QuotaExceeded", "InstanceCountExceeded")):
         return errors.QuotaExceededError(f"{text}; ask for more in the Service Quotas console, or allow another region")
     if code in _IN_USE or code.endswith(".InUse") or (code == _WRONG_VALUE and "currently in use" in message):

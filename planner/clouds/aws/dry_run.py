@@ -40,9 +40,12 @@ _CREATIONS: Final = {
 
 
 class DryRun:
-    """All services of one dry run; `requests` grows as calls are made."""
+    """All services of one dry run; `requests` grows as calls are made. With a service to `ask`, what AWS alone knows is
+    asked of it.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, *, ask: Service | None = None) -> None:
+        self.ask = ask
         self.requests: list[PlannedRequest] = []
         self.made: dict[str, list[dict[str, Any]]] = {resource_kind: [] for resource_kind in resources.RESOURCE_TYPES}
         self.numbers = count(1)
@@ -80,7 +83,9 @@ class _DryRunService:
             yield from [{"Instances": items}] if key == "Reservations" else items
             return
         self._note(operation, request)
-        yield from _unknown(operation, request)
+        yield from (
+            self._dry_run.ask.items(operation, key, **request) if self._dry_run.ask else _unknown(operation, request)
+        )
 
     def _note(self, operation: str, request: dict[str, Any]) -> None:
         planned = PlannedRequest(service=self._name, region=self.region, operation=operation, parameters=request)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import math
 import re
 from collections.abc import Iterator
@@ -61,7 +62,8 @@ def reservation_request(reservation: str) -> dict[str, Any]:
     return {"CapacityReservationSpecification": target} if reservation else {}
 
 
-ROOT_GIB: Final = 30
+_ROOT_GIB: Final = 30
+"""The least root; that of a larger image is as large as its snapshot."""
 _IMAGE_OWNER: Final = "099720109477"
 """Canonical's account, which publishes the stock Ubuntu images."""
 _IMAGE_NAME: Final = "ubuntu/images/hvm-ssd-gp3/ubuntu-noble-24.04-{arch}-server-*"
@@ -126,6 +128,17 @@ def shape_of(ec2: Service, instance_type: str) -> dict[str, Any]:
     return described[0]
 
 
+def zones_of(ec2: Service, instance_type: str) -> Iterator[str]:
+    """Yield the zones of a region that offer an instance type."""
+    offerings = ec2.items(
+        "describe_instance_type_offerings",
+        "InstanceTypeOfferings",
+        LocationType="availability-zone",
+        Filters=[{"Name": "instance-type", "Values": [instance_type]}],
+    )
+    yield from (str(offering["Location"]) for offering in offerings)
+
+
 def architecture_of(shape: dict[str, Any]) -> str:
     """Return `x86_64` or `arm64`, from AWS's description of a type."""
     return next(str(name) for name in shape["ProcessorInfo"]["SupportedArchitectures"] if name in _ARCHITECTURES)
@@ -174,7 +187,7 @@ def _common(network: RunNetwork, place: Place) -> dict[str, Any]:
         "InstanceType": choice.instance_type,
         "KeyName": network.full_name("key"),
         "Placement": placement,
-        "BlockDeviceMappings": list(_block_devices(choice.volumes, root=image.get("RootDeviceName", _ROOT_DEVICE))),
+        "BlockDeviceMappings": list(_block_devices(choice.volumes, image)),
         "InstanceInitiatedShutdownBehavior": "terminate",
         "MetadataOptions": {"HttpTokens": "required", "HttpEndpoint": "enabled", "HttpPutResponseHopLimit": 1},
         "UserData": cloud_config(expires_at=order.expires_at),
@@ -232,13 +245,16 @@ def _tags(network: RunNetwork, resource_kind: str, role: str) -> dict[str, Any]:
     return {**specification, "Tags": [*specification["Tags"], {"Key": "planner-role", "Value": role}]}
 
 
-def _block_devices(volumes: VolumeOrder | None, *, root: str) -> Iterator[dict[str, Any]]:
-    """The root and the plan's volumes: encrypted, and gone with the machine."""
+def _block_devices(volumes: VolumeOrder | None, image: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The root and the plan's volumes, encrypted and gone with the machine, under names that the image leaves free."""
     safe = {"Encrypted": True, "DeleteOnTermination": True}
-    yield {"DeviceName": root, "Ebs": {"VolumeType": "gp3", "VolumeSize": ROOT_GIB, **safe}}
-    for number in range(volumes.count if volumes else 0):
-        if volumes:
-            yield {"DeviceName": _device(number), "Ebs": _ebs(volumes) | safe}
+    mapped = {mapping.get("DeviceName"): mapping.get("Ebs", {}) for mapping in image.get("BlockDeviceMappings", ())}
+    root = image.get("RootDeviceName", _ROOT_DEVICE)
+    root_gib = max(_ROOT_GIB, mapped.get(root, {}).get("VolumeSize", 0))
+    yield {"DeviceName": root, "Ebs": {"VolumeType": "gp3", "VolumeSize": root_gib, **safe}}
+    free = (name for name in map(_device, itertools.count()) if name not in mapped)
+    if volumes:
+        yield from ({"DeviceName": next(free), "Ebs": _ebs(volumes) | safe} for _ in range(volumes.count))
 
 
 def _ebs(volumes: VolumeOrder) -> dict[str, Any]:

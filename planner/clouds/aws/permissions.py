@@ -1,20 +1,30 @@
 """Which actions a run needs on AWS, and asking AWS, without doing anything, whether the account may.
 
 EC2 checks the permission before it checks whether what a call names exists, and stops there when the call is a dry
-run. So a made-up id serves: "unauthorized" is a no, any other answer a yes.
+run. So a made-up id serves: "unauthorized" is a no, any other answer a yes. All else is asked just as a launch does,
+since policies may allow some types, tags or disks alone.
 """
 
 from __future__ import annotations
 
+import json
+import re
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any, Final
 
 from planner.clouds.aws.client import Service
-from planner.clouds.aws.instances import identity_request, image_of
+from planner.clouds.aws.dry_run import DryRun
+from planner.clouds.aws.instances import identity_request, image_of, launch, zones_of
+from planner.clouds.aws.network import RunNetwork, prepare
 from planner.clouds.aws.resources import RESOURCE_TYPES
+from planner.clouds.calls.retry import RetryPolicy
 from planner.clouds.cloud_errors import PermissionDeniedError, RefusedCallError, StillInUseError
 from planner.clouds.order import Order
-from planner.clouds.protocol import ANYWHERE, NETWORK, NODES_SUBNET, Finding
-from planner.errors import PlannerError, ProviderRefusedError
+from planner.clouds.protocol import ANYWHERE, NETWORK, NODES_SUBNET, Finding, Place, Resource
+from planner.errors import BadInputError, PlannerError, ProviderRefusedError
 
 _VPC: Final = {"VpcId": "vpc-00000000000000000"}
 _GROUP: Final = {"GroupId": "sg-00000000000000000"}
@@ -52,7 +62,9 @@ WRITES: Final[dict[str, dict[str, Any]]] = {
     "delete_internet_gateway": _GATEWAY,
     "delete_vpc": _VPC,
 }
-"""Calls that change something, each with the least request that passes the SDK's own checks."""
+"""Calls that change something, each with the least request that passes the SDK's own checks; creating calls are made
+with it where a launch's own requests cannot be told.
+"""
 
 STAGING_WRITES: Final[dict[str, dict[str, Any]]] = {
     "create_vpc_endpoint": _VPC | {"ServiceName": "com.amazonaws.us-east-1.s3"},
@@ -77,10 +89,74 @@ def writes_of(order: Order) -> dict[str, dict[str, Any]]:
     return {name: request for name, request in calls.items() if own or not any(of in name for of in _OF_A_NETWORK)}
 
 
-def denied_operations(ec2: Service, order: Order) -> list[str]:
-    """Return the operations of an order's run that this account may not do in a region."""
-    calls = READS | writes_of(order)
-    return [operation for operation, request in calls.items() if not _is_allowed(ec2, operation, request)]
+_MADE_UP: Final = {
+    "VpcId": "vpc",
+    "SubnetId": "subnet",
+    "GroupId": "sg",
+    "RouteTableId": "rtb",
+    "InternetGatewayId": "igw",
+    "VpcEndpointId": "vpce",
+}
+_AT_ONCE: Final = 8
+
+
+class _Unnoted:
+    """A journal of what is not made."""
+
+    def intend(self, resource_kind: str, *, name: str, region: str) -> None:
+        """See Journal."""
+
+    def made(self, resource: Resource) -> None:
+        """See Journal."""
+
+    def ordered(self) -> tuple[Resource, ...]:
+        """See Journal."""
+        return ()
+
+
+def launch_requests(ec2: Service, order: Order) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the requests that create an order's clusters in a region, as a launch makes them, with made-up ids.
+
+    Left out are choices that cannot be launched there, as other checks tell, and the instance profile, which has a
+    check of its own.
+    """
+    pretended = DryRun(ask=ec2)
+    for choice in order.choices:
+        with suppress(BadInputError):
+            if ec2.region in choice.regions:
+                place = Place(choice=choice, region=ec2.region, zone=_zone(ec2, choice.instance_type))
+                service = pretended.connect("ec2", ec2.region)
+                network = RunNetwork.of(replace(order, node_identity=""), service, _Unnoted(), RetryPolicy())
+                prepare(network, place)
+                launch(network, place, machines=choice.machines, head=True, round=0)
+    for request in pretended.requests:
+        if request.operation in WRITES | STAGING_WRITES:
+            asked = {key: value for key, value in request.parameters.items() if key != "ClientToken"}
+            yield request.operation, _with_ids(asked)
+
+
+def _zone(ec2: Service, instance_type: str) -> str:
+    return min(zones_of(ec2, instance_type), default=f"{ec2.region}a")
+
+
+def _with_ids(value: Any) -> Any:
+    """Return a request with made-up ids for what is not made yet."""
+    if isinstance(value, dict):
+        return {key: _with_ids(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_with_ids(item) for item in value]
+    match = re.fullmatch(r"<(\w+) \d+>", value) if isinstance(value, str) else None
+    return f"{_MADE_UP[match[1]]}-{0:017}" if match else value
+
+
+def denied_operations(ec2: Service, order: Order) -> dict[str, str]:
+    """Return the operations of an order's run that this account may not do in a region, each with what AWS says."""
+    launch = list(launch_requests(ec2, order))
+    asked = {operation for operation, _ in launch}
+    calls = [(name, least) for name, least in (READS | writes_of(order)).items() if name not in asked] + launch
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        denials = pool.map(lambda call: _denial(ec2, *call), calls)
+    return {operation: denial for (operation, _), denial in zip(calls, denials, strict=True) if denial is not None}
 
 
 def _ending_operations(order: Order) -> set[str]:
@@ -90,14 +166,47 @@ def _ending_operations(order: Order) -> set[str]:
     return {name for name in writes_of(order) if name.startswith(("delete", "detach", "terminate"))}
 
 
-def permission_finding(ec2: Service, order: Order) -> Finding:
-    """Say whether the account may do all that a run does."""
-    missing, subject = denied_operations(ec2, order), f"permissions in {ec2.region}"
-    text = f"lacks {', '.join(map(action_of, missing))}" if missing else "all actions allowed"
+def permission_finding(ec2: Service, order: Order, *, decode: Callable[[str], str] = lambda _: "") -> Finding:
+    """Say whether the account may do all that a run does, and why not; `decode` reads what AWS says encoded."""
+    subject = f"permissions in {ec2.region}"
+    try:
+        missing = denied_operations(ec2, order)
+    except PermissionDeniedError as error:
+        return Finding(subject=subject, ok=False, text=error.message)
+    lacking = [
+        action_of(operation) + (f" ({why})" if (why := _readable(reason, decode)) else "")
+        for operation, reason in missing.items()
+    ]
+    text = f"lacks {', '.join(lacking)}" if missing else "all actions allowed, asked as a launch asks"
     if missing and set(missing) == _ending_operations(order):
         text = f"{text} where nothing has a run's tag, as docs/aws-policy.json has it; with the tag not known"
         return Finding(subject=subject, ok=None, text=text)
     return Finding(subject=subject, ok=not missing, text=text)
+
+
+_ENCODED: Final = "Encoded authorization failure message:"
+
+
+def _readable(reason: str, decode: Callable[[str], str]) -> str:
+    """Return what AWS says against a call beyond that it is denied: which policy, and its conditions."""
+    said, _, encoded = reason.partition(_ENCODED)
+    said = said.removeprefix("You are not authorized to perform this operation").strip(" .:")
+    return "; ".join(text for text in (said, decode(encoded.strip()) if encoded else "") if text)
+
+
+def denied_conditions(sts: Service, encoded: str) -> str:
+    """Return the statements that deny a call and the conditions in them, '' where AWS will not decode its message."""
+    try:
+        answer = sts.call("decode_authorization_message", EncodedMessage=encoded)
+    except PlannerError:
+        return ""
+    statements = json.loads(answer["DecodedMessage"]).get("matchedStatements", {}).get("items") or ()
+    texts = [
+        f"{item.get('statementId') or 'a statement'} on "
+        + ", ".join(condition["key"] for condition in item.get("conditions", {}).get("items") or ())
+        for item in statements
+    ]
+    return ", ".join(text.removesuffix(" on ") for text in texts)
 
 
 def identity_finding(ec2: Service, order: Order) -> Finding:
@@ -135,11 +244,12 @@ def action_of(operation: str) -> str:
     return "ec2:" + "".join(word.capitalize() for word in operation.split("_"))
 
 
-def _is_allowed(ec2: Service, operation: str, request: dict[str, Any]) -> bool:
+def _denial(ec2: Service, operation: str, request: dict[str, Any]) -> str | None:
+    """Return what AWS says against a call, '' where it gives no reason; None for one that is allowed."""
     try:
         ec2.call(operation, DryRun=True, **request)
-    except PermissionDeniedError:
-        return False
+    except PermissionDeniedError as error:
+        return error.reason
     except (RefusedCallError, ProviderRefusedError, StillInUseError):
-        return True
-    return True
+        return None
+    return None

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from functools import cache
+from functools import cache, partial
 from statistics import median
 from typing import Final
 
 from planner.clouds.aws.client import Connect, Service, temporary_credentials_end
-from planner.clouds.aws.instances import described_reservation, reservation_group, reservation_obstacle, shape_of
+from planner.clouds.aws.instances import (
+    described_reservation,
+    image_of,
+    reservation_group,
+    reservation_obstacle,
+    shape_of,
+    zones_of,
+)
 from planner.clouds.aws.network import described_subnet
-from planner.clouds.aws.permissions import identity_finding, permission_finding
+from planner.clouds.aws.permissions import denied_conditions, identity_finding, permission_finding
+from planner.clouds.cloud_errors import RefusedCallError
 from planner.clouds.order import ClusterOffer, Order
 from planner.clouds.preflight import PreflightLog
 from planner.clouds.price_lists.aws import hourly_usd, price_filters
@@ -37,10 +45,14 @@ def preflight(order: Order, connect: Connect) -> Preflight:
     allowed = [region for region in regions if checks.is_permitted(region)]
     if order.node_identity and allowed and not checks.may_lend_identity(allowed[0]):
         allowed = []
+    if any(choice.is_spot for choice in order.choices):
+        log.add(spot_role_finding(connect("iam", regions[0])))
+    roomy = [region for region in regions if checks.has_room_for_network(region)]
     for choice in order.choices:
         for region in choice.regions:
-            if region in allowed:
+            with log.noting_refusals(f"{choice.instance_type} in {region}"):
                 checks.look_at(choice, region)
+    log.places = [place for place in log.places if place.region in allowed and place.region in roomy]
     return log.result()
 
 
@@ -57,6 +69,20 @@ def credentials_finding(order: Order, *, now: datetime) -> Finding:
     return Finding(subject=subject, ok=end >= until, text=text)
 
 
+def spot_role_finding(iam: Service) -> Finding:
+    """Say whether the account has the service-linked role without which nobody gets a spot instance."""
+    subject = f"role {_SPOT_ROLE}"
+    try:
+        iam.call("get_role", RoleName=_SPOT_ROLE)
+    except RefusedCallError:
+        text = "not there; the first spot launch makes it, with iam:CreateServiceLinkedRole, or an administrator once: "
+        command = "aws iam create-service-linked-role --aws-service-name spot.amazonaws.com"
+        return Finding(subject=subject, ok=None, text=text + command)
+    except PlannerError as error:
+        return Finding(subject=subject, ok=None, text=f"not known: {error.message}")
+    return Finding(subject=subject, ok=True, text="there")
+
+
 def in_order(zones: Iterable[str]) -> list[str]:
     """Return zones by name, Local Zones last: us-west-2-lax-1a, whose names are longer."""
     return sorted(zones, key=lambda zone: (len(zone), zone))
@@ -71,26 +97,42 @@ class _Checks:
     log: PreflightLog = field(default_factory=PreflightLog)
 
     def is_permitted(self, region: str) -> bool:
-        return self.log.add(permission_finding(self.connect("ec2", region), self.order))
+        decode = partial(denied_conditions, self.connect("sts", region))
+        return self.log.add(permission_finding(self.connect("ec2", region), self.order, decode=decode))
 
     def may_lend_identity(self, region: str) -> bool:
         """Check the instance profile, which is the same in all regions, in one of them."""
         return self.log.add(identity_finding(self.connect("ec2", region), self.order))
 
+    def has_room_for_network(self, region: str) -> bool:
+        """Say whether a network (VPC) and a gateway more are within their quotas; one that is not stated is unknown."""
+        if self.order.subnet:
+            return True
+        ec2, quotas = self.connect("ec2", region), self.connect("service-quotas", region)
+        suffices = True
+        for name, (code, listing, key) in _NETWORK_QUOTAS.items():
+            quota, used = quota_value(quotas, code, service="vpc"), sum(1 for _ in ec2.items(listing, key))
+            free = "not known" if quota is None else f"{quota - used:g} of {quota:g} free"
+            is_enough = None if quota is None else quota - used >= 1
+            suffices &= self.log.note(f"quota of {name} in {region}", is_enough, f"1 needed, {free}")
+        return suffices
+
     def look_at(self, choice: ClusterOffer, region: str) -> None:
         """Add the zones of a region where a choice may be tried."""
         name = choice.instance_type
-        if not (self._fits(choice, region) and self._within_quota(choice, region)):
+        if not self._fits(choice, region):
             return
+        suffices = self._within_quota(choice, region)
         self.log.note_prices(choice, region, lambda pricing: self._price(name, region, pricing))
-        zones = in_order(self._zones(name, region))
+        zones = in_order(zones_of(self.connect("ec2", region), name))
         if self.order.subnet:
             zones = self._within_subnet(choice, zones, region)
         if self.order.reservation:
             zones = self._within_reservation(choice, zones, region)
         text = f"offered in {', '.join(zones)}" if zones else "offered in no zone"
         self.log.note(f"{name} in {region}", bool(zones), text)
-        self.log.add_places(choice, region, zones)
+        if suffices:
+            self.log.add_places(choice, region, zones)
 
     def _within_subnet(self, choice: ClusterOffer, zones: list[str], region: str) -> list[str]:
         """Return the zone of the order's subnet, if it has room and the zone is among these."""
@@ -128,6 +170,7 @@ class _Checks:
         subject = f"{choice.instance_type} in {region}"
         try:
             shape = shape_of(self.connect("ec2", region), choice.instance_type)
+            image_of(self.connect("ec2", region), self.order, choice.instance_type)
         except BadInputError as error:
             return self.log.note(subject, False, str(error))
         if shape.get("InstanceStorageInfo", {}).get("NvmeSupport") == "unsupported":
@@ -163,15 +206,6 @@ class _Checks:
             return spot_price_now(self.connect("ec2", region), instance_type=name, now=datetime.now(UTC))
         return price_now(self.connect("pricing", _PRICE_REGION), instance_type=name, region=region)
 
-    def _zones(self, instance_type: str, region: str) -> Iterator[str]:
-        offerings = self.connect("ec2", region).items(
-            "describe_instance_type_offerings",
-            "InstanceTypeOfferings",
-            LocationType="availability-zone",
-            Filters=[{"Name": "instance-type", "Values": [instance_type]}],
-        )
-        yield from (str(offering["Location"]) for offering in offerings)
-
 
 _PRICE_REGION: Final = "us-east-1"
 """Where the price list answers, whatever region is asked about."""
@@ -200,6 +234,12 @@ def spot_price_now(ec2: Service, *, instance_type: str, now: datetime) -> float 
     return median(float(row["SpotPrice"]) for row in latest.values()) if latest else None
 
 
+_SPOT_ROLE: Final = "AWSServiceRoleForEC2Spot"
+_NETWORK_QUOTAS: Final = {
+    "networks": ("L-F678F1CE", "describe_vpcs", "Vpcs"),
+    "internet gateways": ("L-A4707A72", "describe_internet_gateways", "InternetGateways"),
+}
+"""Code of the quota of a run's own network, and how what counts towards it is listed."""
 _STANDARD: Final = "L-1216C47A"
 _BY_FAMILY: Final = {
     "dl": "L-6E869C2A",
@@ -231,10 +271,13 @@ def quota_code(instance_type: str, *, spot: bool = False) -> str | None:
 def quota_vcpus(quotas: Service, instance_type: str, *, spot: bool = False) -> float | None:
     """Return how many vCPUs of a type's family may run in a region; None when it cannot be found out."""
     code = quota_code(instance_type, spot=spot)
-    if code is None:
-        return None
+    return None if code is None else quota_value(quotas, code)
+
+
+def quota_value(quotas: Service, code: str, *, service: str = "ec2") -> float | None:
+    """Return a quota of a service in a region; None when it cannot be found out."""
     try:
-        answer = quotas.call("get_service_quota", ServiceCode="ec2", QuotaCode=code)
+        answer = quotas.call("get_service_quota", ServiceCode=service, QuotaCode=code)
     except PlannerError:
         return None
     value = answer.get("Quota", {}).get("Value")

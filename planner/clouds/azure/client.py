@@ -32,6 +32,7 @@ from planner.clouds.cloud_errors import (
     StillInUseError,
     call_translating_errors,
 )
+from planner.config.cloud_defaults import default_account
 from planner.config.settings import load_settings
 from planner.errors import BadInputError, IoFailureError, PlannerError
 
@@ -47,8 +48,10 @@ class Access:
 
 
 def subscription_named() -> str:
-    """Return the subscription that the environment or the settings name, or ''."""
-    return os.environ.get(SUBSCRIPTION_VARIABLE) or load_settings(today=datetime.now(UTC).date()).of("azure").account
+    """Return the subscription that the environment or the settings name, or az's default, or ''."""
+    settings, set_for_tool = load_settings(today=datetime.now(UTC).date()).of("azure"), default_account("azure")
+    named = os.environ.get(SUBSCRIPTION_VARIABLE) or settings.account
+    return named or (set_for_tool.value if set_for_tool else "")
 
 
 def default_access() -> Access:
@@ -87,6 +90,8 @@ _SCOPE: Final = "https://management.azure.com/.default"
 SCHEDULES_VERSION: Final = "2018-09-15"
 """Of Microsoft.DevTestLab/schedules, for which these SDKs have no model."""
 
+FEATURES_VERSION: Final = "2021-07-01"
+"""Of Microsoft.Features, for which they have none either."""
 _FORCED: Final = "Microsoft.Compute/virtualMachines"
 """Machines of a group end at once with it, without a shutdown of their own."""
 
@@ -118,6 +123,7 @@ RESOURCE_TYPES: Final = {
     "machine-status": ResourceType(client="compute", operations="virtual_machines", listing="list_all"),
     "provider": ResourceType(client="resource", operations="providers"),
     "usage": ResourceType(client="compute", operations="usage"),
+    "network-usage": ResourceType(client="network", operations="usages"),
     "size": ResourceType(client="compute", operations="resource_skus"),
 }
 _CLIENTS: Final = {
@@ -152,6 +158,12 @@ class Arm(Protocol):
     def get(self, resource_kind: str, *names: str) -> dict[str, Any]:
         """Return one thing. Raises NotFoundError when it is not there."""
 
+    def size(self, name: str, region: str) -> dict[str, Any] | None:
+        """Return what is said of a machine size in a region; None where it is not offered."""
+
+    def feature(self, namespace: str, name: str) -> str:
+        """Return the state of a feature of a service in this subscription: Registered, NotRegistered and others."""
+
     def machine_view(self, group: str, name: str) -> dict[str, Any]:
         """Return how a machine is: its instance view."""
 
@@ -170,6 +182,7 @@ class LiveArm:
     def __init__(self, *, policy: RetryPolicy) -> None:
         self._policy = policy
         self._clients: dict[str, Any] = {}
+        self._sizes: dict[str, dict[str, dict[str, Any]]] = {}
 
     @cached_property
     def access(self) -> Access:
@@ -221,6 +234,23 @@ class LiveArm:
         operations = self._operations(RESOURCE_TYPES[resource_kind])
         what = f"asking after {resource_kind} {names[-1]}"
         return dict(self._call_with_retry(lambda: _as_dict(operations.get(*names)), what=what))
+
+    def size(self, name: str, region: str) -> dict[str, Any] | None:
+        """See Arm. All sizes of a region are listed at once, when the first is asked for."""
+        if region not in self._sizes:
+            listed = self.items("size", filter=f"location eq '{region}'")
+            self._sizes[region] = {item["name"]: item for item in listed if item["resourceType"] == "virtualMachines"}
+        return self._sizes[region].get(name)
+
+    def feature(self, namespace: str, name: str) -> str:
+        """See Arm."""
+        path = f"/subscriptions/{self.subscription}/providers/Microsoft.Features/providers/{namespace}/features/{name}"
+        resources, what = self._client("resource").resources, f"asking after feature {namespace}/{name}"
+
+        def asked() -> dict[str, Any]:
+            return _as_dict(resources.get_by_id(path, api_version=FEATURES_VERSION))
+
+        return str((self._call_with_retry(asked, what=what).get("properties") or {}).get("state", ""))
 
     def machine_view(self, group: str, name: str) -> dict[str, Any]:
         """See Arm."""

@@ -47,6 +47,17 @@ class DryRunArm:
             raise NotFoundError(f"{resource_kind} {names[-1]}: not made", code="NotFound")
         return {"properties": {"addressPrefix": f"<addresses of {names[-1]}>"}}
 
+    def size(self, name: str, region: str) -> dict[str, Any]:
+        """See Arm."""
+        self._note("list", "size", (), {"filter": f"location eq '{region}'"})
+        accelerated = f"<true if {name} can>"
+        return {"capabilities": [{"name": "AcceleratedNetworkingEnabled", "value": accelerated}]}
+
+    def feature(self, namespace: str, name: str) -> str:
+        """See Arm."""
+        self._note("get", "feature", (namespace, name), {})
+        return "Registered"
+
     def machine_view(self, group: str, name: str) -> dict[str, Any]:
         """See Arm."""
         self._note("view", "machine", (group, name), {})

@@ -69,7 +69,8 @@ def _free_machines(item: dict[str, Any]) -> int:
     return int(item["sku"]["capacity"]) - len(item["properties"].get("virtualMachinesAssociated") or ())
 
 
-ROOT_GIB: Final = 30
+_ROOT_GIB: Final = 30
+"""Of the stock image; one's own has a root of its own size."""
 _NETWORK_VERSION: Final = "2022-11-01"
 """Of the interfaces that are made with a machine."""
 _IMAGE: Final = {"publisher": "Canonical", "offer": "ubuntu-24_04-lts", "version": "latest"}
@@ -97,10 +98,11 @@ def launch(network: RunNetwork, policy: RetryPolicy, *, machines: int, head: boo
     for name in names:
         network.journal.intend("instance", name=name, region=network.place.region)
     refusals: list[PlannerError] = []
+    able = capabilities(network.arm.size(network.place.choice.instance_type, network.place.region) or {})
 
     def create(name: str) -> None:
         try:
-            network.arm.create("machine", network.group, name, body=_machine(network, name))
+            network.arm.create("machine", network.group, name, body=_machine(network, name, able))
             network.arm.schedule(network.group, f"shutdown-computevm-{name}", body=_end(network, name))
         except PlannerError as refusal:
             refusals.append(refusal)
@@ -152,13 +154,18 @@ def _failed_status(view: dict[str, Any]) -> tuple[str, str]:
     return "Failed", "no reason given"
 
 
-def _machine(network: RunNetwork, name: str) -> dict[str, Any]:
-    """Return the request for a machine; its zone, interface and disks are made, and go, with it."""
+def capabilities(size: dict[str, Any]) -> dict[str, str]:
+    """Return what a size can do, from Azure's description of it: by name, each as Azure writes it."""
+    return {item["name"]: item.get("value", "") for item in size.get("capabilities") or ()}
+
+
+def _machine(network: RunNetwork, name: str, able: dict[str, str]) -> dict[str, Any]:
+    """Return the request for a machine of a size `able` to do this; its zone, interface and disks go with it."""
     order, place = network.order, network.place
     role = name.partition("-")[0]
     properties: dict[str, Any] = {
         "hardwareProfile": {"vmSize": place.choice.instance_type},
-        "storageProfile": _storage(place.choice.instance_type, place.choice.volumes, order.image),
+        "storageProfile": _storage(place.choice, able, order.image),
         "osProfile": {
             "computerName": name,
             "adminUsername": "ubuntu",
@@ -170,7 +177,7 @@ def _machine(network: RunNetwork, name: str) -> dict[str, Any]:
         },
         "networkProfile": {
             "networkApiVersion": _NETWORK_VERSION,
-            "networkInterfaceConfigurations": [_interface(network, role)],
+            "networkInterfaceConfigurations": [_interface(network, role, able)],
         },
         "securityProfile": {"encryptionAtHost": True},
         "diagnosticsProfile": {"bootDiagnostics": {"enabled": True}},
@@ -193,8 +200,11 @@ def _machine(network: RunNetwork, name: str) -> dict[str, Any]:
     }
 
 
-def _interface(network: RunNetwork, role: str) -> dict[str, Any]:
-    """The head alone has a public address, if any has. In a subnet that exists, the run's rules are the interface's."""
+def _interface(network: RunNetwork, role: str, able: dict[str, str]) -> dict[str, Any]:
+    """The head alone has a public address, if any has. In a subnet that exists, the run's rules are the interface's.
+    Azure refuses accelerated networking for sizes that are not able to.
+    """
+    accelerated = able.get("AcceleratedNetworkingEnabled", "False")
     address: dict[str, Any] = {"primary": True, "subnet": {"id": network.subnet_url(role)}}
     if role == "head" and not network.order.is_private:
         public = {"deleteOption": "Delete", "publicIPAllocationMethod": "Static"}
@@ -202,7 +212,7 @@ def _interface(network: RunNetwork, role: str) -> dict[str, Any]:
     properties = {
         "primary": True,
         "deleteOption": "Delete",
-        "enableAcceleratedNetworking": True,
+        "enableAcceleratedNetworking": {"True": True, "False": False}.get(accelerated, accelerated),
         "ipConfigurations": [{"name": "cluster", "properties": address}],
     }
     if network.order.subnet:
@@ -218,13 +228,12 @@ def volumes_obstacle(volumes: VolumeOrder | None) -> str:
     return f"volumes of type {volumes.volume_type} cannot be made with their machine"
 
 
-def _storage(size: str, volumes: VolumeOrder | None, image: str | None) -> dict[str, Any]:
+def _storage(choice: ClusterOffer, able: dict[str, str], image: str | None) -> dict[str, Any]:
     """The root and the plan's volumes, gone with the machine; Azure encrypts them at rest, and the host the rest."""
-    arm = re.fullmatch(r"Standard_[A-Z]+\d+(-\d+)?[a-z]*p[a-z]*_.*", size)
-    usual = _IMAGE | {"sku": "server-arm64" if arm else "server"}
+    volumes = choice.volumes
     if obstacle := volumes_obstacle(volumes):
         raise ProviderRefusedError(
-            f"{size}: {obstacle}; nothing is launched", [f"volumes that can: {', '.join(VOLUME_SKUS)}"]
+            f"{choice.instance_type}: {obstacle}; nothing is launched", [f"volumes that can: {', '.join(VOLUME_SKUS)}"]
         )
     disks = [
         {
@@ -240,10 +249,18 @@ def _storage(size: str, volumes: VolumeOrder | None, image: str | None) -> dict[
     root = {
         "createOption": "FromImage",
         "deleteOption": "Delete",
-        "diskSizeGB": ROOT_GIB,
         "managedDisk": {"storageAccountType": "StandardSSD_LRS"},
+        **({} if image else {"diskSizeGB": _ROOT_GIB}),
     }
-    return {"imageReference": {"id": image} if image else usual, "osDisk": root, "dataDisks": disks}
+    stock = _IMAGE | {"sku": _image_sku(choice.instance_type, able)}
+    return {"imageReference": {"id": image} if image else stock, "osDisk": root, "dataDisks": disks}
+
+
+def _image_sku(size: str, able: dict[str, str]) -> str:
+    """Return which stock image boots a size: older sizes know the first generation of virtual hardware alone."""
+    if re.fullmatch(r"Standard_[A-Z]+\d+(-\d+)?[a-z]*p[a-z]*_.*", size):
+        return "server-arm64"
+    return "server" if "V2" in able.get("HyperVGenerations", "V2") else "server-gen1"
 
 
 def _end(network: RunNetwork, name: str) -> dict[str, Any]:

@@ -10,7 +10,13 @@ from ipaddress import ip_network
 from typing import Any, Final
 
 from planner.clouds.azure.client import Arm
-from planner.clouds.azure.instances import reservations_in, reserved_text, reserved_zones, volumes_obstacle
+from planner.clouds.azure.instances import (
+    capabilities,
+    reservations_in,
+    reserved_text,
+    reserved_zones,
+    volumes_obstacle,
+)
 from planner.clouds.azure.network import blocks_of, described_subnet, region_of
 from planner.clouds.order import ClusterOffer, Order
 from planner.clouds.preflight import PreflightLog
@@ -23,10 +29,8 @@ TAKEN_ADDRESSES: Final = 5
 """Of every subnet, by Azure (Azure Virtual Network FAQ)."""
 LONGEST: Final = timedelta(hours=23, minutes=30)
 """Azure's own shutdown knows the time of day and not the day."""
-_HOST: Final = (
-    "encryption at host is asked for; where the subscription lacks it, once: "
-    "az feature register --namespace Microsoft.Compute --name EncryptionAtHost"
-)
+_COMPUTE, _HOST_FEATURE = "Microsoft.Compute", "EncryptionAtHost"
+_REGISTER_HOST: Final = f"az feature register --namespace {_COMPUTE} --name {_HOST_FEATURE}"
 Price = Callable[[str, str, str], float | None]
 """Return US dollars per hour of a size in a region, on demand or spot; None when not known."""
 
@@ -41,11 +45,13 @@ def preflight(order: Order, arm: Arm, *, price: Price) -> Preflight:
     groups = sum(1 for _ in arm.items("resource-group"))
     log.note("credentials", True, f"subscription {arm.subscription}, with {groups} resource groups")
     log.note("permissions", None, "Azure has no dry run: a missing permission shows, by its name, when it is needed")
-    log.note("encryption", None, _HOST)
-    if log.add(_registration_finding(arm)) and log.add(_end_finding(order)):
-        for choice in order.choices:
-            for region in choice.regions:
+    is_able = log.add_all([_registration_finding(arm), _encryption_finding(arm), _end_finding(order)])
+    for choice in order.choices:
+        for region in choice.regions:
+            with log.noting_refusals(f"{choice.instance_type} in {region}"):
                 checks.look_at(choice, region)
+    if not is_able:
+        log.places.clear()
     return log.result()
 
 
@@ -58,6 +64,19 @@ def _registration_finding(arm: Arm) -> Finding:
     return Finding(subject="registration", ok=not missing, text=text)
 
 
+def _encryption_finding(arm: Arm) -> Finding:
+    """Say whether the subscription may encrypt at the host, a feature that has to be registered once."""
+    try:
+        state = arm.feature(_COMPUTE, _HOST_FEATURE)
+    except PlannerError as error:
+        text = f"at host; not known whether the subscription has it ({error.message}); if not: {_REGISTER_HOST}"
+        return Finding(subject="encryption", ok=None, text=text)
+    if state == "Registered":
+        return Finding(subject="encryption", ok=True, text="at host: every disk, and what goes to it")
+    then = "wait until it is Registered" if state in ("Registering", "Pending") else f"once: {_REGISTER_HOST}"
+    return Finding(subject="encryption", ok=False, text=f"at host: the feature is {state or 'not known'}; {then}")
+
+
 def _end_finding(order: Order) -> Finding:
     hours, most = (order.expires_at - datetime.now(UTC)) / timedelta(hours=1), LONGEST / timedelta(hours=1)
     text = f"Azure stops every machine in {hours:.2f} h"
@@ -68,33 +87,32 @@ def _end_finding(order: Order) -> Finding:
 
 @dataclass(frozen=True, kw_only=True)
 class _Checks:
-    """The checks of one preflight; `log` collects what they find out, `usage` and `sizes` what Azure says by region."""
+    """The checks of one preflight; `log` collects what they find out, `usage` what Azure says by region."""
 
     order: Order
     arm: Arm
     price: Price
     log: PreflightLog = field(default_factory=PreflightLog)
     usage: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
-    sizes: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
 
     def look_at(self, choice: ClusterOffer, region: str) -> None:
         """Add the zones of a region where a choice may be tried."""
         subject = f"{choice.instance_type} in {region}"
-        size = self._size(choice.instance_type, region)
+        size = self.arm.size(choice.instance_type, region)
         obstacle = "not offered" if size is None else _obstacle(size, choice)
         if size is None or obstacle:
             self.log.note(subject, False, obstacle)
             return
-        if not (self._within_quota(choice, size, region) and self._has_subnet(choice, region)):
-            return
+        suffices = self._within_quota(choice, size, region) & self._has_subnet(choice, region)
         self.log.note_prices(choice, region, lambda pricing: self._price(choice.instance_type, region, pricing))
         zones = sorted(_zones(size))
-        text = f"offered in zones {', '.join(zones)}" if zones else "offered, in a region without zones"
+        text = f"offered in zones {', '.join(zones)}" if zones else "offered, in no zone of its own"
         self.log.note(subject, True, text)
         zones = zones or [""]
         if self.order.reservation:
             zones = self._within_reservation(choice, zones, region)
-        self.log.add_places(choice, region, [f"{region}-{zone}" if zone else "" for zone in zones])
+        if suffices:
+            self.log.add_places(choice, region, [f"{region}-{zone}" if zone else "" for zone in zones])
 
     def _within_reservation(self, choice: ClusterOffer, zones: list[str], region: str) -> list[str]:
         """Return those of the zones in which the order's reservation group has room for a choice."""
@@ -138,28 +156,31 @@ class _Checks:
         except PlannerError:
             return None
 
-    def _size(self, name: str, region: str) -> dict[str, Any] | None:
-        """Return Azure's description of a size in a region; it lists a region's sizes once."""
-        if region not in self.sizes:
-            listed = self.arm.items("size", filter=f"location eq '{region}'")
-            self.sizes[region] = {item["name"]: item for item in listed if item["resourceType"] == "virtualMachines"}
-        return self.sizes[region].get(name)
-
     def _quotas(self, region: str) -> dict[str, dict[str, Any]]:
         """Return the quotas of a region by name, each with its use."""
         if region not in self.usage:
-            self.usage[region] = {item["name"]["value"]: item for item in self.arm.items("usage", region)}
+            listed = [item for kind in ("usage", "network-usage") for item in self._usages(kind, region)]
+            self.usage[region] = {item["name"]["value"]: item for item in listed}
         return self.usage[region]
 
+    def _usages(self, kind: str, region: str) -> list[dict[str, Any]]:
+        try:
+            return list(self.arm.items(kind, region))
+        except PlannerError:  # the quotas in it are not known
+            return []
+
     def _within_quota(self, choice: ClusterOffer, size: dict[str, Any], region: str) -> bool:
-        stated = _capabilities(size).get("vCPUs")
-        if stated is None:
+        stated = capabilities(size).get("vCPUs")
+        if not stated:
             return self.log.note(f"quota for {choice.instance_type} in {region}", None, "its vCPUs are not stated")
         vcpus_each = int(float(stated))
         spot = choice.machines - 1 if choice.is_spot else 0
         vcpus = vcpus_each * (choice.machines - spot)
         needed = Counter({size.get("family", "?"): vcpus, "cores": vcpus, "virtualMachines": choice.machines})
         needed |= {"lowPriorityCores": vcpus_each * spot} if spot else {}
+        needed |= {"NetworkSecurityGroups": 2, "NetworkInterfaces": choice.machines}
+        needed |= {} if self.order.subnet else {"VirtualNetworks": 1}
+        needed |= {} if self.order.is_private else {"PublicIPAddresses": 1}
         suffices = True
         for name, amount in needed.items():
             subject, quota = f"quota {name} for {choice.instance_type} in {region}", self._quotas(region).get(name)
@@ -172,10 +193,6 @@ class _Checks:
         return suffices
 
 
-def _capabilities(size: dict[str, Any]) -> dict[str, str]:
-    return {capability["name"]: capability["value"] for capability in size.get("capabilities", ())}
-
-
 def _restrictions(size: dict[str, Any], restricted: str) -> list[dict[str, Any]]:
     """Return the restrictions of a size by `restricted`, Location or Zone."""
     return [limit for limit in size.get("restrictions") or () if limit.get("type") == restricted]
@@ -185,7 +202,7 @@ def _obstacle(size: dict[str, Any], choice: ClusterOffer) -> str:
     """Return why a region cannot give a size at all, '' when it can."""
     if _restrictions(size, "Location"):
         return "closed to this subscription"
-    if _capabilities(size).get("EncryptionAtHostSupported", "True") != "True":
+    if capabilities(size).get("EncryptionAtHostSupported", "True") != "True":
         return "cannot encrypt at host"
     return volumes_obstacle(choice.volumes)
 
@@ -193,9 +210,11 @@ def _obstacle(size: dict[str, Any], choice: ClusterOffer) -> str:
 def _zones(size: dict[str, Any]) -> Iterator[str]:
     """Yield the zones that offer a size and are open to the subscription."""
     closed = {
-        zone for limit in _restrictions(size, "Zone") for zone in limit.get("restrictionInfo", {}).get("zones", ())
+        zone
+        for limit in _restrictions(size, "Zone")
+        for zone in (limit.get("restrictionInfo") or {}).get("zones") or ()
     }
-    for info in size.get("locationInfo", ()):
+    for info in size.get("locationInfo") or ():
         yield from (zone for zone in info.get("zones") or () if zone not in closed)
 
 

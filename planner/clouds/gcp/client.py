@@ -22,6 +22,7 @@ from planner.clouds.calls.gcp import PROJECT_HINT, failure_of, found_credentials
 from planner.clouds.calls.reading import CallFailure, sdk
 from planner.clouds.calls.retry import RetryPolicy, retry
 from planner.clouds.cloud_errors import NotFoundError, PassingError, StillInUseError, call_translating_errors, worst_of
+from planner.config.cloud_defaults import default_account
 from planner.config.settings import load_settings
 from planner.errors import BadInputError, IoFailureError, PlannerError
 
@@ -70,9 +71,10 @@ def default_access() -> Access:
 
 
 def project_named() -> str:
-    """Return the project that the environment or the settings name, or ''."""
-    settings = load_settings(today=datetime.now(UTC).date()).of("gcp")
-    return os.environ.get("GOOGLE_CLOUD_PROJECT") or settings.account
+    """Return the project that the environment, the settings or gcloud's configuration name, or ''."""
+    settings, set_for_tool = load_settings(today=datetime.now(UTC).date()).of("gcp"), default_account("gcp")
+    named = os.environ.get("GOOGLE_CLOUD_PROJECT") or settings.account
+    return named or (set_for_tool.value if set_for_tool else "")
 
 
 _TIMEOUT_S: Final = 150
@@ -121,6 +123,9 @@ class Compute(Protocol):
 
     def allowed(self, permissions: list[str]) -> set[str]:
         """Return which of some permissions the caller has in the project."""
+
+    def policy(self, constraint: str) -> dict[str, Any]:
+        """Return the organisation's policy on something, compute.requireOsLogin and the like, as it holds here."""
 
 
 class LiveCompute:
@@ -180,20 +185,28 @@ class LiveCompute:
                 return
 
     def allowed(self, permissions: list[str]) -> set[str]:
-        """See Compute. Asks the Resource Manager, which this SDK does not cover."""
+        """See Compute."""
+        return set(self._manage("testIamPermissions", {"permissions": permissions}).get("permissions", ()))
+
+    def policy(self, constraint: str) -> dict[str, Any]:
+        """See Compute."""
+        return self._manage("getEffectiveOrgPolicy", {"constraint": f"constraints/{constraint}"})
+
+    def _manage(self, verb: str, body: dict[str, Any]) -> dict[str, Any]:
+        """Ask the Resource Manager, which this SDK does not cover."""
         from google.auth.transport.requests import AuthorizedSession
 
-        url = f"{self.access.manager_url}/v1/projects/{self.project}:testIamPermissions"
+        url = f"{self.access.manager_url}/v1/projects/{self.project}:{verb}"
 
         def ask() -> dict[str, Any]:
             with AuthorizedSession(self.access.credentials) as session:  # type: ignore[no-untyped-call]
-                answer = session.post(url, json={"permissions": permissions}, timeout=_TIMEOUT_S)
+                answer = session.post(url, json=body, timeout=_TIMEOUT_S)
             if answer.status_code != 200:
                 error = answer.json().get("error", {})
-                raise meaning_of(str(error.get("status", "")), str(error.get("message", "")), what="testIamPermissions")
+                raise meaning_of(str(error.get("status", "")), str(error.get("message", "")), what=verb)
             return dict(answer.json())
 
-        return set(self._call_with_retry(ask, what="testIamPermissions").get("permissions", ()))
+        return self._call_with_retry(ask, what=verb)
 
     def _wait(self, operation: dict[str, Any], *, what: str) -> None:
         """Wait until an operation is done. Raises what it failed with."""

@@ -62,6 +62,10 @@ class DryRunCompute:
         """See Compute."""
         return set(permissions)
 
+    def policy(self, constraint: str) -> dict[str, Any]:
+        """See Compute."""
+        return {"constraint": constraint}
+
     def _note(self, method: str, parameters: dict[str, Any]) -> None:
         region = parameters.get("region") or parameters.get("zone") or "global"
         parameters = {"project": self.project, **parameters}

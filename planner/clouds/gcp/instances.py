@@ -62,6 +62,7 @@ def reservation_request(name: str) -> dict[str, Any]:
 
 
 ROOT_GB: Final = 30
+"""Of the stock image; one's own has a root of its own size."""
 MOST_PER_CALL: Final = 1000
 """Machines that one bulkInsert makes."""
 _IMAGE: Final = "projects/ubuntu-os-cloud/global/images/family/ubuntu-2404-lts-{arch}"
@@ -187,8 +188,8 @@ def _disks(place: Place, labels: dict[str, str], image: str | None) -> Iterator[
     root = {
         "sourceImage": image or _IMAGE.format(arch="arm64" if series in _ARM_SERIES else "amd64"),
         "diskType": "hyperdisk-balanced" if series in _HYPERDISK_SERIES else "pd-balanced",
-        "diskSizeGb": str(ROOT_GB),
         "labels": labels,
+        **({} if image else {"diskSizeGb": str(ROOT_GB)}),
     }
     yield {"boot": True, "autoDelete": True, "initializeParams": root}
     for _ in range(choice.local_disks):

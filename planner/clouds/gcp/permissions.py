@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable, Iterator
+from typing import Any, Final
 
 from planner.clouds.gcp.client import Compute
 from planner.clouds.order import Order
@@ -79,6 +80,32 @@ def permission_finding(compute: Compute, order: Order) -> Finding:
         return Finding(subject=subject, ok=None, text=f"not known: {error.message}")
     missing = [permission for permission in needed_permissions(order) if permission not in allowed]
     return Finding(subject=subject, ok=not missing, text=f"lacks {', '.join(missing)}" if missing else "all granted")
+
+
+_IS_AGAINST: Final[dict[str, tuple[Callable[[dict[str, Any]], bool], str]]] = {
+    "compute.requireOsLogin": (
+        lambda policy: bool(policy.get("booleanPolicy", {}).get("enforced")),
+        "machines are entered with the run's own key, without OS Login",
+    ),
+    "compute.vmExternalIpAccess": (
+        lambda policy: policy.get("listPolicy", {}).get("allValues") == "DENY",
+        "the head may have no address of its own: --subnet and --no-public-address",
+    ),
+}
+"""When an organisation's policy is against a launch, and what of it."""
+
+
+def policy_findings(compute: Compute, order: Order) -> Iterator[Finding]:
+    """Yield what an organisation's policies have against a launch, or that they cannot be read."""
+    asked = [name for name in _IS_AGAINST if not (order.is_private and name == "compute.vmExternalIpAccess")]
+    try:
+        against = [name for name in asked if _IS_AGAINST[name][0](compute.policy(name))]
+    except PlannerError as error:
+        yield Finding(subject="the organisation's policies", ok=None, text=f"not known: {error.message}")
+        return
+    for name in against:
+        text = f"the organisation denies it: {_IS_AGAINST[name][1]}; or ask for an exception"
+        yield Finding(subject=f"policy {name}", ok=False, text=text)
 
 
 def identity_finding(compute: Compute, account: str) -> Finding:

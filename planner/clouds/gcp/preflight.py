@@ -18,7 +18,7 @@ from planner.clouds.gcp.instances import (
     series_of,
 )
 from planner.clouds.gcp.network import described_subnet
-from planner.clouds.gcp.permissions import identity_finding, permission_finding
+from planner.clouds.gcp.permissions import identity_finding, permission_finding, policy_findings
 from planner.clouds.gcp.resources import zone_of
 from planner.clouds.order import ClusterOffer, Order
 from planner.clouds.preflight import PreflightLog
@@ -41,13 +41,16 @@ def preflight(order: Order, compute: Compute, *, account: str, price: Price) -> 
     checks = _Checks(order=order, compute=compute, price=price)
     log = checks.log
     is_permitted = log.add(permission_finding(compute, order))
+    is_permitted &= log.add_all(policy_findings(compute, order))
     if order.node_identity:
         log.add(identity_finding(compute, order.node_identity))
     log.note("credentials", True, f"project {compute.project} as {account}")
     log.note("encryption", True, "Google encrypts every disk at rest, and the network between machines")
-    if is_permitted:
-        for choice in order.choices:
+    for choice in order.choices:
+        with log.noting_refusals(choice.instance_type):
             checks.look_at(choice)
+    if not is_permitted:
+        log.places.clear()
     return log.result()
 
 
@@ -122,12 +125,13 @@ class _Checks:
             self.project.update(self.compute.get("projects.get"))
         bundled = machine_type.get("bundledLocalSsds", {}).get("partitionCount", 0)
         findings = [quota_finding_everywhere(choice, self.project, vcpus=vcpus)]
+        findings += network_findings(self.order, self.project)
         findings += list(quota_findings(choice, self.regions[region], vcpus=vcpus, bundled_disks=bundled))
-        self.log.findings += findings
-        if all(finding.ok is not False for finding in findings):
-            self.log.note_prices(
-                choice, region, lambda pricing: self.price(machine_type, region, choice.local_disks, pricing)
-            )
+        suffices = self.log.add_all(findings)
+        self.log.note_prices(
+            choice, region, lambda pricing: self.price(machine_type, region, choice.local_disks, pricing)
+        )
+        if suffices:
             self.log.add_places(choice, region, zones)
 
 
@@ -170,6 +174,8 @@ _LOCAL_GB: Final = 375
 _EVERYWHERE: Final = "CPUS_ALL_REGIONS"
 _SPOT_CPUS: Final = "PREEMPTIBLE_CPUS"
 """For spot machines, where a project has asked for it; otherwise they count towards the quotas of the others."""
+_RULES: Final = 5.0
+"""Firewall rules of a run, at most."""
 _SPOT_OF: Final = {"LOCAL_SSD_TOTAL_GB": "PREEMPTIBLE_LOCAL_SSD_GB"}
 _SOLID_STATE: Final = frozenset({"pd-balanced", "pd-ssd"})
 
@@ -198,6 +204,15 @@ def quota_finding_everywhere(choice: ClusterOffer, project: dict[str, Any], *, v
     subject, needed = f"quota {_EVERYWHERE} for {choice.instance_type}", float(vcpus * choice.machines)
     quota = next((quota for quota in project.get("quotas", ()) if quota["metric"] == _EVERYWHERE), None)
     return _finding(subject, quota, needed)
+
+
+def network_findings(order: Order, project: dict[str, Any]) -> Iterator[Finding]:
+    """Yield whether the project, as projects.get tells of it, may have a run's network besides those it has."""
+    quotas = {quota["metric"]: quota for quota in project.get("quotas", ())}
+    own = {} if order.subnet else {"NETWORKS": 1.0, "SUBNETWORKS": 1.0}
+    for metric, amount in (own | {"FIREWALLS": _RULES}).items():
+        if metric in quotas:
+            yield _finding(f"quota {metric}", quotas[metric], amount)
 
 
 def quota_findings(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from typing import Final
 
 from planner.clouds.calls.retry import RetryPolicy
@@ -14,6 +15,7 @@ from planner.clusters.provisioning.reconciliation import UNSEEN, Reconciliation
 from planner.clusters.provisioning.run_directory import RunDirectory
 from planner.clusters.provisioning.teardown import Teardown
 from planner.errors import ProviderRefusedError
+from planner.units import format_duration
 
 Say = Callable[[str], None]
 _ROUNDS: Final = 3
@@ -73,9 +75,13 @@ class Launch:
         Raises ProviderRefusedError when none does, or at once for a refusal that holds everywhere.
         """
         refusals: list[str] = []
-        full: set[tuple[str, str]] = set()
+        full: set[tuple[str, str, str]] = set()
         for number, place in enumerate(places):
             if _of_quota(place) in full:
+                continue
+            if number and (reason := self._too_late(place)):
+                self.say(f"no: {reason}")
+                refusals.append(f"{place.text}: {reason}")
                 continue
             try:
                 return self._at(place)
@@ -95,6 +101,14 @@ class Launch:
                     full.add(_of_quota(place))
             self._retreat(place, following=[other for other in places[number + 1 :] if _of_quota(other) not in full])
         raise ProviderRefusedError("no place gave the cluster; nothing was left there", refusals)
+
+    def _too_late(self, place: Place) -> str:
+        """Return why a place is not tried any more, '' while the time left is enough for the run there."""
+        left_s, needed_s = (self.order.expires_at - datetime.now(UTC)).total_seconds(), place.choice.expected_s
+        if left_s >= needed_s:
+            return ""
+        left, needed = format_duration(max(0.0, left_s)), format_duration(needed_s)
+        return f"machines would end in {left}, and the run is expected to take {needed}; --max-hours and --max-cost"
 
     def _at(self, place: Place) -> Cluster:
         self.say(f"trying {place.text}")
@@ -116,9 +130,9 @@ class Launch:
         self.directory.note("ended", nodes=[])
 
 
-def _of_quota(place: Place) -> tuple[str, str]:
+def _of_quota(place: Place) -> tuple[str, str, str]:
     """Return what a place has in common with those that the same quota refuses."""
-    return place.choice.type_with_disks, place.region
+    return place.choice.type_with_disks, place.choice.pricing, place.region
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -26,8 +26,8 @@ from planner.planning.recommendation import recommend
 from planner.schemas.plan import Candidate, Plan, Request
 from planner.units import format_duration
 
-ALTERNATIVES: Final = 3
-"""How many clusters of a plan's ranking are tried."""
+NEXT: Final = 2
+"""How many further clusters of a plan's ranking are tried, where nobody says."""
 LEAST_HOURS: Final = 1.0
 _SLACK: Final = 1.5
 """A run may take so many times what 95 of 100 take before its machines end by themselves."""
@@ -48,22 +48,23 @@ class Limits:
 
 
 def choices_of(
-    plan: Plan, *, cloud: str, regions: Sequence[str], alternatives: int = ALTERNATIVES, screened: bool = True
+    plan: Plan, *, cloud: str, regions: Sequence[str], or_next: int = NEXT, screened: bool = True
 ) -> list[ClusterOffer]:
-    """Return a plan's clusters on one cloud, best first, with the spares that the plan pays for; without them where
-    nobody screens the machines and sends spares away.
+    """Return a plan's best cluster on one cloud and the next ones, with the spares that the plan pays for; without
+    them where nobody screens the machines and sends spares away. After all spot clusters come the same ones on demand.
 
     Raises InfeasibleError when there is none.
     """
     fitting = [candidate for candidate in plan.candidates if candidate.cloud == cloud]
     if not fitting:
         raise InfeasibleError(f"the plan has no cluster on {cloud}")
-    wanted = [best if screened else _without_spares(best) for best in fitting[:alternatives]]
+    wanted = [best if screened else _without_spares(best) for best in fitting[: 1 + or_next]]
     choices = [ClusterOffer.of(best, regions=tuple(regions), late_s=late_s(best, plan.request)) for best in wanted]
-    return [
+    priced = [
         choice.with_head(_on_demand_usd(best)) if choice.is_spot else choice
         for best, choice in zip(wanted, choices, strict=True)
     ]
+    return priced + [choice.on_demand for choice in priced if choice.is_spot and choice.head_usd_per_hour]
 
 
 def _on_demand_usd(candidate: Candidate) -> float | None:
@@ -201,6 +202,8 @@ def at_todays_price(place: Place, seen: Preflight) -> ClusterOffer:
     """Return the choice with the machines' price as it is now; what volumes cost stays as planned."""
     choice, key = place.choice, (place.choice.type_with_disks, place.region)
     now, head = seen.price_usd_per_hour.get(key), seen.head_usd_per_hour.get(key, place.choice.head_usd_per_hour)
+    if not choice.is_spot and key in seen.head_usd_per_hour:  # the price of spot machines' head, asked for before
+        now, head = seen.head_usd_per_hour[key], None
     source = f"today's list of the cloud, {datetime.now(UTC):%Y-%m-%d}"
     if now is None:
         return choice.with_head(head)

@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Final, TypeVar
 
 import numpy as np
@@ -15,6 +16,7 @@ from planner.clouds.cloud_errors import NoCapacityError, QuotaExceededError
 from planner.clouds.order import ClusterOffer, Order, VolumeOrder, added_disks
 from planner.clouds.protocol import Place, TellsHostKeys
 from planner.clusters.provisioning.cluster_lifecycle import ProviderSession, begin, down, up
+from planner.clusters.provisioning.cost_to_date import bill_of
 from planner.clusters.provisioning.launch import Cluster
 from planner.clusters.provisioning.reconciliation import Reconciliation
 from planner.clusters.provisioning.run_directory import RunDirectory
@@ -82,7 +84,7 @@ def small_choice(cloud: str, *, region: str | None, instance: str | None) -> Clu
     choice = choice_of_type(catalog, instance, regions=(region,), nodes=_MACHINES, seconds=60 * MINUTES)
     if not choice.total_usd <= MOST_USD:
         raise InfeasibleError(f"{_MACHINES} x {instance} cost ${choice.total_usd:.2f}, over ${MOST_USD:.2f}")
-    return choice
+    return replace(choice, expected_s=choice.expected_s / 2)  # the other half is for further zones
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,27 +99,29 @@ class Step:
 
 @dataclass(kw_only=True)
 class Smoke:
-    """One trial; `steps` grows with what has been tried."""
+    """One trial; `steps` grows with what has been tried, and `usd` is what its machines cost."""
 
     session: ProviderSession
     steps: list[Step]
+    usd: float = 0.0
 
     def run(self, order: Order, places: Sequence[Place]) -> None:
         """Launch, look at the machines, end one, ask for a spot one, and take all down. Raises LeftBehindError."""
         keyed, directory = begin(order)
         with directory.lock():
-            cluster = self._try_step("launch", lambda: up(keyed, places, directory, self.session), _launched_text)
+            cluster = self.try_step("launch", lambda: up(keyed, places, directory, self.session), _launched_text)
             if cluster is None:
                 return
             try:
                 self._look(keyed, cluster, directory)
             finally:
-                removed = self._try_step("take down", lambda: down(directory, self.session), "{} resources".format)
-                self._try_step(
+                removed = self.try_step("take down", lambda: down(directory, self.session), "{} resources".format)
+                self.try_step(
                     "find nothing",
                     lambda: self._check_nothing_left(order, cluster.place.region),
                     lambda _: "nothing is left",
                 )
+                self.usd = bill_of(directory.events(), now=datetime.now(UTC)).usd
             if removed is None:
                 raise LeftBehindError(f"run {order.run}: something may be left; planner cluster down {order.run}")
 
@@ -125,11 +129,11 @@ class Smoke:
         provider, worker = self.session.provider, cluster.nodes[-1]
         if isinstance(provider, TellsHostKeys):
             teller = provider
-            self._try_step("read consoles", lambda: self._console(teller, cluster), "{} host keys".format)
-        self._try_step("end a machine", lambda: provider.terminate([worker]), lambda _: worker.id)
+            self.try_step("read consoles", lambda: self._console(teller, cluster), "{} host keys".format)
+        self.try_step("end a machine", lambda: provider.terminate([worker]), lambda _: worker.id)
         directory.note("ended", nodes=[worker.id])
-        self._try_step("launch a spot machine", lambda: self._spot(order, cluster, directory), str)
-        self._try_step("list regions", provider.regions, lambda names: f"{len(names)} regions")
+        self.try_step("launch a spot machine", lambda: self._spot(order, cluster, directory), str)
+        self.try_step("list regions", provider.regions, lambda names: f"{len(names)} regions")
 
     def _console(self, provider: TellsHostKeys, cluster: Cluster) -> int:
         """Return how many host keys the head's console shows, as soon as it shows any."""
@@ -155,7 +159,8 @@ class Smoke:
         if left := account.look(kinds, region=region):
             raise LeftBehindError("left behind", [resource.text for resource in left])
 
-    def _try_step(self, name: str, call: Callable[[], Answer], text: Callable[[Answer], str]) -> Answer | None:
+    def try_step(self, name: str, call: Callable[[], Answer], text: Callable[[Answer], str]) -> Answer | None:
+        """Do a step and return what came of it, None where it failed; either way it is on record."""
         began, outcome = time.monotonic(), None
         try:
             outcome = call()

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import os
 import platform
 import re
 import subprocess
@@ -29,6 +30,8 @@ from planner.errors import BadInputError, IoFailureError
 
 STOCK_PYTHON: Final = "3.12"
 """What the stock image, Ubuntu 24.04, comes with."""
+LOCK: Final = Path(__file__).with_name("machines.lock")
+"""Versions and hashes of all wheels for the stock image's Python, on both processors."""
 _MANYLINUX: Final = ("_2_39", "_2_35", "_2_34", "_2_31", "_2_28", "_2_27", "_2_24", "_2_17", "2014")
 """Newest first: what the stock image's C library is good for. pip takes 2014 for another platform than 2_17, which it
 is another name of, and Ray's wheels are called by it.
@@ -60,7 +63,8 @@ class Wheelhouse:
 
 def make_wheels(directory: Path, *, python: str = STOCK_PYTHON, architecture: str = "x86_64") -> Way:
     """Fill a directory with wheels for Linux on `architecture` with this `python`, and return how the planner itself
-    came there.
+    came there. Those of other packages are the ones in the lock file; where no index may be asked (PIP_NO_INDEX), or
+    for another Python, whatever pip finds.
 
     Raises BadInputError for a file in the directory's place; IoFailureError with what pip said.
     """
@@ -75,7 +79,9 @@ def make_wheels(directory: Path, *, python: str = STOCK_PYTHON, architecture: st
         raise IoFailureError(f"{directory}: {error.strerror}; name a directory that can be made") from error
     way = _bring_own(directory, python=python, architecture=architecture)
     needed = ["pip", *requirements(), *(build_requirements() if way == "source" else ())]
-    if complaint := _download_wheels(directory, needed, python=python, architecture=architecture):
+    if python == STOCK_PYTHON and not os.environ.get("PIP_NO_INDEX"):  # of an index the same wheels each time, or none
+        needed = ["--require-hashes", f"--requirement={LOCK}"]
+    if complaint := download_wheels(directory, needed, python=python, architecture=architecture):
         raise IoFailureError(_no_wheels_text(python=python, architecture=architecture), complaint)
     return way
 
@@ -117,7 +123,7 @@ def cloud_name(architecture: str) -> str:
 def fetch_own_wheel(directory: Path, *, python: str, architecture: str) -> bool:
     """Have pip fetch the planner's wheel of this version for the machines, and say whether there is one."""
     wanted = ["--no-deps", f"{DISTRIBUTION}=={distribution(DISTRIBUTION).version}"]
-    return not _download_wheels(directory, wanted, python=python, architecture=architecture)
+    return not download_wheels(directory, wanted, python=python, architecture=architecture)
 
 
 def came_from_index() -> bool:
@@ -127,7 +133,7 @@ def came_from_index() -> bool:
     return distribution(DISTRIBUTION).read_text("direct_url.json") is None
 
 
-def _download_wheels(directory: Path, words: list[str], *, python: str, architecture: str) -> list[str]:
+def download_wheels(directory: Path, words: list[str], *, python: str, architecture: str) -> list[str]:
     """Have pip download wheels for the machines, and return what it complains about: nothing when all is well."""
     platforms = [f"--platform=manylinux{version}_{architecture}" for version in _MANYLINUX]
     target = [f"--python-version={python}", "--implementation=cp", "--only-binary=:all:", *platforms]

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
@@ -16,8 +17,10 @@ from planner.clouds.order import ClusterOffer, Order
 from planner.clouds.protocol import Place
 from planner.clusters.provisioning.cluster_lifecycle import ProviderSession, up
 from planner.clusters.provisioning.launch import Cluster
+from planner.clusters.provisioning.order_from_plan import late_s
 from planner.clusters.provisioning.reconciliation import Reconciliation
 from planner.clusters.provisioning.run_directory import RunDirectory
+from planner.clusters.remote.ssh import Ssh
 from planner.clusters.runs.cloud_task import CloudRun, load_job, save_task
 from planner.clusters.runs.head_job import HeadJob
 from planner.clusters.runs.preparation import MEASURED, Preparation, Prepared
@@ -27,7 +30,9 @@ from planner.cost_model.model_reader import load_model
 from planner.distributed_sort.job.stopwatch import Stopwatch
 from planner.errors import BadInputError, nearest
 from planner.planning.recommendation import require_best
+from planner.schemas.plan import Plan
 from planner.schemas.run_report import RunReport
+from planner.units import format_duration
 
 LEAST_VCPUS: Final = 2
 LEAST_MEMORY_BYTES: Final = 4 * 2**30
@@ -77,6 +82,23 @@ def types_with_disks(cloud: str, patterns: Sequence[str]) -> tuple[str, ...]:
     return chosen
 
 
+def require_time(
+    plan: Plan, *, expires_at: datetime, say: Callable[[str], None], now: datetime, booted: bool = False
+) -> None:
+    """Raise BadInputError when the machines are expected to end before the job does; `say` when they may. Of machines
+    that have `booted`, that time is over.
+    """
+    best, left_s = require_best(plan), (expires_at - now).total_seconds()
+    over_s = best.overheads_s.get("boot", 0.0) if booted else 0.0
+    expected_s = best.time_s.expected + sum(best.overheads_s.values()) - over_s
+    most_s = late_s(best, plan.request) - over_s
+    text = f"the machines end in {format_duration(max(0.0, left_s))}"
+    if left_s < expected_s:
+        raise BadInputError(f"{text}, and the job is expected to take {format_duration(expected_s)}; rent others")
+    if left_s < most_s:
+        say(f"warning: {text}, and 95 of 100 such jobs take up to {format_duration(most_s)}")
+
+
 def run_on_cloud(
     run: CloudRun,
     order: Order,
@@ -100,7 +122,13 @@ def run_on_cloud(
     cluster = stopwatch.measure("launch", lambda: up(order, places, directory, session))
     rented = RentedRun(order=order, cluster=cluster, directory=directory, session=session, stopwatch=stopwatch)
     preparation = preparation_of(run, rented)
-    return rented.carry_out(preparation.job, keep=run.task.keep, listening=listening, is_detached=is_detached)
+
+    def prepared(ssh: Ssh) -> Prepared:
+        """The launch may have been slow, and other places tried before."""
+        require_time(run.task.plan, expires_at=order.expires_at, say=session.say, now=datetime.now(UTC), booted=True)
+        return preparation.job(ssh)
+
+    return rented.carry_out(prepared, keep=run.task.keep, listening=listening, is_detached=is_detached)
 
 
 def attach(

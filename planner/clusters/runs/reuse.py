@@ -12,18 +12,14 @@ from planner.clouds.order import ClusterOffer, added_disks
 from planner.clouds.protocol import Place
 from planner.clusters.provisioning.cluster_lifecycle import ProviderSession
 from planner.clusters.provisioning.launch import Cluster, note_place
-from planner.clusters.provisioning.order_from_plan import late_s
 from planner.clusters.provisioning.run_directory import RunDirectory
-from planner.clusters.runs.cloud import preparation_of, reopen_run
+from planner.clusters.runs.cloud import preparation_of, reopen_run, require_time
 from planner.clusters.runs.cloud_task import JOB, TASK, CloudRun, save_task
 from planner.clusters.runs.preparation import MEASURED
 from planner.clusters.runs.rented_run import LOG, MANIFEST, REPORT, SORTED, Listening
 from planner.distributed_sort.job.stopwatch import Stopwatch
 from planner.errors import BadInputError
-from planner.planning.recommendation import require_best
-from planner.schemas.plan import Plan
 from planner.schemas.run_report import RunReport
-from planner.units import format_duration
 
 EARLIER: Final = "earlier"
 """In the run's directory: what earlier jobs left there, by number."""
@@ -37,17 +33,6 @@ def catalog_type(cloud: str, choice: ClusterOffer) -> str:
         if (cloud_type, added_disks(name)) == (choice.instance_type, choice.local_disks):
             return str(name)
     raise BadInputError(f"the catalog {cloud} has no {choice.instance_type} with {choice.local_disks} disks added")
-
-
-def require_time(plan: Plan, *, expires_at: datetime, say: Callable[[str], None], now: datetime) -> None:
-    """Raise BadInputError when the machines are expected to end before the job does; `say` when they may."""
-    best, left_s = require_best(plan), (expires_at - now).total_seconds()
-    expected_s, most_s = best.time_s.expected + sum(best.overheads_s.values()), late_s(best, plan.request)
-    text = f"the machines end in {format_duration(max(0.0, left_s))}"
-    if left_s < expected_s:
-        raise BadInputError(f"{text}, and the job is expected to take {format_duration(expected_s)}; rent others")
-    if left_s < most_s:
-        say(f"warning: {text}, and 95 of 100 such jobs take up to {format_duration(most_s)}")
 
 
 def run_again(

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from planner.clouds.aws.preflight import quota_code, quota_vcpus, used_vcpus
+from planner.clouds.aws.preflight import quota_code, quota_vcpus, spot_role_finding, used_vcpus
+from planner.clouds.cloud_errors import PermissionDeniedError, RefusedCallError
 
 
 @pytest.mark.parametrize(
@@ -73,3 +74,21 @@ def test_spot_families_have_quotas_of_their_own() -> None:
     """Of those whose code is not at hand nothing is claimed."""
     names = ("i4i.large", "g5.xlarge", "p5.48xlarge", "x2idn.16xlarge")
     assert [quota_code(name, spot=True) for name in names] == ["L-34B43A08", "L-3819A6DF", "L-7212CCBC", None]
+
+
+def test_the_role_without_which_nobody_gets_spot_instances() -> None:
+    class Identities(Region):
+        def __init__(self, error: Exception | None) -> None:
+            self.error = error
+
+        def call(self, operation: str, **asked: Any) -> dict[str, Any]:
+            assert (operation, asked) == ("get_role", {"RoleName": "AWSServiceRoleForEC2Spot"})
+            if self.error:
+                raise self.error
+            return {"Role": {}}
+
+    assert spot_role_finding(Identities(None)).ok is True
+    missing = spot_role_finding(Identities(RefusedCallError("no", code="NoSuchEntity")))
+    assert missing.ok is None and "aws iam create-service-linked-role" in missing.text
+    denied = spot_role_finding(Identities(PermissionDeniedError("no")))
+    assert denied.ok is None and denied.text.startswith("not known")

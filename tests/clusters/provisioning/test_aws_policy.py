@@ -19,10 +19,12 @@ POLICY = Path(__file__).resolve().parents[3] / "docs" / "aws-policy.json"
 NOT_ENFORCED = {
     "ec2:CreateTags",
     "ec2:DescribeSpotPriceHistory",
+    "iam:GetRole",
     "pricing:GetProducts",
     "servicequotas:GetServiceQuota",
+    "sts:DecodeAuthorizationMessage",
 }
-"""The emulator lets these pass; AWS does not. Without the latter three, prices and quota are unknown."""
+"""The emulator lets these pass; AWS does not. Without the latter five, prices, quota and reasons are unknown."""
 ROLE = "arn:aws:iam::123456789012:role/sorter"
 """Of the instance profile that there is."""
 Enforce = Callable[[dict[str, Any]], None]

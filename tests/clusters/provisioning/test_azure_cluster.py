@@ -74,6 +74,70 @@ def test_every_launch_is_safe(azure: EmulatedAzure) -> None:
     down(directory, session())
 
 
+@pytest.mark.parametrize(
+    ("size", "zone", "accelerated", "image"),
+    [
+        ("Standard_L8s_v3", "eastus-1", True, "server"),
+        ("Standard_B2ms", "eastus-1", False, "server"),
+        ("Standard_DS2_v2", "", False, "server-gen1"),
+    ],
+)
+def test_a_size_is_asked_for_what_it_can(
+    azure: EmulatedAzure, size: str, zone: str, accelerated: bool, image: str
+) -> None:
+    """The trial of a cloud rents the cheapest size with a disk, Standard_B2ms, which has no accelerated networking."""
+    alike = choice(instance_type=size, spares=0)
+    keyed, directory = begin(order("able", alike))
+    up(keyed, [Place(choice=alike, region="eastus", zone=zone)], directory, session())
+    for body in bodies(azure, azure.launching):
+        wanted = body["properties"]
+        (interface,) = wanted["networkProfile"]["networkInterfaceConfigurations"]
+        assert interface["properties"]["enableAcceleratedNetworking"] is accelerated
+        assert wanted["storageProfile"]["imageReference"]["sku"] == image
+    down(directory, session())
+
+
+def test_what_sizes_cannot_do_is_known_beforehand(azure: EmulatedAzure) -> None:
+    names = ("Standard_D2_v2", "Standard_D13_v2_Promo", "Standard_NV6", "Standard_M1", "Standard_DS2_v2")
+    asked = order("odd", *(choice(instance_type=name) for name in names))
+    seen = AzureProvider(policy=QUICK).preflight(asked)
+    texts = {finding.subject: finding.text for finding in seen.findings}
+    assert [texts[f"{name} in eastus"] for name in names] == [
+        "cannot encrypt at host",
+        "closed to this subscription",
+        "cannot encrypt at host",
+        "not offered",
+        "offered, in no zone of its own",
+    ]
+    assert [(place.choice.instance_type, place.zone) for place in seen.places] == [("Standard_DS2_v2", "")]
+
+
+def test_all_that_is_against_a_launch_is_said_at_once(azure: EmulatedAzure) -> None:
+    azure.world(
+        features={"EncryptionAtHost": "NotRegistered"},
+        unregistered=["Microsoft.DevTestLab"],
+        quota_network={"eastus": {"VirtualNetworks": 0}},
+        quota_vcpus={"eastus": 8},
+    )
+    seen = AzureProvider(policy=QUICK).preflight(order("all"))
+    against = {finding.subject: finding.text for finding in seen.findings if finding.ok is False}
+    assert seen.places == () and {"registration", "encryption"} < against.keys()
+    assert "az feature register --namespace Microsoft.Compute --name EncryptionAtHost" in against["encryption"]
+    assert against["quota VirtualNetworks for Standard_L8s_v3 in eastus"] == "1 needed, 0 of 0 free"
+    assert against["quota standardLSv3Family for Standard_L8s_v3 in eastus"] == "32 needed, 8 of 8 free"
+
+
+def test_the_root_of_an_image_of_ones_own_has_its_size() -> None:
+    image = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/images/own"
+    provider = AzureProvider(policy=QUICK)
+    roots = [
+        request.parameters["body"]["properties"]["storageProfile"]["osDisk"]
+        for request in rehearse(order("own", image=image), provider).requests
+        if request.operation == "create machine"
+    ]
+    assert len(roots) == 4 and not any("diskSizeGB" in root for root in roots)
+
+
 def test_azure_itself_stops_every_machine(azure: EmulatedAzure) -> None:
     """To the minute, never before the run has expired."""
     asked = order("ends", expires_at=datetime(2026, 11, 21, 18, 29, 30, tzinfo=UTC))

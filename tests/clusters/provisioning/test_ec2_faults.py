@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import closing
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import boto3
 import pytest
 from cluster_outcomes import refused, went_down, went_up
+from emulated_cloud import volumes
 from emulated_ec2 import QUICK, EmulatedEc2, choice, order
 from fault_proxy import Answer, Fault, Seen, ec2_error
 from host_keys import ED25519
@@ -21,7 +24,7 @@ from planner.clusters.provisioning.launch import Cluster, _Joining
 from planner.clusters.provisioning.run_directory import RunDirectory
 from planner.clusters.runs.cloud import reopen_run
 from planner.distributed_sort.job.stopwatch import Stopwatch
-from planner.errors import InterruptedRunError
+from planner.errors import InterruptedRunError, ProviderRefusedError
 from tests.marks import quick_soak
 
 XMLNS = 'xmlns="http://ec2.amazonaws.com/doc/2016-11-15/"'
@@ -153,10 +156,14 @@ def test_older_machines_show_their_console_late_and_are_not_asked_for_the_latest
         down(directory, session())
 
 
-def test_an_image_keeps_its_own_root_device(ec2: EmulatedEc2) -> None:
-    _, directory = launched(order("rooted", image="ami-0000000000000abcd"))
-    launches = [seen for seen in ec2.proxy.seen if seen.action == "RunInstances"]
-    assert {seen.params["BlockDeviceMapping.1.DeviceName"] for seen in launches} == {"/dev/xvda"}
+def test_an_image_keeps_its_own_disks(ec2: EmulatedEc2) -> None:
+    """Its root has another name and 80 GiB; the name of its second disk is not given to a volume."""
+    image = "ami-0000000000000abcd"
+    _, directory = launched(order("rooted", choice(volumes=volumes("gp3")), image=image))
+    launches = [seen.params for seen in ec2.proxy.seen if seen.action == "RunInstances"]
+    names = {tuple(params[f"BlockDeviceMapping.{number}.DeviceName"] for number in (1, 2, 3)) for params in launches}
+    assert names == {("/dev/xvda", "/dev/sdg", "/dev/sdh")}
+    assert {params["BlockDeviceMapping.1.Ebs.VolumeSize"] for params in launches} == {"80"}
     down(directory, session())
 
 
@@ -220,3 +227,74 @@ def test_an_interrupt_after_the_launch_ends_machines_that_no_answer_shows(
         up(keyed, [Place(choice=choice(), region="us-east-1", zone="us-east-1a")], directory, patient)
     assert next(hidden, None) is None
     assert ec2.left() == {}
+
+
+def test_a_policy_on_what_is_launched_lets_pass_what_it_allows(ec2: EmulatedEc2) -> None:
+    """The dry run is the launch: type, tags, disks, IMDSv2. What a policy denies is named."""
+    said = "User is not authorized to perform: ec2:RunInstances with an explicit deny in a service control policy"
+
+    def judge(seen: Seen) -> Fault:
+        wanted = {"MetadataOptions.HttpTokens": "required", "InstanceType": "i4i.large"}
+        wanted |= {"BlockDeviceMapping.1.Ebs.Encrypted": "true", "TagSpecification.2.ResourceType": "volume"}
+        wanted |= {"InstanceInitiatedShutdownBehavior": "terminate"}
+        is_other = any(seen.params.get(name) != value for name, value in wanted.items())
+        return (
+            ec2_error("UnauthorizedOperation", said, status=403) if seen.action == "RunInstances" and is_other else None
+        )
+
+    ec2.proxy.judge = judge
+    went_up(ec2)
+    went_down(ec2)
+    asked = [seen.params for seen in ec2.proxy.seen if seen.action == "RunInstances"]
+    made_up = ("DryRun", "ClientToken", "SecurityGroupId", "SubnetId", "KeyName", "planner-", "UserData")
+    dry, real = (
+        {
+            tuple(
+                (name, value) for name, value in params.items() if not any(word in f"{name}{value}" for word in made_up)
+            )
+            for params in asked
+            if ("DryRun" in params) is is_dry
+        }
+        for is_dry in (True, False)
+    )
+    assert dry >= real
+    ec2.proxy.judge = lambda seen: (
+        ec2_error("UnauthorizedOperation", said, status=403) if seen.action == "RunInstances" else None
+    )
+    assert f"ec2:RunInstances ({said})" in " ".join(refused(ec2).split())
+
+
+def test_all_that_is_against_a_launch_is_said_at_once(ec2: EmulatedEc2) -> None:
+    """A full region, a denied call whose reason AWS encodes, and too few vCPUs."""
+    ec2.world(quota_networks={"us-east-1": 1}, quota_vcpus={"us-east-1": 2})
+    said = "You are not authorized to perform this operation. Encoded authorization failure message: a1b2"
+    decoded = {
+        "matchedStatements": {
+            "items": [{"statementId": "Costs", "conditions": {"items": [{"key": "aws:RequestTag/cost"}]}}]
+        }
+    }
+    answer = f"<DecodedMessage>{json.dumps(decoded)}</DecodedMessage>"
+    told = f"<R><DecodeAuthorizationMessageResult>{answer}</DecodeAuthorizationMessageResult></R>"
+
+    def judge(seen: Seen) -> Fault:
+        if seen.action == "DecodeAuthorizationMessage":
+            return Answer(status=200, body=told)
+        return ec2_error("UnauthorizedOperation", said, status=403) if seen.action == "CreateVpc" else None
+
+    ec2.proxy.judge = judge
+    text = refused(ec2)
+    assert "lacks ec2:CreateVpc (Costs on aws:RequestTag/cost)" in text
+    assert "quota of networks in us-east-1: 1 needed, 0 of 1 free" in text
+    assert "vCPUs needed, 2 of 2 free" in text
+
+
+def test_no_further_place_is_tried_when_the_time_left_is_too_short(ec2: EmulatedEc2) -> None:
+    """The first zone has no room, and half an hour is left for what takes an hour."""
+    ec2.world(capacity={"us-east-1a": 0})
+    asked = choice(expected_s=3600.0)
+    keyed, directory = begin(order("late", asked, expires_at=datetime.now(UTC) + timedelta(minutes=30)))
+    places = [Place(choice=asked, region="us-east-1", zone=f"us-east-1{letter}") for letter in "ab"]
+    with pytest.raises(ProviderRefusedError, match="no place gave the cluster") as refusal:
+        up(keyed, places, directory, session())
+    assert "the run is expected to take 1 h 0 min" in refusal.value.details[1]
+    assert set(ec2.launches()) == {"us-east-1a"} and ec2.left() == {}

@@ -196,6 +196,13 @@ def test_the_role_is_what_is_asked_for() -> None:
     assert json.loads(ROLE.read_text("utf-8"))["includedPermissions"] == sorted(PERMISSIONS)
 
 
+def test_the_root_of_an_image_of_ones_own_has_its_size() -> None:
+    requests = rehearse(order("own", image="projects/some/global/images/own"), GcpProvider(policy=QUICK)).requests
+    launches = [request.parameters["body"] for request in requests if request.operation == "instances.bulkInsert"]
+    roots = [body["instanceProperties"]["disks"][0]["initializeParams"] for body in launches]
+    assert len(roots) == 2 and not any("diskSizeGb" in root for root in roots)
+
+
 def whole_life(gcp: EmulatedGcp) -> list[int]:
     """Go up and down, then up again and be swept from all regions; return the exit codes."""
     codes = [gcp.planner(*gcp.up).code]

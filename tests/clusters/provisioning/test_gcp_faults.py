@@ -71,3 +71,17 @@ def test_the_quota_of_all_regions_together_is_known_beforehand(gcp: EmulatedGcp)
     gcp.world(quota={"everywhere": {"CPUS_ALL_REGIONS": 15}})
     assert "quota CPUS_ALL_REGIONS for n2-standard-4: 16 needed, 15 of 15 free" in refused(gcp)
     assert gcp.launches() == []
+
+
+def test_what_an_organisation_denies_and_a_full_project_are_known_beforehand(gcp: EmulatedGcp) -> None:
+    gcp.world(
+        policies={
+            "compute.requireOsLogin": {"booleanPolicy": {"enforced": True}},
+            "compute.vmExternalIpAccess": {"listPolicy": {"allValues": "DENY"}},
+        },
+        quota={"everywhere": {"NETWORKS": 0}},
+    )
+    text = refused(gcp)
+    assert "policy compute.requireOsLogin: the organisation denies it" in text
+    assert "policy compute.vmExternalIpAccess" in text and "--no-public-address" in text
+    assert "quota NETWORKS: 1 needed, 0 of 0 free" in text

@@ -114,6 +114,26 @@ def test_the_spares_ordered_are_those_that_the_plan_pays_for() -> None:
     assert alone.total_usd == pytest.approx(best.cost_usd.total - spares_usd)
 
 
+def test_the_next_types_follow_and_then_all_on_demand() -> None:
+    """One more type than the best; the on-demand cluster costs what its machines cost, and no head apart."""
+    plan = recommend(data="1TB", model="indy", pricing="spot").plan
+    spot, other, again, last = choices_of(plan, cloud="aws", regions=(), or_next=1)
+    assert [choice.pricing for choice in (spot, other, again, last)] == ["spot", "spot", "on-demand", "on-demand"]
+    assert (spot.instance_type, other.instance_type) == (again.instance_type, last.instance_type)
+    assert (
+        again.price_usd_per_hour == spot.head_usd_per_hour and again.ceiling_usd_per_hour == spot.ceiling_usd_per_hour
+    )
+    assert len(choices_of(plan, cloud="aws", regions=(), or_next=0)) == 2
+    seen = Preflight(
+        findings=(),
+        places=tuple(Place(choice=choice, region="r", zone="") for choice in (spot, again)),
+        price_usd_per_hour={(spot.type_with_disks, "r"): 0.5},
+        head_usd_per_hour={(spot.type_with_disks, "r"): 2.0},
+    )
+    places, _ = affordable_places(seen, Limits(hours=100.0))
+    assert [place.choice.price_usd_per_hour for place in places] == [0.5, 2.0]
+
+
 @pytest.mark.parametrize(("text", "network"), [("203.0.113.7/32", "203.0.113.7/32"), ("10.1.2.3/8", "10.0.0.0/8")])
 def test_a_network_is_written_by_its_first_address(text: str, network: str) -> None:
     assert parse_network(text) == network

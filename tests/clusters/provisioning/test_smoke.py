@@ -28,6 +28,7 @@ def test_every_kind_of_request_is_made_and_written_down(cloud: EmulatedCloud, tm
     ended = cloud.planner(*smoke(cloud, out))
     assert ended.code == 0, ended.text
     assert "steps went well" in ended.text and "NO " not in ended.text
+    assert "its machines cost $" in ended.text
     assert cloud.writes <= {seen.action for seen in cloud.proxy.seen if cloud.is_meant(seen)}
     assert cloud.left() == {}
     text = out.read_text("utf-8")
@@ -56,6 +57,19 @@ def test_what_is_refused_is_written_down_and_nothing_is_left(cloud: EmulatedClou
     assert ended.code == 4, ended.text
     assert "launch: no place gave the cluster" in ended.text
     assert out.exists() and cloud.left() == {}
+
+
+@pytest.mark.soak
+@pytest.mark.quick
+def test_a_sort_that_cannot_begin_is_a_step_that_failed(
+    ec2: EmulatedEc2, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There are no wheels for the machines, so no second cluster is rented."""
+    monkeypatch.setattr(ec2, "extra", {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path)})
+    ended = ec2.planner(*smoke(ec2, tmp_path / "smoke.jsonl", "--sort", "--json"))
+    assert ended.code == 4, ended.text
+    assert "NO  sort 1GB: no wheels for Python" in ended.text and "launch: " not in ended.text.partition("sort 1GB")[2]
+    assert ec2.left() == {}
 
 
 @pytest.mark.soak

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,8 @@ from pathlib import Path
 from platform import machine
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from planner.clusters.remote import wheelhouse
 from planner.clusters.remote.own_files import code_digest, code_in, python_digest
@@ -22,6 +25,8 @@ from planner.clusters.remote.wheelhouse import newer_than_stock
 from planner.errors import BadInputError, IoFailureError
 from planner.native import core
 from tests.marks import quick_soak
+
+LOCK_TEXT = wheelhouse.LOCK.read_text("utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -110,6 +115,28 @@ def test_for_another_processor_the_source_is_brought_and_what_builds_it(
     assert wheelhouse.architecture_in(tmp_path / "wheels") == "arm64"
     with tarfile.open(packed.path) as tar:
         assert f"sortplanner-{metadata_version('sortplanner')}.tar.gz" in tar.getnames()
+
+
+def test_the_lock_has_all_that_machines_need_for_both_processors() -> None:
+    """One hash of what runs everywhere, and two of what is compiled."""
+    blocks = re.findall(r"^([a-z0-9-]+)==(\S+)((?: \\\n +--hash=sha256:[0-9a-f]{64})+)$", LOCK_TEXT, re.MULTILINE)
+    versions = {name: version for name, version, _ in blocks}
+    needed = [Requirement(line) for line in ("pip", *wheelhouse.requirements(), *build_requirements())]
+    lacking = [str(one) for one in needed if not one.specifier.contains(versions.get(canonicalize_name(one.name), "0"))]
+    assert lacking == [] and LOCK_TEXT.count("==") == len(blocks)
+    hashes = {name: listed.count("--hash") for name, _, listed in blocks}
+    assert (hashes["numpy"], hashes["ray"], hashes["pip"]) == (2, 2, 1)
+
+
+def test_other_wheels_than_those_in_the_lock_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, version in re.findall(r"^([a-z0-9-]+)==(\S+)", LOCK_TEXT, re.MULTILINE):
+        write_empty_wheel(tmp_path / "index", name.replace("-", "_"), "py3-none-any", version=version)
+    monkeypatch.setenv("PIP_INDEX_URL", (tmp_path / "index").as_uri())
+    monkeypatch.setenv("PIP_FIND_LINKS", (tmp_path / "index").as_uri())
+    with pytest.raises(IoFailureError, match="no wheels for Python") as refused:
+        wheelhouse.make_wheels(tmp_path / "wheels", architecture="x86_64")
+    assert "Expected sha256" in "\n".join(refused.value.details)
+    assert not list((tmp_path / "wheels").glob("numpy-*"))
 
 
 def test_what_pip_cannot_fetch_is_named_with_the_processor_that_would_do(

@@ -18,8 +18,9 @@ from planner.clouds.order import ClusterOffer
 from planner.clouds.protocol import Place
 from planner.clusters.provisioning.cluster_lifecycle import ProviderSession, begin, down, up
 from planner.clusters.provisioning.run_directory import RunDirectory
+from planner.clusters.runs.cloud import require_time
 from planner.clusters.runs.cloud_task import CloudRun
-from planner.clusters.runs.reuse import EARLIER, catalog_type, require_time, run_again
+from planner.clusters.runs.reuse import EARLIER, catalog_type, run_again
 from planner.errors import BadInputError
 from planner.schemas.run_report import RunReport
 
@@ -49,6 +50,10 @@ def test_machines_that_end_too_soon_are_refused_or_warned_of() -> None:
     assert warnings == []
     require_time(plan, expires_at=now + timedelta(minutes=30), say=warnings.append, now=now)
     assert "the machines end in 30 min" in warnings[0] and "95 of 100" in warnings[0]
+    most_s = plan.candidates[0].time_s.expected + sum(plan.candidates[0].overheads_s.values())
+    require_time(plan, expires_at=now + timedelta(seconds=most_s - 1), say=str, now=now, booted=True)
+    with pytest.raises(BadInputError, match="expected to take"):
+        require_time(plan, expires_at=now + timedelta(seconds=most_s - 1), say=str, now=now)
     with pytest.raises(BadInputError, match="expected to take"):
         require_time(plan, expires_at=now + timedelta(minutes=1), say=warnings.append, now=now)
 

@@ -59,6 +59,7 @@ _GROUPS: Final = {
             "run": "rent.cluster_run.cluster_run",
             "exec": "rent.cluster_exec.cluster_exec",
             "attach": "rent.cluster_follow.cluster_attach",
+            "open": "rent.cluster_follow.cluster_open",
             "wait": "rent.cluster_follow.cluster_wait",
             "logs": "rent.cluster_follow.cluster_logs",
             "down": "rent.cluster.cluster_down",

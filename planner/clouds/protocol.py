@@ -39,7 +39,7 @@ class Place:
 @dataclass(frozen=True, kw_only=True)
 class Resource:
     """Something that exists in the cloud and may cost money. `ending` means that its deletion has been accepted; `name`
-    is what the run calls it, '' where it is not told.
+    is what the run calls it, '' where it is not told; `owner` and `origin` say who began the run, and where.
     """
 
     kind: str
@@ -47,6 +47,7 @@ class Resource:
     region: str
     run: str
     owner: str = ""
+    origin: str = ""
     expires_at: datetime | None = None
     ending: bool = False
     name: str = ""
@@ -63,8 +64,16 @@ class Resource:
             expires_at = parse_stamp(tags.get("planner-expires", ""))
         except ValueError:
             expires_at = None
-        run, owner = tags.get("planner-run", ""), tags.get("planner-owner", "")
-        return cls(kind=resource_kind, id=id, region=region, run=run, owner=owner, expires_at=expires_at, ending=ending)
+        return cls(
+            kind=resource_kind,
+            id=id,
+            region=region,
+            run=tags.get("planner-run", ""),
+            owner=tags.get("planner-owner", ""),
+            origin=tags.get("planner-origin", ""),
+            expires_at=expires_at,
+            ending=ending,
+        )
 
     @property
     def text(self) -> str:
@@ -177,6 +186,9 @@ class Provider(Protocol):
         """Launch so many machines, one of them as the head if `head`: all or none. Those of a spot choice may be taken
         back, except the head. `round` tells a further launch at one place from a repetition of the first.
         """
+
+    def open_door(self, order: Order, place: Place, journal: Journal) -> None:
+        """Let `order.ssh_from`, and nobody else, reach the head by SSH. The new rule comes before the old ones go."""
 
     def nodes(self, run: str, *, region: str) -> tuple[Node, ...]:
         """Return the machines of a run that a region knows, ended ones included as long as it does."""

@@ -59,12 +59,9 @@ class RunNetwork:
 def prepare(network: RunNetwork) -> None:
     """Create the group, its network and its placement group, or find them there."""
     network.create("resource-group", network.group, body={})
-    subnet = network.order.subnet
-    block = blocks_of(described_subnet(network.arm, subnet))[0] if subnet else NETWORK
     for name in SUBNETS:
-        rules = _rules(network.order, block, head=(block if subnet else HEAD_SUBNET) if name == "head" else "")
-        network.create("network-security-group", network.group, name, body={"properties": {"securityRules": rules}})
-    if not subnet:
+        _secure(network, name)
+    if not network.order.subnet:
         properties = {
             "addressSpace": {"addressPrefixes": [NETWORK]},
             "subnets": [_subnet(network, name) for name in SUBNETS],
@@ -73,6 +70,19 @@ def prepare(network: RunNetwork) -> None:
     if network.place.choice.placement_group:
         body = {"properties": {"proximityPlacementGroupType": "Standard"}}
         network.create("proximity-placement-group", network.group, "near", body=body)
+
+
+def _secure(network: RunNetwork, name: str) -> None:
+    """Create the rules of the head's or the nodes' subnet, or replace them."""
+    subnet = network.order.subnet
+    block = blocks_of(described_subnet(network.arm, subnet))[0] if subnet else NETWORK
+    rules = _rules(network.order, block, head=(block if subnet else HEAD_SUBNET) if name == "head" else "")
+    network.create("network-security-group", network.group, name, body={"properties": {"securityRules": rules}})
+
+
+def open_door(network: RunNetwork) -> None:
+    """See Provider. Azure replaces all rules of a group by one call."""
+    _secure(network, "head")
 
 
 def described_subnet(arm: Arm, subnet: str) -> dict[str, Any]:

@@ -6,8 +6,10 @@ the cloud's own list of what carries the run's tag.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import platform
 import secrets
 import shutil
 from collections.abc import Iterable, Iterator
@@ -37,6 +39,13 @@ def new_run_id(now: datetime) -> str:
 def runs_directory() -> Path:
     """Return where runs are kept: $PLANNER_RUNS, or in the user's data directory."""
     return user_directory("runs")
+
+
+def origin() -> str:
+    """Return what tells the runs kept here from those of other machines, and of other people on this one."""
+    ids = [path.read_text(encoding="ascii") for path in (Path("/etc/machine-id"),) if path.exists()]
+    here = [*ids, platform.node(), str(runs_directory().resolve())]
+    return hashlib.sha256("\n".join(here).encode()).hexdigest()[:8]
 
 
 def known_runs() -> tuple[str, ...]:

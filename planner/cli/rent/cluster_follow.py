@@ -1,4 +1,4 @@
-"""`planner cluster attach|open|wait|logs`: a run that goes on by itself, found again."""
+"""`planner cluster attach|open|fetch|wait|logs`: a run that goes on by itself, found again."""
 
 from __future__ import annotations
 
@@ -62,6 +62,28 @@ def cluster_open(run: _Run, *, ssh_from: renting.SshFrom = None) -> None:
 
     directory = RunDirectory.open(run)
     open_access(directory, renting.session_on(directory.order().cloud), ssh_from=ssh_from)
+
+
+def cluster_fetch(
+    run: _Run, to: Annotated[str, Argument(help="A folder here, or s3://bucket/path, to which the machines send it.")]
+) -> None:
+    """Save a run's sorted output, which lies on its machines' disks, before these are taken down.
+
+    A fetch that broke off goes on when it is repeated. The machines stay.
+
+    Example: planner cluster fetch r20261121-1430-x7k2mq sorted
+    """
+    from planner.clusters.provisioning.run_directory import RunDirectory
+    from planner.clusters.runs.output import fetch_output, send_output
+
+    directory = RunDirectory.open(run)
+    session = renting.session_on(directory.order().cloud)
+    with directory.lock():
+        if "://" in to:
+            manifest = send_output(directory, session, to=to, listening=shown_events)
+        else:
+            manifest = str(fetch_output(directory, session, folder=Path(to)))
+    show_text(f"run {run}: its output is saved, and {manifest} lists it; planner cluster down {run} ends the machines")
 
 
 def cluster_wait(run: _Run) -> None:

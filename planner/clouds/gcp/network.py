@@ -101,7 +101,7 @@ def open_door(network: RunNetwork) -> None:
     """See Provider. A rule cannot be replaced without the right to change rules; so it and its successor have two names
     by turns.
     """
-    doors = {name: rule for name in DOORS if (rule := _rule_called(name, network))}
+    doors = {name: rule for name in DOORS if (rule := rule_called(name, network))}
     right = [name for name, rule in doors.items() if rule["sourceRanges"] == [network.order.ssh_from]]
     if not right:
         if len(doors) == len(DOORS):
@@ -112,7 +112,8 @@ def open_door(network: RunNetwork) -> None:
         _remove_rule(name, network)
 
 
-def _rule_called(name: str, network: RunNetwork) -> dict[str, Any] | None:
+def rule_called(name: str, network: RunNetwork) -> dict[str, Any] | None:
+    """Return a firewall rule of a run, None where there is none of that name."""
     try:
         return network.compute.get("firewalls.get", firewall=network.full_name(name))
     except NotFoundError:

@@ -25,7 +25,7 @@ from planner.clusters.provisioning.launch import Cluster
 from planner.clusters.provisioning.reconciliation import Reconciliation
 from planner.clusters.provisioning.run_directory import RunDirectory
 from planner.clusters.remote.bootstrap import equip_from, verify_host_keys
-from planner.clusters.remote.ssh import Ssh
+from planner.clusters.remote.ssh import Ssh, TimeIsUp
 from planner.clusters.runs.cloud_task import CloudRun
 from planner.clusters.runs.ray_on_nodes import RayOnNodes
 from planner.clusters.spot.availability import Seen, SpotRates
@@ -113,6 +113,8 @@ class Replacement:
         while not over.wait(self._look_s):
             try:
                 self._look(ssh, machines, over)
+            except TimeIsUp:
+                return
             except PlannerError as error:
                 self.session.say(f"machines cannot be looked at, or replaced, now: {error}")
 

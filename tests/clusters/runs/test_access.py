@@ -8,6 +8,7 @@ from typing import Any
 from emulated_cloud import QUICK, EmulatedCloud
 from emulated_ec2 import EmulatedEc2
 
+from planner.clouds.gcp.network import DOORS, RunNetwork, rule_called
 from planner.clusters.provisioning.cluster_lifecycle import ProviderSession
 from planner.clusters.provisioning.run_directory import RunDirectory
 from planner.clusters.runs.cloud import open_access
@@ -19,9 +20,12 @@ def on_aws(provider: Any, directory: RunDirectory) -> set[str]:
     return {block["CidrIp"] for group in groups for rule in group["IpPermissions"] for block in rule["IpRanges"]}
 
 
-def on_gcp(provider: Any, _: RunDirectory) -> set[str]:
-    rules = list(provider._compute.items("firewalls.list"))
-    return {block for rule in rules for block in rule.get("sourceRanges", ())}
+def on_gcp(provider: Any, directory: RunDirectory) -> set[str]:
+    run_network = RunNetwork(
+        order=directory.order(), compute=provider._compute, journal=directory, region="us-central1", existing=set()
+    )
+    rules = [rule for name in DOORS if (rule := rule_called(name, run_network))]
+    return {block for rule in rules for block in rule["sourceRanges"]}
 
 
 def on_azure(provider: Any, directory: RunDirectory) -> set[str]:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Final
 
@@ -27,7 +28,7 @@ from planner.clusters.runs.rented_run import REPORT, Listening, RentedRun
 from planner.clusters.runs.report import record_count
 from planner.cost_model.model_reader import load_model
 from planner.distributed_sort.job.stopwatch import Stopwatch
-from planner.errors import BadInputError, nearest
+from planner.errors import BadInputError, PlannerError, nearest
 from planner.planning.recommendation import require_best
 from planner.schemas.run_report import RunReport
 
@@ -120,7 +121,7 @@ def attach(
     job = load_job(directory)
     rented = reopen_run(directory, session, stopwatch=Stopwatch({} if job is None else dict(job.steps_s)))
     if not _answers(rented.cluster.head, jump=rented.order.jump):
-        open_access(directory, session)
+        _open_after_move(directory, session)
     if job is not None:
         report = rented.carry_out(lambda _: Prepared(job=job), keep=job.keep, listening=listening)
     else:
@@ -140,11 +141,28 @@ def open_access(directory: RunDirectory, session: ProviderSession, *, ssh_from: 
     if order.jump and ssh_from is None:
         session.say(f"nothing to open: {order.jump} reaches the head from {order.ssh_from}, wherever this machine is")
         return
-    network = ssh_from or (_address_towards(head.private_address) if order.is_private else own_network())
-    moved = replace(order, ssh_from=parse_network(network))
+    moved = replace(order, ssh_from=parse_network(ssh_from or _network_here(order, head)))
     session.provider.open_door(moved, place, directory)
     directory.note("order", **moved.to_dict())
     session.say(f"the head takes SSH from {moved.ssh_from} alone; before from {order.ssh_from}")
+
+
+def _open_after_move(directory: RunDirectory, session: ProviderSession) -> None:
+    """Open a head that does not answer, if this machine is elsewhere than it was; say so where that fails."""
+    rented = reopen_run(directory, session, stopwatch=Stopwatch())
+    try:
+        here = ip_network(_network_here(rented.order, rented.cluster.head))
+        if here.overlaps(ip_network(rented.order.ssh_from)):
+            return
+        open_access(directory, session, ssh_from=str(here))
+    except PlannerError as error:
+        open_it = f"`planner cluster open {directory.path.name} --ssh-from NETWORK`"
+        session.say(f"the head does not answer, and is not opened to this machine: {error.message}; {open_it} does it")
+
+
+def _network_here(order: Order, head: Node) -> str:
+    """Return the network that this machine's address is for the head of a run."""
+    return f"{_address_towards(head.private_address)}/32" if order.is_private else own_network()
 
 
 def _answers(head: Node, *, jump: str) -> bool:
@@ -161,7 +179,10 @@ def _answers(head: Node, *, jump: str) -> bool:
 def _address_towards(address: str) -> str:
     """Return the address from which this machine would send to another, such as its own in a VPN."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as way:
-        way.connect((address, _SSH_PORT))  # nothing is sent
+        try:
+            way.connect((address, _SSH_PORT))  # nothing is sent
+        except OSError as error:
+            raise BadInputError(f"no network here leads to {address} ({error.strerror}); give --ssh-from") from error
         return str(way.getsockname()[0])
 
 

@@ -17,7 +17,8 @@ from planner.clouds.cloud_errors import NotFoundError, StillInUseError
 from planner.clouds.order import ClusterOffer, Order, parse_stamp
 from planner.errors import BadInputError
 
-NodeState = Literal["starting", "running", "ended"]
+NodeState = Literal["starting", "running", "stopped", "ended"]
+"""One that has stopped does not work any more, and is paid for until it is ended."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,6 +105,11 @@ class Node:
     launched_at: datetime | None = None
     reason: str = ""
 
+    @property
+    def is_lost(self) -> bool:
+        """Whether it does not work any more, paid for or not."""
+        return self.state in ("stopped", "ended")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
@@ -145,6 +151,9 @@ class Journal(Protocol):
 
     def made(self, resource: Resource) -> None:
         """Note that the cloud has answered."""
+
+    def not_made(self, resource_kind: str, *, name: str) -> None:
+        """Note that the cloud has said no."""
 
     def ordered(self) -> tuple[Resource, ...]:
         """Return what was made and is not proven gone."""

@@ -63,10 +63,12 @@ PROVIDER = {
 PATH = re.compile(
     r"/subscriptions/(?P<subscription>[^/]+)"
     r"(?:/resourcegroups(?:/(?P<group>[^/]+))?)?"
-    r"(?:/providers/(?P<provider>[^/]+)/(?P<kind>[^/]+)(?:/(?P<name>[^/]+))?(?:/(?P<under>usages|instanceView|retrieveBootDiagnosticsData|capacityReservations|subnets/[^/]+))?)?/?",
+    r"(?:/providers/(?P<provider>[^/]+)/(?P<kind>[^/]+)(?:/(?P<name>[^/]+))?(?:/(?P<under>usages|instanceView|retrieveBootDiagnosticsData|capacityReservations|powerOff|deallocate|subnets/[^/]+))?)?/?",
     re.IGNORECASE,
 )
 PAGE = 50
+POWER = {"powerOff": "stopped", "deallocate": "deallocated"}
+"""How a machine is after a call, or after it did the same by itself."""
 
 
 @dataclass
@@ -153,6 +155,9 @@ class Cloud:
             raise RefusedError(404, "ResourceNotFound", f"The Resource '{resource_type}/{name}' was not found.")
         if verb == "DELETE":
             self._remove_machine(key)
+            return 202, {}
+        if verb == "POST" and (state := POWER.get(parts["under"])):
+            self.things[key]["statuses"] = [{"code": "ProvisioningState/succeeded"}, {"code": f"PowerState/{state}"}]
             return 202, {}
         return 200, self._part(key, parts["under"])
 
@@ -245,6 +250,9 @@ class Cloud:
             self.things[key] = item
             if resource_type == "virtualMachines":
                 self._begin_machine(key, item)
+        elif resource_type != "virtualMachines":
+            state = {"provisioningState": existing["properties"].get("provisioningState", "Succeeded")}
+            self.things[key] = {**existing, **copy.deepcopy(body), "properties": {**body["properties"], **state}}
         return 200 if existing else 201, public(self.things[key])
 
     def _named(self, identity: str) -> None:

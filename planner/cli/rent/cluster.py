@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -21,9 +22,11 @@ from planner.cli.shell.interrupts import orderly_end
 from planner.errors import BadInputError, LeftBehindError, ProviderRefusedError
 from planner.schemas.plan import Request
 from planner.schemas.request_forms import names
+from planner.units import format_usd
 
 if TYPE_CHECKING:
     from planner.clusters.provisioning.cluster_lifecycle import FoundRun
+    from planner.clusters.provisioning.run_directory import Event
 
 _JSON = Annotated[bool, Option("--json", help="Print as one JSON object.")]
 
@@ -119,11 +122,23 @@ def cluster_status(
             f"{status['run']}  {status['cloud']}  {status['state']:<8}  ${status['cost_usd']:.2f} for "
             f"{status['node_hours']:.2f} node-hours, ends by itself {status['expires_at']}"
         )
-        for line in status.get("resources", ()):
+        for line in (*_machine_lines(status), *status.get("resources", ())):
             show_text(f"  {line}")
 
 
+def _machine_lines(status: dict[str, Any]) -> Iterator[str]:
+    """Yield what the machines of a run cost, by whose price, and which are paid for without working."""
+    running = [machine for machine in status["machine_costs"] if machine["is_running"]]
+    priced = Counter((machine["usd_per_hour"], machine["price_source"]) for machine in running)
+    for (usd_per_hour, source), count in priced.items():
+        yield f"{count} running at {format_usd(usd_per_hour)} per hour each ({source or 'no source noted'})"
+    if stopped := status["stopped"]:
+        yield f"{len(stopped)} stopped, and billed until: planner cluster down {status['run']}"
+
+
 def _status(directory: Any, *, asking: bool) -> dict[str, Any]:
+    from dataclasses import asdict
+
     from planner.clusters.provisioning.cost_to_date import bill_of
 
     order = directory.order()
@@ -138,11 +153,24 @@ def _status(directory: Any, *, asking: bool) -> dict[str, Any]:
         "node_hours": bill.node_hours,
         "cost_usd": bill.usd,
         "machines": bill.running,
+        "machine_costs": [asdict(machine) for machine in bill.machines],
+        "stopped": sorted(_stopped(events)),
         "expires_at": order.expires_at.isoformat(),
     }
     if asking:
         status |= {"resources": [resource.text for resource in resources]}
     return status
+
+
+def _stopped(events: Sequence[Event]) -> set[str]:
+    """Return the machines that had stopped when somebody looked last, and were not ended since."""
+    stopped: set[str] = set()
+    for event in events:
+        if event.what in ("seen", "ended"):
+            stopped -= set(event.details["nodes"] or stopped)
+        if event.what == "stopped":
+            stopped |= set(event.details["nodes"])
+    return stopped
 
 
 def _asked(directory: Any, cloud: str) -> tuple[Any, ...]:

@@ -132,7 +132,8 @@ class Reconciliation:
                 nodes.update({node.id: node for node in self.nodes(region=region)})
         live = [node.id for node in nodes.values() if node.state != "ended" and node.reason != UNSEEN]
         ended = [node.id for node in nodes.values() if node.state == "ended"]
-        for what, named in (("seen", live), ("ended", ended)):
+        stopped = [node.id for node in nodes.values() if node.state == "stopped"]
+        for what, named in (("seen", live), ("ended", ended), ("stopped", stopped)):
             if named:
                 directory.note(what, nodes=named)
         return tuple(there.values())

@@ -116,6 +116,10 @@ class RunDirectory:
         """See Journal."""
         self.note("made", kind=resource.kind, id=resource.id, region=resource.region, name=resource.name)
 
+    def not_made(self, resource_kind: str, *, name: str) -> None:
+        """See Journal."""
+        self.note("not made", kind=resource_kind, name=name)
+
     def ordered(self) -> tuple[Resource, ...]:
         """See Journal."""
         from planner.clouds.protocol import Resource
@@ -162,7 +166,8 @@ class RunDirectory:
 
     def unsure(self) -> bool:
         """Say whether a create call may have been made of which nothing more is known."""
-        last = {event.details["kind"]: event.what for event in self.events() if event.what in ("intent", "made")}
+        of_a_kind = ("intent", "made", "not made")
+        last = {event.details["kind"]: event.what for event in self.events() if event.what in of_a_kind}
         return "intent" in last.values()
 
     @contextmanager

@@ -201,14 +201,14 @@ class RentedRun:
             (self.directory.path / LOG).write_text(head.log(), encoding="utf-8")
 
     def _head_is_gone(self) -> bool:
-        """Say whether the cloud proves that the head has ended. A cloud that cannot be asked does not say so."""
+        """Say whether the cloud proves that the head works no more. A cloud that cannot be asked does not say so."""
         head, session = self.cluster.head, self.session
         account = Reconciliation.of(self.directory, provider=session.provider, policy=session.policy)
         try:
             nodes = account.settled_nodes(region=head.region)
         except PlannerError:
             return False
-        return {node.id: node.state for node in nodes}.get(head.id) == "ended"
+        return any(node.id == head.id and node.is_lost for node in nodes)
 
     def _end_after(self, error: BaseException, *, keep: bool) -> None:
         """Take everything down after a failure, except what must stay. Raises InterruptedRunError after an interrupt,

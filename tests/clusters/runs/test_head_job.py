@@ -190,7 +190,7 @@ def test_a_run_ends_in_order_before_its_machines_do(shell: LocalShell, ec2: Emul
     with pytest.raises(OutOfTimeError) as raised:
         rented.carry_out(lambda _: Prepared(job=sort_job), keep=True, listening=lambda: nullcontext(lambda _: None))
     assert ec2.left() == {}
-    assert raised.value.details[:2] == [
+    assert list(raised.value.details[:2]) == [
         "lost: what they had sorted",
         "what was written below s3://b/out so far stays there, without a manifest",
     ]

@@ -226,9 +226,9 @@ def cluster_sweep(
     swept = sweep(session, regions=named_regions(names(region), cloud) or session.provider.regions())
     reasons = _reasons_to_spare(swept.runs, session.provider.identity(), all_runs=all_runs, anyone=anyone)
     wanted = [found for found in swept.runs if not reasons[found.run]]
-    for found in swept.runs:
-        if reason := reasons[found.run]:
-            talk(f"{swept_text(found, now=now)}; stays: {reason}")
+    spared = [(found, reason) for found in swept.runs if (reason := reasons[found.run])]
+    for found, reason in [] if json else spared:
+        talk(f"{swept_text(found, now=now)}; stays: {reason}")
     if wanted:
         listed = "\n".join(swept_text(found, now=now) for found in wanted)
         renting.confirm(f"{listed}\nto be taken down", yes=yes)
@@ -240,8 +240,8 @@ def cluster_sweep(
             except LeftBehindError as error:
                 left += [error.message, *error.details]
     if json:
-        spared = {run: reason for run, reason in reasons.items() if reason}
-        show_json({"removed": removed, "left": left, "spared": spared, "unseen": swept.unseen})
+        stay = [{**found.document(), "reason": reason} for found, reason in spared]
+        show_json({"removed": removed, "left": left, "spared": stay, "unseen": swept.unseen})
     else:
         show_text(f"{len(removed)} runs taken down, {sum(removed.values())} resources")
     if left:

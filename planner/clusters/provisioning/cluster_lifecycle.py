@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from planner.clouds.calls.retry import RetryPolicy
 from planner.clouds.order import Order
@@ -83,6 +84,17 @@ class FoundRun:
     def launched_at(self) -> datetime | None:
         """When the first of its machines began."""
         return min((node.launched_at for node in self.nodes if node.launched_at), default=None)
+
+    @property
+    def owners(self) -> tuple[str, ...]:
+        """Who began it, as its tags say."""
+        return tuple(sorted({resource.owner for resource in self.resources if resource.owner}))
+
+    def document(self) -> dict[str, Any]:
+        """Return what a sweep shows of it as JSON-able values."""
+        launched_at = self.launched_at and self.launched_at.isoformat()
+        machines = {"machines": len(self.nodes), "launched_at": launched_at, "cost_usd": self.usd}
+        return {"run": self.run, "owners": self.owners, "resources": len(self.resources), **machines}
 
     def belongs_to(self, owner: str, *, known: Collection[str], origin: str) -> bool:
         """Say whether `owner` began it on the machine of that origin, which keeps journals of `known` runs."""

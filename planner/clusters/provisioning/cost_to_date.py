@@ -82,8 +82,10 @@ def _lives(events: Sequence[Event]) -> list[_Life]:
             source = str(details.get("price_source", ""))
         elif event.what == "made" and details["kind"] == "instance":
             usd_per_hour = head_price if details.get("name") == "head" else price
+            first = lives.get(details["id"])  # a look may have come before the answer
+            began = first.began if first else event.at
             lives[details["id"]] = _Life(
-                id=details["id"], began=event.at, usd_per_hour=usd_per_hour, price_source=source, seen=event.at
+                id=details["id"], began=began, usd_per_hour=usd_per_hour, price_source=source, seen=event.at
             )
         elif event.what == "seen":
             for node in details["nodes"]:

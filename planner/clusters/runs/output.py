@@ -31,7 +31,10 @@ def fetch_output(directory: RunDirectory, session: ProviderSession, *, folder: P
     Raises BadInputError where no output lies on machines, IoFailureError for a partition that no copy gives.
     """
     dataset, rented = _output(directory), reopen_run(directory, session, stopwatch=Stopwatch())
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadInputError(f"{folder}: {error.strerror}; name a folder that can be written") from error
     suffix = content_of(dataset.layout).suffix
     paths = [folder / f"{part_name(n, dataset.job)}{suffix}" for n in range(len(dataset.partitions))]
     with rented.ssh() as ssh, ThreadPoolExecutor(_AT_ONCE) as pool:
@@ -54,8 +57,8 @@ def _fetch(ssh: Ssh, partition: Partition, path: Path) -> None:
             return
         try:
             ssh.get(copy.node, copy.uri, to=path)
-        except IoFailureError as error:
-            failures.append(error.message)
+        except (IoFailureError, OSError) as error:
+            failures.append(str(error))
     if not path.exists():
         raise IoFailureError(f"{path.name}: no copy of this partition can be read", failures)
 

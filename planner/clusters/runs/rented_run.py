@@ -113,7 +113,7 @@ class RentedRun:
         losses = self._losses(job)
         down(self.directory, self.session)
         return OutOfTimeError(
-            f"run {self.order.run}: its time was over before its sort was; all that was created has been removed",
+            f"run {self.order.run}: its machines' time was over before the sort was done; all is removed",
             [*losses, f"the machines' end, {ends_at}, follows from --max-hours and --max-cost: allow more"],
         )
 

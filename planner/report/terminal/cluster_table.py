@@ -90,7 +90,7 @@ def _volumes_text(place: Place) -> str:
 
 def swept_text(found: FoundRun, *, now: datetime) -> str:
     """Return what a sweep found of a run: how much, whose it is, its age, cost, and end."""
-    owners = sorted({resource.owner for resource in found.resources if resource.owner}) or ["nobody named"]
+    owners = found.owners or ("nobody named",)
     ends = [resource.expires_at for resource in found.resources if resource.expires_at]
     began = found.launched_at
     return ", ".join(

@@ -204,7 +204,7 @@ def test_a_run_that_is_being_prepared_ends_before_its_machines_do(shell: LocalSh
             with suppress(PlannerError):  # as machines are waited for
                 ssh.run("head", "exec sleep 60", within_s=600)
 
-    with pytest.raises(OutOfTimeError, match="its time was over before its sort was"):
+    with pytest.raises(OutOfTimeError, match="machines' time was over before the sort was done"):
         short_lived(shell, ec2).carry_out(prepare, keep=False, listening=lambda: nullcontext(lambda _: None))
     assert ec2.left() == {}
 

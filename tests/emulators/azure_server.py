@@ -435,10 +435,11 @@ def public(thing: dict[str, Any]) -> dict[str, Any]:
 
 def require_known(parts: dict[str, str], answer: Any, *, verb: str) -> None:
     """Raise RefusedError for an answer with fields that Azure's SDK does not know."""
+    if not answer:
+        return
     name = parts["under"].partition("/")[0] or parts["kind"]
     model = ANSWERS.get(name) or MODELS[name]
-    bodies = answer.get("value", [] if verb == "DELETE" else [answer])
-    for body in bodies:
+    for body in answer.get("value", [] if verb == "DELETE" else [answer]):
         if complaints := list(wrong(model, body, "answer", asking=False)):
             raise RefusedError(400, "WrongAnswer", f"WRONG ANSWER: {'; '.join(complaints[:5])}")
 

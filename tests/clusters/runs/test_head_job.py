@@ -185,7 +185,7 @@ def test_a_run_ends_in_order_before_its_machines_do(shell: LocalShell, ec2: Emul
         predicted_usd=1.0,
         keep=True,
     )
-    drives(shell, STEP, then="sleep 600")
+    drives(shell, STEP, then="exec sleep 600")
     rented = short_lived(shell, ec2)
     with pytest.raises(OutOfTimeError) as raised:
         rented.carry_out(lambda _: Prepared(job=sort_job), keep=True, listening=lambda: nullcontext(lambda _: None))

@@ -82,8 +82,8 @@ def test_machines_that_stop_at_boot_are_ended_and_replaced(azure: EmulatedAzure)
     looks: list[str] = []
 
     def judge(seen: Seen) -> None:
-        match = re.search("/resourceGroups/([^/]+)/.*/virtualMachines$", seen.path, re.IGNORECASE)
-        if match and azure.machines() == 4:
+        match = re.search("/resourceGroups/([^/]+)/", seen.path, re.IGNORECASE)
+        if match and seen.action == "GET virtualMachines" and azure.machines() == 4:
             looks.append(match[1])
             if len(looks) == 3:  # all are made by the first
                 does(azure, match[1], "node-0-0000", "powerOff")

@@ -152,7 +152,7 @@ class _Joining:
     def _nodes(self) -> list[Node]:
         """Return this place's machines, ended ones included, and those that are listed nowhere yet."""
         here = ((self.place.zone, self.place.choice.instance_type), ("", ""))
-        nodes = self.account.nodes(region=self.place.region)
+        nodes = self.account.nodes(region=self.place.region, unlisted_s=self.launch.policy.settle_s)
         return [node for node in nodes if (node.zone, node.instance_type) in here]
 
     def _replace(self, ended: list[Node], *, alive: list[Node], round: int) -> int:

@@ -251,7 +251,7 @@ class Cloud:
             if resource_type == "virtualMachines":
                 self._begin_machine(key, item)
         elif resource_type != "virtualMachines":
-            state = {"provisioningState": existing["properties"].get("provisioningState", "Succeeded")}
+            state = {name: existing["properties"][name] for name in existing["properties"].keys() - body["properties"]}
             self.things[key] = {**existing, **copy.deepcopy(body), "properties": {**body["properties"], **state}}
         return 200 if existing else 201, public(self.things[key])
 

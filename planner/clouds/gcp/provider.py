@@ -77,7 +77,8 @@ class GcpProvider:
 
     def terminate(self, nodes: Sequence[Node]) -> None:
         """See Provider."""
-        delete(self._compute, [Resource(kind="instance", id=node.id, region=node.region, run="") for node in nodes])
+        if nodes:
+            delete(self._compute, [Resource(kind="instance", id=node.id, region=node.region, run="") for node in nodes])
 
     def host_keys(self, node: Node) -> tuple[str, ...]:
         """See TellsHostKeys."""

@@ -89,8 +89,11 @@ def down(run: str, *, say: Say = silent) -> int:
     """
     from planner.clusters.provisioning import cluster_lifecycle
     from planner.clusters.provisioning.run_directory import RunDirectory
+    from planner.clusters.runs.rented_run import is_unsaved
 
     directory = RunDirectory.open(run)
+    if is_unsaved(directory):
+        say(f"the output of run {run} lies on its machines' disks alone, and goes with them")
     with directory.lock():
         return cluster_lifecycle.down(directory, session_with_access(directory.order().cloud, say=say))
 

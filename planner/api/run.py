@@ -178,6 +178,7 @@ def run_rented(
     from planner.clusters.provisioning.cluster_lifecycle import begin
     from planner.clusters.runs.cloud import run_on_cloud
     from planner.clusters.runs.cloud_task import CloudRun
+    from planner.clusters.runs.rented_run import KEEPING
     from planner.planning.recommendation import require_best
 
     session = session_with_ssh(rental, say=listeners.say)
@@ -189,6 +190,8 @@ def run_rented(
     order, plan = planned_order(work, rental, is_dry_run=False)
     delivery = delivery_to(require_best(plan), wheelhouse=work.wheelhouse)
     listeners.say(delivery.text)
+    if work.input and not (work.output or work.keep):
+        listeners.say(f"the output stays on the machines' disks and goes with them in the end; {KEEPING}")
     with wheels(
         work.wheelhouse, architecture=delivery.architecture, is_table=work.form.is_table, say=listeners.say
     ) as wheelhouse:

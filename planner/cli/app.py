@@ -60,6 +60,8 @@ _GROUPS: Final = {
             "run": "rent.cluster_run.cluster_run",
             "exec": "rent.cluster_exec.cluster_exec",
             "attach": "rent.cluster_follow.cluster_attach",
+            "open": "rent.cluster_follow.cluster_open",
+            "fetch": "rent.cluster_follow.cluster_fetch",
             "wait": "rent.cluster_follow.cluster_wait",
             "logs": "rent.cluster_follow.cluster_logs",
             "down": "rent.cluster.cluster_down",

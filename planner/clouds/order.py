@@ -175,7 +175,7 @@ class Order:
     address unless `is_private`; `jump` is the machine through which the caller's own ssh reaches it, '' for none.
     `reservation` is capacity that is reserved already, for all machines: a capacity reservation (EC2), a reservation
     (Compute Engine), a capacity reservation group (Azure); '' for none. `user_tags` go on everything, besides
-    the run's own.
+    the run's own. `origin` tells runs that other machines began with the same identity.
     """
 
     run: str
@@ -193,12 +193,13 @@ class Order:
     jump: str = ""
     reservation: str = ""
     user_tags: tuple[tuple[str, str], ...] = ()
+    origin: str = ""
 
     @property
     def tags(self) -> dict[str, str]:
         """The tags of every resource, in what all clouds take: lower-case letters, digits, '-' and '_'."""
         own = {"planner-run": self.run, "planner-owner": self.owner, "planner-expires": stamp(self.expires_at)}
-        return dict(self.user_tags) | own
+        return dict(self.user_tags) | own | ({"planner-origin": self.origin} if self.origin else {})
 
     def to_dict(self) -> dict[str, Any]:
         """Return the order as JSON-able values."""

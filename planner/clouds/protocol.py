@@ -17,7 +17,8 @@ from planner.clouds.cloud_errors import NotFoundError, StillInUseError
 from planner.clouds.order import ClusterOffer, Order, parse_stamp
 from planner.errors import BadInputError
 
-NodeState = Literal["starting", "running", "ended"]
+NodeState = Literal["starting", "running", "stopped", "ended"]
+"""One that has stopped does not work any more, and is paid for until it is ended."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +40,7 @@ class Place:
 @dataclass(frozen=True, kw_only=True)
 class Resource:
     """Something that exists in the cloud and may cost money. `ending` means that its deletion has been accepted; `name`
-    is what the run calls it, '' where it is not told.
+    is what the run calls it, '' where it is not told; `owner` and `origin` say who began the run, and where.
     """
 
     kind: str
@@ -47,6 +48,7 @@ class Resource:
     region: str
     run: str
     owner: str = ""
+    origin: str = ""
     expires_at: datetime | None = None
     ending: bool = False
     name: str = ""
@@ -63,8 +65,16 @@ class Resource:
             expires_at = parse_stamp(tags.get("planner-expires", ""))
         except ValueError:
             expires_at = None
-        run, owner = tags.get("planner-run", ""), tags.get("planner-owner", "")
-        return cls(kind=resource_kind, id=id, region=region, run=run, owner=owner, expires_at=expires_at, ending=ending)
+        return cls(
+            kind=resource_kind,
+            id=id,
+            region=region,
+            run=tags.get("planner-run", ""),
+            owner=tags.get("planner-owner", ""),
+            origin=tags.get("planner-origin", ""),
+            expires_at=expires_at,
+            ending=ending,
+        )
 
     @property
     def text(self) -> str:
@@ -94,6 +104,11 @@ class Node:
     public_address: str = ""
     launched_at: datetime | None = None
     reason: str = ""
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether it does not work any more, paid for or not."""
+        return self.state in ("stopped", "ended")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,6 +152,9 @@ class Journal(Protocol):
     def made(self, resource: Resource) -> None:
         """Note that the cloud has answered."""
 
+    def not_made(self, resource_kind: str, *, name: str) -> None:
+        """Note that the cloud has said no."""
+
     def ordered(self) -> tuple[Resource, ...]:
         """Return what was made and is not proven gone."""
 
@@ -177,6 +195,9 @@ class Provider(Protocol):
         """Launch so many machines, one of them as the head if `head`: all or none. Those of a spot choice may be taken
         back, except the head. `round` tells a further launch at one place from a repetition of the first.
         """
+
+    def open_door(self, order: Order, place: Place, journal: Journal) -> None:
+        """Let `order.ssh_from`, and nobody else, reach the head by SSH. The new rule comes before the old ones go."""
 
     def nodes(self, run: str, *, region: str) -> tuple[Node, ...]:
         """Return the machines of a run that a region knows, ended ones included as long as it does."""

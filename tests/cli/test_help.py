@@ -39,6 +39,8 @@ CALLED_ELSEWHERE = {
     "cluster smoke": "needs a cloud: tests/clusters/provisioning/test_smoke.py",
     "cluster run": "needs a run: tests/clusters/runs/test_reuse.py",
     "cluster exec": "needs a run: tests/clusters/runs/test_remote_command.py",
+    "cluster open": "needs a run: tests/clusters/runs/test_access.py",
+    "cluster fetch": "needs a run: tests/clusters/runs/test_cloud.py",
     "cluster wait": "needs a run: tests/clusters/runs/test_attach.py",
     "cluster logs": "needs a run: tests/clusters/runs/test_attach.py",
 }

@@ -66,11 +66,13 @@ PROVIDER = {
 PATH = re.compile(
     r"/subscriptions/(?P<subscription>[^/]+)"
     r"(?:/resourcegroups(?:/(?P<group>[^/]+))?)?"
-    r"(?:/providers/(?P<provider>[^/]+)/(?P<kind>[^/]+)(?:/(?P<name>[^/]+))?(?:/(?P<under>usages|instanceView|retrieveBootDiagnosticsData|capacityReservations|subnets/[^/]+))?)?/?",
+    r"(?:/providers/(?P<provider>[^/]+)/(?P<kind>[^/]+)(?:/(?P<name>[^/]+))?(?:/(?P<under>usages|instanceView|retrieveBootDiagnosticsData|capacityReservations|powerOff|deallocate|subnets/[^/]+))?)?/?",
     re.IGNORECASE,
 )
 FEATURE = re.compile(r"/subscriptions/[^/]+/providers/Microsoft.Features/providers/([^/]+)/features/([^/]+)")
 PAGE = 50
+POWER = {"powerOff": "stopped", "deallocate": "deallocated"}
+"""How a machine is after a call, or after it did the same by itself."""
 
 
 @dataclass
@@ -160,6 +162,9 @@ class Cloud:
             raise RefusedError(404, "ResourceNotFound", f"The Resource '{resource_type}/{name}' was not found.")
         if verb == "DELETE":
             self._remove_machine(key)
+            return 202, {}
+        if verb == "POST" and (state := POWER.get(parts["under"])):
+            self.things[key]["statuses"] = [{"code": "ProvisioningState/succeeded"}, {"code": f"PowerState/{state}"}]
             return 202, {}
         return 200, self._part(key, parts["under"])
 
@@ -252,6 +257,9 @@ class Cloud:
             self.things[key] = item
             if resource_type == "virtualMachines":
                 self._begin_machine(key, item)
+        elif resource_type != "virtualMachines":
+            state = {name: existing["properties"][name] for name in existing["properties"].keys() - body["properties"]}
+            self.things[key] = {**existing, **copy.deepcopy(body), "properties": {**body["properties"], **state}}
         return 200 if existing else 201, public(self.things[key])
 
     def _named(self, identity: str) -> None:
@@ -439,10 +447,11 @@ def public(thing: dict[str, Any]) -> dict[str, Any]:
 
 def require_known(parts: dict[str, str], answer: Any, *, verb: str) -> None:
     """Raise RefusedError for an answer with fields that Azure's SDK does not know."""
+    if not answer:
+        return
     name = parts["under"].partition("/")[0] or parts["kind"]
     model = ANSWERS.get(name) or MODELS[name]
-    bodies = answer.get("value", [] if verb == "DELETE" else [answer])
-    for body in bodies:
+    for body in answer.get("value", [] if verb == "DELETE" else [answer]):
         if complaints := list(wrong(model, body, "answer", asking=False)):
             raise RefusedError(400, "WrongAnswer", f"WRONG ANSWER: {'; '.join(complaints[:5])}")
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
@@ -20,6 +22,11 @@ from planner.cli.shell.interrupts import orderly_end
 from planner.errors import BadInputError, LeftBehindError, ProviderRefusedError
 from planner.schemas.plan import Request
 from planner.schemas.request_forms import names
+from planner.units import format_usd
+
+if TYPE_CHECKING:
+    from planner.clusters.provisioning.cluster_lifecycle import FoundRun
+    from planner.clusters.provisioning.run_directory import Event
 
 _JSON = Annotated[bool, Option("--json", help="Print as one JSON object.")]
 
@@ -117,11 +124,23 @@ def cluster_status(
             f"{status['run']}  {status['cloud']}  {status['state']:<8}  ${status['cost_usd']:.2f} for "
             f"{status['node_hours']:.2f} node-hours, ends by itself {status['expires_at']}"
         )
-        for line in status.get("resources", ()):
+        for line in (*_machine_lines(status), *status.get("resources", ())):
             show_text(f"  {line}")
 
 
+def _machine_lines(status: dict[str, Any]) -> Iterator[str]:
+    """Yield what the machines of a run cost, by whose price, and which are paid for without working."""
+    running = [machine for machine in status["machine_costs"] if machine["is_running"]]
+    priced = Counter((machine["usd_per_hour"], machine["price_source"]) for machine in running)
+    for (usd_per_hour, source), count in priced.items():
+        yield f"{count} running at {format_usd(usd_per_hour)} per hour each ({source or 'no source noted'})"
+    if stopped := status["stopped"]:
+        yield f"{len(stopped)} stopped, and billed until: planner cluster down {status['run']}"
+
+
 def _status(directory: Any, *, asking: bool) -> dict[str, Any]:
+    from dataclasses import asdict
+
     from planner.clusters.provisioning.cost_to_date import bill_of
 
     order = directory.order()
@@ -136,11 +155,24 @@ def _status(directory: Any, *, asking: bool) -> dict[str, Any]:
         "node_hours": bill.node_hours,
         "cost_usd": bill.usd,
         "machines": bill.running,
+        "machine_costs": [asdict(machine) for machine in bill.machines],
+        "stopped": sorted(_stopped(events)),
         "expires_at": order.expires_at.isoformat(),
     }
     if asking:
         status |= {"resources": [resource.text for resource in resources]}
     return status
+
+
+def _stopped(events: Sequence[Event]) -> set[str]:
+    """Return the machines that had stopped when somebody looked last, and were not ended since."""
+    stopped: set[str] = set()
+    for event in events:
+        if event.what in ("seen", "ended"):
+            stopped -= set(event.details["nodes"] or stopped)
+        if event.what == "stopped":
+            stopped |= set(event.details["nodes"])
+    return stopped
 
 
 def _asked(directory: Any, cloud: str) -> tuple[Any, ...]:
@@ -178,49 +210,64 @@ def cluster_sweep(
     ] = "aws",
     region: Annotated[list[str] | None, Option(help="Only these regions.", show_default="all of the account")] = None,
     all_runs: Annotated[bool, Option("--all", help="Also what has not expired yet.")] = False,
-    anyone: Annotated[bool, Option("--anyone", help="Also what others began.")] = False,
+    anyone: Annotated[bool, Option("--anyone", help="Also what others began, or you on another machine.")] = False,
     yes: renting.Yes = False,
     json: _JSON = False,
 ) -> None:
-    """Find clusters by their tags alone, whoever lost track of them, and take down those that have expired.
+    """Find clusters by their tags alone, show whose they are and their cost, and take down your own that have expired.
 
     Example: planner cluster sweep --cloud aws
     """
     if cloud == "emulated":
         emulate_sweep(json=json)
         return
-    from planner.clusters.provisioning.cluster_lifecycle import has_expired, remove_swept, sweep
-    from planner.clusters.provisioning.order_from_plan import owner
+    from planner.clusters.provisioning.cluster_lifecycle import remove_swept, sweep
     from planner.report.terminal.cluster_table import swept_text
 
-    session = clusters.session_with_access(cloud, say=talk)
-    me = owner(session.provider.identity())
-    found_runs = sweep(
-        session,
-        regions=named_regions(names(region), cloud) or session.provider.regions(),
-        wanted=lambda resources: (
-            (all_runs or has_expired(resources)) and (anyone or any(resource.owner == me for resource in resources))
-        ),
-    )
-    if found_runs.runs:
-        listed = "\n".join(swept_text(run, resources) for run, resources in found_runs.runs.items())
+    session, now = clusters.session_with_access(cloud, say=talk), datetime.now(UTC)
+    swept = sweep(session, regions=named_regions(names(region), cloud) or session.provider.regions())
+    reasons = _reasons_to_spare(swept.runs, session.provider.identity(), all_runs=all_runs, anyone=anyone)
+    wanted = [found for found in swept.runs if not reasons[found.run]]
+    spared = [(found, reason) for found in swept.runs if (reason := reasons[found.run])]
+    for found, reason in [] if json else spared:
+        talk(f"{swept_text(found, now=now)}; stays: {reason}")
+    if wanted:
+        listed = "\n".join(swept_text(found, now=now) for found in wanted)
         renting.confirm(f"{listed}\nto be taken down", yes=yes)
     removed, left = {}, []
     with orderly_end():
-        for run, resources in found_runs.runs.items():
+        for found in wanted:
             try:
-                removed[run] = remove_swept(run, resources, session)
+                removed[found.run] = remove_swept(found.run, found.resources, session)
             except LeftBehindError as error:
                 left += [error.message, *error.details]
     if json:
-        show_json({"removed": removed, "left": left, "unseen": found_runs.unseen})
+        stay = [{**found.document(), "reason": reason} for found, reason in spared]
+        show_json({"removed": removed, "left": left, "spared": stay, "unseen": swept.unseen})
     else:
         show_text(f"{len(removed)} runs taken down, {sum(removed.values())} resources")
     if left:
         raise LeftBehindError("the sweep could not remove everything", left)
-    if found_runs.unseen:
-        reasons = [f"{name}: {why}" for name, why in found_runs.unseen.items()]
-        raise ProviderRefusedError("could not look into these regions; --region leaves them out", reasons)
+    if swept.unseen:
+        unseen = [f"{name}: {why}" for name, why in swept.unseen.items()]
+        raise ProviderRefusedError("could not look into these regions; --region leaves them out", unseen)
+
+
+def _reasons_to_spare(found_runs: Sequence[FoundRun], identity: str, *, all_runs: bool, anyone: bool) -> dict[str, str]:
+    """Return why each run that a sweep found stays, '' for one that goes."""
+    from planner.clusters.provisioning.cluster_lifecycle import has_expired
+    from planner.clusters.provisioning.order_from_plan import owner
+    from planner.clusters.provisioning.run_directory import known_runs, origin
+
+    me, known, here = owner(identity), known_runs(), origin()
+
+    def reason(found: FoundRun) -> str:
+        if not (anyone or found.belongs_to(me, known=known, origin=here)):
+            is_mine = any(resource.owner == me for resource in found.resources)
+            return f"{'another machine' if is_mine else 'somebody else'} began it; --anyone takes it, too"
+        return "" if all_runs or has_expired(found.resources) else "it has not expired; --all takes it, too"
+
+    return {found.run: reason(found) for found in found_runs}
 
 
 def cluster_wheelhouse(

@@ -1,4 +1,4 @@
-"""`planner cluster attach|wait|logs`: a run that goes on by itself, found again."""
+"""`planner cluster attach|open|fetch|wait|logs`: a run that goes on by itself, found again."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ def cluster_attach(
 ) -> None:
     """Follow a run to its end, print its report and take its machines down, as the command that began it would have.
 
-    Ctrl-C leaves it. Ends with exit code 5 when the sorted data is not the data that went in.
+    Ctrl-C leaves it. Where the head does not answer, it is opened to this machine's address of now.
+    Ends with exit code 5 when the sorted data is not the data that went in.
 
     Example: planner cluster attach r20261121-1430-x7k2mq
     """
@@ -49,6 +50,40 @@ def cluster_attach(
         report = attach(directory, session, run=_again(directory, wheelhouse, stack), listening=shown_events)
     remember_run(directory, say=talk)
     show_checked_report(report, run=run, json=json)
+
+
+def cluster_open(run: _Run, *, ssh_from: renting.SshFrom = None) -> None:
+    """Open a run's head to this machine's address, or another network, and close it to the one before.
+
+    Example: planner cluster open r20261121-1430-x7k2mq
+    """
+    from planner.clusters.provisioning.run_directory import RunDirectory
+    from planner.clusters.runs.cloud import open_access
+
+    directory = RunDirectory.open(run)
+    open_access(directory, renting.session_on(directory.order().cloud), ssh_from=ssh_from)
+
+
+def cluster_fetch(
+    run: _Run, to: Annotated[str, Argument(help="A folder here, or s3://bucket/path, to which the machines send it.")]
+) -> None:
+    """Save a run's sorted output, which lies on its machines' disks, before these are taken down.
+
+    A fetch that broke off goes on when it is repeated. The machines stay.
+
+    Example: planner cluster fetch r20261121-1430-x7k2mq sorted
+    """
+    from planner.clusters.provisioning.run_directory import RunDirectory
+    from planner.clusters.runs.output import fetch_output, send_output
+
+    directory = RunDirectory.open(run)
+    session = renting.session_on(directory.order().cloud)
+    with directory.lock():
+        if "://" in to:
+            manifest = send_output(directory, session, to=to, listening=shown_events)
+        else:
+            manifest = str(fetch_output(directory, session, folder=Path(to)))
+    show_text(f"run {run}: its output is saved, and {manifest} lists it; planner cluster down {run} ends the machines")
 
 
 def cluster_wait(run: _Run) -> None:

@@ -7,6 +7,7 @@ other and the caller to the head by SSH, and nothing else. In a subnet that exis
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -19,6 +20,8 @@ from planner.clouds.protocol import ANYWHERE, HEAD_SUBNET, NETWORK, NODES_SUBNET
 from planner.errors import BadInputError, IoFailureError
 
 _MOST_TRIES: Final = 5
+_CALLER: Final = "the caller"
+"""What the rule is called that lets the caller in."""
 _NO_SUCH_RULE: Final = "InvalidPermission.NotFound"
 _KINDS: Final = ("vpc", "internet-gateway", "subnet", "route-table", "security-group", "vpc-endpoint")
 _NAMED_KINDS: Final = ("key-pair", "placement-group")
@@ -160,9 +163,28 @@ def _security(network: RunNetwork, vpc: str) -> None:
     among = [{"IpProtocol": "-1", "UserIdGroupPairs": [{"GroupId": made["cluster"]}]}]
     network.adjust("authorize_security_group_ingress", GroupId=made["cluster"], IpPermissions=among)
     network.adjust("authorize_security_group_egress", GroupId=made["cluster"], IpPermissions=among)
-    caller = {"CidrIp": network.order.ssh_from, "Description": "the caller"}
-    ssh = [{"IpProtocol": "tcp", "FromPort": 22, "ToPort": 22, "IpRanges": [caller]}]
-    network.adjust("authorize_security_group_ingress", GroupId=made["door"], IpPermissions=ssh)
+    _let_in(network, made["door"])
+
+
+def _let_in(network: RunNetwork, door: str) -> None:
+    ssh = _ssh_from({"CidrIp": network.order.ssh_from, "Description": _CALLER})
+    network.adjust("authorize_security_group_ingress", GroupId=door, IpPermissions=ssh)
+
+
+def _ssh_from(block: dict[str, str]) -> list[dict[str, Any]]:
+    return [{"IpProtocol": "tcp", "FromPort": 22, "ToPort": 22, "IpRanges": [block]}]
+
+
+def open_door(network: RunNetwork) -> None:
+    """See Provider. Rules that somebody else added stay."""
+    door = network.ids["security-group", "door"]
+    _let_in(network, door)
+    described = next(iter(network.ec2.items("describe_security_groups", "SecurityGroups", GroupIds=[door])))
+    blocks = [block for rule in described["IpPermissions"] for block in rule["IpRanges"]]
+    for block in blocks:
+        if block.get("Description") == _CALLER and block["CidrIp"] != network.order.ssh_from:
+            with suppress(NotFoundError):
+                network.ec2.call("revoke_security_group_ingress", GroupId=door, IpPermissions=_ssh_from(block))
 
 
 def _close(network: RunNetwork, group: str) -> None:

@@ -65,6 +65,10 @@ class AwsProvider:
         """See Provider."""
         instances.launch(self._network(order, place, journal), place, machines=machines, head=head, round=round)
 
+    def open_door(self, order: Order, place: Place, journal: Journal) -> None:
+        """See Provider."""
+        network.open_door(self._network(order, place, journal))
+
     def nodes(self, run: str, *, region: str) -> tuple[Node, ...]:
         """See Provider."""
         return tuple(instances.nodes(self._connect("ec2", region), run))

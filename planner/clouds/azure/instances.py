@@ -82,7 +82,13 @@ VOLUME_SKUS: Final = {
 """Volumes that are made with their machine; others have a performance of their own, which a machine cannot ask for."""
 _SPOT: Final = {"priority": "Spot", "evictionPolicy": "Delete", "billingProfile": {"maxPrice": -1.0}}
 """Taken back for room alone, not for its price, and then deleted with its disks."""
-_POWER: Final[dict[str, NodeState]] = {"running": "running", "starting": "starting"}
+_POWER: Final[dict[str, NodeState]] = {
+    "running": "running",
+    "starting": "starting",
+    "stopping": "stopped",
+    "stopped": "stopped",
+}
+"""A machine that stopped itself keeps its place, and is billed until it is deallocated or deleted."""
 _MAKING: Final = ("Creating", "Updating")
 _MOST_ASKED: Final = 20
 """Of the machines that were not made, so many are asked why, by a call each."""
@@ -99,17 +105,25 @@ def launch(network: RunNetwork, policy: RetryPolicy, *, machines: int, head: boo
         network.journal.intend("instance", name=name, region=network.place.region)
     refusals: list[PlannerError] = []
     able = capabilities(network.arm.size(network.place.choice.instance_type, network.place.region) or {})
+    refused: set[str] = set()
 
     def create(name: str) -> None:
         try:
             network.arm.create("machine", network.group, name, body=_machine(network, name, able))
+        except PlannerError as refusal:
+            refusals.append(refusal)
+            refused.update([name] if isinstance(refusal, ProviderRefusedError) else [])
+            return
+        try:
             network.arm.schedule(network.group, f"shutdown-computevm-{name}", body=_end(network, name))
         except PlannerError as refusal:
             refusals.append(refusal)
 
     with ThreadPoolExecutor(network.arm.at_once) as pool:
         list(pool.map(create, names))
-    for name in names:
+    for name in refused:
+        network.journal.not_made("instance", name=name)
+    for name in set(names) - refused:
         made = Resource(
             kind="instance",
             id=f"{network.group}.{name}",
@@ -320,7 +334,7 @@ def _node(item: dict[str, Any], view: dict[str, Any], group: str, addresses: tup
         private_address=addresses[0],
         public_address=addresses[1],
         launched_at=datetime.fromisoformat(created) if created else None,
-        reason=": ".join(_failed_status(view)) if state == "ended" else "",
+        reason=": ".join(_failed_status(view)) if state in ("stopped", "ended") else "",
     )
 
 
@@ -330,6 +344,7 @@ def _state(item: dict[str, Any], view: dict[str, Any]) -> NodeState:
         return "starting"
     codes = [str(status.get("code", "")) for status in view.get("statuses") or ()]
     power = [code.rpartition("/")[2] for code in codes if code.startswith("PowerState/")]
-    if made in ("Failed", "Deleting") or not power:
-        return "ended" if made in ("Failed", "Deleting") else "starting"
-    return _POWER.get(power[0], "ended")
+    if made == "Deleting":
+        return "ended"
+    state = _POWER.get(power[0], "ended") if power else "ended" if made == "Failed" else "starting"
+    return "stopped" if made == "Failed" and state != "ended" else state

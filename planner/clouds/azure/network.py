@@ -59,12 +59,10 @@ class RunNetwork:
 def prepare(network: RunNetwork) -> None:
     """Create the group, its network and its placement group, or find them there."""
     network.create("resource-group", network.group, body={})
-    subnet = network.order.subnet
-    block = blocks_of(described_subnet(network.arm, subnet))[0] if subnet else NETWORK
+    block = _block(network)
     for name in SUBNETS:
-        rules = _rules(network.order, block, head=(block if subnet else HEAD_SUBNET) if name == "head" else "")
-        network.create("network-security-group", network.group, name, body={"properties": {"securityRules": rules}})
-    if not subnet:
+        _secure(network, name, block=block)
+    if not network.order.subnet:
         properties = {
             "addressSpace": {"addressPrefixes": [NETWORK]},
             "subnets": [_subnet(network, name) for name in SUBNETS],
@@ -73,6 +71,24 @@ def prepare(network: RunNetwork) -> None:
     if network.place.choice.placement_group:
         body = {"properties": {"proximityPlacementGroupType": "Standard"}}
         network.create("proximity-placement-group", network.group, "near", body=body)
+
+
+def _block(network: RunNetwork) -> str:
+    """Return the block of the machines' addresses."""
+    subnet = network.order.subnet
+    return blocks_of(described_subnet(network.arm, subnet))[0] if subnet else NETWORK
+
+
+def _secure(network: RunNetwork, name: str, *, block: str) -> None:
+    """Create the rules of the head's or the nodes' subnet, or replace them."""
+    head = (block if network.order.subnet else HEAD_SUBNET) if name == "head" else ""
+    rules = _rules(network.order, block, head=head)
+    network.create("network-security-group", network.group, name, body={"properties": {"securityRules": rules}})
+
+
+def open_door(network: RunNetwork) -> None:
+    """See Provider. Azure replaces all rules of a group by one call."""
+    _secure(network, "head", block=_block(network))
 
 
 def described_subnet(arm: Arm, subnet: str) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from planner.clouds.azure.client import Arm, LiveArm, default_access, require_ac
 from planner.clouds.azure.dry_run import SUBSCRIPTION, DryRunArm
 from planner.clouds.azure.network import RunNetwork
 from planner.clouds.azure.preflight import Prices, preflight
+from planner.clouds.calls.azure import identity_in
 from planner.clouds.calls.retry import RetryPolicy
 from planner.clouds.cloud_errors import NotFoundError
 from planner.clouds.cloud_init import host_keys_in
@@ -49,8 +50,8 @@ class AzureProvider:
         require_access()
 
     def identity(self) -> str:
-        """See Provider. Azure names the caller in tokens alone, which are not for the caller to read."""
-        return ""
+        """See Provider. Azure itself names the caller in tokens alone, which are not for the caller to read."""
+        return identity_in(subscription_named())
 
     def dry_run(self) -> tuple[AzureProvider, list[PlannedRequest]]:
         """See Provider."""
@@ -73,6 +74,10 @@ class AzureProvider:
     def launch(self, order: Order, place: Place, journal: Journal, *, machines: int, head: bool, round: int) -> None:
         """See Provider."""
         instances.launch(self._network(order, place, journal), self._policy, machines=machines, head=head, round=round)
+
+    def open_door(self, order: Order, place: Place, journal: Journal) -> None:
+        """See Provider."""
+        network.open_door(self._network(order, place, journal))
 
     def nodes(self, run: str, *, region: str) -> tuple[Node, ...]:
         """See Provider."""

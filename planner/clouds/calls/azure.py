@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import os
+from pathlib import Path
 from typing import Any, Final
 
 from planner.clouds.calls.account import account_failure, quieten
@@ -62,6 +65,20 @@ def _failure_of_account(error: Any) -> CallFailure:
     if error.response is None:
         return account_failure("Azure: no credentials found", hint=_GET)
     return account_failure("Azure: the credentials are not valid", hint=_GET, error=text)
+
+
+def identity_in(subscription: str) -> str:
+    """Return who calls: the application that the environment names, or who signed in with `az`; '' where neither is
+    known.
+    """
+    if application := os.environ.get("AZURE_CLIENT_ID"):
+        return f"app-{application}"
+    profile = Path(os.environ.get("AZURE_CONFIG_DIR") or f"{os.environ.get('HOME', '')}/.azure") / "azureProfile.json"
+    try:
+        known = json.loads(profile.read_text("utf-8-sig"))["subscriptions"]  # `az` writes a byte order mark
+        return next((str(item["user"]["name"]) for item in known if item["id"] == subscription), "")
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
 
 
 def found_credentials() -> Any:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
+from configparser import ConfigParser
+from pathlib import Path
 from typing import Any, Final
 
 from planner.clouds.calls.account import account_failure, quieten
@@ -26,6 +28,20 @@ def found_credentials(*, scopes: Sequence[str] = ()) -> tuple[Any, str | None]:
         os.environ.setdefault(name, short)
     credentials, project = sdk("google.auth", extra="gcp").default(scopes=list(scopes) or None)
     return credentials, project
+
+
+def gcloud_account() -> str:
+    """Return the account that gcloud is signed in with here, '' where it is not."""
+    if named := os.environ.get("CLOUDSDK_CORE_ACCOUNT"):
+        return named
+    folder = Path(os.environ.get("CLOUDSDK_CONFIG") or f"{os.environ.get('HOME', '')}/.config/gcloud")
+    active = folder / "active_config"
+    name = os.environ.get("CLOUDSDK_ACTIVE_CONFIG_NAME") or (
+        active.read_text("utf-8") if active.exists() else "default"
+    )
+    settings = ConfigParser(interpolation=None)
+    settings.read(folder / "configurations" / f"config_{name.strip()}", encoding="utf-8")
+    return settings.get("core", "account", fallback="")
 
 
 def failure_of(error: Exception) -> CallFailure | None:

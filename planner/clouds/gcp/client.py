@@ -18,7 +18,7 @@ from functools import cached_property
 from typing import Any, Final, Protocol
 
 from planner.clouds import cloud_errors as errors
-from planner.clouds.calls.gcp import PROJECT_HINT, failure_of, found_credentials
+from planner.clouds.calls.gcp import PROJECT_HINT, failure_of, found_credentials, gcloud_account
 from planner.clouds.calls.reading import CallFailure, sdk
 from planner.clouds.calls.retry import RetryPolicy, retry
 from planner.clouds.cloud_errors import NotFoundError, PassingError, StillInUseError, call_translating_errors, worst_of
@@ -62,12 +62,17 @@ def default_access() -> Access:
     manager = os.environ.get(f"{_OVERRIDE}CLOUDRESOURCEMANAGER")
     return Access(
         project=project,
-        account=str(getattr(credentials, "service_account_email", "") or "this user"),
+        account=str(getattr(credentials, "service_account_email", "") or _person(credentials) or "this user"),
         credentials=credentials,
         compute_url=os.environ.get(f"{_OVERRIDE}COMPUTE") or settings.specs_url,
         prices_url=settings.prices_url,
         **({"manager_url": manager.rstrip("/")} if manager else {}),
     )
+
+
+def _person(credentials: Any) -> str:
+    """Return whose own credentials these are: the file rarely says so, but gcloud, which wrote it, does."""
+    return getattr(credentials, "account", "") or gcloud_account()
 
 
 def project_named() -> str:

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
-from planner.clouds.cloud_errors import DuplicateError
+from planner.clouds.cloud_errors import DuplicateError, NotFoundError
 from planner.clouds.gcp import resources
 from planner.clouds.gcp.client import Compute
 from planner.clouds.order import Order
@@ -27,6 +27,8 @@ MTU_BYTES: Final = 8896
 _FIRST: Final = 1000
 _LAST: Final = 65000
 """Firewall rules count in the order of their priority, the lowest number first; Google's own come after 65534."""
+DOORS: Final = ("door", "door-2")
+"""Names of the rule that lets the caller in; both exist only while one replaces the other."""
 _KINDS: Final = ("network", "subnetwork", "firewall", "placement-policy")
 
 
@@ -87,16 +89,40 @@ class RunNetwork:
 
 def prepare(network: RunNetwork, place: Place) -> None:
     """Create what is missing in a region."""
-    if network.order.subnet:
-        subnet = described_subnet(network.compute, network.order.subnet, region=network.region)
-        network_url, block = subnet["network"], subnet["ipCidrRange"]
-    else:
+    if not network.order.subnet:
         _own_network(network)
-        network_url, block = network.url("network", "net"), NETWORK
-    for name, rule in _rules(network, block).items():
-        network.ensure("firewall", name, {"network": network_url, **rule})
+    for name, rule in _rules(network).items():
+        network.ensure("firewall", name, rule)
     if place.choice.placement_group:
         network.ensure("placement-policy", "group", {"groupPlacementPolicy": {"collocation": "COLLOCATED"}})
+
+
+def open_door(network: RunNetwork) -> None:
+    """See Provider. A rule cannot be replaced without the right to change rules; so it and its successor have two names
+    by turns.
+    """
+    doors = {name: rule for name in DOORS if (rule := rule_called(name, network))}
+    right = [name for name, rule in doors.items() if rule["sourceRanges"] == [network.order.ssh_from]]
+    if not right:
+        if len(doors) == len(DOORS):
+            _remove_rule(DOORS[1], network)
+        right = [next((name for name in DOORS if name not in doors), DOORS[1])]
+        network.ensure("firewall", right[0], _rules(network)["door"])
+    for name in doors.keys() - set(right):
+        _remove_rule(name, network)
+
+
+def rule_called(name: str, network: RunNetwork) -> dict[str, Any] | None:
+    """Return a firewall rule of a run, None where there is none of that name."""
+    try:
+        return network.compute.get("firewalls.get", firewall=network.full_name(name))
+    except NotFoundError:
+        return None
+
+
+def _remove_rule(name: str, network: RunNetwork) -> None:
+    with suppress(NotFoundError):
+        network.compute.finish("firewalls.delete", firewall=network.full_name(name))
 
 
 def described_subnet(compute: Compute, name: str, *, region: str) -> dict[str, Any]:
@@ -129,10 +155,14 @@ def _own_network(network: RunNetwork) -> None:
     )
 
 
-def _rules(network: RunNetwork, block: str) -> dict[str, dict[str, Any]]:
+def _rules(network: RunNetwork) -> dict[str, dict[str, Any]]:
     """Machines reach each other, the caller reaches the head by SSH, nothing else goes in or out. Their addresses lie
-    in a `block`, which need not be theirs alone.
+    in a block that need not be theirs alone.
     """
+    network_url, block = network.url("network", "net"), NETWORK
+    if network.order.subnet:
+        subnet = described_subnet(network.compute, network.order.subnet, region=network.region)
+        network_url, block = subnet["network"], subnet["ipCidrRange"]
     everything, order = [{"IPProtocol": "all"}], network.order
     (machines, head) = network.target_tags(head=True)
     inward = {"direction": "INGRESS", "priority": _FIRST, "targetTags": [machines]}
@@ -151,4 +181,4 @@ def _rules(network: RunNetwork, block: str) -> dict[str, dict[str, Any]]:
     if order.staging:
         https = [{"IPProtocol": "tcp", "ports": ["443"]}]
         rules["store"] = {**outward, "destinationRanges": [OBJECT_STORE], "allowed": https}
-    return rules
+    return {name: {"network": network_url, **rule} for name, rule in rules.items()}

@@ -32,7 +32,7 @@ class GcpProvider:
         default_access()
 
     def identity(self) -> str:
-        """See Provider. A person's own credentials have no name."""
+        """See Provider."""
         account = default_access().account
         return account if "@" in account else ""
 
@@ -60,10 +60,16 @@ class GcpProvider:
 
     def launch(self, order: Order, place: Place, journal: Journal, *, machines: int, head: bool, round: int) -> None:
         """See Provider."""
-        run_network = RunNetwork(
-            order=order, compute=self._compute, journal=journal, region=place.region, existing=set()
-        )
+        run_network = self._network(order, place, journal)
         instances.launch(run_network, place, machines=machines, head=head, round=round)
+
+    def _network(self, order: Order, place: Place, journal: Journal) -> RunNetwork:
+        """Return a run's network of which it does not matter what is there."""
+        return RunNetwork(order=order, compute=self._compute, journal=journal, region=place.region, existing=set())
+
+    def open_door(self, order: Order, place: Place, journal: Journal) -> None:
+        """See Provider."""
+        network.open_door(self._network(order, place, journal))
 
     def nodes(self, run: str, *, region: str) -> tuple[Node, ...]:
         """See Provider."""
@@ -71,7 +77,8 @@ class GcpProvider:
 
     def terminate(self, nodes: Sequence[Node]) -> None:
         """See Provider."""
-        delete(self._compute, [Resource(kind="instance", id=node.id, region=node.region, run="") for node in nodes])
+        if nodes:
+            delete(self._compute, [Resource(kind="instance", id=node.id, region=node.region, run="") for node in nodes])
 
     def host_keys(self, node: Node) -> tuple[str, ...]:
         """See TellsHostKeys."""

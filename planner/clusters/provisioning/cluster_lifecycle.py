@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from planner.clouds.calls.retry import RetryPolicy
 from planner.clouds.order import Order
-from planner.clouds.protocol import Place, Provider, Resource
+from planner.clouds.protocol import Node, Place, Provider, Resource
 from planner.clusters.provisioning.launch import Cluster, Launch
+from planner.clusters.provisioning.order_from_plan import on_demand_usd
 from planner.clusters.provisioning.reconciliation import Key, Reconciliation
 from planner.clusters.provisioning.run_directory import RunDirectory
 from planner.clusters.provisioning.teardown import Teardown
@@ -67,15 +70,48 @@ def down(directory: RunDirectory, session: ProviderSession) -> int:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sweep:
-    """What a sweep found: the resources of each run, and why it could not look into some regions."""
+class FoundRun:
+    """The resources that carry a run's tag, the machines among them, and what these cost so far at the catalog's
+    on-demand prices: None where it has none.
+    """
 
-    runs: dict[str, tuple[Resource, ...]]
+    run: str
+    resources: tuple[Resource, ...]
+    nodes: tuple[Node, ...] = ()
+    usd: float | None = None
+
+    @property
+    def launched_at(self) -> datetime | None:
+        """When the first of its machines began."""
+        return min((node.launched_at for node in self.nodes if node.launched_at), default=None)
+
+    @property
+    def owners(self) -> tuple[str, ...]:
+        """Who began it, as its tags say."""
+        return tuple(sorted({resource.owner for resource in self.resources if resource.owner}))
+
+    def document(self) -> dict[str, Any]:
+        """Return what a sweep shows of it as JSON-able values."""
+        launched_at = self.launched_at and self.launched_at.isoformat()
+        machines = {"machines": len(self.nodes), "launched_at": launched_at, "cost_usd": self.usd}
+        return {"run": self.run, "owners": self.owners, "resources": len(self.resources), **machines}
+
+    def belongs_to(self, owner: str, *, known: Collection[str], origin: str) -> bool:
+        """Say whether `owner` began it on the machine of that origin, which keeps journals of `known` runs."""
+        of_owner = [resource for resource in self.resources if resource.owner == owner]
+        return any(self.run in known or resource.origin == origin for resource in of_owner)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sweep:
+    """What a sweep found: each run, and why it could not look into some regions."""
+
+    runs: tuple[FoundRun, ...]
     unseen: dict[str, str]
 
 
-def sweep(session: ProviderSession, *, regions: Sequence[str], wanted: Callable[[Sequence[Resource]], bool]) -> Sweep:
-    """Find runs by their tags alone: all resources of every run that is `wanted`."""
+def sweep(session: ProviderSession, *, regions: Sequence[str]) -> Sweep:
+    """Find runs by their tags alone."""
     kinds = [resource_kind for stage in session.provider.stages for resource_kind in stage]
     by_run: dict[str, dict[Key, Resource]] = {}
     unseen: dict[str, str] = {}
@@ -86,9 +122,29 @@ def sweep(session: ProviderSession, *, regions: Sequence[str], wanted: Callable[
                     by_run.setdefault(resource.run, {})[resource.key] = resource
             except PlannerError as error:
                 unseen[region] = error.message
-    found = {run: tuple(resources.values()) for run, resources in by_run.items()}
-    runs = {run: resources for run, resources in found.items() if wanted(resources)}
-    return Sweep(runs=runs, unseen=unseen)
+    found = (_found_run(run, tuple(resources.values()), session) for run, resources in by_run.items())
+    return Sweep(runs=tuple(found), unseen=unseen)
+
+
+def _found_run(run: str, resources: tuple[Resource, ...], session: ProviderSession) -> FoundRun:
+    """Ask for the machines of a run and their price. Where either is unknown, the run can be swept all the same."""
+    seen, regions = FoundRun(run=run, resources=resources), sorted({resource.region for resource in resources})
+    with suppress(PlannerError):
+        nodes = [node for region in regions for node in session.provider.nodes(run, region=region)]
+        seen = replace(seen, nodes=tuple(node for node in nodes if node.state != "ended"))
+        seen = replace(seen, usd=_usd_so_far(seen.nodes, session.provider.cloud))
+    return seen
+
+
+def _usd_so_far(nodes: Sequence[Node], cloud: str) -> float | None:
+    """Return what machines cost from their launch until now at on-demand prices; None where any is unknown."""
+    usd, now = 0.0, datetime.now(UTC)
+    for node in nodes:
+        price = on_demand_usd(cloud, node.instance_type, region=node.region)
+        if price is None or node.launched_at is None:
+            return None
+        usd += price * (now - node.launched_at).total_seconds() / 3600
+    return usd
 
 
 def remove_swept(run: str, resources: Sequence[Resource], session: ProviderSession) -> int:

@@ -20,14 +20,28 @@ class Bill:
     node_hours: float
     usd: float
     running: int
+    machines: tuple[MachineCost, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class MachineCost:
+    """What one machine cost so far, at which price, and who says so."""
+
+    id: str
+    hours: float
+    usd_per_hour: float
+    price_source: str
+    is_running: bool
 
 
 @dataclass(kw_only=True)
 class _Life:
     """When a machine began, what it costs, when the cloud last showed it, and when it ended, if that is noted."""
 
+    id: str
     began: datetime
     usd_per_hour: float
+    price_source: str
     seen: datetime
     ended: datetime | None = None
 
@@ -36,32 +50,47 @@ def bill_of(events: Sequence[Event], *, now: datetime) -> Bill:
     """Add up a journal. A machine ends when that was noted, and no later than it expires unless it was seen then."""
     orders = [event.details for event in events if event.what == "order"]
     expires_at = parse_stamp(orders[-1]["expires_at"]) if orders else _NEVER
-    ends: list[tuple[_Life, datetime]] = []
-    running = 0
-    for life in _lives(events):
-        end = min(now, life.ended or now, max(expires_at, life.seen))
-        running += life.ended is None and (now < expires_at or life.seen > expires_at)
-        ends.append((life, end))
-    hours = [max(0.0, (end - life.began).total_seconds()) / 3600 for life, end in ends]
-    usd = sum(spent * life.usd_per_hour for spent, (life, _) in zip(hours, ends, strict=True))
-    return Bill(node_hours=sum(hours), usd=usd, running=running)
+    machines = tuple(_cost_of(life, expires_at=expires_at, now=now) for life in _lives(events))
+    return Bill(
+        node_hours=sum(machine.hours for machine in machines),
+        usd=sum(machine.hours * machine.usd_per_hour for machine in machines),
+        running=sum(machine.is_running for machine in machines),
+        machines=machines,
+    )
+
+
+def _cost_of(life: _Life, *, expires_at: datetime, now: datetime) -> MachineCost:
+    end = min(now, life.ended or now, max(expires_at, life.seen))
+    return MachineCost(
+        id=life.id,
+        hours=max(0.0, (end - life.began).total_seconds()) / 3600,
+        usd_per_hour=life.usd_per_hour,
+        price_source=life.price_source,
+        is_running=life.ended is None and (now < expires_at or life.seen > expires_at),
+    )
 
 
 def _lives(events: Sequence[Event]) -> list[_Life]:
     """Return the life of every machine that a journal names, whoever launched it."""
-    price, head_price = 0.0, 0.0
+    price, head_price, source = 0.0, 0.0, ""
     lives: dict[str, _Life] = {}
     for event in events:
         details = event.details
         if event.what == "place":
             price = float(details["node_usd_per_hour"])
             head_price = float(details.get("head_usd_per_hour", price))
+            source = str(details.get("price_source", ""))
         elif event.what == "made" and details["kind"] == "instance":
             usd_per_hour = head_price if details.get("name") == "head" else price
-            lives[details["id"]] = _Life(began=event.at, usd_per_hour=usd_per_hour, seen=event.at)
+            first = lives.get(details["id"])  # a look may have come before the answer
+            began = first.began if first else event.at
+            lives[details["id"]] = _Life(
+                id=details["id"], began=began, usd_per_hour=usd_per_hour, price_source=source, seen=event.at
+            )
         elif event.what == "seen":
             for node in details["nodes"]:
-                lives.setdefault(node, _Life(began=event.at, usd_per_hour=price, seen=event.at)).seen = event.at
+                late = _Life(id=node, began=event.at, usd_per_hour=price, price_source=source, seen=event.at)
+                lives.setdefault(node, late).seen = event.at
         elif event.what == "ended":
             for node in details["nodes"] or list(lives):
                 if node in lives and lives[node].ended is None:

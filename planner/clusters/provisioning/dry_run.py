@@ -27,6 +27,9 @@ class _Tally:
     def made(self, resource: Resource) -> None:
         self.counts[resource.kind] += 1
 
+    def not_made(self, resource_kind: str, *, name: str) -> None:
+        """A pretended launch is never refused."""
+
     def ordered(self) -> tuple[Resource, ...]:
         """A teardown finds what was pretended to be made."""
         return ()

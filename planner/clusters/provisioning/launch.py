@@ -150,14 +150,14 @@ class _Joining:
         for _ in policy.polls(policy.join_s):
             nodes = self._nodes()
             running = [node for node in nodes if node.state == "running"]
-            ended = [node for node in nodes if node.state == "ended"]
+            ended = [node for node in nodes if node.is_lost]
             if len(running) >= choice.machines and any(node.head for node in running):
                 return self._of(running)
             lost = [node for node in ended if node.id not in replaced]
             if any(node.reason == UNSEEN for node in nodes):
                 continue  # it may be the head
             if lost and rounds < _ROUNDS:
-                launched += self._replace(lost, alive=[node for node in nodes if node.state != "ended"], round=rounds)
+                launched += self._replace(lost, alive=[node for node in nodes if not node.is_lost], round=rounds)
                 replaced, rounds = frozenset(node.id for node in ended), rounds + 1
             elif len(nodes) == len(running) + len(ended) >= launched:
                 break  # none is starting, so none can join any more
@@ -166,12 +166,13 @@ class _Joining:
     def _nodes(self) -> list[Node]:
         """Return this place's machines, ended ones included, and those that are listed nowhere yet."""
         here = ((self.place.zone, self.place.choice.instance_type), ("", ""))
-        nodes = self.account.nodes(region=self.place.region)
+        nodes = self.account.nodes(region=self.place.region, unlisted_s=self.launch.policy.settle_s)
         return [node for node in nodes if (node.zone, node.instance_type) in here]
 
     def _replace(self, ended: list[Node], *, alive: list[Node], round: int) -> int:
         """Launch as many machines as have ended and return how many that are; none if there is no room and no need."""
         launch = self.launch
+        launch.provider.terminate([node for node in ended if node.state == "stopped"])
         for node in ended:
             launch.say(f"{node.id} ended at boot: {node.reason or 'no reason given'}")
         head = not any(node.head for node in alive)
@@ -190,13 +191,13 @@ class _Joining:
         """Go on without those that have not joined, if enough have."""
         nodes, choice = self._nodes(), self.place.choice
         running = [node for node in nodes if node.state == "running"]
-        late = [node for node in nodes if node.state == "starting"]
+        late = [node for node in nodes if node.state in ("starting", "stopped")]
         if late:
             self.launch.say(f"giving up {len(late)} machines that do not run after {self.launch.policy.join_s:g} s")
             self.launch.provider.terminate(late)
             self.launch.directory.note("ended", nodes=[node.id for node in late])
         if len(running) < choice.nodes or not any(node.head for node in running):
-            reasons = [f"{node.id}: {node.reason}" for node in nodes if node.state == "ended" and node.reason]
+            reasons = [f"{node.id}: {node.reason}" for node in nodes if node.is_lost and node.reason]
             raise NeverJoinedError(f"{len(running)} of {choice.machines} machines run; {choice.nodes} needed", reasons)
         return self._of(running)
 

@@ -17,6 +17,7 @@ from planner.catalog import load_catalog
 from planner.clouds.calls.http import failure_of
 from planner.clouds.order import ClusterOffer, Order
 from planner.clouds.protocol import Place, Preflight
+from planner.clusters.provisioning.run_directory import origin
 from planner.cost_model import run_overheads
 from planner.cost_model.model import on_a_cluster, run_by
 from planner.cost_model.model_reader import load_engine, load_model
@@ -61,19 +62,21 @@ def choices_of(
     wanted = [best if screened else _without_spares(best) for best in fitting[: 1 + or_next]]
     choices = [ClusterOffer.of(best, regions=tuple(regions), late_s=late_s(best, plan.request)) for best in wanted]
     priced = [
-        choice.with_head(_on_demand_usd(best)) if choice.is_spot else choice
+        choice.with_head(on_demand_usd(best.cloud, best.instance_type, region=best.region))
+        if choice.is_spot
+        else choice
         for best, choice in zip(wanted, choices, strict=True)
     ]
     return priced + [choice.on_demand for choice in priced if choice.is_spot and choice.head_usd_per_hour]
 
 
-def _on_demand_usd(candidate: Candidate) -> float | None:
+def on_demand_usd(cloud: str, instance_type: str, *, region: str) -> float | None:
     """Return the hourly price of one machine on demand, None where the catalog has none."""
-    catalog = load_catalog(candidate.cloud)
-    if candidate.region not in catalog.regions():
+    catalog = load_catalog(cloud)
+    row = catalog.instances.rows.get(instance_type)
+    if row is None or region not in catalog.regions():
         return None
-    prices = catalog.prices(candidate.region).price_usd_per_hour
-    usd = float(prices[catalog.instances.rows[candidate.instance_type]])
+    usd = float(catalog.prices(region).price_usd_per_hour[row])
     return None if math.isnan(usd) else usd
 
 
@@ -124,6 +127,7 @@ def order_of(
         jump=jump,
         reservation=reservation,
         user_tags=user_tags,
+        origin=origin(),
     )
 
 

@@ -40,7 +40,9 @@ class Reconciliation:
     _known: dict[Key, Resource] = field(default_factory=dict)
     _ended: set[Key] = field(default_factory=set)
     _shown: set[Key] = field(default_factory=set)
+    _unlisted_since_s: dict[str, float] = field(default_factory=dict)
     _absent_since_s: dict[Key, float] = field(default_factory=dict)
+    _gone: set[Key] = field(default_factory=set)
 
     @classmethod
     def of(cls, directory: RunDirectory, *, provider: Provider, policy: RetryPolicy) -> Self:
@@ -60,6 +62,7 @@ class Reconciliation:
         """Return what of some kinds exists. A listing is believed where it shows what nobody asked to end."""
         listed = {item.key: item for item in self.provider.find(sorted(kinds), region=region, run=self.run)}
         believed = {key: item for key, item in listed.items() if key not in self._ended or item.ending}
+        self._gone.difference_update(believed)
         self._known.update({resource.key: resource for resource in self.ordered()} | listed)
         doubtful = [item for item in self._of(kinds, region) if item.key not in believed]
         there = (*believed.values(), *self.confirm(doubtful))
@@ -68,9 +71,7 @@ class Reconciliation:
 
     def may_yet_show(self, kinds: Collection[str], *, region: str) -> bool:
         """Say whether something that was ordered and never showed is not proven gone: it may only be late."""
-        last_s = time.monotonic() - self.policy.settle_s
-        unseen = [item.key for item in self._of(kinds, region) if item.key not in self._shown]
-        return any(self._absent_since_s.get(key, last_s + 1) > last_s for key in unseen)
+        return any(item.key not in self._shown | self._gone for item in self._of(kinds, region))
 
     def unasked(self, kinds: Collection[str], *, region: str) -> tuple[Resource, ...]:
         """Return what is known of some kinds that nobody has asked to end."""
@@ -80,37 +81,47 @@ class Reconciliation:
         return [item for item in self._known.values() if item.region == region and item.kind in kinds]
 
     def confirm(self, resources: Sequence[Resource]) -> tuple[Resource, ...]:
-        """Return those of some resources that exist, each asked for by its id, and remember which do not."""
-        alike = groupby(sorted(resources, key=_kind_and_region), _kind_and_region)
+        """Return those of some resources that exist, each asked for by its id unless it is proven gone, and remember
+        which do not.
+        """
+        doubtful = [resource for resource in resources if resource.key not in self._gone]
+        alike = groupby(sorted(doubtful, key=_kind_and_region), _kind_and_region)
         found = tuple(item for _, group in alike for item in self.provider.look_up(list(group)))
         now_s, there = time.monotonic(), {item.key for item in found}
-        for resource in resources:
+        for resource in doubtful:
             if resource.key in there:
                 self._absent_since_s.pop(resource.key, None)
-            else:
-                self._absent_since_s.setdefault(resource.key, now_s)
+            elif self._absent_since_s.setdefault(resource.key, now_s) <= now_s - self.policy.settle_s:
+                self._gone.add(resource.key)
         return found
 
     def proven_gone(self, ids: Iterable[str], *, region: str) -> set[str]:
         """Look at some machines by id, and return those that are proven gone by now."""
         asked = [Resource(kind="instance", id=id_, region=region, run=self.run) for id_ in sorted(ids)]
         self.confirm(asked)
-        last_s = time.monotonic() - self.policy.settle_s
-        return {item.id for item in asked if self._absent_since_s.get(item.key, last_s + 1) <= last_s}
+        return {item.id for item in asked if item.key in self._gone}
 
     def end(self, resources: Iterable[Resource]) -> None:
         """Remember that some resources were asked to end: a listing that shows them on is stale."""
         self._ended.update(resource.key for resource in resources)
 
-    def nodes(self, *, region: str) -> tuple[Node, ...]:
+    def nodes(self, *, region: str, unlisted_s: float = 0.0) -> tuple[Node, ...]:
         """Return the run's machines in a region as one look shows them. One that was ordered and does not show is
         starting, or ended when that is proven; one that runs without the addresses that it is to have is starting.
+        Machines are asked for by their ids, a call each on some clouds, once no listing has shown them for so long.
         """
         listed = {node.id: self._with_state(node) for node in self.provider.nodes(self.run, region=region)}
         ordered = {item.id for item in self.ordered() if item.kind == "instance" and item.region == region}
         unseen = ordered - set(listed)
-        gone = self.proven_gone(unseen, region=region)
+        gone = self.proven_gone(self._unlisted(unseen, listed, for_s=unlisted_s), region=region)
         return (*listed.values(), *(_unseen(id_, region, is_gone=id_ in gone) for id_ in sorted(unseen)))
+
+    def _unlisted(self, unseen: Iterable[str], listed: Iterable[str], *, for_s: float) -> list[str]:
+        """Return which machines no listing has shown for so long."""
+        now_s = time.monotonic()
+        for id_ in listed:
+            self._unlisted_since_s.pop(id_, None)
+        return [id_ for id_ in unseen if self._unlisted_since_s.setdefault(id_, now_s) <= now_s - for_s]
 
     def settled_nodes(self, *, region: str) -> tuple[Node, ...]:
         """Return the machines in a region when each shows or is proven gone, or once a listing had time to show."""
@@ -132,7 +143,8 @@ class Reconciliation:
                 nodes.update({node.id: node for node in self.nodes(region=region)})
         live = [node.id for node in nodes.values() if node.state != "ended" and node.reason != UNSEEN]
         ended = [node.id for node in nodes.values() if node.state == "ended"]
-        for what, named in (("seen", live), ("ended", ended)):
+        stopped = [node.id for node in nodes.values() if node.state == "stopped"]
+        for what, named in (("seen", live), ("ended", ended), ("stopped", stopped)):
             if named:
                 directory.note(what, nodes=named)
         return tuple(there.values())

@@ -6,8 +6,10 @@ the cloud's own list of what carries the run's tag.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import platform
 import secrets
 import shutil
 from collections.abc import Iterable, Iterator
@@ -37,6 +39,13 @@ def new_run_id(now: datetime) -> str:
 def runs_directory() -> Path:
     """Return where runs are kept: $PLANNER_RUNS, or in the user's data directory."""
     return user_directory("runs")
+
+
+def origin() -> str:
+    """Return what tells the runs kept here from those of other machines, and of other people on this one."""
+    ids = [path.read_text(encoding="ascii") for path in (Path("/etc/machine-id"),) if path.exists()]
+    here = [*ids, platform.node(), str(runs_directory().resolve())]
+    return hashlib.sha256("\n".join(here).encode()).hexdigest()[:8]
 
 
 def known_runs() -> tuple[str, ...]:
@@ -107,6 +116,10 @@ class RunDirectory:
         """See Journal."""
         self.note("made", kind=resource.kind, id=resource.id, region=resource.region, name=resource.name)
 
+    def not_made(self, resource_kind: str, *, name: str) -> None:
+        """See Journal."""
+        self.note("not made", kind=resource_kind, name=name)
+
     def ordered(self) -> tuple[Resource, ...]:
         """See Journal."""
         from planner.clouds.protocol import Resource
@@ -153,7 +166,8 @@ class RunDirectory:
 
     def unsure(self) -> bool:
         """Say whether a create call may have been made of which nothing more is known."""
-        last = {event.details["kind"]: event.what for event in self.events() if event.what in ("intent", "made")}
+        of_a_kind = ("intent", "made", "not made")
+        last = {event.details["kind"]: event.what for event in self.events() if event.what in of_a_kind}
         return "intent" in last.values()
 
     @contextmanager

@@ -63,6 +63,10 @@ class UnreachableError(IoFailureError):
     """A machine does not answer, or does not let us in."""
 
 
+class TimeIsUp(BaseException):  # no error: nobody is to take it for a machine's, and try again
+    """The machines end soon: nothing more is done on them."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
     """How a script ended on a machine: its exit code, what it printed, and what it said on standard error."""
@@ -87,6 +91,7 @@ class Ssh:
         self._sockets = _socket_directory()
         self._verified = _read_verified(self._known_hosts)
         self._running: set[subprocess.Popen[bytes]] = set()
+        self._is_over = False
         self._lock = threading.Lock()
         self._stack = contextlib.ExitStack()
         self.write(nodes)
@@ -114,6 +119,11 @@ class Ssh:
 
     def interrupt(self) -> None:
         """End whatever runs on machines now: those who wait for it hear that it failed."""
+        self._end_all()
+
+    def give_up(self) -> None:
+        """End whatever runs on machines now: it, and whatever is asked for from now on, raises TimeIsUp."""
+        self._is_over = True
         self._end_all()
 
     def __enter__(self) -> Ssh:
@@ -188,6 +198,18 @@ class Ssh:
         with source.open("rb") as content:
             self._output_of(node, words, content, within_s=within_s)
 
+    def get(self, node: str, source: str, *, to: Path) -> None:
+        """Copy a machine's file to a path here, whole or not at all. Raises as `run` does."""
+        partial = to.with_name(f"{to.name}.partial")
+        with tempfile.TemporaryFile() as complaint, partial.open("wb") as content:
+            words = self.command(node, "cat", "--", source)
+            process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=content, stderr=complaint)
+            with self._register(process):
+                process.wait()
+            complaint.seek(0)
+            _require_success(node, process.returncode, complaint.read())
+        partial.replace(to)
+
     def each(self, nodes: Sequence[Node], work: Callable[[Node], Answer]) -> dict[str, Answer | PlannerError]:
         """Do something with several machines at a time, and return for each what came of it, or the PlannerError."""
 
@@ -226,11 +248,17 @@ class Ssh:
         with self._lock:
             self._running.add(process)
         try:
+            self._require_time()
             yield
         finally:
             _end(process)
             with self._lock:
                 self._running.discard(process)
+            self._require_time()
+
+    def _require_time(self) -> None:
+        if self._is_over:
+            raise TimeIsUp
 
     def _end_all(self) -> None:
         with self._lock:

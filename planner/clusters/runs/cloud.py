@@ -4,20 +4,22 @@ validate, account, and take everything down. A run that its caller has lost is f
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Final
 
 from planner.catalog import load_catalog
 from planner.clouds.order import ClusterOffer, Order
-from planner.clouds.protocol import Place
+from planner.clouds.protocol import Node, Place
 from planner.clusters.provisioning.cluster_lifecycle import ProviderSession, up
 from planner.clusters.provisioning.launch import Cluster
-from planner.clusters.provisioning.order_from_plan import late_s
+from planner.clusters.provisioning.order_from_plan import late_s, own_network, parse_network
 from planner.clusters.provisioning.reconciliation import Reconciliation
 from planner.clusters.provisioning.run_directory import RunDirectory
 from planner.clusters.remote.ssh import Ssh
@@ -28,12 +30,15 @@ from planner.clusters.runs.rented_run import REPORT, Listening, RentedRun
 from planner.clusters.runs.report import record_count
 from planner.cost_model.model_reader import load_model
 from planner.distributed_sort.job.stopwatch import Stopwatch
-from planner.errors import BadInputError, nearest
+from planner.errors import BadInputError, PlannerError, nearest
 from planner.planning.recommendation import require_best
 from planner.schemas.plan import Plan
 from planner.schemas.run_report import RunReport
 from planner.units import format_duration
 
+_SSH_PORT: Final = 22
+_QUICK_S: Final = 5.0
+"""A head that is up and may be reached takes a connection within this time."""
 LEAST_VCPUS: Final = 2
 LEAST_MEMORY_BYTES: Final = 4 * 2**30
 """Of a machine that Ray's own processes, its object store and the sort share; assumed."""
@@ -135,12 +140,15 @@ def attach(
     directory: RunDirectory, session: ProviderSession, *, run: Callable[[], CloudRun], listening: Listening
 ) -> RunReport:
     """Follow a run that another process began to its end, and end it as that would have. A run whose sort has not begun
-    is prepared anew, for which `run` is asked for what that takes.
+    is prepared anew, for which `run` is asked for what that takes. Where the head cannot be reached, access is opened
+    from this machine's address of now.
 
     Raises BadInputError for a run without machines, and what `run_on_cloud` raises; an interrupt only leaves the run.
     """
     job = load_job(directory)
     rented = reopen_run(directory, session, stopwatch=Stopwatch({} if job is None else dict(job.steps_s)))
+    if not _answers(rented.cluster.head, jump=rented.order.jump):
+        _open_after_move(directory, session)
     if job is not None:
         report = rented.carry_out(lambda _: Prepared(job=job), keep=job.keep, listening=listening)
     else:
@@ -148,6 +156,61 @@ def attach(
         report = rented.carry_out(preparation_of(wanted, rented).job, keep=wanted.task.keep, listening=listening)
     assert report is not None
     return report
+
+
+def open_access(directory: RunDirectory, session: ProviderSession, *, ssh_from: str | None = None) -> None:
+    """Let one network reach the head of a run by SSH, this machine's address if none is given, and no other any more.
+
+    Raises BadInputError for a run without a head, and where this machine's address cannot be found out.
+    """
+    rented = reopen_run(directory, session, stopwatch=Stopwatch())
+    order, place, head = rented.order, rented.cluster.place, rented.cluster.head
+    if order.jump and ssh_from is None:
+        session.say(f"nothing to open: {order.jump} reaches the head from {order.ssh_from}, wherever this machine is")
+        return
+    moved = replace(order, ssh_from=parse_network(ssh_from or _network_here(order, head)))
+    session.provider.open_door(moved, place, directory)
+    directory.note("order", **moved.to_dict())
+    session.say(f"the head takes SSH from {moved.ssh_from} alone; before from {order.ssh_from}")
+
+
+def _open_after_move(directory: RunDirectory, session: ProviderSession) -> None:
+    """Open a head that does not answer, if this machine is elsewhere than it was; say so where that fails."""
+    rented = reopen_run(directory, session, stopwatch=Stopwatch())
+    try:
+        here = ip_network(_network_here(rented.order, rented.cluster.head))
+        if here.overlaps(ip_network(rented.order.ssh_from)):
+            return
+        open_access(directory, session, ssh_from=str(here))
+    except PlannerError as error:
+        open_it = f"`planner cluster open {directory.path.name} --ssh-from NETWORK`"
+        session.say(f"the head does not answer, and is not opened to this machine: {error.message}; {open_it} does it")
+
+
+def _network_here(order: Order, head: Node) -> str:
+    """Return the network that this machine's address is for the head of a run."""
+    return f"{_address_towards(head.private_address)}/32" if order.is_private else own_network()
+
+
+def _answers(head: Node, *, jump: str) -> bool:
+    """Say whether the head takes connections from here; one behind a jump machine takes them from that alone."""
+    if jump:
+        return True
+    try:
+        with socket.create_connection((head.public_address or head.private_address, _SSH_PORT), _QUICK_S):
+            return True
+    except OSError:
+        return False
+
+
+def _address_towards(address: str) -> str:
+    """Return the address from which this machine would send to another, such as its own in a VPN."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as way:
+        try:
+            way.connect((address, _SSH_PORT))  # nothing is sent
+        except OSError as error:
+            raise BadInputError(f"no network here leads to {address} ({error.strerror}); give --ssh-from") from error
+        return str(way.getsockname()[0])
 
 
 @contextmanager

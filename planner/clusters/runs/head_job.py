@@ -69,7 +69,18 @@ _FORGET: Final = """\
 kill -0 "$(cat {directory}/driver.pid)" 2>/dev/null || rm -f {directory}/driver.pid {directory}/claimed
 """
 
-_FOLLOW: Final = 'tail -s 0.2 -n +{line} -f --pid="$(cat {directory}/driver.pid)" {directory}/events.jsonl'
+_STOP: Final = """\
+: >{directory}/claimed
+driver="$(cat {directory}/driver.pid)"
+kill "$driver" 2>/dev/null || exit 0
+for _ in $(seq 100); do
+  kill -0 "$driver" 2>/dev/null || exit 0
+  sleep 0.1
+done
+kill -9 "$driver"
+"""
+
+_FOLLOW: Final = 'exec tail -s 0.2 -n +{line} -f --pid="$(cat {directory}/driver.pid)" {directory}/events.jsonl'
 """Prints the events from a line on, and ends with the driver."""
 
 
@@ -129,6 +140,10 @@ class HeadJob:
     def claim(self) -> None:
         """Tell the head that its result has been received: it ends no machine any more."""
         self._call_until_answered(lambda: self.ssh.run(HEAD, f": >{DIRECTORY}/claimed", within_s=_QUICK_S))
+
+    def stop(self) -> None:
+        """End the job, and whatever it would do afterwards. Raises as `run` does."""
+        self.ssh.run(HEAD, _STOP.format(directory=DIRECTORY), within_s=_QUICK_S)
 
     def log(self) -> str:
         """Return the events so far, one JSON object a line, and what the driver printed beside them."""

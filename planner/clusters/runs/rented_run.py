@@ -5,8 +5,9 @@ down, unless the machines alone have the result or nobody can see how they fare.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext, suppress
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -18,12 +19,12 @@ from planner.clusters.provisioning.launch import Cluster
 from planner.clusters.provisioning.reconciliation import Reconciliation
 from planner.clusters.provisioning.run_directory import RunDirectory
 from planner.clusters.ray.driver_session import OnEvent
-from planner.clusters.remote.ssh import Ssh
+from planner.clusters.remote.ssh import Ssh, TimeIsUp
 from planner.clusters.runs.cloud_task import SortJob, is_in_place, load_job, save_job
 from planner.clusters.runs.head_job import HeadJob, OutOfSightError
 from planner.clusters.runs.preparation import Prepared
 from planner.config.atomic_file import replace_file
-from planner.distributed_sort.dataset.dataset import dataset_of, write_manifest
+from planner.distributed_sort.dataset.dataset import Dataset, dataset_of, read_manifest, write_manifest
 from planner.distributed_sort.job.stopwatch import Stopwatch
 from planner.errors import InterruptedRunError, IoFailureError, PlannerError
 from planner.schemas.run_report import RunCost, RunReport
@@ -38,7 +39,16 @@ driver said.
 
 _ENDED_BY_POWER_OFF: Final = ("aws",)
 """Clouds where a machine that powers itself off is gone. Elsewhere it would cost money until it expires."""
+KEEPING: Final = "--output stores it, and --keep leaves the machines for `planner cluster fetch`"
+"""How a run keeps its output."""
+_END_EARLY_S: Final = 120.0
+_MOST_EARLY: Final = 0.1
+"""So long before the machines' end a run ends in order, but no more than this share of the time that it has."""
 Listening = Callable[[], AbstractContextManager[OnEvent]]
+
+
+class OutOfTimeError(IoFailureError):
+    """The run took longer than its machines may live."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +72,7 @@ class RentedRun:
         the report. `is_detached` returns None as soon as the job has begun: the head goes on alone.
         """
         try:
-            with self.ssh() as ssh:
+            with self.ssh() as ssh, self._time_limit(ssh):
                 begun = prepared(ssh)
                 job, head = begun.job, self.head_job(ssh)
                 self._begin(job, head)
@@ -72,10 +82,47 @@ class RentedRun:
                 with begun.replacement.run_in_background(ssh) if begun.replacement else nullcontext():
                     done = self._result(job, head, listening)
                 report = self._report_of(job, head, done)
+        except TimeIsUp:
+            raise self._end_out_of_time() from None
         except BaseException as error:
             self._end_after(error, keep=keep)
             raise
         return self._close(report, job)
+
+    @contextmanager
+    def _time_limit(self, ssh: Ssh) -> Iterator[None]:
+        """Raise TimeIsUp in the body shortly before the machines end by themselves."""
+        left_s = (self.order.expires_at - datetime.now(UTC)).total_seconds()
+        timer = threading.Timer(max(0.0, left_s - min(_END_EARLY_S, _MOST_EARLY * left_s)), ssh.give_up)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+    def _end_out_of_time(self) -> OutOfTimeError:
+        """Stop the job, take everything down, and return what to raise: what is lost, and what is not."""
+        ends_at = f"{self.order.expires_at:%Y-%m-%d %H:%M} UTC"
+        self.session.say(f"the run ends: its machines end by themselves at {ends_at}")
+        job = load_job(self.directory)
+        if job is not None:
+            with suppress(IoFailureError), self.ssh() as ssh:
+                self.head_job(ssh).stop()
+                self._keep_log(self.head_job(ssh))
+        losses = self._losses(job)
+        down(self.directory, self.session)
+        return OutOfTimeError(
+            f"run {self.order.run}: its machines' time was over before the sort was done; all is removed",
+            [*losses, f"the machines' end, {ends_at}, follows from --max-hours and --max-cost: allow more"],
+        )
+
+    def _losses(self, job: SortJob | None) -> list[str]:
+        """Return what goes with the machines, and what stays."""
+        output, log = "" if job is None else job.order["request"].get("output", ""), self.directory.path / LOG
+        lost = "the sorted output, which lay on their disks" if self._has_result() else "what they had sorted"
+        kept = [f"what was written below {output} so far stays there, without a manifest"] if output else []
+        return [f"lost: {lost}", *kept, *([f"the driver's log: {log}"] if log.exists() else [])]
 
     def ssh(self) -> Ssh:
         """Return the way to the machines."""
@@ -107,6 +154,16 @@ class RentedRun:
                 raise
             self.session.say(f"{error}\ntrying again what follows the sort")
         order = {"do": "finish", "request": job.order["request"], "sorted": json.loads(stored.read_text("utf-8"))}
+        return self._do_again(job, order, head, listening)
+
+    def order_again(self, job: SortJob, order: dict[str, Any], ssh: Ssh, listening: Listening) -> dict[str, Any]:
+        """Have the head carry out another order once its job has ended, and return the result."""
+        head = self.head_job(ssh)
+        done = self._do_again(job, order, head, listening)
+        head.claim()
+        return done
+
+    def _do_again(self, job: SortJob, order: dict[str, Any], head: HeadJob, listening: Listening) -> dict[str, Any]:
         self._begin_on(head, job, order, after_another=True)
         return self._follow(head, listening)
 
@@ -144,14 +201,14 @@ class RentedRun:
             (self.directory.path / LOG).write_text(head.log(), encoding="utf-8")
 
     def _head_is_gone(self) -> bool:
-        """Say whether the cloud proves that the head has ended. A cloud that cannot be asked does not say so."""
+        """Say whether the cloud proves that the head works no more. A cloud that cannot be asked does not say so."""
         head, session = self.cluster.head, self.session
         account = Reconciliation.of(self.directory, provider=session.provider, policy=session.policy)
         try:
             nodes = account.settled_nodes(region=head.region)
         except PlannerError:
             return False
-        return {node.id: node.state for node in nodes}.get(head.id) == "ended"
+        return any(node.id == head.id and node.is_lost for node in nodes)
 
     def _end_after(self, error: BaseException, *, keep: bool) -> None:
         """Take everything down after a failure, except what must stay. Raises InterruptedRunError after an interrupt,
@@ -201,6 +258,8 @@ class RentedRun:
         if job.keep:
             self.session.say(_kept_text(self.order))
         else:
+            if is_unsaved(self.directory):
+                self.session.say(f"the output on the machines' disks goes with them; {KEEPING}")
             self.stopwatch.measure("take down", lambda: down(self.directory, self.session))
         return self._add_cost(report, job)
 
@@ -211,6 +270,20 @@ class RentedRun:
         whole = replace(report, steps_s=dict(self.stopwatch.seconds), cost=cost)
         (self.directory.path / REPORT).write_text(whole.to_json() + "\n", encoding="utf-8")
         return whole
+
+
+def output_on_machines(directory: RunDirectory) -> Dataset | None:
+    """Return the sorted output of a run if it lies on its machines' disks."""
+    manifest = directory.path / MANIFEST
+    output = read_manifest(manifest) if manifest.exists() else None
+    is_there = output and any(copy.node for partition in output.partitions for copy in partition.copies)
+    return output if is_there else None
+
+
+def is_unsaved(directory: RunDirectory) -> bool:
+    """Say whether the sorted output of a run goes with its machines."""
+    last = [event.what for event in directory.events() if event.what in ("output", "saved", "down")][-1:]
+    return last == ["output"] and output_on_machines(directory) is not None
 
 
 def _goes_on_text(order: Order) -> str:

@@ -25,7 +25,7 @@ from planner.clusters.provisioning.launch import Cluster
 from planner.clusters.provisioning.reconciliation import Reconciliation
 from planner.clusters.provisioning.run_directory import RunDirectory
 from planner.clusters.remote.bootstrap import equip_from, verify_host_keys
-from planner.clusters.remote.ssh import Ssh
+from planner.clusters.remote.ssh import Ssh, TimeIsUp
 from planner.clusters.runs.cloud_task import CloudRun
 from planner.clusters.runs.ray_on_nodes import RayOnNodes
 from planner.clusters.spot.availability import Seen, SpotRates
@@ -113,6 +113,8 @@ class Replacement:
         while not over.wait(self._look_s):
             try:
                 self._look(ssh, machines, over)
+            except TimeIsUp:
+                return
             except PlannerError as error:
                 self.session.say(f"machines cannot be looked at, or replaced, now: {error}")
 
@@ -130,13 +132,14 @@ class Replacement:
     def _notice_losses(self, machines: _Machines) -> None:
         nodes = self.account.settled_nodes(region=self.cluster.place.region)
         self._end_strangers(nodes)
-        ended = {node.id for node in nodes if node.state == "ended"}
+        ended = {node.id for node in nodes if node.is_lost}
         lost = [name for name in machines.members if name in ended]
         was_up, whole = machines.has_spot, len(machines.members) + machines.missing
         machines.has_spot = was_up and not lost
         machines.seen = machines.seen.extend(was_up=was_up, for_s=self._look_s, is_up=machines.has_spot)
         if lost:
             self.session.say(f"{'taken back' if self.cluster.place.choice.is_spot else 'lost'}: {', '.join(lost)}")
+            self.session.provider.terminate([node for node in nodes if node.id in lost and node.state == "stopped"])
             self.directory.note("ended", nodes=lost)
             machines.missing += len(lost)
             machines.members = {name: node for name, node in machines.members.items() if name not in ended}
@@ -201,10 +204,11 @@ class Replacement:
 
     def _end(self, names: Collection[str]) -> None:
         """End machines that did not join, whatever a listing shows of them: others are launched in their place."""
-        gone = [node for node in self._nodes() if node.id in names and node.state != "ended"]
-        if gone:
+        nodes = [node for node in self._nodes() if node.id in names]
+        if gone := [node for node in nodes if node.state != "ended"]:
             self.session.provider.terminate(gone)
-            self.directory.note("ended", nodes=[node.id for node in gone])
+        if nodes:
+            self.directory.note("ended", nodes=[node.id for node in nodes])
 
     def _place(self, pricing: str) -> Place:
         """Return the run's place for machines that are bought so, and note what one costs."""

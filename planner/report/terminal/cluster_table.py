@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from planner.clouds.order import ClusterOffer, Order
-from planner.clouds.protocol import Place, PlannedRequest, Preflight, Resource
+from planner.clouds.protocol import Place, PlannedRequest, Preflight
+from planner.clusters.provisioning.cluster_lifecycle import FoundRun
 from planner.clusters.provisioning.dry_run import Rehearsal
 from planner.clusters.provisioning.launch import Cluster
 from planner.clusters.provisioning.order_from_plan import enough_text
@@ -87,13 +88,24 @@ def _volumes_text(place: Place) -> str:
     return f"each with {volumes.count} x {volumes.volume_type} of {volumes.size_gib} GiB" if volumes else ""
 
 
-def swept_text(run: str, resources: Sequence[Resource]) -> str:
-    """Return what a sweep found of a run: how much, whose it is, and until when it costs money by itself."""
-    owners = sorted({resource.owner for resource in resources if resource.owner}) or ["nobody named"]
-    ends = [resource.expires_at for resource in resources if resource.expires_at]
-    until = f"expires {max(ends):%Y-%m-%d %H:%M} UTC" if ends else "without an end"
-    machines = sum(resource.kind == "instance" for resource in resources)
-    return f"run {run}: {len(resources)} resources, {machines} machines, of {', '.join(owners)}, {until}"
+def swept_text(found: FoundRun, *, now: datetime) -> str:
+    """Return what a sweep found of a run: how much, whose it is, its age, cost, and end."""
+    owners = found.owners or ("nobody named",)
+    ends = [resource.expires_at for resource in found.resources if resource.expires_at]
+    began = found.launched_at
+    return ", ".join(
+        [
+            f"run {found.run} of {', '.join(owners)}: {_count(len(found.resources), 'resource')}",
+            _count(len(found.nodes), "machine")
+            + (f" for {format_duration((now - began).total_seconds())}" if began else ""),
+            *(
+                [f"about {format_usd(found.usd)} at on-demand prices" if found.usd is not None else "cost unknown"]
+                if found.nodes
+                else []
+            ),
+            f"expires {max(ends):%Y-%m-%d %H:%M} UTC" if ends else "without an end",
+        ]
+    )
 
 
 def cluster_text(cluster: Cluster, *, order: Order, key: str) -> str:

@@ -102,8 +102,9 @@ def test_an_instance_profile_is_lent_by_whom_may_pass_its_role(
 
 
 def whole_life(ec2: EmulatedEc2) -> Iterator[Ended]:
-    """Go up and down, then up again and be swept from all regions."""
+    """Go up, be opened to another network, and down, then up again and be swept from all regions."""
     yield ec2.planner(*ec2.up)
+    yield ec2.planner("cluster", "open", ec2.runs()[-1], "--ssh-from", "198.51.100.0/24")
     yield ec2.planner("cluster", "down", ec2.runs()[-1])
     yield ec2.planner(*ec2.up)
     yield ec2.planner("cluster", "sweep", "--all", "--anyone", "--yes")

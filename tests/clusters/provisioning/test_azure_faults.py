@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import re
+import urllib.request
+
 from cluster_outcomes import always, refused, went_down, went_up
 from emulated_azure import EmulatedAzure
 from emulated_cloud import QUICK
-from fault_proxy import Answer
+from fault_proxy import Answer, Seen
 from host_keys import ED25519
 
 from planner.clouds.azure.provider import AzureProvider
+from planner.clusters.provisioning.run_directory import RunDirectory
 
 
 def test_no_capacity_said_at_once(azure: EmulatedAzure) -> None:
@@ -58,3 +63,39 @@ def test_machines_tell_their_host_keys_by_boot_diagnostics(azure: EmulatedAzure)
     azure.show(head.id, f"-----BEGIN SSH HOST KEY KEYS-----\n{ED25519} root\n-----END SSH HOST KEY KEYS-----\n")
     assert provider.host_keys(head) == (ED25519,)
     went_down(azure)
+
+
+def test_a_stopped_machine_is_billed_and_a_deallocated_one_is_not(azure: EmulatedAzure) -> None:
+    """As one that powered itself off, until Azure's shutdown schedule comes."""
+    assert azure.planner(*azure.up).code == 0
+    run = azure.runs()[0]
+    (group, name) = RunDirectory.open(run).ordered()[-1].id.rsplit(".", 1)
+    for call, machines, stopped in (("powerOff", 4, [f"{group}.{name}"]), ("deallocate", 3, [])):
+        does(azure, group, name, call)
+        status = json.loads(azure.planner("cluster", "status", run, "--json").text)["runs"][0]
+        assert (status["machines"], status["stopped"]) == (machines, stopped)
+    went_down(azure)
+
+
+def test_machines_that_stop_at_boot_are_ended_and_replaced(azure: EmulatedAzure) -> None:
+    """They would be billed beside those that take their places."""
+    looks: list[str] = []
+
+    def judge(seen: Seen) -> None:
+        match = re.search("/resourceGroups/([^/]+)/", seen.path, re.IGNORECASE)
+        if match and seen.action == "GET virtualMachines" and azure.machines() == 4:
+            looks.append(match[1])
+            if len(looks) == 3:  # all are made by the first
+                does(azure, match[1], "node-0-0000", "powerOff")
+
+    azure.proxy.judge = judge
+    ended = azure.planner(*azure.up)
+    assert ended.code == 0 and "node-0-0000 ended at boot" in "".join(ended.text.split("\n")), ended.text
+    assert azure.machines() == 4, "one was ended, another took its place"
+
+
+def does(azure: EmulatedAzure, group: str, name: str, call: str) -> None:
+    """Have a machine stop, as a call or the machine itself would."""
+    machine = f"subscriptions/s/resourceGroups/{group}/providers/Microsoft.Compute/virtualMachines/{name}"
+    url = f"http://127.0.0.1:{azure.port}/{machine}/{call}?api-version=2024-07-01"
+    urllib.request.urlopen(urllib.request.Request(url, data=b"{}", method="POST"), timeout=60).close()

@@ -35,6 +35,18 @@ def test_each_machine_costs_from_its_launch_to_its_end_at_the_price_it_was_launc
     assert (over.node_hours, over.usd, over.running) == (pytest.approx(6), pytest.approx(14), 0)
 
 
+def test_a_machine_that_was_seen_before_its_answer_came_costs_from_then_on_at_its_own_price() -> None:
+    """As while a cloud launches many, and somebody asks for the status."""
+    journal = [
+        event(0, "place", node_usd_per_hour=2.0, head_usd_per_hour=5.0, price_source="the plan"),
+        event(0, "seen", nodes=["i-1"]),
+        event(1, "made", kind="instance", id="i-1", name="head"),
+    ]
+    (machine,) = bill_of(journal, now=START + timedelta(hours=3)).machines
+    assert (machine.hours, machine.usd_per_hour, machine.price_source) == (pytest.approx(3), 5.0, "the plan")
+    assert machine.is_running
+
+
 def test_machines_that_ended_by_themselves_cost_until_they_expired_and_those_seen_later_until_then() -> None:
     """Nobody noted their end: for weeks the bill went on."""
     journal = [

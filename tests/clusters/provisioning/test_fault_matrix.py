@@ -23,7 +23,7 @@ from planner.clusters.provisioning.run_directory import RunDirectory
 from planner.errors import PlannerError
 
 MODULES = {"aws": "emulated_ec2", "gcp": "emulated_gcp", "azure": "emulated_azure"}
-PARTS = 4
+PARTS = 8
 FAULTS = ("denied", "throttled", "crash before", "crash after")
 REFUSALS = {
     "aws": {"denied": ("UnauthorizedOperation", 403), "throttled": ("RequestLimitExceeded", 503)},

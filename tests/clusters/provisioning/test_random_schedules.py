@@ -175,9 +175,8 @@ class Schedules(RuleBasedStateMachine):
     @rule()
     def sweep(self) -> None:
         """Find everything by its tags alone."""
-        found = sweep(self.session, regions=["r"], wanted=lambda _: True)
-        for run, resources in found.runs.items():
-            remove_swept(run, resources, self.session)
+        for found in sweep(self.session, regions=["r"]).runs:
+            remove_swept(found.run, found.resources, self.session)
         assert self.memory.live == {}
 
     @invariant()

@@ -106,6 +106,27 @@ def test_sorted_in_place_from_store_to_store(
 
 
 @pytest.mark.soak
+def test_output_on_the_machines_is_fetched_and_sent_before_they_go(
+    ec2: EmulatedEc2, machines: EmulatedMachines, store: str, wheels: Path, tmp_path: Path
+) -> None:
+    words = run_words(wheels, "--keep", source=("--input", "s3://data/job", "--lend-credentials"))
+    kept = ec2.planner(*words, policy=PACE, within_s=300)
+    assert kept.code == 0 and "goes with them in the end" not in kept.text, kept.text
+    (run,) = ec2.runs()
+    fetched = ec2.planner("cluster", "fetch", run, str(tmp_path / "here"), policy=PACE)
+    assert fetched.code == 0, fetched.text
+    here = read_manifest(tmp_path / "here" / "output.json")
+    parts = [read_records(part, here.layout, first=0, records=part.records) for part in here.partitions]
+    summary = core.validate_records(np.concatenate(parts).data)
+    assert (summary.records, summary.unordered) == (RECORDS, 0)
+    sent = ec2.planner("cluster", "fetch", run, "s3://sorted/late", policy=PACE, within_s=120)
+    assert sent.code == 0, sent.text
+    assert sum(object_store.list_files("s3://sorted/late").values()) >= RECORDS * 100
+    ended = ec2.planner("cluster", "down", run, policy=PACE)
+    assert ended.code == 0 and "goes with them" not in ended.text and ec2.left() == {}
+
+
+@pytest.mark.soak
 def test_rows_of_csv_from_a_store_and_back(
     ec2: EmulatedEc2, machines: EmulatedMachines, store: str, wheels: Path, tmp_path: Path
 ) -> None:

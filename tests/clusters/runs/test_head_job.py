@@ -7,18 +7,27 @@ import shlex
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from emulated_cloud import QUICK
+from emulated_ec2 import EmulatedEc2, choice, order
 
-from planner.clouds.protocol import Node
+from planner.clouds.protocol import Node, Place
+from planner.clusters.provisioning.cluster_lifecycle import ProviderSession, begin, up
 from planner.clusters.remote.ssh import Ssh
 from planner.clusters.runs import head_job
+from planner.clusters.runs.cloud_task import SortJob
 from planner.clusters.runs.head_job import HeadJob, OutOfSightError
-from planner.errors import BadInputError, IoFailureError
+from planner.clusters.runs.preparation import Prepared
+from planner.clusters.runs.rented_run import OutOfTimeError, RentedRun
+from planner.distributed_sort.job.stopwatch import Stopwatch
+from planner.errors import BadInputError, IoFailureError, PlannerError
+from planner.schemas.plan import Plan
 
 HEAD = Node(id="h", region="r", zone="z", head=True, state="running", instance_type="t", private_address="10.0.0.1")
 ORDER = {"do": "run", "request": {"name": "it's one"}}
@@ -161,6 +170,57 @@ def test_machines_end_when_nobody_comes_for_a_result_in_a_store(
     wait_for_script(shell)
     orders = (shell.home / "orders").read_text("utf-8").splitlines()
     assert orders[1:] == (['{"do": "end"}'] if ends else [])
+
+
+def test_a_run_ends_in_order_before_its_machines_do(shell: LocalShell, ec2: EmulatedEc2) -> None:
+    """The driver is stopped, all is taken down, and what is lost is said."""
+    plan = Plan.from_json(ec2.plan.read_text("utf-8"))
+    sort_job = SortJob(
+        plan=plan,
+        first_plan=plan,
+        machine={},
+        order={"do": "run", "request": {"output": "s3://b/out"}},
+        address="a:1",
+        steps_s={},
+        predicted_usd=1.0,
+        keep=True,
+    )
+    drives(shell, STEP, then="exec sleep 600")
+    rented = short_lived(shell, ec2)
+    with pytest.raises(OutOfTimeError) as raised:
+        rented.carry_out(lambda _: Prepared(job=sort_job), keep=True, listening=lambda: nullcontext(lambda _: None))
+    assert ec2.left() == {}
+    assert list(raised.value.details[:2]) == [
+        "lost: what they had sorted",
+        "what was written below s3://b/out so far stays there, without a manifest",
+    ]
+    wait_for_script(shell)
+    assert "spoken" in (rented.directory.path / "driver.log").read_text("utf-8")
+
+
+def test_a_run_that_is_being_prepared_ends_before_its_machines_do(shell: LocalShell, ec2: EmulatedEc2) -> None:
+    def prepare(ssh: Ssh) -> Prepared:
+        while True:
+            with suppress(PlannerError):  # as machines are waited for
+                ssh.run("head", "exec sleep 60", within_s=600)
+
+    with pytest.raises(OutOfTimeError, match="machines' time was over before the sort was done"):
+        short_lived(shell, ec2).carry_out(prepare, keep=False, listening=lambda: nullcontext(lambda _: None))
+    assert ec2.left() == {}
+
+
+def short_lived(shell: LocalShell, ec2: EmulatedEc2) -> RentedRun:
+    """Return a run on machines that end in four seconds, with a shell here for its head."""
+
+    class Here(RentedRun):
+        def ssh(self) -> Ssh:
+            return LocalShell(shell.home)
+
+    session = ProviderSession(provider=ec2.provider(), policy=QUICK, say=str)
+    keyed, directory = begin(order("short"))
+    cluster = up(keyed, [Place(choice=choice(), region="us-east-1", zone="us-east-1a")], directory, session)
+    ending = replace(keyed, expires_at=datetime.now(UTC) + timedelta(seconds=4))
+    return Here(order=ending, cluster=cluster, directory=directory, session=session, stopwatch=Stopwatch())
 
 
 def wait_for_script(shell: LocalShell) -> None:

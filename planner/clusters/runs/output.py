@@ -1,0 +1,94 @@
+"""The output of a run while it lies on its machines' disks: fetching it from there, or having it sent to a store."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from planner.clusters.provisioning.cluster_lifecycle import ProviderSession
+from planner.clusters.provisioning.run_directory import RunDirectory
+from planner.clusters.remote.ssh import Ssh
+from planner.clusters.runs.cloud import reopen_run
+from planner.clusters.runs.cloud_task import load_job
+from planner.clusters.runs.rented_run import MANIFEST, SORTED, Listening, output_on_machines
+from planner.distributed_sort.content.content import content_of
+from planner.distributed_sort.dataset.dataset import Copy, Dataset, Partition, write_manifest
+from planner.distributed_sort.job.stopwatch import Stopwatch
+from planner.distributed_sort.node_files.node_environment import part_name
+from planner.errors import BadInputError, IoFailureError
+
+_AT_ONCE: Final = 4
+"""Files that come at the same time, all through the head."""
+
+
+def fetch_output(directory: RunDirectory, session: ProviderSession, *, folder: Path) -> Path:
+    """Copy the sorted output of a run from its machines into a folder and return its manifest there. A second call
+    goes on where the first one broke off.
+
+    Raises BadInputError where no output lies on machines, IoFailureError for a partition that no copy gives.
+    """
+    dataset, rented = _output(directory), reopen_run(directory, session, stopwatch=Stopwatch())
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadInputError(f"{folder}: {error.strerror}; name a folder that can be written") from error
+    suffix = content_of(dataset.layout).suffix
+    paths = [folder / f"{part_name(n, dataset.job)}{suffix}" for n in range(len(dataset.partitions))]
+    with rented.ssh() as ssh, ThreadPoolExecutor(_AT_ONCE) as pool:
+        ssh.keep_connection()
+        list(pool.map(lambda partition, path: _fetch(ssh, partition, path), dataset.partitions, paths))
+    here = [
+        replace(partition, copies=(Copy(uri=str(path.resolve())),))
+        for partition, path in zip(dataset.partitions, paths, strict=True)
+    ]
+    write_manifest(replace(dataset, partitions=tuple(here)), folder / MANIFEST)
+    directory.note("saved", to=str(folder.resolve()))
+    return folder / MANIFEST
+
+
+def _fetch(ssh: Ssh, partition: Partition, path: Path) -> None:
+    """Copy one partition, from the first of its copies that can be read."""
+    failures: list[str] = []
+    for copy in partition.copies:
+        if path.exists():
+            return
+        try:
+            ssh.get(copy.node, copy.uri, to=path)
+        except (IoFailureError, OSError) as error:
+            failures.append(str(error))
+    if not path.exists():
+        raise IoFailureError(f"{path.name}: no copy of this partition can be read", failures)
+
+
+def send_output(directory: RunDirectory, session: ProviderSession, *, to: str, listening: Listening) -> str:
+    """Have a run's machines send its sorted output to an object store and return the manifest's URI there.
+
+    Raises BadInputError where no output lies on machines, or where these reach no store, and what the driver reports.
+    """
+    _output(directory)
+    rented, job = reopen_run(directory, session, stopwatch=Stopwatch()), load_job(directory)
+    if job is None or not rented.order.staging:
+        raise BadInputError(
+            f"run {directory.path.name}: its machines were rented without a way to an object store",
+            ["name a folder here instead; --staging, or --output, gives the next run's machines a way"],
+        )
+    sorted_event = json.loads((directory.path / SORTED).read_text("utf-8"))
+    request = {"do": "finish", "request": {**job.order["request"], "output": to}, "sorted": sorted_event}
+    with rented.ssh() as ssh:
+        manifest = rented.order_again(job, request, ssh, listening)["manifest"]
+    if not manifest.startswith(to):
+        raise BadInputError(
+            f"run {directory.path.name}: its job goes on; `planner cluster attach` follows it to its end"
+        )
+    directory.note("saved", to=to)
+    return str(manifest)
+
+
+def _output(directory: RunDirectory) -> Dataset:
+    output = output_on_machines(directory)
+    if output is None:
+        raise BadInputError(f"run {directory.path.name}: no sorted output lies on its machines")
+    return output

@@ -111,7 +111,8 @@ def _cell(value: Any) -> str:
 def _document(logs: EventLogs, application: Application, explained: Explanation) -> dict[str, Any]:
     from dataclasses import asdict
 
-    from planner.report.terminal.spark_explanation import stage_rows
+    from planner.report.terminal.spark_explanation import completeness_json, stage_rows
+    from planner.spark.application.application import known_sums
 
     line, cluster = explained.timeline, application.cluster
     return {
@@ -121,12 +122,13 @@ def _document(logs: EventLogs, application: Application, explained: Explanation)
         "spark_version": application.spark_version,
         "files": list(application.files),
         "ended": application.ended,
-        "duration_s": explained.duration_s,
+        "completeness": completeness_json(explained.completeness),
+        "duration_s": application.duration_s,
         "startup_s": line.startup_s,
         "between_s": line.between_s,
         "after_s": line.after_s,
         "cluster": {**asdict(cluster), "unknown": list(cluster.unknown)},
-        "sums": asdict(application.sums),
+        "sums": known_sums(application.sums),
         "task_time_s": asdict(explained.time),
         "changes": [asdict(change) for change in explained.changes],
         "stages": stage_rows(application, explained),

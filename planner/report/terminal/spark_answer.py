@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+from planner.report.terminal.spark_explanation import completeness_json
 from planner.schemas.json_values import VERSION, to_jsonable
 from planner.schemas.rejections import by_reason, types_text
 from planner.spark.application.application import Application, Cluster
@@ -23,7 +24,11 @@ _CHOICES_SHOWN: Final = 5
 
 def answer_lines(application: Application, plan: SparkPlan, explained: Explanation, *, width: int = 80) -> list[str]:
     """Return the answer in lines of at most `width` columns."""
-    lines = [*_wrap(_past_text(application, plan, explained), width), ""]
+    lines = [
+        *_wrap(explained.completeness.sentence, width),
+        *_wrap(_past_text(application, plan, explained), width),
+        "",
+    ]
     lines += [*_wrap(advice(plan), width), "", *_choice_lines(plan), ""]
     chosen = plan.best or plan.fastest
     properties = " ".join(
@@ -58,6 +63,7 @@ def answer_json(application: Application, plan: SparkPlan, explained: Explanatio
         "notes": list(notes(application, plan, explained)),
         "runs": plan.runs,
         "unused_runs": list(plan.unused),
+        "completeness": completeness_json(explained.completeness),
         "losses": [str(loss) for loss in application.losses],
     }
 
@@ -177,8 +183,8 @@ def notes(application: Application, plan: SparkPlan, explained: Explanation) -> 
     if plan.runs > 1:
         yield f"The times rest on {plan.runs} runs, weighed by how near they are; the latest is 'as it was'."
     yield from (f"Not counted: {reason}" for reason in plan.unused)
-    if not application.ended:
-        yield "The log has no end: what came after it is not in these times."
+    if plan.work.missing_share:
+        yield f"Missing tasks ({plan.work.missing_share:.1%}) count as the others of their stage; the ranges are wider."
     unexplained = plan.work.steps.unexplained_share
     if unexplained > _DOUBTED:
         yield (

@@ -5,11 +5,14 @@ Also the table of a trace of tasks, a row for each name.
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from typing import Any, Final
 
 from planner.spark.application.application import Application, Cluster, stage_row
+from planner.spark.application.completeness import Completeness
 from planner.spark.model.bounds import Explanation, StageBound
 from planner.spark.model.task_time import RESOURCES
 from planner.spark.task_trace.trace import TaskTrace
@@ -27,7 +30,8 @@ def explanation_lines(
     application: Application, explained: Explanation, *, notes: Sequence[str] = (), width: int = 80
 ) -> list[str]:
     """Return the explanation in lines of at most `width` columns."""
-    head = [*_headline(application, explained, width), "", *_where(explained, width), ""]
+    log = textwrap.wrap(explained.completeness.sentence, width, subsequent_indent="  ", break_on_hyphens=False)
+    head = [*log, *_headline(application, explained, width), "", *_where(explained, width), ""]
     changes = ["", *_changes(explained, width)]
     room = LINES - len(head) - len(changes) - _NOTES
     lines = [*head, *_longest(explained.stages, most=max(room - 1, 1), width=width), *changes]
@@ -39,11 +43,18 @@ def explanation_lines(
     return lines
 
 
+def completeness_json(whole: Completeness) -> dict[str, Any]:
+    """Return how much of a run the log holds, for programs."""
+    return {"share": whole.share, **asdict(whole)}
+
+
 def cluster_text(cluster: Cluster) -> str:
     """Return the cluster in words, as far as the log tells it."""
     executors = "unknown executors" if cluster.executors is None else f"{cluster.executors} executors"
     cores = "an unknown number of cores" if cluster.cores is None else f"{cluster.cores} cores"
-    hosts = f"{len(cluster.hosts)} host{'s' * (len(cluster.hosts) != 1)}" if cluster.hosts else "unknown hosts"
+    count = cluster.hosts_at_once
+    hosts = f"{count} host{'s' * (count != 1)}" if count else "unknown hosts"
+    hosts += f" ({len(cluster.hosts)} in all)" if count != len(cluster.hosts) else ""
     types = f" of {cluster.instance_type}" if cluster.instance_type else ""
     return f"{executors}{' at most' if cluster.dynamic else ''} with {cores} on {hosts}{types}"
 
@@ -51,7 +62,7 @@ def cluster_text(cluster: Cluster) -> str:
 def _headline(application: Application, explained: Explanation, width: int) -> list[str]:
     name, version = application.name or "An application", application.spark_version or "of unknown version"
     platform = f" on {application.cluster.platform}" if application.cluster.platform else ""
-    end = "took" if application.ended else "has no end in its log; what the log holds took"
+    end = "took" if application.started_at_s is not None and application.ended else "took, as far as the log goes,"
     text = f"{name} ({application.app_id or 'id unknown'}, Spark {version}{platform}) {end}"
     text += f" {format_duration(explained.duration_s)}: {cluster_text(application.cluster)}."
     return textwrap.wrap(text, width, break_on_hyphens=False)
@@ -120,6 +131,8 @@ def _brief(seconds: float) -> str:
 
 
 def _size(size: float) -> str:
+    if math.isnan(size):
+        return "?"
     return format_bytes(float(f"{size:.2g}")).replace(" ", "") if size else "-"
 
 

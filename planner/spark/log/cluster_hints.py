@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from planner.spark.application.application import Cluster
-from planner.spark.application.executors import Executor, cores_over_time
+from planner.spark.application.executors import Executor, cores_over_time, hosts_at_once
 
 _DATABRICKS: Final = "spark.databricks.clusterUsageTags."
 _HINTS: Final = {
@@ -18,14 +18,19 @@ _HINTS: Final = {
 }
 """What a property says outright, in the order in which they are asked."""
 _CLOUDS: Final = {"AWS": "aws", "AZURE": "azure", "GCP": "gcp"}
-_SIZES: Final = {"": 1 << 20, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+_SIZES: Final = {"b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 _SIZE: Final = re.compile(r"(\d+)\s*([bkmgt]?)b?", re.IGNORECASE)
 
 
 def cluster_of(
-    executors: Iterable[Executor], *, properties: Mapping[str, str], version: str, driver_host: str
+    executors: Iterable[Executor],
+    *,
+    properties: Mapping[str, str],
+    version: str,
+    driver_host: str,
+    until_s: float | None = None,
 ) -> Cluster:
-    """Return what executors and properties (Spark's, Hadoop's and the system's together) tell."""
+    """Return what executors and properties (Spark's, Hadoop's and the system's together) tell of a run `until_s`."""
     there = tuple(executors)
     steps = cores_over_time(there)
     cores_each = {executor.cores for executor in there}
@@ -36,6 +41,7 @@ def cluster_of(
         platform=platform,
         cloud=cloud or {"EMR": "aws", "Dataproc": "gcp"}.get(platform, ""),
         hosts=tuple(sorted({executor.host for executor in there if executor.host})),
+        hosts_at_once=hosts_at_once(there, until_s=until_s),
         executors=max((step.executors for step in steps), default=None),
         cores=(max((step.cores for step in steps), default=0) or None) if None not in cores_each else None,
         cores_per_executor=cores_each.pop() if len(cores_each) == 1 else None,
@@ -72,7 +78,8 @@ def _executor_memory(properties: Mapping[str, str]) -> float | None:
         return None
     overhead = size_bytes(properties.get("spark.executor.memoryOverhead", ""))
     factor = _share(properties.get("spark.executor.memoryOverheadFactor", ""))
-    off_heap = size_bytes(properties.get("spark.memory.offHeap.size", "")) or 0.0
+    off_heap = size_bytes(properties.get("spark.memory.offHeap.size", ""), bare=1) or 0.0
+    off_heap *= properties.get("spark.memory.offHeap.enabled", "false") == "true"
     return heap + off_heap + (max(384 << 20, factor * heap) if overhead is None else overhead)
 
 
@@ -83,7 +90,9 @@ def _share(text: str) -> float:
         return 0.1
 
 
-def size_bytes(text: str) -> float | None:
-    """Return the bytes of a size in Spark's properties, `931M` or `4g`; bare numbers are MiB. None for none."""
+def size_bytes(text: str, *, bare: int = 1 << 20) -> float | None:
+    """Return the bytes of a size in Spark's properties, `931M` or `4g`; a bare number counts in `bare`, mostly MiB.
+    None for none.
+    """
     match = _SIZE.fullmatch(text.strip())
-    return None if match is None else float(match[1]) * _SIZES[match[2].lower()]
+    return None if match is None else float(match[1]) * (_SIZES[match[2].lower()] if match[2] else bare)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from planner.spark.application.application import Application
+from planner.spark.application.completeness import Completeness, completeness
 from planner.spark.application.stage import Stage
 from planner.spark.model.task_time import RESOURCES, TaskTime
 from planner.spark.model.timeline import Step, Timeline, timeline
@@ -61,6 +62,7 @@ class Explanation:
     stages: tuple[StageBound, ...]
     time: TaskTime
     changes: tuple[Change, ...]
+    completeness: Completeness
 
 
 def explain(application: Application) -> Explanation:
@@ -75,13 +77,14 @@ def explain(application: Application) -> Explanation:
         stages=tuple(bounds),
         time=sum((bound.time for bound in bounds), TaskTime()),
         changes=tuple(changes),
+        completeness=completeness(application),
     )
 
 
 def _seconds_by_bound(line: Timeline) -> dict[str, float]:
     seconds: dict[str, float] = {}
     for step in line.steps:
-        first = max(step.stages, key=lambda stage: stage.sums.elapsed_s)
+        first = max(step.stages, key=lambda stage: stage.whole.elapsed_s)
         word = _bound(first, step).bound or "nothing"
         seconds[word] = seconds.get(word, 0.0) + step.duration_s
     return dict(sorted(seconds.items(), key=lambda item: -item[1]))
@@ -89,7 +92,7 @@ def _seconds_by_bound(line: Timeline) -> dict[str, float]:
 
 def _bound(stage: Stage, step: Step) -> StageBound:
     time, duration = step.time_of(stage), stage.duration_s or 0.0
-    busy = stage.sums.elapsed_s / (step.slots * duration) if duration > 0 and step.slots_known else None
+    busy = stage.whole.elapsed_s / (step.slots * duration) if duration > 0 and step.slots_known else None
     return StageBound(stage=stage, bound=_word(stage, step, time, busy), busy=busy, time=time)
 
 

@@ -11,6 +11,7 @@ from typing import Final
 from planner.errors import BadInputError
 from planner.schemas.plan import Rejection
 from planner.spark.application.application import Application
+from planner.spark.application.completeness import Completeness, completeness
 from planner.spark.application.executors import task_cpus
 from planner.spark.model.machines import Nodes, NodeType
 from planner.spark.model.prediction import Prediction, Work, shipped_assumptions
@@ -23,6 +24,10 @@ _WORTH: Final = 0.95
 """A move that does not save 5% is not worth it."""
 _MEMORY_SLACK: Final = 0.95
 """Types are sold with memory of 2, 4 or 8 GiB a core, less a little: so much less is as much."""
+_LEAST_SHARE: Final = 0.5
+"""With fewer of its tasks a log says more of its loss than of the work."""
+_LEAST_JUMP: Final = 0.05
+"""A jump of the clock by more than this share of the run makes its times void."""
 _LATE: Final = 1.0 + 1e-9
 """Sums of times differ in their last digit."""
 _GPU_PLUGIN: Final = "com.nvidia.spark."
@@ -79,6 +84,8 @@ def work_of(application: Application, logged: Nodes) -> Work:
     """Return the application, ready to be put on other clusters. Raises BadInputError where its log holds no work, or
     nobody measured the processor that it ran on.
     """
+    whole = completeness(application)
+    _refuse_incomplete(whole, application)
     line = timeline(application, share=logged.machine.cpu_share)
     if not line.steps:
         raise BadInputError("the log holds no stage with its times: there is nothing to plan with")
@@ -96,7 +103,17 @@ def work_of(application: Application, logged: Nodes) -> Work:
         task_cpus=task_cpus(application.properties),
         cores_per_executor=application.cluster.cores_per_executor or 1,
         assumptions=shipped_assumptions(),
+        missing_share=1 - whole.share,
     )
+
+
+def _refuse_incomplete(whole: Completeness, application: Application) -> None:
+    jumped = abs(application.clock_jump_s) > _LEAST_JUMP * (application.duration_s or 0.0)
+    if whole.share < _LEAST_SHARE or (application.clock_jump_s and jumped):
+        raise BadInputError(
+            f"the log holds too little to plan with: {whole.tasks_seen:,} of {whole.tasks_planned:,} tasks",
+            [*whole.gaps, "give all of its files, or the log of another run; `planner explain-log` reads it"],
+        )
 
 
 def select_cluster(
@@ -231,5 +248,6 @@ def configuration(work: Work, nodes: Nodes) -> dict[str, str]:
 
 def _partitions(work: Work, nodes: Nodes) -> int:
     """Return enough for every slot twice, and so many that none is larger than Spark's usual partition."""
-    largest = max((stage.sums.shuffle_read_bytes for step in work.timeline.steps for stage in step.stages), default=0.0)
+    stages = [stage for step in work.timeline.steps for stage in step.stages]
+    largest = max((stage.whole.shuffle_read_bytes for stage in stages), default=0.0)
     return max(_WAVES * work.slots_of(nodes), math.ceil(largest / work.assumptions.partition_bytes))

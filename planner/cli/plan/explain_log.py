@@ -130,6 +130,10 @@ def _document(logs: EventLogs, application: Application, explained: Explanation)
         "cluster": {**asdict(cluster), "unknown": list(cluster.unknown)},
         "sums": known_sums(application.sums),
         "task_time_s": asdict(explained.time),
+        "bounds": [
+            {"name": name, "seconds": seconds, "evidence": explained.evidence.get(name, "")}
+            for name, seconds in explained.seconds_by_bound.items()
+        ],
         "changes": [asdict(change) for change in explained.changes],
         "stages": stage_rows(application, explained),
         "executors": [asdict(executor) for executor in application.executors],

@@ -22,6 +22,8 @@ LINES: Final = 24
 _STAGES_SHOWN: Final = 6
 _NOTES: Final = 1
 _WORTH: Final = 0.01
+_NAMED: Final = 0.05
+_MOST_NAMED: Final = 3
 _TIMES: Final = ("gc", "wait", "write", "sched")
 _HEAD: Final = ("stage", "time", "tasks", "bound by", "busy", "cpu", "gc", "input", "shuffle", "spill", "skew")
 
@@ -72,10 +74,13 @@ def _where(explained: Explanation, width: int) -> Iterator[str]:
     shares = sorted(((explained.time.share(name), name) for name in RESOURCES), reverse=True)
     spent = ", ".join(f"{name} {share:.0%}" for share, name in shares if share >= 0.005)
     yield from textwrap.wrap(f"Task time {format_duration(explained.time.total)}: {spent or 'none'}.", width)
+    ran = sum(explained.seconds_by_bound.values())
     bounds = [
         f"{name} {format_duration(amount)}" for name, amount in explained.seconds_by_bound.items() if amount > 0.1
     ]
     yield from textwrap.wrap(f"Stages ran, by what bound them: {', '.join(bounds) or 'none'}.", width)
+    for name in [name for name, amount in explained.seconds_by_bound.items() if amount > _NAMED * ran][:_MOST_NAMED]:
+        yield from textwrap.wrap(f"  {name}: {explained.evidence.get(name, '')}.", width, subsequent_indent="    ")
     line = explained.timeline
     yield from textwrap.wrap(
         f"No stage ran for {format_duration(line.driver_s)}: {format_duration(line.startup_s)} before the first,"

@@ -19,7 +19,8 @@ def operators_of(info: Event) -> tuple[str, ...]:
     """
     named = [name for rdd in items(info, "RDD Info") if isinstance(rdd, dict) for name in _names(rdd)]
     metrics = [str(a.get("Name")) for a in items(info, "Accumulables") if isinstance(a, dict)]
-    named += ["Python workers"] if any("Python workers" in name for name in metrics) else []
+    if not any("Python" in name for name in named) and any("Python workers" in name for name in metrics):
+        named.append("Python workers")
     return tuple(dict.fromkeys(named))[:_MOST_STEPS]
 
 

@@ -113,6 +113,7 @@ def _document(logs: EventLogs, application: Application, explained: Explanation)
 
     from planner.report.terminal.spark_explanation import completeness_json, stage_rows
     from planner.spark.application.application import known_sums
+    from planner.spark.model.configuration import first_changes
 
     line, cluster = explained.timeline, application.cluster
     return {
@@ -135,6 +136,7 @@ def _document(logs: EventLogs, application: Application, explained: Explanation)
             for name, seconds in explained.seconds_by_bound.items()
         ],
         "changes": [asdict(change) for change in explained.changes],
+        "first_changes": list(first_changes(explained)),
         "stages": stage_rows(application, explained),
         "executors": [asdict(executor) for executor in application.executors],
         "losses": [asdict(loss) for loss in application.losses],

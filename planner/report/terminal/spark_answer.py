@@ -12,7 +12,8 @@ from planner.schemas.json_values import VERSION, to_jsonable
 from planner.schemas.rejections import by_reason, types_text
 from planner.spark.application.application import Application, Cluster
 from planner.spark.model.bounds import Explanation
-from planner.spark.model.choices import SparkCluster, SparkPlan, configuration
+from planner.spark.model.choices import SparkCluster, SparkPlan
+from planner.spark.model.configuration import configuration, first_changes, local_directories
 from planner.spark.model.machines import Nodes
 from planner.units import format_duration, format_usd
 
@@ -57,6 +58,8 @@ def answer_json(application: Application, plan: SparkPlan, explained: Explanatio
         "fastest": _choice_json(plan.fastest),
         "choices": [_choice_json(choice) for choice in plan.choices],
         "configuration": configuration(plan.work, chosen.nodes),
+        "first_changes": list(first_changes(explained)),
+        "local_directories": local_directories(chosen.nodes),
         "seconds_by_bound": explained.seconds_by_bound,
         "unexplained_share": plan.work.steps.unexplained_share,
         "rejected": to_jsonable(by_reason(plan.rejected)),
@@ -200,7 +203,9 @@ def notes(application: Application, plan: SparkPlan, explained: Explanation) -> 
             f"{slots} tasks ran at once, and {nodes.name} has {nodes.count * nodes.machine.vcpu} virtual CPUs: is that"
             " what it ran on?"
         )
+    yield from (f"First, without new machines: {change}." for change in first_changes(explained)[:1])
     yield from _few_tasks(plan, explained)
+    yield f"{local_directories((plan.best or plan.fastest).nodes)}."
     if plan.best is not None and plan.best.prediction.ends_spill:
         yield "Its memory ends the spill."
     without = sorted({r.reason for r in plan.rejected if r.reason.startswith(("nobody", "less memory"))})

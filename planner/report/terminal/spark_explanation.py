@@ -14,6 +14,7 @@ from typing import Any, Final
 from planner.spark.application.application import Application, Cluster, stage_row
 from planner.spark.application.completeness import Completeness
 from planner.spark.model.bounds import Explanation, StageBound
+from planner.spark.model.configuration import first_changes
 from planner.spark.model.task_time import RESOURCES
 from planner.spark.task_trace.trace import TaskTrace
 from planner.units import format_bytes, format_duration
@@ -97,6 +98,8 @@ def _changes(explained: Explanation, width: int) -> Iterator[str]:
     for change in counted:
         text = f"  {change.what}: {format_duration(change.duration_s)} ({change.share:+.0%})"
         yield from textwrap.wrap(text, width, subsequent_indent="    ")
+    for first in first_changes(explained)[:1]:
+        yield from textwrap.wrap(f"First, without new machines: {first}.", width, subsequent_indent="  ")
     if others:
         yield from textwrap.wrap(f"Less than 1% would come of more or faster {', '.join(others)}.", width)
 

@@ -35,9 +35,14 @@ class Completeness:
     def sentence(self) -> str:
         """The measure in one sentence."""
         share = "" if self.share == 1 else f" ({min(max(self.share, 0.001), 0.999):.1%})"
-        seen = f"{self.tasks_seen:,} of {self.tasks_planned:,} tasks{share}, {self.stages:,} stages"
-        head = f"The log is {'incomplete' if self.gaps else 'complete'}: {seen}, {self.executors:,} executors"
+        seen = f"{self.tasks_seen:,} of {self.tasks_planned:,} tasks{share}"
+        rest = f"{_count(self.stages, 'stage')}, {_count(self.executors, 'executor')}"
+        head = f"The log is {'incomplete' if self.gaps else 'complete'}: {seen}, {rest}"
         return "; ".join([head, *self.gaps, *self.attempts]) + "."
+
+
+def _count(count: int, what: str) -> str:
+    return f"{count:,} {what}{'s' * (count != 1)}"
 
 
 def completeness(application: Application) -> Completeness:
@@ -63,7 +68,7 @@ def _expected(stage: Stage) -> int:
 
 def _gaps(application: Application, *, lost: int) -> Iterator[str]:
     if lost > 0:
-        yield f"{lost:,} tasks without an end"
+        yield f"{_count(lost, 'task')} without an end"
     if application.started_at_s is None:
         yield "no start, so how long it took is unknown"
     if not application.ended:
@@ -86,17 +91,17 @@ def _missing_events(application: Application) -> Iterator[str]:
         "stage": sum(stage.tasks_planned is None for stage in stages),
         "executor": 0 if local else len(nameless),
     }
-    yield from (f"{count} {what}{'s' * (count != 1)} without a start" for what, count in missing.items() if count > 0)
+    yield from (f"{_count(count, what)} without a start" for what, count in missing.items() if count > 0)
     unended = sum(stage.completed_at_s is None for stage in stages) if application.ended else 0
     if unended:
-        yield f"{unended} stage{'s' * (unended != 1)} without an end"
+        yield f"{_count(unended, 'stage')} without an end"
 
 
 def _attempts(application: Application) -> Iterator[str]:
     stages = application.stages
     counts = {
-        "task attempts failed": sum(stage.failed for stage in stages),
-        "task attempts were killed": sum(stage.killed for stage in stages),
-        "stage attempts failed": sum(stage.status == "failed" for stage in stages),
+        "failed task attempt": sum(stage.failed for stage in stages),
+        "killed task attempt": sum(stage.killed for stage in stages),
+        "failed stage attempt": sum(stage.status == "failed" for stage in stages),
     }
-    yield from (f"{count:,} {what}" for what, count in counts.items() if count)
+    yield from (_count(count, what) for what, count in counts.items() if count)

@@ -81,16 +81,23 @@ _BRIEF: Final = 0.05
 """A lost executor is often noticed after its replacement came, so what lasts less than this share does not count."""
 
 
-def hosts_at_once(executors: Iterable[Executor], *, until_s: float | None) -> int | None:
-    """Return the most hosts that had executors at one time, for longer than a twentieth of it; None where unknown."""
-    spans = [(e.host, e.there_from_s, e.removed_at_s or until_s) for e in executors if e.host]
-    timed = [(host, start, end) for host, start, end in spans if start is not None and end is not None and end > start]
-    if not timed:
-        return len({host for host, _, _ in spans}) or None
-    times = sorted({time for _, start, end in timed for time in (start, end)})
+def hosts_at_once(executors: Iterable[Executor], *, from_s: float | None, until_s: float | None) -> int | None:
+    """Return the most hosts that had executors at one time of a run, for longer than a twentieth of it; None where
+    unknown. An executor without its times, or with times outside the run, counts for all of it.
+    """
+    there = [executor for executor in executors if executor.host]
+    if from_s is None or until_s is None or until_s <= from_s:
+        return len({executor.host for executor in there}) or None
+    spans = [(executor.host, *_span(executor, from_s=from_s, until_s=until_s)) for executor in there]
     lasted: dict[int, float] = {}
-    for begin, end in pairwise(times):
-        there = len({host for host, start, stop in timed if start <= begin and stop >= end})
-        lasted[there] = lasted.get(there, 0.0) + end - begin
-    longest = _BRIEF * (times[-1] - times[0])
-    return max(count for count in lasted if sum(s for other, s in lasted.items() if other >= count) >= longest)
+    for begin, end in pairwise(sorted({time for _, start, stop in spans for time in (start, stop)})):
+        count = len({host for host, start, stop in spans if start <= begin and stop >= end})
+        lasted[count] = lasted.get(count, 0.0) + end - begin
+    longest = _BRIEF * (until_s - from_s)
+    enough = [count for count in lasted if sum(s for other, s in lasted.items() if other >= count) >= longest]
+    return max(enough, default=0) or None
+
+
+def _span(executor: Executor, *, from_s: float, until_s: float) -> tuple[float, float]:
+    start, end = max(executor.there_from_s or from_s, from_s), min(executor.removed_at_s or until_s, until_s)
+    return (start, end) if start < end else (from_s, until_s)

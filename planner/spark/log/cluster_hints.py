@@ -28,9 +28,10 @@ def cluster_of(
     properties: Mapping[str, str],
     version: str,
     driver_host: str,
+    from_s: float | None = None,
     until_s: float | None = None,
 ) -> Cluster:
-    """Return what executors and properties (Spark's, Hadoop's and the system's together) tell of a run `until_s`."""
+    """Return what executors and properties (Spark's, Hadoop's and the system's together) tell of a run."""
     there = tuple(executors)
     steps = cores_over_time(there)
     cores_each = {executor.cores for executor in there}
@@ -41,7 +42,7 @@ def cluster_of(
         platform=platform,
         cloud=cloud or {"EMR": "aws", "Dataproc": "gcp"}.get(platform, ""),
         hosts=tuple(sorted({executor.host for executor in there if executor.host})),
-        hosts_at_once=hosts_at_once(there, until_s=until_s),
+        hosts_at_once=hosts_at_once(there, from_s=from_s, until_s=until_s),
         executors=max((step.executors for step in steps), default=None),
         cores=(max((step.cores for step in steps), default=0) or None) if None not in cores_each else None,
         cores_per_executor=cores_each.pop() if len(cores_each) == 1 else None,

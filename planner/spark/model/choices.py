@@ -102,6 +102,11 @@ def work_of(application: Application, logged: Nodes) -> Work:
         logged=logged,
         task_cpus=task_cpus(application.properties),
         cores_per_executor=application.cluster.cores_per_executor or 1,
+        executor_memory_bytes=(
+            application.cluster.memory_per_executor_bytes if application.cluster.cores_per_executor else None
+        ),
+        python=any(stage.python_steps for stage in application.stages),
+        adaptive=not application.spark_version.startswith(("1.", "2.")),
         assumptions=shipped_assumptions(),
         missing_share=1 - whole.share,
     )
@@ -182,7 +187,6 @@ def _by_cost(choice: SparkCluster) -> tuple[float, float]:
 
 def _exclusion_reason(work: Work, machine: NodeType) -> str:
     """Return why a type is left out, '' when it is not."""
-    logged = work.logged.machine
     if math.isnan(machine.price_usd_per_hour):
         return "its price is unknown"
     if math.isnan(machine.clock_ghz):
@@ -192,9 +196,21 @@ def _exclusion_reason(work: Work, machine: NodeType) -> str:
     least = max(work.task_cpus, min(work.cores_per_executor, _SMALLEST_EXECUTOR))
     if machine.vcpu < least:
         return f"smaller than an executor of {least} cores"
-    if not machine.memory_bytes / machine.vcpu >= _MEMORY_SLACK * logged.memory_bytes / logged.vcpu:
+    if not machine.memory_bytes / machine.vcpu >= _MEMORY_SLACK * _memory_per_core(work):
         return "less memory for each core than it had; the log does not tell whether less would do"
     return ""
+
+
+def _memory_per_core(work: Work) -> float:
+    """Return the bytes of a node for each core: as its executors had them, where the log tells, else as the node had
+    them. Cores of a node that no executor used leave the others more.
+    """
+    logged = work.logged.machine
+    if work.executor_memory_bytes is None:
+        return logged.memory_bytes / logged.vcpu
+    held = work.executor_memory_bytes / work.cores_per_executor
+    used = min(1.0, held * logged.vcpu / logged.memory_bytes)
+    return held / max(used, work.assumptions.memory_for_executors)
 
 
 def _sizes(work: Work, machine: NodeType) -> list[int]:
@@ -219,35 +235,3 @@ def _chance(*, below: float, expected: float, sigma: float) -> float:
     if not (below > 0 and expected > 0):
         return math.nan
     return 0.5 * (1 + math.erf(math.log(below / expected) / sigma / math.sqrt(2)))
-
-
-_MOST_CORES: Final = 8
-"""Larger executors collect garbage for longer at a time; Spark's tuning guide advises several on a large node."""
-_OVERHEAD: Final = 0.1
-_MIB: Final = 1 << 20
-_LEAST_OVERHEAD_MIB: Final = 384
-_WAVES: Final = 2
-"""The tuning guide asks for 2 to 3 tasks for each core."""
-
-
-def configuration(work: Work, nodes: Nodes) -> dict[str, str]:
-    """Return the properties by which all of the cluster's cores and memory are used."""
-    machine, assumed = nodes.machine, work.assumptions
-    cores = max(size for size in range(1, min(_MOST_CORES, machine.vcpu) + 1) if machine.vcpu % size == 0)
-    cores = max(cores, work.task_cpus)
-    executors = max(1, nodes.count * (machine.vcpu // cores))
-    share_mib = machine.memory_bytes * assumed.memory_for_executors * cores / machine.vcpu / _MIB
-    heap_mib = math.floor(min(share_mib / (1 + _OVERHEAD), share_mib - _LEAST_OVERHEAD_MIB))
-    return {
-        "spark.executor.instances": str(executors),
-        "spark.executor.cores": str(cores),
-        "spark.executor.memory": f"{max(heap_mib, _LEAST_OVERHEAD_MIB)}m",
-        "spark.sql.shuffle.partitions": str(_partitions(work, nodes)),
-    }
-
-
-def _partitions(work: Work, nodes: Nodes) -> int:
-    """Return enough for every slot twice, and so many that none is larger than Spark's usual partition."""
-    stages = [stage for step in work.timeline.steps for stage in step.stages]
-    largest = max((stage.whole.shuffle_read_bytes for stage in stages), default=0.0)
-    return max(_WAVES * work.slots_of(nodes), math.ceil(largest / work.assumptions.partition_bytes))

@@ -38,6 +38,7 @@ class NodeType:
     network_bytes_per_s: float
     disk_bytes_per_s: float
     price_usd_per_hour: float
+    local_disks: int = 0
     cpu_share: float | None = None
 
     def speed(self, busy: Floats, *, sibling_share: float) -> Floats:
@@ -101,6 +102,7 @@ def machines(catalog: Catalog, offer: Offer) -> list[NodeType]:
                 network_bytes_per_s=float(instances.network_baseline_bytes_per_s[row]),
                 disk_bytes_per_s=float(disks[row] if local else instances.volume_bytes_per_s[row]),
                 price_usd_per_hour=float(offer.price_usd_per_hour[row]),
+                local_disks=int(instances.local_disks[row]) if local else 0,
             )
         )
     return made

@@ -72,13 +72,18 @@ class Prediction:
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Work:
     """A logged application, ready to be put on other clusters. `logged` is where it ran; a task takes `task_cpus`. The
-    log lacks a `missing_share` of the tasks.
+    log lacks a `missing_share` of the tasks. `executor_memory_bytes` is heap, off-heap and overhead of an executor,
+    None where the log does not tell it; `python` is whether tasks had Python workers, `adaptive` whether that Spark
+    adapts its plans.
     """
 
     timeline: Timeline
     logged: Nodes
     task_cpus: int
     cores_per_executor: int
+    executor_memory_bytes: float | None
+    python: bool
+    adaptive: bool
     assumptions: Assumptions
     missing_share: float = 0.0
 

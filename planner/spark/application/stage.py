@@ -53,6 +53,8 @@ class TaskSums:
     shuffle_read_remote_bytes: float = 0
     shuffle_read_to_disk_bytes: float = 0
     shuffle_read_records: float = 0
+    shuffle_read_local_blocks: float = 0
+    shuffle_read_remote_blocks: float = 0
     fetch_wait_s: float = 0.0
     shuffle_write_bytes: float = 0
     shuffle_write_records: float = 0

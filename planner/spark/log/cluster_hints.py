@@ -18,6 +18,9 @@ _HINTS: Final = {
 }
 """What a property says outright, in the order in which they are asked."""
 _CLOUDS: Final = {"AWS": "aws", "AZURE": "azure", "GCP": "gcp"}
+_CLOUD_OF: Final = {
+    "EMR": "aws", "Glue": "aws", "Dataproc": "gcp", "Synapse": "azure", "Fabric": "azure", "HDInsight": "azure",
+}  # fmt: skip
 _SIZES: Final = {"b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 _SIZE: Final = re.compile(r"(\d+)\s*([bkmgt]?)b?", re.IGNORECASE)
 
@@ -28,19 +31,21 @@ def cluster_of(
     properties: Mapping[str, str],
     version: str,
     driver_host: str,
+    photon: bool = False,
     from_s: float | None = None,
     until_s: float | None = None,
 ) -> Cluster:
-    """Return what executors and properties (Spark's, Hadoop's and the system's together) tell of a run."""
+    """Return what executors and properties (Spark's, Hadoop's and the system's together) tell of a run. `photon` is
+    whether a plan has a step of Databricks' engine Photon."""
     there = tuple(executors)
     steps = cores_over_time(there)
     cores_each = {executor.cores for executor in there}
     hints, origins = _hints(properties)
-    platform = _platform(properties, version=version, driver_host=driver_host)
+    platform = _platform(properties, version=version, driver_host=driver_host, photon=photon)
     cloud = _CLOUDS.get(hints.pop("cloud", "").upper(), "")
     return Cluster(
         platform=platform,
-        cloud=cloud or {"EMR": "aws", "Dataproc": "gcp"}.get(platform, ""),
+        cloud=cloud or next((cloud for name, cloud in _CLOUD_OF.items() if platform.startswith(name)), ""),
         hosts=tuple(sorted({executor.host for executor in there if executor.host})),
         hosts_at_once=hosts_at_once(there, from_s=from_s, until_s=until_s),
         executors=max((step.executors for step in steps), default=None),
@@ -62,14 +67,33 @@ def _hints(properties: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str
     return values, origins
 
 
-def _platform(properties: Mapping[str, str], *, version: str, driver_host: str) -> str:
+_SIGNS: Final = (
+    ("Glue", ("spark.glue.",)),
+    ("Synapse", ("spark.synapse.",)),
+    ("Fabric", ("spark.trident.", "spark.fabric.")),
+    ("EMR Serverless", ("spark.emr-serverless.",)),
+    ("EMR on EKS", ("spark.kubernetes.driver.label.emr-containers.",)),
+    ("EMR", ("EMR_CLUSTER_ID", "spark.emr.default.executor.memory")),
+    ("Dataproc", ("spark.dataproc.", "DATAPROC_IMAGE_VERSION")),
+)
+"""Platforms by the beginnings of properties that they set, the first one first: EMR's kinds set what EMR sets, too."""
+_HOSTS: Final = {"Dataproc": r"-m(-\d+)?\.c\.[^ ]*internal$", "HDInsight": r"^(hn|wn|ed)\d+-"}
+
+
+def _platform(properties: Mapping[str, str], *, version: str, driver_host: str, photon: bool) -> str:
     if any(key.startswith("spark.databricks.") for key in properties):
-        return "Databricks"
-    if "amzn" in version or "EMR_CLUSTER_ID" in properties or "spark.emr.default.executor.memory" in properties:
+        return "Databricks with Photon" if photon or _asks_photon(properties) else "Databricks"
+    for platform, beginnings in _SIGNS:
+        if any(key.startswith(beginnings) for key in properties):
+            return platform
+    if "amzn" in version:
         return "EMR"
-    if any(key.startswith("spark.dataproc.") for key in properties) or "DATAPROC_IMAGE_VERSION" in properties:
-        return "Dataproc"
-    return "Dataproc" if re.search(r"-m(-\d+)?\.c\.[^ ]*internal$", driver_host) else ""
+    return next((name for name, pattern in _HOSTS.items() if re.search(pattern, driver_host)), "")
+
+
+def _asks_photon(properties: Mapping[str, str]) -> bool:
+    engine = properties.get(f"{_DATABRICKS}runtimeEngine", "").upper() == "PHOTON"
+    return engine or "photon" in properties.get(f"{_DATABRICKS}sparkVersion", "").lower()
 
 
 def _executor_memory(properties: Mapping[str, str]) -> float | None:

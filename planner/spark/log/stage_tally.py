@@ -72,6 +72,8 @@ _PLACES: Final[dict[str, tuple[str, str, int]]] = {
     "shuffle_read_to_disk_bytes": ("Shuffle Read Metrics", "Remote Bytes Read To Disk", 1),
     "shuffle_read_local_bytes": ("Shuffle Read Metrics", "Local Bytes Read", 1),
     "shuffle_read_records": ("Shuffle Read Metrics", "Total Records Read", 1),
+    "shuffle_read_local_blocks": ("Shuffle Read Metrics", "Local Blocks Fetched", 1),
+    "shuffle_read_remote_blocks": ("Shuffle Read Metrics", "Remote Blocks Fetched", 1),
     "fetch_wait_s": ("Shuffle Read Metrics", "Fetch Wait Time", _MS),
     "shuffle_write_bytes": ("Shuffle Write Metrics", "Shuffle Bytes Written", 1),
     "shuffle_write_records": ("Shuffle Write Metrics", "Shuffle Records Written", 1),

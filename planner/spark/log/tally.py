@@ -178,6 +178,7 @@ class ApplicationTally:
                 properties={**self._other_properties, **environment},
                 version=self.version,
                 driver_host=self.driver_host,
+                photon=any(step.startswith("Photon") for stage in stages for step in stage.operators),
                 from_s=self.started_at_s,
                 until_s=self.ended_at_s if self.ended else self._latest_s,
             ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from planner.errors import BadInputError
@@ -16,6 +16,7 @@ from planner.spark.application.executors import task_cpus
 from planner.spark.model.machines import Nodes, NodeType
 from planner.spark.model.prediction import Prediction, Work, shipped_assumptions
 from planner.spark.model.several_logs import Runs
+from planner.spark.model.shuffle_edge import shuffle_edge
 from planner.spark.model.timeline import timeline
 
 _SLOTS_TRIED: Final = (1 / 16, 1 / 8, 1 / 6, 1 / 4, 1 / 3, 1 / 2, 2 / 3, 3 / 4, 1, 5 / 4, 3 / 2, 2, 3, 4, 6, 8)
@@ -33,6 +34,7 @@ _LATE: Final = 1.0 + 1e-9
 _GPU_PLUGIN: Final = "com.nvidia.spark."
 _BURSTABLE: Final = re.compile(r"t\d\w*\.|Standard_B")
 """Types that their clouds sell with a share of their processors, EC2's T and Azure's B."""
+_BEYOND_EDGE: Final = "more shuffle blocks for each executor than the log supports"
 _SMALLEST_EXECUTOR: Final = 4
 """Cores of an executor below which broadcast tables and the like take too much of its memory."""
 
@@ -60,7 +62,7 @@ class SparkPlan:
     """What to do. `logged` is the cluster as it was; `best` is the cheapest that keeps the deadline, or `logged` where
     that is best; `cheapest` and `fastest` are at any time and any price. `choices` has the best size of each type,
     cheapest first. `deadline_s` is the time it took unless another was asked for. `runs` of the job were counted; those
-    `unused` are named with the reason.
+    `unused` are named with the reason; `shuffle_edge` says where a shuffle would fail, '' for nowhere near.
     """
 
     logged: SparkCluster
@@ -71,6 +73,7 @@ class SparkPlan:
     rejected: tuple[Rejection, ...]
     deadline_s: float
     work: Work
+    shuffle_edge: str = ""
     runs: int = 1
     unused: tuple[str, ...] = ()
 
@@ -138,6 +141,7 @@ def select_cluster(
     runs = Runs(works=(work, *others))
     limit_s = work.timeline.duration_s if deadline_s is None else deadline_s
     logged = _choice(work, work.logged, work.predict(work.logged), limit_s=limit_s)
+    edge = shuffle_edge(work)
     rejected: list[Rejection] = []
     tried: list[list[SparkCluster]] = []
     for machine in offered:
@@ -147,9 +151,13 @@ def select_cluster(
             continue
         sizes = [nodes] if nodes else [n for n in _sizes(work, machine) if n <= max_nodes]
         fitting = [n for n in sizes if max_vcpus is None or n * machine.vcpu <= max_vcpus]
-        clusters = [Nodes(machine=machine, count=n) for n in fitting]
+        everything = [Nodes(machine=machine, count=n) for n in fitting]
+        clusters = [nodes for nodes in everything if edge.allows(work, nodes)]
+        if everything and not clusters:
+            rejected.append(Rejection(instance_type=machine.instance_type, reason=_BEYOND_EDGE))
         tried.append([_choice(work, nodes, runs.predict(nodes), limit_s=limit_s) for nodes in clusters])
-    return _plan(logged, tried, limit_s=limit_s, confidence=confidence or 0.5, rejected=rejected, work=work)
+    plan = _plan(logged, tried, limit_s=limit_s, confidence=confidence or 0.5, rejected=rejected, work=work)
+    return replace(plan, shuffle_edge=edge.sentence)
 
 
 def _plan(

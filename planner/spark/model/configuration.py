@@ -41,9 +41,8 @@ def configuration(work: Work, nodes: Nodes) -> dict[str, str]:
 
 def _partitions(work: Work, nodes: Nodes) -> int:
     """Return enough for every slot twice, and so many that none is larger than Spark's usual partition."""
-    stages = [stage for step in work.timeline.steps for stage in step.stages]
-    largest = max((stage.whole.shuffle_read_bytes for stage in stages), default=0.0)
-    return max(_WAVES * work.slots_of(nodes), math.ceil(largest / work.assumptions.partition_bytes))
+    enough = math.ceil(work.steps.largest_shuffle_bytes / work.assumptions.partition_bytes)
+    return max(_WAVES * work.slots_of(nodes), enough)
 
 
 def local_directories(nodes: Nodes) -> str:

@@ -72,6 +72,12 @@ class LoggedSteps:
         )
 
     @cached_property
+    def largest_shuffle_bytes(self) -> float:
+        """The most bytes that one stage read of a shuffle."""
+        stages = [stage for step in self.timeline.steps for stage in step.stages]
+        return max((stage.whole.shuffle_read_bytes for stage in stages), default=0.0)
+
+    @cached_property
     def unexplained_share(self) -> float:
         """The share of the stages' time of which the log does not tell what it waited for."""
         durations = self.seconds

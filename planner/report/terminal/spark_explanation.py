@@ -25,6 +25,7 @@ _NOTES: Final = 1
 _WORTH: Final = 0.01
 _NAMED: Final = 0.05
 _MOST_NAMED: Final = 3
+_LEAST_TABLE: Final = 3
 _TIMES: Final = ("gc", "wait", "write", "sched")
 _HEAD: Final = ("stage", "time", "tasks", "bound by", "busy", "cpu", "gc", "input", "shuffle", "spill", "skew")
 
@@ -34,10 +35,13 @@ def explanation_lines(
 ) -> list[str]:
     """Return the explanation in lines of at most `width` columns."""
     log = textwrap.wrap(explained.completeness.sentence, width, subsequent_indent="  ", break_on_hyphens=False)
-    head = [*log, *_headline(application, explained, width), "", *_where(explained, width), ""]
-    changes = ["", *_changes(explained, width)]
-    room = LINES - len(head) - len(changes) - _NOTES
-    lines = [*head, *_longest(explained.stages, most=max(room - 1, 1), width=width), *changes]
+    top, changes = [*log, *_headline(application, explained, width), ""], ["", *_changes(explained, width)]
+    for named in range(_MOST_NAMED, -1, -1):
+        head = [*top, *_where(explained, width, named=named), ""]
+        room = LINES - len(head) - len(changes) - _NOTES
+        if room > _LEAST_TABLE:
+            break
+    lines = [*head, *_longest(explained.stages, most=max(room - 1, 1), width=width), *changes][: LINES - _NOTES]
     for note in (*(f"Lost: {loss}" for loss in application.losses), *notes):
         wrapped = textwrap.wrap(note, width, subsequent_indent="  ", break_on_hyphens=False)
         if len(lines) + len(wrapped) >= LINES:
@@ -71,7 +75,8 @@ def _headline(application: Application, explained: Explanation, width: int) -> l
     return textwrap.wrap(text, width, break_on_hyphens=False)
 
 
-def _where(explained: Explanation, width: int) -> Iterator[str]:
+def _where(explained: Explanation, width: int, *, named: int) -> Iterator[str]:
+    """Yield where the time went, with the evidence of so many bounds."""
     shares = sorted(((explained.time.share(name), name) for name in RESOURCES), reverse=True)
     spent = ", ".join(f"{name} {share:.0%}" for share, name in shares if share >= 0.005)
     yield from textwrap.wrap(f"Task time {format_duration(explained.time.total)}: {spent or 'none'}.", width)
@@ -80,7 +85,7 @@ def _where(explained: Explanation, width: int) -> Iterator[str]:
         f"{name} {format_duration(amount)}" for name, amount in explained.seconds_by_bound.items() if amount > 0.1
     ]
     yield from textwrap.wrap(f"Stages ran, by what bound them: {', '.join(bounds) or 'none'}.", width)
-    for name in [name for name, amount in explained.seconds_by_bound.items() if amount > _NAMED * ran][:_MOST_NAMED]:
+    for name in [name for name, amount in explained.seconds_by_bound.items() if amount > _NAMED * ran][:named]:
         yield from textwrap.wrap(f"  {name}: {explained.evidence.get(name, '')}.", width, subsequent_indent="    ")
     line = explained.timeline
     yield from textwrap.wrap(

@@ -111,7 +111,9 @@ def _cell(value: Any) -> str:
 def _document(logs: EventLogs, application: Application, explained: Explanation) -> dict[str, Any]:
     from dataclasses import asdict
 
-    from planner.report.terminal.spark_explanation import stage_rows
+    from planner.report.terminal.spark_explanation import completeness_json, stage_rows
+    from planner.spark.application.application import known_sums
+    from planner.spark.model.configuration import first_changes
 
     line, cluster = explained.timeline, application.cluster
     return {
@@ -121,14 +123,20 @@ def _document(logs: EventLogs, application: Application, explained: Explanation)
         "spark_version": application.spark_version,
         "files": list(application.files),
         "ended": application.ended,
-        "duration_s": explained.duration_s,
+        "completeness": completeness_json(explained.completeness),
+        "duration_s": application.duration_s,
         "startup_s": line.startup_s,
         "between_s": line.between_s,
         "after_s": line.after_s,
         "cluster": {**asdict(cluster), "unknown": list(cluster.unknown)},
-        "sums": asdict(application.sums),
+        "sums": known_sums(application.sums),
         "task_time_s": asdict(explained.time),
+        "bounds": [
+            {"name": name, "seconds": seconds, "evidence": explained.evidence.get(name, "")}
+            for name, seconds in explained.seconds_by_bound.items()
+        ],
         "changes": [asdict(change) for change in explained.changes],
+        "first_changes": list(first_changes(explained)),
         "stages": stage_rows(application, explained),
         "executors": [asdict(executor) for executor in application.executors],
         "losses": [asdict(loss) for loss in application.losses],

@@ -47,7 +47,10 @@ def spark_page(
         stages={"columns": columns, "rows": rows, "numbers": tuple(range(4, len(columns)))},
         drawn=min(_STAGES_DRAWN, len(explained.stages)),
         clusters=_cluster_table(plan) if plan else None,
-        notes=list(notes(application, plan, explained)) if plan else [f"Lost: {loss}" for loss in application.losses],
+        notes=[
+            explained.completeness.sentence,
+            *(notes(application, plan, explained) if plan else (f"Lost: {loss}" for loss in application.losses)),
+        ],
     )
 
 

@@ -7,12 +7,15 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+from planner.report.terminal.spark_explanation import completeness_json
 from planner.schemas.json_values import VERSION, to_jsonable
 from planner.schemas.rejections import by_reason, types_text
 from planner.spark.application.application import Application, Cluster
 from planner.spark.model.bounds import Explanation
-from planner.spark.model.choices import SparkCluster, SparkPlan, configuration
+from planner.spark.model.choices import SparkCluster, SparkPlan
+from planner.spark.model.configuration import configuration, first_changes, local_directories
 from planner.spark.model.machines import Nodes
+from planner.spark.model.platform_fees import PlatformFee, shipped_fees
 from planner.units import format_duration, format_usd
 
 LINES: Final = 24
@@ -23,7 +26,11 @@ _CHOICES_SHOWN: Final = 5
 
 def answer_lines(application: Application, plan: SparkPlan, explained: Explanation, *, width: int = 80) -> list[str]:
     """Return the answer in lines of at most `width` columns."""
-    lines = [*_wrap(_past_text(application, plan, explained), width), ""]
+    lines = [
+        *_wrap(explained.completeness.sentence, width),
+        *_wrap(_past_text(application, plan, explained), width),
+        "",
+    ]
     lines += [*_wrap(advice(plan), width), "", *_choice_lines(plan), ""]
     chosen = plan.best or plan.fastest
     properties = " ".join(
@@ -52,12 +59,17 @@ def answer_json(application: Application, plan: SparkPlan, explained: Explanatio
         "fastest": _choice_json(plan.fastest),
         "choices": [_choice_json(choice) for choice in plan.choices],
         "configuration": configuration(plan.work, chosen.nodes),
+        "platform": application.cluster.platform,
+        "platforms": _platforms_json(chosen),
+        "first_changes": list(first_changes(explained)),
+        "local_directories": local_directories(chosen.nodes),
         "seconds_by_bound": explained.seconds_by_bound,
         "unexplained_share": plan.work.steps.unexplained_share,
         "rejected": to_jsonable(by_reason(plan.rejected)),
         "notes": list(notes(application, plan, explained)),
         "runs": plan.runs,
         "unused_runs": list(plan.unused),
+        "completeness": completeness_json(explained.completeness),
         "losses": [str(loss) for loss in application.losses],
     }
 
@@ -173,12 +185,13 @@ def _clock(seconds: float) -> str:
 
 def notes(application: Application, plan: SparkPlan, explained: Explanation) -> Iterator[str]:
     """Yield what a reader has to know beside the answer."""
+    yield _fee_text(application.cluster.platform, plan)
     yield from (f"Lost: {loss}" for loss in application.losses)
     if plan.runs > 1:
         yield f"The times rest on {plan.runs} runs, weighed by how near they are; the latest is 'as it was'."
     yield from (f"Not counted: {reason}" for reason in plan.unused)
-    if not application.ended:
-        yield "The log has no end: what came after it is not in these times."
+    if plan.work.missing_share:
+        yield f"Missing tasks ({plan.work.missing_share:.1%}) count as the others of their stage; the ranges are wider."
     unexplained = plan.work.steps.unexplained_share
     if unexplained > _DOUBTED:
         yield (
@@ -187,25 +200,61 @@ def notes(application: Application, plan: SparkPlan, explained: Explanation) -> 
         )
     if not all(step.slots_known for step in plan.work.timeline.steps):
         yield "The log does not tell the executors' cores: as many are taken as its tasks needed."
-    yield from _contradictions(application.cluster, plan.logged.nodes)
+    contradictions = [*_contradictions(application.cluster, plan.logged.nodes)]
+    yield from contradictions
     nodes, slots = plan.logged.nodes, plan.work.slots
-    if slots * plan.work.task_cpus > nodes.count * nodes.machine.vcpu:
+    if not contradictions and slots * plan.work.task_cpus > nodes.count * nodes.machine.vcpu:
         yield (
             f"{slots} tasks ran at once, and {nodes.name} has {nodes.count * nodes.machine.vcpu} virtual CPUs: is that"
             " what it ran on?"
         )
+    if plan.shuffle_edge:
+        yield plan.shuffle_edge
+    yield from (f"First, without new machines: {change}." for change in first_changes(explained)[:1])
     yield from _few_tasks(plan, explained)
+    yield f"{local_directories((plan.best or plan.fastest).nodes)}."
     if plan.best is not None and plan.best.prediction.ends_spill:
         yield "Its memory ends the spill."
-    without = sorted({r.reason for r in plan.rejected if r.reason.startswith(("nobody", "less memory"))})
+    without = sorted(
+        {r.reason for r in plan.rejected if r.reason.startswith(("nobody", "less memory", "more shuffle"))}
+    )
     counts = [f"{sum(r.reason == reason for r in plan.rejected)} types: {reason}" for reason in without]
     if counts:
         yield f"Left out: {'; '.join(counts)}."
     yield "Costs are of the workers while it runs: not of the driver, volumes or storage."
-    if platform := application.cluster.platform:
-        yield f"The fee of {platform} comes on top for every machine: it is not known here, and not in the costs."
-    else:
-        yield "No platform is named in the log; the fee of one would come on top."
+
+
+def _fee_text(platform: str, plan: SparkPlan) -> str:
+    """Return in a sentence what the platform charges, or that its fee is unknown."""
+    if not platform:
+        return "No platform is named in the log; the fee of one would come on top."
+    fee = shipped_fees().get(platform)
+    if fee is None or math.isnan(fee_usd(fee, plan.logged)):
+        dbu = f"; a DBU costs {format_usd(fee.usd_per_dbu)} ({fee.as_of})" if fee and fee.usd_per_dbu else ""
+        return f"The fee of {platform} comes on top for every machine: it is unknown, and not in the costs{dbu}."
+    chosen = plan.best or plan.fastest
+    amounts = [f"{_usd(fee_usd(fee, plan.logged))} as it was"]
+    amounts += [f"{_usd(fee_usd(fee, chosen))} on {chosen.name}"] if chosen is not plan.logged else []
+    place = "comes on top of these costs" if fee.on_top else "comes in place of these costs"
+    return (
+        f"{platform}'s fee {place}: {', '.join(amounts)} ({fee.evidence}, {fee.as_of}; {fee.source.partition(':')[0]})."
+    )
+
+
+def fee_usd(fee: PlatformFee, choice: SparkCluster) -> float:
+    """Return what a platform charges for an application on a cluster, NaN where that is unknown."""
+    return fee.usd(choice.nodes, seconds=choice.prediction.duration_s)
+
+
+def _platforms_json(choice: SparkCluster) -> list[dict[str, Any]]:
+    """Return what each platform would charge for the same cluster, with and without its machines' price."""
+    rows = []
+    for fee in shipped_fees().values():
+        usd = fee_usd(fee, choice)
+        total = usd + choice.cost_usd if fee.on_top else usd
+        amounts = {"fee_usd": _amount_or_none(usd), "total_usd": _amount_or_none(total)}
+        rows.append({"platform": fee.platform, **amounts, "as_of": fee.as_of, "source": fee.source})
+    return rows
 
 
 def _few_tasks(plan: SparkPlan, explained: Explanation) -> Iterator[str]:

@@ -5,12 +5,16 @@ Also the table of a trace of tasks, a row for each name.
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from typing import Any, Final
 
 from planner.spark.application.application import Application, Cluster, stage_row
+from planner.spark.application.completeness import Completeness
 from planner.spark.model.bounds import Explanation, StageBound
+from planner.spark.model.configuration import first_changes
 from planner.spark.model.task_time import RESOURCES
 from planner.spark.task_trace.trace import TaskTrace
 from planner.units import format_bytes, format_duration
@@ -19,6 +23,9 @@ LINES: Final = 24
 _STAGES_SHOWN: Final = 6
 _NOTES: Final = 1
 _WORTH: Final = 0.01
+_NAMED: Final = 0.05
+_MOST_NAMED: Final = 3
+_LEAST_TABLE: Final = 3
 _TIMES: Final = ("gc", "wait", "write", "sched")
 _HEAD: Final = ("stage", "time", "tasks", "bound by", "busy", "cpu", "gc", "input", "shuffle", "spill", "skew")
 
@@ -27,10 +34,14 @@ def explanation_lines(
     application: Application, explained: Explanation, *, notes: Sequence[str] = (), width: int = 80
 ) -> list[str]:
     """Return the explanation in lines of at most `width` columns."""
-    head = [*_headline(application, explained, width), "", *_where(explained, width), ""]
-    changes = ["", *_changes(explained, width)]
-    room = LINES - len(head) - len(changes) - _NOTES
-    lines = [*head, *_longest(explained.stages, most=max(room - 1, 1), width=width), *changes]
+    log = textwrap.wrap(explained.completeness.sentence, width, subsequent_indent="  ", break_on_hyphens=False)
+    top, changes = [*log, *_headline(application, explained, width), ""], ["", *_changes(explained, width)]
+    for named in range(_MOST_NAMED, -1, -1):
+        head = [*top, *_where(explained, width, named=named), ""]
+        room = LINES - len(head) - len(changes) - _NOTES
+        if room > _LEAST_TABLE:
+            break
+    lines = [*head, *_longest(explained.stages, most=max(room - 1, 1), width=width), *changes][: LINES - _NOTES]
     for note in (*(f"Lost: {loss}" for loss in application.losses), *notes):
         wrapped = textwrap.wrap(note, width, subsequent_indent="  ", break_on_hyphens=False)
         if len(lines) + len(wrapped) >= LINES:
@@ -39,11 +50,18 @@ def explanation_lines(
     return lines
 
 
+def completeness_json(whole: Completeness) -> dict[str, Any]:
+    """Return how much of a run the log holds, for programs."""
+    return {"share": whole.share, **asdict(whole)}
+
+
 def cluster_text(cluster: Cluster) -> str:
     """Return the cluster in words, as far as the log tells it."""
     executors = "unknown executors" if cluster.executors is None else f"{cluster.executors} executors"
     cores = "an unknown number of cores" if cluster.cores is None else f"{cluster.cores} cores"
-    hosts = f"{len(cluster.hosts)} host{'s' * (len(cluster.hosts) != 1)}" if cluster.hosts else "unknown hosts"
+    count = cluster.hosts_at_once
+    hosts = f"{count} host{'s' * (count != 1)}" if count else "unknown hosts"
+    hosts += f" ({len(cluster.hosts)} in all)" if count != len(cluster.hosts) else ""
     types = f" of {cluster.instance_type}" if cluster.instance_type else ""
     return f"{executors}{' at most' if cluster.dynamic else ''} with {cores} on {hosts}{types}"
 
@@ -51,20 +69,24 @@ def cluster_text(cluster: Cluster) -> str:
 def _headline(application: Application, explained: Explanation, width: int) -> list[str]:
     name, version = application.name or "An application", application.spark_version or "of unknown version"
     platform = f" on {application.cluster.platform}" if application.cluster.platform else ""
-    end = "took" if application.ended else "has no end in its log; what the log holds took"
+    end = "took" if application.started_at_s is not None and application.ended else "took, as far as the log goes,"
     text = f"{name} ({application.app_id or 'id unknown'}, Spark {version}{platform}) {end}"
     text += f" {format_duration(explained.duration_s)}: {cluster_text(application.cluster)}."
     return textwrap.wrap(text, width, break_on_hyphens=False)
 
 
-def _where(explained: Explanation, width: int) -> Iterator[str]:
+def _where(explained: Explanation, width: int, *, named: int) -> Iterator[str]:
+    """Yield where the time went, with the evidence of so many bounds."""
     shares = sorted(((explained.time.share(name), name) for name in RESOURCES), reverse=True)
     spent = ", ".join(f"{name} {share:.0%}" for share, name in shares if share >= 0.005)
     yield from textwrap.wrap(f"Task time {format_duration(explained.time.total)}: {spent or 'none'}.", width)
+    ran = sum(explained.seconds_by_bound.values())
     bounds = [
         f"{name} {format_duration(amount)}" for name, amount in explained.seconds_by_bound.items() if amount > 0.1
     ]
     yield from textwrap.wrap(f"Stages ran, by what bound them: {', '.join(bounds) or 'none'}.", width)
+    for name in [name for name, amount in explained.seconds_by_bound.items() if amount > _NAMED * ran][:named]:
+        yield from textwrap.wrap(f"  {name}: {explained.evidence.get(name, '')}.", width, subsequent_indent="    ")
     line = explained.timeline
     yield from textwrap.wrap(
         f"No stage ran for {format_duration(line.driver_s)}: {format_duration(line.startup_s)} before the first,"
@@ -81,6 +103,8 @@ def _changes(explained: Explanation, width: int) -> Iterator[str]:
     for change in counted:
         text = f"  {change.what}: {format_duration(change.duration_s)} ({change.share:+.0%})"
         yield from textwrap.wrap(text, width, subsequent_indent="    ")
+    for first in first_changes(explained)[:1]:
+        yield from textwrap.wrap(f"First, without new machines: {first}.", width, subsequent_indent="  ")
     if others:
         yield from textwrap.wrap(f"Less than 1% would come of more or faster {', '.join(others)}.", width)
 
@@ -120,6 +144,8 @@ def _brief(seconds: float) -> str:
 
 
 def _size(size: float) -> str:
+    if math.isnan(size):
+        return "?"
     return format_bytes(float(f"{size:.2g}")).replace(" ", "") if size else "-"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
 class Cluster:
     """What the log tells of the cluster; None and '' are unknown. `origins` says where each figure stands.
 
-    `executors` and `cores` are the most at one time; `hosts` ran executors. `cores_per_executor` and
+    `executors` and `cores` are the most at one time, as is `hosts_at_once` of the `hosts` that ran executors: others
+    replaced them. `cores_per_executor` and
     `memory_per_executor_bytes` (heap and overhead, as far as stated) are unknown where executors differ.
     """
 
@@ -28,6 +30,7 @@ class Cluster:
     instance_type: str = ""
     driver_type: str = ""
     hosts: tuple[str, ...] = ()
+    hosts_at_once: int | None = None
     executors: int | None = None
     cores: int | None = None
     cores_per_executor: int | None = None
@@ -62,6 +65,7 @@ class Application:
 
     `files` are those it was read from, in their order. `ended` is whether the log has its end; else the log was cut
     or the application still ran, and `ended_at_s` is the last time that the log tells. `properties` are Spark's.
+    `task_ids` is how many tasks were launched, by their numbers; `clock_jump_s` by how much the driver's clock jumped.
     """
 
     app_id: str
@@ -79,6 +83,8 @@ class Application:
     properties: Mapping[str, str] = field(repr=False)
     losses: tuple[Loss, ...]
     events: int
+    task_ids: int = 0
+    clock_jump_s: float = 0.0
 
     @property
     def duration_s(self) -> float | None:
@@ -137,15 +143,24 @@ def stage_row(stage: Stage, *, origin_s: float | None) -> dict[str, Any]:
         "speculative": stage.speculative,
         "running": stage.running,
         "without_metrics": stage.without_metrics,
-        **asdict(stage.sums),
-        "shuffle_read_bytes": stage.sums.shuffle_read_bytes,
-        "peak_execution_memory_bytes": stage.peak_execution_memory_bytes,
+        **known_sums(stage.sums),
+        "shuffle_read_bytes": _known(stage.sums.shuffle_read_bytes),
+        "peak_execution_memory_bytes": _known(stage.peak_execution_memory_bytes),
         "task_median_s": median_s,
         "task_longest_s": stage.seconds_at[-1] if stage.seconds_at else None,
         "first_task_excess_s": stage.warm_up.seconds(1) if stage.warm_up else None,
         "time_skew": stage.time_skew,
         "bytes_skew": stage.bytes_skew,
     }
+
+
+def known_sums(sums: TaskSums) -> dict[str, float | None]:
+    """Return sums by their names, None for one that is unknown."""
+    return {name: _known(amount) for name, amount in asdict(sums).items()}
+
+
+def _known(amount: float) -> float | None:
+    return None if math.isnan(amount) else amount
 
 
 def _frame(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:

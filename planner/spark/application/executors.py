@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
 
 
 @dataclass(frozen=True, kw_only=True)
 class Executor:
-    """One executor. Times are seconds since 1970; None is what the log does not tell: also `cores` and `added_at_s`
-    of one that only its tasks name. `storage_memory_bytes` is what its block manager may use.
+    """One executor. Times are seconds since 1970; None is what the log does not tell: also `added_at_s` of one that
+    only its tasks name, whose `cores` are those of the others where these are alike. `storage_memory_bytes` is what
+    its block manager may use.
     """
 
     executor_id: str
@@ -20,6 +23,12 @@ class Executor:
     removal_reason: str
     storage_memory_bytes: float | None
     resource_profile: int | None
+    first_task_at_s: float | None = None
+
+    @property
+    def there_from_s(self) -> float | None:
+        """When it was added, or where the log lacks that, when its first task was launched."""
+        return self.added_at_s if self.added_at_s is not None else self.first_task_at_s
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,8 +61,8 @@ def cores_over_time(executors: Iterable[Executor]) -> tuple[CoresStep, ...]:
     """Return the steps in which executors came and went, in order of time; those of unknown time are left out."""
     changes = []
     for executor in executors:
-        if executor.added_at_s is not None:
-            changes.append((executor.added_at_s, 1, executor.cores or 0))
+        if executor.there_from_s is not None:
+            changes.append((executor.there_from_s, 1, executor.cores or 0))
             if executor.removed_at_s is not None:
                 changes.append((executor.removed_at_s, -1, -(executor.cores or 0)))
     steps: list[CoresStep] = []
@@ -66,3 +75,29 @@ def cores_over_time(executors: Iterable[Executor]) -> tuple[CoresStep, ...]:
         else:
             steps.append(step)
     return tuple(steps)
+
+
+_BRIEF: Final = 0.05
+"""A lost executor is often noticed after its replacement came, so what lasts less than this share does not count."""
+
+
+def hosts_at_once(executors: Iterable[Executor], *, from_s: float | None, until_s: float | None) -> int | None:
+    """Return the most hosts that had executors at one time of a run, for longer than a twentieth of it; None where
+    unknown. An executor without its times, or with times outside the run, counts for all of it.
+    """
+    there = [executor for executor in executors if executor.host]
+    if from_s is None or until_s is None or until_s <= from_s:
+        return len({executor.host for executor in there}) or None
+    spans = [(executor.host, *_span(executor, from_s=from_s, until_s=until_s)) for executor in there]
+    lasted: dict[int, float] = {}
+    for begin, end in pairwise(sorted({time for _, start, stop in spans for time in (start, stop)})):
+        count = len({host for host, start, stop in spans if start <= begin and stop >= end})
+        lasted[count] = lasted.get(count, 0.0) + end - begin
+    longest = _BRIEF * (until_s - from_s)
+    enough = [count for count in lasted if sum(s for other, s in lasted.items() if other >= count) >= longest]
+    return max(enough, default=0) or None
+
+
+def _span(executor: Executor, *, from_s: float, until_s: float) -> tuple[float, float]:
+    start, end = max(executor.there_from_s or from_s, from_s), min(executor.removed_at_s or until_s, until_s)
+    return (start, end) if start < end else (from_s, until_s)

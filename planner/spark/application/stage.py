@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Final, Literal
@@ -28,7 +29,8 @@ class WarmUp:
 
 @dataclass(frozen=True, kw_only=True)
 class TaskSums:
-    """Sums over the tasks that ended, whatever their end, as Spark's own totals count them. Seconds and bytes.
+    """Sums over the tasks that ended, whatever their end, as Spark's own totals count them. Seconds and bytes; NaN is
+    what the log does not tell of all of them.
 
     `elapsed_s` is from launch to finish: `run_s` and deserialisation, sending the result, and scheduling, which is
     what is left. `cpu_s` and `gc_s` are within `run_s`.
@@ -51,6 +53,8 @@ class TaskSums:
     shuffle_read_remote_bytes: float = 0
     shuffle_read_to_disk_bytes: float = 0
     shuffle_read_records: float = 0
+    shuffle_read_local_blocks: float = 0
+    shuffle_read_remote_blocks: float = 0
     fetch_wait_s: float = 0.0
     shuffle_write_bytes: float = 0
     shuffle_write_records: float = 0
@@ -67,9 +71,18 @@ class TaskSums:
     def __add__(self, other: TaskSums) -> TaskSums:
         return TaskSums(**{f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(TaskSums)})
 
+    def __mul__(self, factor: float) -> TaskSums:
+        return TaskSums(**{f.name: getattr(self, f.name) * factor for f in fields(TaskSums)})
+
 
 QUANTILES: Final = tuple(place / 20 for place in range(21))
 """At which shares of the tasks their times and bytes are kept: 0, 5%, ... 100%."""
+
+_PYTHON: Final = re.compile(
+    r"PythonRDD|Python workers|\w*PythonUDTF\w*|\w+In(Pandas|Arrow)\w*"
+    r"|\w*(Eval|Aggregate|Window|Map|Group)\w*Python\w*"
+)
+"""Steps of plans and RDDs of PySpark 2.4 to 4 that run Python code."""
 
 Status = Literal["complete", "failed", "unfinished"]
 
@@ -81,8 +94,8 @@ class Stage:
     `tasks` ended, of `tasks_planned`; `failed` and `killed` are among them, and `speculative` are those that were
     launched beside another; `running` had not ended when the log did. `without_metrics` ended without saying what they
     did, as a lost executor's do. `seconds_at` and `bytes_at` are of the tasks that succeeded, at QUANTILES; the bytes
-    of a task are all it read and wrote. `peak_execution_memory_bytes` is the largest of one task.
-    `warm_up` is None where the log does not tell it.
+    of a task are all it read and wrote. `peak_execution_memory_bytes` is the largest of one task, NaN where it is
+    unknown. `warm_up` is None where the log does not tell it. `operators` are the steps of the plan that it ran.
     """
 
     stage_id: int
@@ -108,6 +121,29 @@ class Stage:
     seconds_at: tuple[float, ...]
     bytes_at: tuple[float, ...]
     warm_up: WarmUp | None = None
+    operators: tuple[str, ...] = ()
+
+    @property
+    def python_steps(self) -> tuple[str, ...]:
+        """The steps of its plan that hand rows to a Python worker."""
+        return tuple(step for step in self.operators if _PYTHON.fullmatch(step))
+
+    @property
+    def unseen(self) -> int:
+        """Tasks whose end is missing: a complete stage has one that succeeded for each that was planned."""
+        if self.status != "complete" or self.attempt:
+            return 0
+        return max(0, (self.tasks_planned or 0) - self.succeeded)
+
+    @property
+    def all_tasks(self) -> int:
+        """Tasks that ended, and those whose end is missing."""
+        return self.tasks + self.unseen
+
+    @property
+    def whole(self) -> TaskSums:
+        """The sums with those tasks that are missing, each as the mean of the others that succeeded."""
+        return self.sums * (1 + self.unseen / self.succeeded) if self.unseen and self.succeeded else self.sums
 
     @property
     def succeeded(self) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from planner.spark.application.application import Cluster
-from planner.spark.application.executors import Executor, cores_over_time
+from planner.spark.application.executors import Executor, cores_over_time, hosts_at_once
 
 _DATABRICKS: Final = "spark.databricks.clusterUsageTags."
 _HINTS: Final = {
@@ -18,24 +18,36 @@ _HINTS: Final = {
 }
 """What a property says outright, in the order in which they are asked."""
 _CLOUDS: Final = {"AWS": "aws", "AZURE": "azure", "GCP": "gcp"}
-_SIZES: Final = {"": 1 << 20, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+_CLOUD_OF: Final = {
+    "EMR": "aws", "Glue": "aws", "Dataproc": "gcp", "Synapse": "azure", "Fabric": "azure", "HDInsight": "azure",
+}  # fmt: skip
+_SIZES: Final = {"b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 _SIZE: Final = re.compile(r"(\d+)\s*([bkmgt]?)b?", re.IGNORECASE)
 
 
 def cluster_of(
-    executors: Iterable[Executor], *, properties: Mapping[str, str], version: str, driver_host: str
+    executors: Iterable[Executor],
+    *,
+    properties: Mapping[str, str],
+    version: str,
+    driver_host: str,
+    photon: bool = False,
+    from_s: float | None = None,
+    until_s: float | None = None,
 ) -> Cluster:
-    """Return what executors and properties (Spark's, Hadoop's and the system's together) tell."""
+    """Return what executors and properties (Spark's, Hadoop's and the system's together) tell of a run. `photon` is
+    whether a plan has a step of Databricks' engine Photon."""
     there = tuple(executors)
     steps = cores_over_time(there)
     cores_each = {executor.cores for executor in there}
     hints, origins = _hints(properties)
-    platform = _platform(properties, version=version, driver_host=driver_host)
+    platform = _platform(properties, version=version, driver_host=driver_host, photon=photon)
     cloud = _CLOUDS.get(hints.pop("cloud", "").upper(), "")
     return Cluster(
         platform=platform,
-        cloud=cloud or {"EMR": "aws", "Dataproc": "gcp"}.get(platform, ""),
+        cloud=cloud or next((cloud for name, cloud in _CLOUD_OF.items() if platform.startswith(name)), ""),
         hosts=tuple(sorted({executor.host for executor in there if executor.host})),
+        hosts_at_once=hosts_at_once(there, from_s=from_s, until_s=until_s),
         executors=max((step.executors for step in steps), default=None),
         cores=(max((step.cores for step in steps), default=0) or None) if None not in cores_each else None,
         cores_per_executor=cores_each.pop() if len(cores_each) == 1 else None,
@@ -55,14 +67,33 @@ def _hints(properties: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str
     return values, origins
 
 
-def _platform(properties: Mapping[str, str], *, version: str, driver_host: str) -> str:
+_SIGNS: Final = (
+    ("Glue", ("spark.glue.",)),
+    ("Synapse", ("spark.synapse.",)),
+    ("Fabric", ("spark.trident.", "spark.fabric.")),
+    ("EMR Serverless", ("spark.emr-serverless.",)),
+    ("EMR on EKS", ("spark.kubernetes.driver.label.emr-containers.",)),
+    ("EMR", ("EMR_CLUSTER_ID", "spark.emr.default.executor.memory")),
+    ("Dataproc", ("spark.dataproc.", "DATAPROC_IMAGE_VERSION")),
+)
+"""Platforms by the beginnings of properties that they set, the first one first: EMR's kinds set what EMR sets, too."""
+_HOSTS: Final = {"Dataproc": r"-m(-\d+)?\.c\.[^ ]*internal$", "HDInsight": r"^(hn|wn|ed)\d+-"}
+
+
+def _platform(properties: Mapping[str, str], *, version: str, driver_host: str, photon: bool) -> str:
     if any(key.startswith("spark.databricks.") for key in properties):
-        return "Databricks"
-    if "amzn" in version or "EMR_CLUSTER_ID" in properties or "spark.emr.default.executor.memory" in properties:
+        return "Databricks with Photon" if photon or _asks_photon(properties) else "Databricks"
+    for platform, beginnings in _SIGNS:
+        if any(key.startswith(beginnings) for key in properties):
+            return platform
+    if "amzn" in version:
         return "EMR"
-    if any(key.startswith("spark.dataproc.") for key in properties) or "DATAPROC_IMAGE_VERSION" in properties:
-        return "Dataproc"
-    return "Dataproc" if re.search(r"-m(-\d+)?\.c\.[^ ]*internal$", driver_host) else ""
+    return next((name for name, pattern in _HOSTS.items() if re.search(pattern, driver_host)), "")
+
+
+def _asks_photon(properties: Mapping[str, str]) -> bool:
+    engine = properties.get(f"{_DATABRICKS}runtimeEngine", "").upper() == "PHOTON"
+    return engine or "photon" in properties.get(f"{_DATABRICKS}sparkVersion", "").lower()
 
 
 def _executor_memory(properties: Mapping[str, str]) -> float | None:
@@ -72,7 +103,8 @@ def _executor_memory(properties: Mapping[str, str]) -> float | None:
         return None
     overhead = size_bytes(properties.get("spark.executor.memoryOverhead", ""))
     factor = _share(properties.get("spark.executor.memoryOverheadFactor", ""))
-    off_heap = size_bytes(properties.get("spark.memory.offHeap.size", "")) or 0.0
+    off_heap = size_bytes(properties.get("spark.memory.offHeap.size", ""), bare=1) or 0.0
+    off_heap *= properties.get("spark.memory.offHeap.enabled", "false") == "true"
     return heap + off_heap + (max(384 << 20, factor * heap) if overhead is None else overhead)
 
 
@@ -83,7 +115,9 @@ def _share(text: str) -> float:
         return 0.1
 
 
-def size_bytes(text: str) -> float | None:
-    """Return the bytes of a size in Spark's properties, `931M` or `4g`; bare numbers are MiB. None for none."""
+def size_bytes(text: str, *, bare: int = 1 << 20) -> float | None:
+    """Return the bytes of a size in Spark's properties, `931M` or `4g`; a bare number counts in `bare`, mostly MiB.
+    None for none.
+    """
     match = _SIZE.fullmatch(text.strip())
-    return None if match is None else float(match[1]) * _SIZES[match[2].lower()]
+    return None if match is None else float(match[1]) * (_SIZES[match[2].lower()] if match[2] else bare)

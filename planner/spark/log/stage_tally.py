@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from array import array
 from collections.abc import Mapping, Sequence
@@ -71,6 +72,8 @@ _PLACES: Final[dict[str, tuple[str, str, int]]] = {
     "shuffle_read_to_disk_bytes": ("Shuffle Read Metrics", "Remote Bytes Read To Disk", 1),
     "shuffle_read_local_bytes": ("Shuffle Read Metrics", "Local Bytes Read", 1),
     "shuffle_read_records": ("Shuffle Read Metrics", "Total Records Read", 1),
+    "shuffle_read_local_blocks": ("Shuffle Read Metrics", "Local Blocks Fetched", 1),
+    "shuffle_read_remote_blocks": ("Shuffle Read Metrics", "Remote Blocks Fetched", 1),
     "fetch_wait_s": ("Shuffle Read Metrics", "Fetch Wait Time", _MS),
     "shuffle_write_bytes": ("Shuffle Write Metrics", "Shuffle Bytes Written", 1),
     "shuffle_write_records": ("Shuffle Write Metrics", "Shuffle Records Written", 1),
@@ -90,16 +93,19 @@ _UNITS: Final = {**{name: unit for name, (_, _, unit) in _PLACES.items()}, **_TI
 
 
 def task_amounts(metrics: Event) -> dict[str, Any]:
-    """Return the metrics of one task by the names of `TaskSums`, in the log's units. Raises FieldError."""
+    """Return the metrics of one task by the names of `TaskSums`, in the log's units. Raises FieldError.
+
+    NaN is what they lack. Spark before 2 leaves out the group of what a task did not do, which is 0.
+    """
     amounts = {}
     for place, columns in _BY_GROUP.items():
         fields_there = group(metrics, place) if place else metrics
         for name, key in columns:
-            value = fields_there.get(key, 0)
+            value = fields_there.get(key)
             if type(value) is not int:
                 if value is not None:
                     raise FieldError(f"{key} is {value!r:.40}, not a whole number")
-                value = 0
+                value = math.nan if fields_there else 0
             amounts[name] = value
     return amounts
 
@@ -130,6 +136,7 @@ class StageTally:
         self.stage_id, self.attempt = stage_id, attempt
         self.name, self.failure = "", ""
         self.parents: tuple[int, ...] = ()
+        self.operators: tuple[str, ...] = ()
         self.tasks_planned: int | None = None
         self.submitted_at_s: float | None = None
         self.completed_at_s: float | None = None
@@ -157,9 +164,12 @@ class StageTally:
             self._launched_ms.append(launched_ms)
             self._executors.append(sys.intern(executor_id))
 
-    def stage(self, jobs: tuple[int, ...], *, slots: Mapping[str, int]) -> Stage:
-        """Return what was gathered; `slots` is how many tasks each executor runs at once."""
-        status: Status = "unfinished" if not self.completed else "failed" if self.failure else "complete"
+    def stage(self, jobs: tuple[int, ...], *, slots: Mapping[str, int], jobs_succeeded: bool) -> Stage:
+        """Return what was gathered; `slots` is how many tasks each executor runs at once. A stage of jobs that all
+        succeeded is complete, though the log lacks its end.
+        """
+        completed = self.completed or jobs_succeeded
+        status: Status = "failed" if self.failure else "complete" if completed else "unfinished"
         return Stage(
             stage_id=self.stage_id,
             attempt=self.attempt,
@@ -192,6 +202,7 @@ class StageTally:
             )
             if self._seconds
             else None,
+            operators=self.operators,
         )
 
 

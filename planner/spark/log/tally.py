@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
 from planner.spark.application.application import Application
 from planner.spark.application.executors import Executor, SparkJob, task_cpus
+from planner.spark.log.clock import ClockTally
 from planner.spark.log.cluster_hints import cluster_of
 from planner.spark.log.fields import (
     Event,
@@ -21,6 +23,7 @@ from planner.spark.log.fields import (
     text,
     whole_number,
 )
+from planner.spark.log.plans import PlanTally, operators_of
 from planner.spark.log.stage_tally import StageTally, task_amounts
 
 
@@ -31,13 +34,20 @@ class ExecutorTally:
         self._executors: dict[str, Executor] = {}
 
     def executors(self) -> tuple[Executor, ...]:
-        """Return them in the order in which the log names them."""
-        return tuple(self._executors.values())
+        """Return them in the order in which the log names them. One whose start is missing has the cores that all
+        others have.
+        """
+        known = {executor.cores for executor in self._executors.values() if executor.added_at_s is not None}
+        usual = known.pop() if len(known) == 1 else None
+        return tuple(replace(e, cores=e.cores or usual) for e in self._executors.values())
 
-    def note_task(self, executor_id: str, host: str) -> None:
-        """Note an executor that only its tasks name."""
-        if executor_id and executor_id not in self._executors:
-            self._executors[executor_id] = _unknown_executor(executor_id, host)
+    def note_task(self, executor_id: str, host: str, *, launched_ms: float) -> None:
+        """Note when an executor had its first task; its tasks alone may name it."""
+        if not executor_id:
+            return
+        before = self._executors.get(executor_id) or _unknown_executor(executor_id, host)
+        if before.first_task_at_s is None or launched_ms / 1000 < before.first_task_at_s:
+            self._executors[executor_id] = replace(before, first_task_at_s=launched_ms / 1000)
 
     def note_added(self, event: Event) -> None:
         """Note an executor. Raises FieldError, RepeatedError."""
@@ -90,6 +100,8 @@ class Ids:
 
     def __init__(self) -> None:
         self._bits = bytearray()
+        self.above = 0
+        """The first number above all members."""
 
     def __contains__(self, member: int) -> bool:
         place, bit = divmod(member, 8)
@@ -103,6 +115,7 @@ class Ids:
         if place >= len(self._bits):
             self._bits.extend(bytes(place + 1 - len(self._bits)))
         self._bits[place] |= 1 << bit
+        self.above = max(self.above, member + 1)
 
 
 class ApplicationTally:
@@ -122,6 +135,8 @@ class ApplicationTally:
         self._jobs: dict[int, SparkJob] = {}
         self._executors = ExecutorTally()
         self._launched, self._finished = Ids(), Ids()
+        self._clock = ClockTally()
+        self._plans = PlanTally()
 
     def add(self, event: Event) -> None:
         """Add an event; one of a sort that is of no use is only counted. Raises FieldError, RepeatedError."""
@@ -139,7 +154,13 @@ class ApplicationTally:
             for stage_id in job.stages:
                 jobs_of.setdefault(stage_id, []).append(job.job_id)
         slots = {e.executor_id: e.cores // task_cpus(environment) for e in executors if e.cores}
-        stages = [tally.stage(tuple(jobs_of.get(tally.stage_id, ())), slots=slots) for tally in self._stages.values()]
+        succeeded = {job.job_id for job in self._jobs.values() if job.result == "JobSucceeded"}
+        stages = []
+        for tally in self._stages.values():
+            jobs = tuple(jobs_of.get(tally.stage_id, ()))
+            tally.operators = tally.operators or self._plans.operators(jobs)
+            done = bool(jobs) and succeeded.issuperset(jobs)
+            stages.append(tally.stage(jobs, slots=slots, jobs_succeeded=done))
         return Application(
             app_id=self.app_id,
             attempt=self.attempt,
@@ -157,10 +178,15 @@ class ApplicationTally:
                 properties={**self._other_properties, **environment},
                 version=self.version,
                 driver_host=self.driver_host,
+                photon=any(step.startswith("Photon") for stage in stages for step in stage.operators),
+                from_s=self.started_at_s,
+                until_s=self.ended_at_s if self.ended else self._latest_s,
             ),
             properties=environment,
             losses=tuple(self.losses),
             events=self.events,
+            task_ids=max(self._launched.above, self._finished.above),
+            clock_jump_s=self._clock.jump_s,
         )
 
     def _note_time(self, *times_s: float | None) -> None:
@@ -213,6 +239,7 @@ class ApplicationTally:
             raise RepeatedError
         self._jobs[job_id] = SparkJob(job_id=job_id, stages=stages, submitted_at_s=at_s, completed_at_s=None, result="")
         self._job_properties.update(properties)
+        self._plans.note_job(job_id, group(event, "Properties"))
         self._note_time(at_s)
 
     def job_end(self, event: Event) -> None:
@@ -246,8 +273,10 @@ class ApplicationTally:
         stage, at_s, name = self._stage(info), seconds(info, "Submission Time"), text(info, "Stage Name")
         planned = whole_number(info, "Number of Tasks") if "Number of Tasks" in info else None
         parents = tuple(parent for parent in items(info, "Parent IDs") if type(parent) is int)
+        operators = operators_of(info)
         stage = self._keep(stage)
         stage.name, stage.tasks_planned, stage.parents = name, planned, parents
+        stage.operators = operators or stage.operators
         stage.submitted_at_s = at_s or stage.submitted_at_s
         self._note_time(at_s)
 
@@ -275,7 +304,7 @@ class ApplicationTally:
         )
         metrics = group(event, "Task Metrics")
         amounts = task_amounts(metrics)
-        peak = number(metrics, "Peak Execution Memory") or 0
+        peak = number(metrics, "Peak Execution Memory") if metrics else 0
         reason = text(group(event, "Task End Reason"), "Reason")
         getting_ms = number(info, "Getting Result Time") or 0
         executor_id, host = text(info, "Executor ID"), text(info, "Host")
@@ -289,20 +318,24 @@ class ApplicationTally:
             getting_ms=finished_ms - getting_ms if getting_ms else 0,
         )
         stage.sums.add(amounts)
-        stage.peak_execution_memory_bytes = max(stage.peak_execution_memory_bytes, peak)
+        if peak is None or peak > stage.peak_execution_memory_bytes:
+            stage.peak_execution_memory_bytes = math.nan if peak is None else peak
+        self._clock.note_task(amounts, launched_ms=launched_ms, finished_ms=finished_ms)
         killed, failed = reason == "TaskKilled", reason not in ("Success", "TaskKilled", "")
         stage.finish(
             executor_id=executor_id,
             launched_ms=launched_ms,
             finished_ms=max(launched_ms, finished_ms),
-            moved_bytes=None if killed or failed else sum(amounts[name] for name in _MOVED),
+            moved_bytes=None
+            if killed or failed
+            else sum(amounts[name] for name in _MOVED if not math.isnan(amounts[name])),
         )
         stage.launched += task_id not in self._launched  # so that it is not among those still running
         stage.killed, stage.failed = stage.killed + killed, stage.failed + failed
         stage.speculative += info.get("Speculative") is True
         stage.without_metrics += not metrics
         self._note_time(finished_ms / 1000)
-        self._executors.note_task(executor_id, host)
+        self._executors.note_task(executor_id, host, launched_ms=launched_ms)
 
     def executor_added(self, event: Event) -> None:
         """Note an executor."""
@@ -311,6 +344,10 @@ class ApplicationTally:
     def executor_removed(self, event: Event) -> None:
         """Note that an executor went, and why."""
         self._executors.note_removed(event)
+
+    def query_plan(self, event: Event) -> None:
+        """Note the steps of a query's plan."""
+        self._plans.note_query(event)
 
     def block_manager_added(self, event: Event) -> None:
         """Note the memory that an executor may use for storage, and the driver's host."""
@@ -325,7 +362,8 @@ def _add_times(amounts: dict[str, Any], *, elapsed_ms: float, getting_ms: float)
     """Add the times that are no metrics; scheduling is what no other part explains."""
     explained = amounts["run_s"] + amounts["deserialisation_s"] + amounts["result_serialisation_s"] + getting_ms
     amounts["elapsed_s"], amounts["getting_result_s"] = elapsed_ms, getting_ms
-    amounts["scheduling_s"] = max(0, elapsed_ms - explained)
+    left = elapsed_ms - explained
+    amounts["scheduling_s"] = left if math.isnan(left) else max(0, left)
 
 
 def _time(info: Event, key: str) -> float:
@@ -355,4 +393,6 @@ _HANDLERS: Final[dict[str, Callable[[ApplicationTally, Event], None]]] = {
     "SparkListenerExecutorAdded": ApplicationTally.executor_added,
     "SparkListenerExecutorRemoved": ApplicationTally.executor_removed,
     "SparkListenerBlockManagerAdded": ApplicationTally.block_manager_added,
+    "org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart": ApplicationTally.query_plan,
+    "org.apache.spark.sql.execution.ui.SparkListenerSQLAdaptiveExecutionUpdate": ApplicationTally.query_plan,
 }

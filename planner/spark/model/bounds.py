@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from planner.spark.application.application import Application
-from planner.spark.application.stage import Stage
+from planner.spark.application.completeness import Completeness, completeness
+from planner.spark.application.stage import Stage, skew
+from planner.spark.model.evidence import evidence
 from planner.spark.model.task_time import RESOURCES, TaskTime
 from planner.spark.model.timeline import Step, Timeline, timeline
 
@@ -15,6 +17,18 @@ IDLE: Final = 0.5
 """A stage that leaves more of its slots idle than this is bound by its tasks, not by what they do."""
 _STRAGGLER: Final = 2.0
 """A task that takes so many times the median one is a straggler."""
+_FAR_STRAGGLER: Final = 4.0
+"""The same where few slots are idle, since there are few: such a task decides when its stage ends, if it was not the
+first of its slot, which is slow for another reason."""
+_MANY: Final = 10
+_SMALL_S: Final = 0.5
+_SMALL_BYTES: Final = 1e6
+"""Tasks are small when they take less than this, move less, and each slot runs many."""
+_MUCH_GARBAGE: Final = 0.2
+"""Spark's own pages mark garbage collection from 10% of the task time; it costs as much again in the processors."""
+_MUCH_SPILL: Final = 0.5
+"""Of what a stage reads: it sorts and writes that much again."""
+_HIDES_MEMORY: Final = ("processors", "waiting", "scheduling")
 _REMOVABLE: Final = {
     "network": "no task waits for shuffle blocks from other nodes",
     "disks": "no task waits for the disks of shuffle files",
@@ -25,7 +39,8 @@ _REMOVABLE: Final = {
 
 @dataclass(frozen=True, kw_only=True)
 class StageBound:
-    """What bound one stage: a resource of `RESOURCES`, or `straggler`, `too few tasks`, or '' where no task ended.
+    """What bound one stage: a resource of `RESOURCES`, `straggler`, `too few tasks`, `small tasks`, or '' where no task
+    ended.
 
     `busy` is the share of the slots' time that its tasks used, None where the log does not tell the cores. Whether the
     slots were idle is judged by all stages that ran at the time.
@@ -52,15 +67,18 @@ class Change:
 class Explanation:
     """Where an application's time went. `stages` are in order of start, `changes` by what they save, most first.
 
-    `seconds_by_bound` counts stages that ran at the same time once, for what bound the one with most task time.
+    `seconds_by_bound` counts stages that ran at the same time once, for what bound the one with most task time;
+    `evidence` says for each bound what in the log shows it.
     """
 
     duration_s: float
     seconds_by_bound: dict[str, float]
+    evidence: dict[str, str]
     timeline: Timeline
     stages: tuple[StageBound, ...]
     time: TaskTime
     changes: tuple[Change, ...]
+    completeness: Completeness
 
 
 def explain(application: Application) -> Explanation:
@@ -71,37 +89,66 @@ def explain(application: Application) -> Explanation:
     return Explanation(
         duration_s=line.duration_s,
         seconds_by_bound=_seconds_by_bound(line),
+        evidence=_evidence(bounds),
         timeline=line,
         stages=tuple(bounds),
         time=sum((bound.time for bound in bounds), TaskTime()),
         changes=tuple(changes),
+        completeness=completeness(application),
     )
 
 
 def _seconds_by_bound(line: Timeline) -> dict[str, float]:
     seconds: dict[str, float] = {}
     for step in line.steps:
-        first = max(step.stages, key=lambda stage: stage.sums.elapsed_s)
+        first = max(step.stages, key=lambda stage: stage.whole.elapsed_s)
         word = _bound(first, step).bound or "nothing"
         seconds[word] = seconds.get(word, 0.0) + step.duration_s
     return dict(sorted(seconds.items(), key=lambda item: -item[1]))
 
 
+def _evidence(bounds: Sequence[StageBound]) -> dict[str, str]:
+    words = dict.fromkeys(bound.bound for bound in bounds)
+    of = {word: [bound for bound in bounds if bound.bound == word] for word in words}
+    return {
+        word: evidence(word, [b.stage for b in some], sum((b.time for b in some), TaskTime()))
+        for word, some in of.items()
+    }
+
+
 def _bound(stage: Stage, step: Step) -> StageBound:
     time, duration = step.time_of(stage), stage.duration_s or 0.0
-    busy = stage.sums.elapsed_s / (step.slots * duration) if duration > 0 and step.slots_known else None
+    busy = stage.whole.elapsed_s / (step.slots * duration) if duration > 0 and step.slots_known else None
     return StageBound(stage=stage, bound=_word(stage, step, time, busy), busy=busy, time=time)
 
 
 def _word(stage: Stage, step: Step, time: TaskTime, busy: float | None) -> str:
     if not stage.tasks or time.total <= 0:
         return ""
+    longest = stage.seconds_at[-1] if stage.seconds_at else 0.0
+    alone = longest > IDLE * (stage.duration_s or 0.0)
     if busy is not None and step.busy < IDLE:
-        longest = stage.seconds_at[-1] if stage.seconds_at else 0.0
-        if longest > IDLE * (stage.duration_s or 0.0):
+        if alone:
             return "straggler" if (stage.time_skew or 0.0) >= _STRAGGLER else "too few tasks"
         return "scheduling"
-    return max(RESOURCES, key=time.share)
+    if busy is not None and alone and stage.warm_up and (skew(stage.warm_up.settled_s_at) or 0.0) >= _FAR_STRAGGLER:
+        return "straggler"
+    if _small_tasks(stage, step):
+        return "small tasks"
+    word = max(RESOURCES, key=time.share)
+    return "memory" if word in _HIDES_MEMORY and _memory_is_short(stage, time) else word
+
+
+def _small_tasks(stage: Stage, step: Step) -> bool:
+    sums = stage.sums
+    bytes_each = (sums.input_bytes + sums.output_bytes + sums.shuffle_read_bytes) / stage.tasks
+    return stage.tasks >= _MANY * step.slots and sums.elapsed_s < _SMALL_S * stage.tasks and bytes_each < _SMALL_BYTES
+
+
+def _memory_is_short(stage: Stage, time: TaskTime) -> bool:
+    """Return whether a stage collects garbage or spills so much that its computing is mostly for want of memory."""
+    read = stage.sums.input_bytes + stage.sums.shuffle_read_bytes
+    return time.gc >= _MUCH_GARBAGE * time.total or stage.sums.spill_disk_bytes > _MUCH_SPILL * read
 
 
 def _changes(line: Timeline) -> list[Change]:

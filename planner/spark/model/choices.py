@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from planner.errors import BadInputError
 from planner.schemas.plan import Rejection
 from planner.spark.application.application import Application
+from planner.spark.application.completeness import Completeness, completeness
 from planner.spark.application.executors import task_cpus
 from planner.spark.model.machines import Nodes, NodeType
 from planner.spark.model.prediction import Prediction, Work, shipped_assumptions
 from planner.spark.model.several_logs import Runs
+from planner.spark.model.shuffle_edge import shuffle_edge
 from planner.spark.model.timeline import timeline
 
 _SLOTS_TRIED: Final = (1 / 16, 1 / 8, 1 / 6, 1 / 4, 1 / 3, 1 / 2, 2 / 3, 3 / 4, 1, 5 / 4, 3 / 2, 2, 3, 4, 6, 8)
@@ -23,11 +25,16 @@ _WORTH: Final = 0.95
 """A move that does not save 5% is not worth it."""
 _MEMORY_SLACK: Final = 0.95
 """Types are sold with memory of 2, 4 or 8 GiB a core, less a little: so much less is as much."""
+_LEAST_SHARE: Final = 0.5
+"""With fewer of its tasks a log says more of its loss than of the work."""
+_LEAST_JUMP: Final = 0.05
+"""A jump of the clock by more than this share of the run makes its times void."""
 _LATE: Final = 1.0 + 1e-9
 """Sums of times differ in their last digit."""
 _GPU_PLUGIN: Final = "com.nvidia.spark."
 _BURSTABLE: Final = re.compile(r"t\d\w*\.|Standard_B")
 """Types that their clouds sell with a share of their processors, EC2's T and Azure's B."""
+_BEYOND_EDGE: Final = "more shuffle blocks for each executor than the log supports"
 _SMALLEST_EXECUTOR: Final = 4
 """Cores of an executor below which broadcast tables and the like take too much of its memory."""
 
@@ -55,7 +62,7 @@ class SparkPlan:
     """What to do. `logged` is the cluster as it was; `best` is the cheapest that keeps the deadline, or `logged` where
     that is best; `cheapest` and `fastest` are at any time and any price. `choices` has the best size of each type,
     cheapest first. `deadline_s` is the time it took unless another was asked for. `runs` of the job were counted; those
-    `unused` are named with the reason.
+    `unused` are named with the reason; `shuffle_edge` says where a shuffle would fail, '' for nowhere near.
     """
 
     logged: SparkCluster
@@ -66,6 +73,7 @@ class SparkPlan:
     rejected: tuple[Rejection, ...]
     deadline_s: float
     work: Work
+    shuffle_edge: str = ""
     runs: int = 1
     unused: tuple[str, ...] = ()
 
@@ -79,6 +87,8 @@ def work_of(application: Application, logged: Nodes) -> Work:
     """Return the application, ready to be put on other clusters. Raises BadInputError where its log holds no work, or
     nobody measured the processor that it ran on.
     """
+    whole = completeness(application)
+    _refuse_incomplete(whole, application)
     line = timeline(application, share=logged.machine.cpu_share)
     if not line.steps:
         raise BadInputError("the log holds no stage with its times: there is nothing to plan with")
@@ -95,8 +105,23 @@ def work_of(application: Application, logged: Nodes) -> Work:
         logged=logged,
         task_cpus=task_cpus(application.properties),
         cores_per_executor=application.cluster.cores_per_executor or 1,
+        executor_memory_bytes=(
+            application.cluster.memory_per_executor_bytes if application.cluster.cores_per_executor else None
+        ),
+        python=any(stage.python_steps for stage in application.stages),
+        adaptive=not application.spark_version.startswith(("1.", "2.")),
         assumptions=shipped_assumptions(),
+        missing_share=1 - whole.share,
     )
+
+
+def _refuse_incomplete(whole: Completeness, application: Application) -> None:
+    jumped = abs(application.clock_jump_s) > _LEAST_JUMP * (application.duration_s or 0.0)
+    if whole.share < _LEAST_SHARE or (application.clock_jump_s and jumped):
+        raise BadInputError(
+            f"the log holds too little to plan with: {whole.tasks_seen:,} of {whole.tasks_planned:,} tasks",
+            [*whole.gaps, "give all of its files, or the log of another run; `planner explain-log` reads it"],
+        )
 
 
 def select_cluster(
@@ -116,6 +141,7 @@ def select_cluster(
     runs = Runs(works=(work, *others))
     limit_s = work.timeline.duration_s if deadline_s is None else deadline_s
     logged = _choice(work, work.logged, work.predict(work.logged), limit_s=limit_s)
+    edge = shuffle_edge(work)
     rejected: list[Rejection] = []
     tried: list[list[SparkCluster]] = []
     for machine in offered:
@@ -125,9 +151,13 @@ def select_cluster(
             continue
         sizes = [nodes] if nodes else [n for n in _sizes(work, machine) if n <= max_nodes]
         fitting = [n for n in sizes if max_vcpus is None or n * machine.vcpu <= max_vcpus]
-        clusters = [Nodes(machine=machine, count=n) for n in fitting]
+        everything = [Nodes(machine=machine, count=n) for n in fitting]
+        clusters = [nodes for nodes in everything if edge.allows(work, nodes)]
+        if everything and not clusters:
+            rejected.append(Rejection(instance_type=machine.instance_type, reason=_BEYOND_EDGE))
         tried.append([_choice(work, nodes, runs.predict(nodes), limit_s=limit_s) for nodes in clusters])
-    return _plan(logged, tried, limit_s=limit_s, confidence=confidence or 0.5, rejected=rejected, work=work)
+    plan = _plan(logged, tried, limit_s=limit_s, confidence=confidence or 0.5, rejected=rejected, work=work)
+    return replace(plan, shuffle_edge=edge.sentence)
 
 
 def _plan(
@@ -165,7 +195,6 @@ def _by_cost(choice: SparkCluster) -> tuple[float, float]:
 
 def _exclusion_reason(work: Work, machine: NodeType) -> str:
     """Return why a type is left out, '' when it is not."""
-    logged = work.logged.machine
     if math.isnan(machine.price_usd_per_hour):
         return "its price is unknown"
     if math.isnan(machine.clock_ghz):
@@ -175,9 +204,21 @@ def _exclusion_reason(work: Work, machine: NodeType) -> str:
     least = max(work.task_cpus, min(work.cores_per_executor, _SMALLEST_EXECUTOR))
     if machine.vcpu < least:
         return f"smaller than an executor of {least} cores"
-    if not machine.memory_bytes / machine.vcpu >= _MEMORY_SLACK * logged.memory_bytes / logged.vcpu:
+    if not machine.memory_bytes / machine.vcpu >= _MEMORY_SLACK * _memory_per_core(work):
         return "less memory for each core than it had; the log does not tell whether less would do"
     return ""
+
+
+def _memory_per_core(work: Work) -> float:
+    """Return the bytes of a node for each core: as its executors had them, where the log tells, else as the node had
+    them. Cores of a node that no executor used leave the others more.
+    """
+    logged = work.logged.machine
+    if work.executor_memory_bytes is None:
+        return logged.memory_bytes / logged.vcpu
+    held = work.executor_memory_bytes / work.cores_per_executor
+    used = min(1.0, held * logged.vcpu / logged.memory_bytes)
+    return held / max(used, work.assumptions.memory_for_executors)
 
 
 def _sizes(work: Work, machine: NodeType) -> list[int]:
@@ -202,34 +243,3 @@ def _chance(*, below: float, expected: float, sigma: float) -> float:
     if not (below > 0 and expected > 0):
         return math.nan
     return 0.5 * (1 + math.erf(math.log(below / expected) / sigma / math.sqrt(2)))
-
-
-_MOST_CORES: Final = 8
-"""Larger executors collect garbage for longer at a time; Spark's tuning guide advises several on a large node."""
-_OVERHEAD: Final = 0.1
-_MIB: Final = 1 << 20
-_LEAST_OVERHEAD_MIB: Final = 384
-_WAVES: Final = 2
-"""The tuning guide asks for 2 to 3 tasks for each core."""
-
-
-def configuration(work: Work, nodes: Nodes) -> dict[str, str]:
-    """Return the properties by which all of the cluster's cores and memory are used."""
-    machine, assumed = nodes.machine, work.assumptions
-    cores = max(size for size in range(1, min(_MOST_CORES, machine.vcpu) + 1) if machine.vcpu % size == 0)
-    cores = max(cores, work.task_cpus)
-    executors = max(1, nodes.count * (machine.vcpu // cores))
-    share_mib = machine.memory_bytes * assumed.memory_for_executors * cores / machine.vcpu / _MIB
-    heap_mib = math.floor(min(share_mib / (1 + _OVERHEAD), share_mib - _LEAST_OVERHEAD_MIB))
-    return {
-        "spark.executor.instances": str(executors),
-        "spark.executor.cores": str(cores),
-        "spark.executor.memory": f"{max(heap_mib, _LEAST_OVERHEAD_MIB)}m",
-        "spark.sql.shuffle.partitions": str(_partitions(work, nodes)),
-    }
-
-
-def _partitions(work: Work, nodes: Nodes) -> int:
-    """Return enough for every slot twice, and so many that none is larger than Spark's usual partition."""
-    largest = max((stage.sums.shuffle_read_bytes for step in work.timeline.steps for stage in step.stages), default=0.0)
-    return max(_WAVES * work.slots_of(nodes), math.ceil(largest / work.assumptions.partition_bytes))

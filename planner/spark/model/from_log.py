@@ -97,7 +97,7 @@ def logged_nodes(application: Application, request: Request, *, ran_on: str | No
     name, count = parse_ran_on(ran_on) if ran_on else (cluster.instance_type, None)
     if not name:
         raise BadInputError(f"the log does not tell which machines it ran on: {_ASK}")
-    count = count or len(cluster.hosts)
+    count = count or cluster.hosts_at_once
     if not count:
         raise BadInputError(f"the log does not tell how many {name} it ran on: {_ASK}")
     machine = next(_find_types(name, application, request), None)

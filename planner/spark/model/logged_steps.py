@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Final
 
@@ -10,9 +10,10 @@ import numpy as np
 
 from planner.arrays import Floats
 from planner.spark.application.stage import TaskSums
+from planner.spark.model.task_time import TaskTime
 from planner.spark.model.timeline import Timeline
 
-PARTS: Final = ("cpu", "gc", "spill", "fetch", "shuffle_write", "storage", "waiting", "scheduling")
+PARTS: Final = tuple(field.name for field in fields(TaskTime))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -35,7 +36,7 @@ class LoggedSteps:
     @cached_property
     def tasks(self) -> Floats:
         """How many tasks there were, never 0."""
-        return np.array([max(1.0, sum(stage.tasks for stage in step.stages)) for step in self.timeline.steps])
+        return np.array([max(1.0, sum(stage.all_tasks for stage in step.stages)) for step in self.timeline.steps])
 
     @cached_property
     def busy(self) -> Floats:
@@ -63,7 +64,7 @@ class LoggedSteps:
         return np.array(
             [
                 max(
-                    stage.peak_execution_memory_bytes + stage.sums.spill_memory_bytes / max(stage.tasks, 1)
+                    stage.peak_execution_memory_bytes + stage.whole.spill_memory_bytes / max(stage.all_tasks, 1)
                     for stage in step.stages
                 )
                 for step in self.timeline.steps
@@ -71,12 +72,19 @@ class LoggedSteps:
         )
 
     @cached_property
+    def largest_shuffle_bytes(self) -> float:
+        """The most bytes that one stage read of a shuffle."""
+        stages = [stage for step in self.timeline.steps for stage in step.stages]
+        return max((stage.whole.shuffle_read_bytes for stage in stages), default=0.0)
+
+    @cached_property
     def unexplained_share(self) -> float:
         """The share of the stages' time of which the log does not tell what it waited for."""
         durations = self.seconds
         if not durations.sum():
             return 0.0
-        return float((durations * (self.shares["storage"] + self.shares["waiting"])).sum() / durations.sum())
+        waits = self.shares["storage"] + self.shares["waiting"] + self.shares["unknown"]
+        return float((durations * waits).sum() / durations.sum())
 
     def waves_s(self, slots: int) -> Floats:
         """Return the seconds of the tasks on so many slots of the machines that were logged, without warm-up."""
@@ -104,8 +112,8 @@ class LoggedSteps:
         """
         shares = []
         for step, total in zip(self.timeline.steps, self.totals, strict=True):
-            sums, settled_s = sum((stage.sums for stage in step.stages), TaskSums()), sum(step.durations)
-            own_s = (sums.cpu_s + sums.deserialisation_cpu_s) / (step.cpu_share or 1.0)
+            sums, settled_s = sum((stage.whole for stage in step.stages), TaskSums()), sum(step.durations)
+            own_s = float(np.nan_to_num(sums.cpu_s + sums.deserialisation_cpu_s)) / (step.cpu_share or 1.0)
             beside_s = max(0.0, step.time.cpu - (total - settled_s) - own_s) if step.cpu_share is not None else 0.0
             shares.append(beside_s / max(settled_s, 1e-9))
         return np.array(shares)
@@ -115,14 +123,14 @@ class LoggedSteps:
         """The share of the application's time of which the log does not tell whether later tasks would be faster."""
         total_s, cold_s = self.timeline.duration_s, 0.0
         for step in self.timeline.steps:
-            untold = sum(stage.sums.elapsed_s for stage in step.stages if stage.warm_up is None)
-            cold_s += step.duration_s * untold / max(sum(stage.sums.elapsed_s for stage in step.stages), 1e-9)
+            untold = sum(stage.whole.elapsed_s for stage in step.stages if stage.warm_up is None)
+            cold_s += step.duration_s * untold / max(sum(stage.whole.elapsed_s for stage in step.stages), 1e-9)
         return cold_s / total_s if total_s else 0.0
 
     @cached_property
     def bytes(self) -> dict[str, Floats]:
         """Bytes of each step that were fetched from other nodes, fetched at all, and written to shuffle disks."""
-        sums = [sum((stage.sums for stage in step.stages), TaskSums()) for step in self.timeline.steps]
+        sums = [sum((stage.whole for stage in step.stages), TaskSums()) for step in self.timeline.steps]
         return {
             "remote": np.array([float(step.shuffle_read_remote_bytes) for step in sums]),
             "fetched": np.array([float(step.shuffle_read_bytes) for step in sums]),

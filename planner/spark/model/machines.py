@@ -38,6 +38,8 @@ class NodeType:
     network_bytes_per_s: float
     disk_bytes_per_s: float
     price_usd_per_hour: float
+    on_demand_usd_per_hour: float = math.nan
+    local_disks: int = 0
     cpu_share: float | None = None
 
     def speed(self, busy: Floats, *, sibling_share: float) -> Floats:
@@ -85,6 +87,8 @@ def machines(catalog: Catalog, offer: Offer) -> list[NodeType]:
     """Return every type of a catalog at the prices of a region."""
     instances, clocks = catalog.instances, measured_clocks_ghz(catalog.cloud)
     disks = catalog.disk_rates("write_only").bytes_per_s
+    listed = offer.region in catalog.regions("on-demand")
+    on_demand = catalog.prices(offer.region, "on-demand").price_usd_per_hour if listed else None
     made = []
     for row, name in enumerate(instances.names):
         cores, vcpu = instances.cores[row], instances.vcpu[row]
@@ -101,6 +105,8 @@ def machines(catalog: Catalog, offer: Offer) -> list[NodeType]:
                 network_bytes_per_s=float(instances.network_baseline_bytes_per_s[row]),
                 disk_bytes_per_s=float(disks[row] if local else instances.volume_bytes_per_s[row]),
                 price_usd_per_hour=float(offer.price_usd_per_hour[row]),
+                on_demand_usd_per_hour=math.nan if on_demand is None else float(on_demand[row]),
+                local_disks=int(instances.local_disks[row]) if local else 0,
             )
         )
     return made

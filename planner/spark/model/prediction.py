@@ -38,6 +38,7 @@ class Assumptions:
     unexplained_sigma: float
     limit_sigma: float
     cold_sigma: float
+    missing_sigma: float
     partition_bytes: int
 
 
@@ -70,13 +71,21 @@ class Prediction:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Work:
-    """A logged application, ready to be put on other clusters. `logged` is where it ran; a task takes `task_cpus`."""
+    """A logged application, ready to be put on other clusters. `logged` is where it ran; a task takes `task_cpus`. The
+    log lacks a `missing_share` of the tasks. `executor_memory_bytes` is heap, off-heap and overhead of an executor,
+    None where the log does not tell it; `python` is whether tasks had Python workers, `adaptive` whether that Spark
+    adapts its plans.
+    """
 
     timeline: Timeline
     logged: Nodes
     task_cpus: int
     cores_per_executor: int
+    executor_memory_bytes: float | None
+    python: bool
+    adaptive: bool
     assumptions: Assumptions
+    missing_share: float = 0.0
 
     @cached_property
     def slots(self) -> int:
@@ -147,6 +156,8 @@ class Work:
             "fetch": network * active * _remote(nodes.count) / (_remote(self.logged.count) or 1.0),
             "shuffle_write": disk * active,
             "storage": ones,
+            "python": cpu,
+            "unknown": ones,
             "waiting": ones,
             "scheduling": ones,
         }
@@ -221,6 +232,7 @@ class Work:
             assumed.unexplained_sigma * self.steps.unexplained_share,
             assumed.limit_sigma * self._halvings(nodes),
             assumed.cold_sigma * self.steps.cold_share * (slots != self.slots),
+            assumed.missing_sigma * self.missing_share,
         )
         return math.hypot(*parts)
 

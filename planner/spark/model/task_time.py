@@ -6,6 +6,7 @@ What it waits for while it reads its input, writes its output or spills is not t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import Final
@@ -14,12 +15,14 @@ from planner.spark.application.stage import TaskSums
 
 RESOURCES: Final = {
     "processors": ("cpu",),
+    "python": ("python",),
     "memory": ("gc", "spill"),
     "network": ("fetch",),
     "disks": ("shuffle_write",),
     "storage": ("storage",),
     "waiting": ("waiting",),
     "scheduling": ("scheduling",),
+    "unknown": ("unknown",),
 }
 """Which parts of a task's time each resource is answerable for."""
 
@@ -29,9 +32,10 @@ class TaskTime:
     """Seconds over all tasks of a stage; they add up to the time that the tasks took.
 
     `cpu` computes; `gc` collects garbage; `fetch` waits for shuffle blocks from other nodes; `shuffle_write` waits for
-    the disk that shuffle files go to. Of the rest of a task's run, `spill` is that of stages that move most bytes by
-    spilling, `storage` that of stages that read input or write output, and `waiting` is unexplained: Python processes,
-    locks, other services. `scheduling` is what a task spends before and after it runs.
+    the disk that shuffle files go to. Of the rest of a task's run, `python` is that of stages whose plan has a Python
+    worker, `spill` that of stages that move most bytes by spilling, `storage` that of stages that read input or write
+    output, as long as these bytes can take. `waiting` is unexplained: locks, other services. `scheduling` is what a
+    task spends before and after it runs. `unknown` is what the log lacks the fields for.
     """
 
     cpu: float = 0.0
@@ -40,8 +44,10 @@ class TaskTime:
     fetch: float = 0.0
     shuffle_write: float = 0.0
     storage: float = 0.0
+    python: float = 0.0
     waiting: float = 0.0
     scheduling: float = 0.0
+    unknown: float = 0.0
 
     @property
     def total(self) -> float:
@@ -57,43 +63,68 @@ class TaskTime:
         return TaskTime(**{f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(TaskTime)})
 
 
-def task_time(sums: TaskSums, *, cpu_share: float | None = None, overhead: float = 0.0) -> TaskTime:
-    """Return where the tasks' time went. What the log counts twice, as a collection while a task computes, counts for
-    the first in the order of the fields of the log: processors, garbage, network, disk.
+_SLOWEST_BYTES_PER_S: Final = 1e6
+"""No task that waits for storage gets less than this, assumed: a tenth of one stream from an object store."""
+_SLOWEST_OPEN_S: Final = 0.2
+"""What a task's first request may take, assumed."""
+_MOST_BESIDE: Final = 1.5
+"""Compiler and collector compute at most so much for each second of the tasks, as trials with cold executors had."""
+
+
+def task_time(
+    sums: TaskSums, *, tasks: int = 1, python: bool = False, cpu_share: float | None = None, overhead: float = 0.0
+) -> TaskTime:
+    """Return where the time of so many tasks went; `python` is whether they had a Python worker. What the log counts
+    twice, as a collection while a task computes, counts for the first in the order of the fields of the log:
+    processors, garbage, network, disk.
 
     Where a container's limit leaves each core a `cpu_share` of a CPU, a second of CPU time takes 1 / `cpu_share`. The
-    compiler and the collector of garbage use up the same limit. So all waits that nothing else explains are computing.
-    Of those for input and output, so much is as `overhead` says: seconds for each second of the tasks' own computing.
+    compiler and the collector of garbage use up the same limit. So waits that nothing else explains are computing, up
+    to 1.5 s for each second of the tasks' own. Of those for input and output, so much is as `overhead` says: seconds
+    for each second of the tasks' own computing.
     """
     limited = cpu_share is not None
-    run = min(sums.run_s, sums.elapsed_s)
-    cpu = min(sums.cpu_s / (cpu_share or 1.0), run)
-    gc = min(sums.gc_s, run - cpu)
-    fetch = min(sums.fetch_wait_s, run - cpu - gc)
-    shuffle_write = min(sums.shuffle_write_s, run - cpu - gc - fetch)
+    run = min(sums.elapsed_s if math.isnan(sums.run_s) else sums.run_s, sums.elapsed_s)
+    cpu = min(_known(sums.cpu_s) / (cpu_share or 1.0), run)
+    gc = min(_known(sums.gc_s), run - cpu)
+    fetch = min(_known(sums.fetch_wait_s), run - cpu - gc)
+    shuffle_write = min(_known(sums.shuffle_write_s), run - cpu - gc - fetch)
     rest = run - cpu - gc - fetch - shuffle_write
     outside = sums.elapsed_s - run
-    cpu_before = outside if limited else min(sums.deserialisation_cpu_s, outside)
-    stored, spilled = sums.input_bytes + sums.output_bytes, sums.spill_disk_bytes
-    name = "spill" if spilled > stored else "storage" if stored > 0 else "waiting"
-    if limited:
-        more = rest if name == "waiting" else min(rest, overhead * cpu)
-        cpu, rest = cpu + more, rest - more
+    cpu_before = outside if limited else min(_known(sums.deserialisation_cpu_s), outside)
+    name, longest = _wait(sums, tasks=tasks, python=python)
+    if limited and name != "unknown":
+        beside = min(rest, _MOST_BESIDE * cpu if name == "waiting" else overhead * cpu)
+        cpu, rest = cpu + beside, rest - beside
+    waits = {"waiting": max(0.0, rest - longest), name: min(rest, longest)}
     return TaskTime(
-        cpu=cpu + cpu_before,
-        gc=gc,
-        fetch=fetch,
-        shuffle_write=shuffle_write,
-        scheduling=outside - cpu_before,
-        **{name: rest},
+        cpu=cpu + cpu_before, gc=gc, fetch=fetch, shuffle_write=shuffle_write, scheduling=outside - cpu_before, **waits
     )
+
+
+def _wait(sums: TaskSums, *, tasks: int, python: bool) -> tuple[str, float]:
+    """Return what the rest of the run is, and how long it may be: unknown where the log lacks a field, else by the
+    plan, else by the bytes that were moved.
+    """
+    if any(math.isnan(amount) for amount in (sums.run_s, sums.cpu_s, sums.gc_s, sums.fetch_wait_s)):
+        return "unknown", math.inf
+    if python:
+        return "python", math.inf
+    stored = _known(sums.input_bytes) + _known(sums.output_bytes)
+    if sums.spill_disk_bytes > stored:
+        return "spill", math.inf
+    return ("storage", stored / _SLOWEST_BYTES_PER_S + _SLOWEST_OPEN_S * tasks) if stored else ("waiting", math.inf)
+
+
+def _known(amount: float) -> float:
+    return 0.0 if math.isnan(amount) else amount
 
 
 def overhead(stages: Iterable[TaskSums], *, cpu_share: float | None) -> float:
     """Return the seconds that executors under a limit compute beside their tasks, for each second of these. Stages tell
     it that neither read input nor write output nor spill; it is 0 where there is none.
     """
-    plain = [sums for sums in stages if not sums.input_bytes + sums.output_bytes + sums.spill_disk_bytes]
+    plain = [sums for sums in stages if _wait(sums, tasks=0, python=False)[0] == "waiting"]
     own_s = sum(min(sums.cpu_s / (cpu_share or 1.0), sums.run_s) for sums in plain)
     within = sum(task_time(s, cpu_share=cpu_share).cpu - (s.elapsed_s - min(s.run_s, s.elapsed_s)) for s in plain)
     return max(0.0, within / own_s - 1) if own_s > 0 and cpu_share is not None else 0.0

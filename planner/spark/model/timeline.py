@@ -51,7 +51,13 @@ class Step:
 
     def time_of(self, stage: Stage) -> TaskTime:
         """Return where the time of a stage's tasks went."""
-        return task_time(stage.sums, cpu_share=self.cpu_share, overhead=self.overhead)
+        return task_time(
+            stage.whole,
+            tasks=stage.all_tasks,
+            python=bool(stage.python_steps),
+            cpu_share=self.cpu_share,
+            overhead=self.overhead,
+        )
 
     @cached_property
     def extra_s(self) -> float:
@@ -112,7 +118,7 @@ def timeline(application: Application, *, share: float | None = None) -> Timelin
     """
     cpus, share = task_cpus(application.properties), cpu_share(application) if share is None else share
     timed = [stage for stage in application.stages if stage.duration_s is not None and stage.started_at_s is not None]
-    beside = overhead((stage.sums for stage in timed), cpu_share=share)
+    beside = overhead((stage.whole for stage in timed if not stage.python_steps), cpu_share=share)
     steps = tuple(
         replace(_step(group, application.cores_over_time, cpus=cpus), cpu_share=share, overhead=beside)
         for group in _groups(timed)
@@ -136,13 +142,15 @@ def timeline(application: Application, *, share: float | None = None) -> Timelin
 
 
 def cpu_share(application: Application) -> float | None:
-    """Return how much of a CPU each core of an executor may use by a limit of Kubernetes, None where there is none."""
+    """Return how much of a CPU each core of an executor may use by a limit of Kubernetes, None where none holds it: a
+    limit above its cores leaves its compiler and collector processors of their own.
+    """
     limit = _LIMIT.fullmatch(application.properties.get("spark.kubernetes.executor.limit.cores", ""))
     cores = application.cluster.cores_per_executor
     if limit is None or not cores:
         return None
     cpus = float(limit[1]) / (1000 if limit[2] else 1)
-    return min(1.0, cpus / cores) if cpus > 0 else None
+    return cpus / cores if 0 < cpus <= cores else None
 
 
 def _groups(stages: Sequence[Stage]) -> list[list[Stage]]:
@@ -160,7 +168,7 @@ def _step(stages: Sequence[Stage], cores: Sequence[CoresStep], *, cpus: int) -> 
     start = min(stage.started_at_s or 0.0 for stage in stages)
     end = max(stage.ended_at_s or 0.0 for stage in stages)
     there = _mean_cores(cores, start_s=start, end_s=end)
-    elapsed = sum(stage.sums.elapsed_s for stage in stages)
+    elapsed = sum(stage.whole.elapsed_s for stage in stages)
     needed = max(1, math.ceil(elapsed / (end - start))) if end > start else 1
     slots = max(1, round(there / cpus)) if there else needed
     return Step(stages=tuple(stages), start_s=start, duration_s=end - start, slots=slots, slots_known=there > 0)
@@ -182,13 +190,15 @@ _MOST_SIMULATED: Final = 20_000
 
 
 def task_seconds(stage: Stage) -> list[float]:
-    """Return the seconds of every task of a stage, as their quantiles tell; those that failed took what is left. What
-    an executor's first tasks took longer is left out where the log tells it: `warm_up_s` has it.
+    """Return the seconds of every task of a stage, as their quantiles tell, also of those that the log lacks; those
+    that failed took what is left. What an executor's first tasks took longer is left out where the log tells it:
+    `warm_up_s` has it.
     """
-    durations = _at(stage.seconds_at, stage.succeeded)
+    count = stage.succeeded + stage.unseen
+    durations = _at(stage.seconds_at, count)
     lost = stage.tasks - stage.succeeded
-    left = [max(0.0, stage.sums.elapsed_s - sum(durations)) / lost] * lost if lost else []
-    return (_at(stage.warm_up.settled_s_at, stage.succeeded) if stage.warm_up else durations) + left
+    left = [max(0.0, stage.whole.elapsed_s - sum(durations)) / lost] * lost if lost else []
+    return (_at(stage.warm_up.settled_s_at, count) if stage.warm_up else durations) + left
 
 
 def _at(seconds_at: Sequence[float], count: int) -> list[float]:
@@ -199,7 +209,7 @@ def _at(seconds_at: Sequence[float], count: int) -> list[float]:
 
 def warm_up_s(stages: Sequence[Stage], *, slots: int) -> float:
     """Return what a slot's first tasks of stages that run together take longer than later ones."""
-    told = [(stage.warm_up, stage.tasks / slots) for stage in stages if stage.warm_up is not None]
+    told = [(stage.warm_up, stage.all_tasks / slots) for stage in stages if stage.warm_up is not None]
     together = sum(warm_up.seconds(tasks) for warm_up, tasks in told)
     return max([together, *(warm_up.seconds(max(tasks, 1.0)) for warm_up, tasks in told)])
 

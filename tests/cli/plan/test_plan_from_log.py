@@ -81,7 +81,7 @@ def test_options_of_a_sort_are_refused(log: str, capsys: pytest.CaptureFixture[s
 def test_a_cluster_too_small_for_the_log_is_doubted(log: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("--from-log", log, "--ran-on", "m5.xlarge x 1", "--instance", "m5.*") == 0
     shown = " ".join(capsys.readouterr().out.split())
-    assert "8 tasks ran at once, and 1 x m5.xlarge has 4 virtual CPUs: is that what it ran on?" in shown
+    assert "saw 8 cores at most; --ran-on says 1 x m5.xlarge, 4 virtual CPUs: is that what it ran on?" in shown
 
 
 def test_forms_that_a_logged_application_has_not_are_refused(log: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -43,6 +43,40 @@ def test_emr_is_told_by_its_properties_and_its_type_is_unknown(tmp_path: Path) -
     assert told.unknown == ("region", "instance_type", "driver_type")
 
 
+@pytest.mark.parametrize(
+    ("key", "platform", "cloud"),
+    [
+        ("spark.emr-serverless.driver.disk", "EMR Serverless", "aws"),
+        ("spark.kubernetes.driver.label.emr-containers.amazonaws.com/job.id", "EMR on EKS", "aws"),
+        ("spark.glue.GLUE_VERSION", "Glue", "aws"),
+        ("spark.dataproc.sql.joinConditionReorder.enabled", "Dataproc", "gcp"),
+        ("spark.synapse.workspace.name", "Synapse", "azure"),
+        ("spark.databricks.clusterUsageTags.clusterId", "Databricks", ""),
+        ("spark.hadoop.hive.metastore.glue.catalogid", "", ""),
+    ],
+)
+def test_platforms_are_known_by_what_they_set(tmp_path: Path, key: str, platform: str, cloud: str) -> None:
+    told = cluster(tmp_path, {key: "1"})
+    assert (told.platform, told.cloud) == (platform, cloud)
+
+
+def test_photon_is_named_by_a_step_of_a_plan(tmp_path: Path) -> None:
+    events = small_job(properties={"spark.databricks.clusterUsageTags.clusterId": "1"})
+    for event in events:
+        if event["Event"] == "SparkListenerStageCompleted":
+            event["Stage Info"]["RDD Info"] = [{"Name": "x", "Scope": '{"id":"1","name":"PhotonGroupingAgg"}'}]
+    path = tmp_path / "log"
+    path.write_bytes(lines(events))
+    assert spark_log.read(path).only().cluster.platform == "Databricks with Photon"
+
+
+def test_off_heap_memory_counts_in_bytes_and_where_it_is_enabled(tmp_path: Path) -> None:
+    size = {"spark.memory.offHeap.size": str(4 * 2**30)}
+    without = cluster(tmp_path, size).memory_per_executor_bytes
+    there = cluster(tmp_path, {**size, "spark.memory.offHeap.enabled": "true"}).memory_per_executor_bytes
+    assert without is not None and there == without + 4 * 2**30
+
+
 def test_an_executor_has_its_heap_and_its_overhead(tmp_path: Path) -> None:
     assert cluster(tmp_path, {}).memory_per_executor_bytes == pytest.approx(1.1 * 4 * 2**30)  # Spark adds 10%
     assert cluster(tmp_path, {"spark.executor.memory": "1g"}).memory_per_executor_bytes == (1024 + 384) * 2**20

@@ -11,6 +11,8 @@ from spark_events import (
     application_end,
     application_start,
     executor_added,
+    job_end,
+    job_start,
     metrics,
     small_job,
     stage_completed,
@@ -79,6 +81,61 @@ def test_idle_slots_bind(read: Reader) -> None:
     assert explain(read(one_stage(late, end_ms=10_000))).stages[0].bound == "straggler"
     slow = [task(number, 1000, cpu_ms=1000) for number in range(4)]
     assert explain(read(one_stage(slow, end_ms=10_000))).stages[0].bound == "scheduling"
+
+
+def test_one_long_task_among_many_is_a_straggler_on_few_slots(read: Reader) -> None:
+    tasks = [task_end(0, stage=0, launch_ms=START_MS, finish_ms=START_MS + 1000, did=metrics(run_ms=1000, cpu_ms=1000))]
+    tasks += [_at(number, number * 1000, 1000) for number in range(1, 12)]
+    tasks.append(_at(12, 12_000, 20_000))
+    tasks += [_at(13 + number, 500 * number, 500) for number in range(64)]
+    explained = explain(read(one_stage(tasks, end_ms=32_000, cores=2)))
+    assert explained.stages[0].bound == "straggler"
+    assert explained.evidence["straggler"] == "a task of stage 0 took 20 s, the median one 0.5 s"
+
+
+def _at(number: int, begin_ms: int, run_ms: int) -> dict[str, Any]:
+    did = metrics(run_ms=run_ms, cpu_ms=run_ms)
+    return task_end(number, stage=0, launch_ms=START_MS + begin_ms, finish_ms=START_MS + begin_ms + run_ms, did=did)
+
+
+@pytest.mark.parametrize(
+    ("did", "bound", "evidence"),
+    [
+        ({"cpu_ms": 6000, "gc_ms": 2500}, "memory", "25% of the task time is garbage collection"),
+        (
+            {"cpu_ms": 9000, "remote": 10**8, "spilled": 10**8},
+            "memory",
+            "0% of the task time is garbage collection, and 400 MB spilled to disk",
+        ),
+        ({"cpu_ms": 9000}, "processors", "90% of the task time is CPU time"),
+        ({}, "waiting", "100% of the task time is run time without CPU that neither bytes nor plan explain"),
+    ],
+)
+def test_what_binds_has_its_evidence(read: Reader, did: dict[str, int], bound: str, evidence: str) -> None:
+    explained = explain(read(one_stage([task(number, 10_000, **did) for number in range(4)], end_ms=10_000)))
+    assert explained.evidence == {bound: evidence}
+
+
+def test_many_short_tasks_are_small_tasks(read: Reader) -> None:
+    tasks = [_at(number, 100 * (number // 4), 100) for number in range(80)]
+    explained = explain(read(one_stage(tasks, end_ms=2000)))
+    assert explained.evidence == {"small tasks": "80 tasks of 0.1 s and 0 B each"}
+
+
+@pytest.mark.parametrize("told_by", ["rdd", "query"])
+def test_a_python_worker_is_named_by_the_plan(read: Reader, told_by: str) -> None:
+    tasks = [task(number, 10_000, cpu_ms=500, read=10**9) for number in range(4)]
+    events = one_stage(tasks, end_ms=10_000)
+    info = events[-2]["Stage Info"]
+    if told_by == "rdd":
+        info["RDD Info"] = [{"Name": "MapPartitionsRDD", "Scope": '{"id":"5","name":"ArrowEvalPython"}'}]
+    plan = {"nodeName": "Project", "children": [{"nodeName": "ArrowEvalPython", "children": []}]}
+    query = {"Event": "org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart", "executionId": 3}
+    job = {**job_start(0, [0], at_ms=START_MS), "Properties": {"spark.sql.execution.id": "3"}}
+    told = [] if told_by == "rdd" else [{**query, "sparkPlanInfo": plan}, job, job_end(0, at_ms=START_MS + 10_000)]
+    explained = explain(read([events[0], *told, *events[1:]]))
+    assert explained.time.share("python") == 0.95
+    assert explained.evidence["python"].startswith("the plan has ArrowEvalPython, and 95% of")
 
 
 def test_without_cores_the_busy_share_is_unknown(read: Reader) -> None:

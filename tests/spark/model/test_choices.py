@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,7 +12,9 @@ from spark_events import application_end, application_start, small_job
 
 from planner.errors import BadInputError
 from planner.spark.application.application import Application
-from planner.spark.model.choices import configuration, select_cluster, work_of
+from planner.spark.model.bounds import explain
+from planner.spark.model.choices import select_cluster, work_of
+from planner.spark.model.configuration import configuration, first_changes
 from planner.spark.model.machines import Nodes, NodeType
 
 Reader = Callable[[Sequence[dict[str, Any]]], Application]
@@ -64,7 +67,7 @@ def test_limits_on_nodes(read: Reader, machine: Maker) -> None:
         ({"clock_ghz": math.nan}, "nobody measured its processors"),
         ({"instance_type": "t4g.xlarge"}, "runs at its full speed on credit alone"),
         ({"vcpu": 2, "memory_bytes": 8e9}, "smaller than an executor of 4 cores"),
-        ({"memory_bytes": 8e9}, "less memory for each core than it had; the log does not tell whether less would do"),
+        ({"memory_bytes": 4e9}, "less memory for each core than it had; the log does not tell whether less would do"),
     ],
 )
 def test_what_is_left_out_has_its_reason(read: Reader, machine: Maker, figures: dict[str, Any], reason: str) -> None:
@@ -99,5 +102,29 @@ def test_by_hand(read: Reader, machine: Callable[..., NodeType]) -> None:
         "spark.executor.instances": "6",  # two of 8 cores on each node
         "spark.executor.cores": "8",
         "spark.executor.memory": "23831m",  # 64 GiB x 0.8 / 2 / 1.1
+        "spark.executor.memoryOverhead": "2384m",
         "spark.sql.shuffle.partitions": "96",  # twice 48; the 400 MB would do with 3
+        "spark.sql.adaptive.enabled": "true",
     }
+
+
+def test_memory_is_that_of_executors_not_of_nodes(read: Reader, machine: Maker) -> None:
+    # executors of 4 cores and 14.3 GiB on nodes of 8 cores, half of which no executor used
+    log = read(small_job(properties={"spark.executor.memory": "13g"}))
+    logged = Nodes(machine=machine(vcpu=8, memory_bytes=16e9), count=2)
+    work = work_of(log, logged)
+    plan = select_cluster(work, [machine("half used"), machine("all used", memory_bytes=8e9)])
+    assert [rejection.instance_type for rejection in plan.rejected] == ["all used"]
+    assert "less memory for each core" in plan.rejected[0].reason
+
+
+def test_python_workers_live_in_the_overhead(read: Reader, machine: Maker) -> None:
+    nodes = Nodes(machine=machine(), count=2)
+    work = replace(work_of(read(small_job()), nodes), python=True)
+    assert configuration(work, nodes)["spark.executor.memory"] == "8719m"  # 16 GB x 0.8 / 1.4
+    assert configuration(work, nodes)["spark.executor.memoryOverhead"] == "3488m"
+
+
+def test_what_to_change_first_follows_from_the_bound(read: Reader) -> None:
+    (first,) = first_changes(explain(read(small_job(tasks=1))))
+    assert first == "use more partitions, where the input can be split"

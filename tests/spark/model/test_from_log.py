@@ -77,12 +77,18 @@ def test_a_cluster_that_contradicts_the_log_is_questioned(read: Reader) -> None:
     assert len(asks("m5.xlarge x 30")) == 1  # 120 virtual CPUs, of which most were never seen
 
 
-def test_the_platform_whose_fee_is_not_in_the_costs_is_named(read: Reader) -> None:
+def test_a_platforms_fee_is_a_line_and_an_unknown_one_is_said(read: Reader) -> None:
     def fees(properties: dict[str, str]) -> list[str]:
         application = read(small_job(properties=properties))
         plan = plan_application(application, REQUEST, ran_on="m5.xlarge x 2")
         return [note for note in notes(application, plan, explain(application)) if "fee" in note]
 
     assert fees({}) == ["No platform is named in the log; the fee of one would come on top."]
-    emr = "The fee of EMR comes on top for every machine: it is not known here, and not in the costs."
-    assert fees({"spark.emr.default.executor.memory": "4g"}) == [emr]
+    (emr,) = fees({"spark.emr.default.executor.memory": "4g"})
+    # 2 x a quarter of $0.192 an hour, for a minute at least: the job took 20 s
+    assert emr.startswith("EMR's fee comes on top of these costs: $0.0016 as it was") and "2026-11" in emr
+    (photon,) = fees({"spark.databricks.clusterUsageTags.sparkVersion": "15.4.x-photon-scala2.12"})
+    assert photon.startswith("The fee of Databricks with Photon comes on top for every machine: it is unknown")
+    assert "a DBU costs $0.20" in photon
+    (glue,) = fees({"spark.glue.JOB_NAME": "a"})
+    assert glue.startswith("Glue's fee comes in place of these costs: $0.015")  # 8 x $0.11 for a minute

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import fields
 
 import pytest
@@ -52,10 +53,28 @@ def test_what_executors_compute_beside_their_tasks() -> None:
 
 @pytest.mark.parametrize(
     ("moved", "part"),
-    [({}, "waiting"), ({"output_bytes": 1.0}, "storage"), ({"input_bytes": 1.0, "spill_disk_bytes": 2.0}, "spill")],
+    [({}, "waiting"), ({"output_bytes": 1e7}, "storage"), ({"input_bytes": 1.0, "spill_disk_bytes": 2.0}, "spill")],
 )
 def test_what_a_task_waits_for_is_what_it_moves(moved: dict[str, float], part: str) -> None:
     assert getattr(task_time(TaskSums(elapsed_s=10, run_s=10, **moved)), part) == 10
+
+
+def test_few_bytes_explain_no_long_wait() -> None:
+    # two tasks of 10 s that read 1 MB: a second for these, and 0.2 s for each first request
+    time = task_time(TaskSums(elapsed_s=20, run_s=20, input_bytes=1_000_000), tasks=2)
+    assert (time.storage, time.waiting) == pytest.approx((1.4, 18.6))
+
+
+def test_a_python_worker_is_named_by_the_plan_and_what_the_log_lacks_by_no_guess() -> None:
+    sums = TaskSums(elapsed_s=10, run_s=10, cpu_s=2, input_bytes=1e9)
+    assert task_time(sums, python=True) == TaskTime(cpu=2, python=8)
+    old = TaskSums(elapsed_s=10, run_s=9, cpu_s=math.nan, gc_s=1, fetch_wait_s=2, input_bytes=1e9)
+    assert task_time(old, python=True) == TaskTime(gc=1, fetch=2, unknown=6, scheduling=1)
+
+
+def test_a_limit_explains_no_sleep() -> None:
+    # 5 s of CPU time in 100 s: compiler and collector take 7.5 s at most
+    assert task_time(TaskSums(elapsed_s=100, run_s=100, cpu_s=5), cpu_share=1.0) == TaskTime(cpu=12.5, waiting=87.5)
 
 
 @given(st.builds(TaskSums, **{f.name: AMOUNTS for f in fields(TaskSums)}))

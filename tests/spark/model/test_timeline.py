@@ -18,7 +18,7 @@ Reader = Callable[[Sequence[dict[str, Any]]], Application]
 
 
 @pytest.mark.parametrize(
-    ("limit", "share"), [("", None), ("2", 0.5), ("500m", 0.125), ("1.0", 0.25), ("8", 1.0), ("two", None), ("0", None)]
+    ("limit", "share"), [("", None), ("2", 0.5), ("500m", 0.125), ("1.0", 0.25), ("4", 1.0), ("8", None), ("0", None)]
 )
 def test_a_limit_of_kubernetes_is_shared_by_the_cores_of_an_executor(
     read: Reader, limit: str, share: float | None

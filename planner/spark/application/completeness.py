@@ -1,0 +1,107 @@
+"""How much of an application's run its log holds: planned against seen, and what is missing in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from planner.spark.application.application import Application
+from planner.spark.application.stage import Stage
+from planner.units import format_duration
+
+_COMPACT: Final = ".compact"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Completeness:
+    """`tasks_seen` ended in the log, of `tasks_planned` at least; `gaps` says what else is missing, `attempts` which
+    attempts failed or were killed.
+    """
+
+    tasks_seen: int
+    tasks_planned: int
+    stages: int
+    executors: int
+    gaps: tuple[str, ...]
+    attempts: tuple[str, ...]
+
+    @property
+    def share(self) -> float:
+        """The share of the tasks that the log holds."""
+        return self.tasks_seen / self.tasks_planned if self.tasks_planned else 1.0
+
+    @property
+    def sentence(self) -> str:
+        """The measure in one sentence."""
+        share = "" if self.share == 1 else f" ({min(max(self.share, 0.001), 0.999):.1%})"
+        seen = f"{self.tasks_seen:,} of {self.tasks_planned:,} tasks{share}"
+        rest = f"{_count(self.stages, 'stage')}, {_count(self.executors, 'executor')}"
+        head = f"The log is {'incomplete' if self.gaps else 'complete'}: {seen}, {rest}"
+        return "; ".join([head, *self.gaps, *self.attempts]) + "."
+
+
+def _count(count: int, what: str) -> str:
+    return f"{count:,} {what}{'s' * (count != 1)}"
+
+
+def completeness(application: Application) -> Completeness:
+    """Return how much of a run there is. Tasks are numbered from 0, so that also those of lost stages are counted."""
+    planned = sum(_expected(stage) for stage in application.stages)
+    return Completeness(
+        tasks_seen=application.tasks,
+        tasks_planned=max(planned, application.task_ids, application.tasks),
+        stages=len(application.stages),
+        executors=len(application.executors),
+        gaps=tuple(_gaps(application, lost=max(planned, application.task_ids) - application.tasks)),
+        attempts=tuple(_attempts(application)),
+    )
+
+
+def _expected(stage: Stage) -> int:
+    """Return how many tasks of a stage would have ended, as far as it got."""
+    if stage.status == "failed":
+        return stage.tasks + stage.running
+    started = stage.tasks + stage.running
+    return max(started, (stage.tasks_planned or 0) + stage.failed + stage.killed) if not stage.attempt else started
+
+
+def _gaps(application: Application, *, lost: int) -> Iterator[str]:
+    if lost > 0:
+        yield f"{_count(lost, 'task')} without an end"
+    if application.started_at_s is None:
+        yield "no start, so how long it took is unknown"
+    if not application.ended:
+        yield "no end, so what came after is unknown"
+    yield from _missing_events(application)
+    if any(_COMPACT in file for file in application.files):
+        yield "compacted: jobs that had ended are left out"
+    if application.clock_jump_s:
+        way = "back" if application.clock_jump_s < 0 else "forward"
+        yield f"the driver's clock jumped {way} by {format_duration(abs(application.clock_jump_s))}"
+    yield from (f"{loss.count} x {loss.what}" for loss in application.losses if "repeated" not in loss.what)
+
+
+def _missing_events(application: Application) -> Iterator[str]:
+    jobs, stages = application.jobs, application.stages
+    local = application.properties.get("spark.master", "").startswith("local")
+    nameless = [e for e in application.executors if e.added_at_s is None and e.executor_id != "driver"]
+    missing = {
+        "job": max((job.job_id + 1 for job in jobs), default=0) - sum(bool(job.stages) for job in jobs),
+        "stage": sum(stage.tasks_planned is None for stage in stages),
+        "executor": 0 if local else len(nameless),
+    }
+    yield from (f"{_count(count, what)} without a start" for what, count in missing.items() if count > 0)
+    unended = sum(stage.completed_at_s is None for stage in stages) if application.ended else 0
+    if unended:
+        yield f"{_count(unended, 'stage')} without an end"
+
+
+def _attempts(application: Application) -> Iterator[str]:
+    stages = application.stages
+    counts = {
+        "failed task attempt": sum(stage.failed for stage in stages),
+        "killed task attempt": sum(stage.killed for stage in stages),
+        "failed stage attempt": sum(stage.status == "failed" for stage in stages),
+    }
+    yield from (_count(count, what) for what, count in counts.items() if count)

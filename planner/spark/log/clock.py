@@ -1,0 +1,43 @@
+"""Jumps of the driver's clock, which times launch and finish of tasks, against the executors' own run times."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Final
+
+_LEAST_MS: Final = 60_000
+"""Drivers that collect garbage or schedule many tasks are late by seconds, not by minutes."""
+_ALIKE_MS: Final = 10_000
+_EXPLAINED: Final = ("run_s", "deserialisation_s", "result_serialisation_s")
+
+
+class ClockTally:
+    """Compares each task's time by the driver with what its executor says of it.
+
+    After a step forward all tasks that ran then took longer by the same time; a late driver gives each another one.
+    """
+
+    def __init__(self) -> None:
+        self._back_ms = 0.0
+        self._longer_ms: tuple[float, float] | None = None
+
+    def note_task(self, amounts: Mapping[str, float], *, launched_ms: float, finished_ms: float) -> None:
+        """Note a task by its amounts in milliseconds."""
+        ran_ms = sum(amounts[name] for name in _EXPLAINED)
+        left_ms = finished_ms - launched_ms - ran_ms - amounts["getting_result_s"]
+        if math.isnan(left_ms):
+            left_ms = min(0.0, finished_ms - launched_ms)
+        if left_ms < 0:
+            self._back_ms = max(self._back_ms, -left_ms)
+        elif left_ms > _LEAST_MS:
+            least, most = self._longer_ms or (left_ms, left_ms)
+            self._longer_ms = min(least, left_ms), max(most, left_ms)
+
+    @property
+    def jump_s(self) -> float:
+        """The longest jump: below 0 backward, 0 for none of a minute or more."""
+        if self._back_ms > _LEAST_MS:
+            return -self._back_ms / 1000
+        least, most = self._longer_ms or (0.0, 0.0)
+        return most / 1000 if most and most - least < _ALIKE_MS else 0.0

@@ -1,0 +1,66 @@
+"""The steps of query plans that stages ran: by the names of their RDDs, else by the plan of the query of their jobs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from planner.spark.log.fields import Event, FieldError, group, items
+
+_MOST_STEPS: Final = 200
+_EXECUTION: Final = "spark.sql.execution.id"
+
+
+def operators_of(info: Event) -> tuple[str, ...]:
+    """Return the steps that a stage's RDDs and metrics name, each once: `BatchEvalPython`, `PythonRDD`, `Exchange`.
+
+    Raises FieldError.
+    """
+    named = [name for rdd in items(info, "RDD Info") if isinstance(rdd, dict) for name in _names(rdd)]
+    metrics = [str(a.get("Name")) for a in items(info, "Accumulables") if isinstance(a, dict)]
+    if not any("Python" in name for name in named) and any("Python workers" in name for name in metrics):
+        named.append("Python workers")
+    return tuple(dict.fromkeys(named))[:_MOST_STEPS]
+
+
+def _names(rdd: Event) -> Iterator[str]:
+    yield str(rdd.get("Name", ""))
+    try:
+        scope = json.loads(rdd["Scope"])
+    except (KeyError, TypeError, ValueError):
+        return
+    if isinstance(scope, dict):
+        yield str(scope.get("name", ""))
+
+
+class PlanTally:
+    """The plans of queries, and which job belongs to which query."""
+
+    def __init__(self) -> None:
+        self._steps: dict[str, tuple[str, ...]] = {}
+        self._queries: dict[int, str] = {}
+
+    def note_query(self, event: Event) -> None:
+        """Note the plan of a query; a later one replaces it. Raises FieldError."""
+        plan = group(event, "sparkPlanInfo")
+        self._steps[str(event.get("executionId"))] = tuple(dict.fromkeys(_nodes(plan)))[:_MOST_STEPS]
+
+    def note_job(self, job_id: int, properties: Event) -> None:
+        """Note the query of a job."""
+        if _EXECUTION in properties:
+            self._queries[job_id] = str(properties[_EXECUTION])
+
+    def operators(self, jobs: Sequence[int]) -> tuple[str, ...]:
+        """Return the steps of the queries of jobs."""
+        return tuple(step for job in jobs for step in self._steps.get(self._queries.get(job, ""), ()))
+
+
+def _nodes(plan: Event) -> Iterator[str]:
+    pending: list[Any] = [plan]
+    while pending:
+        node = pending.pop()
+        if not isinstance(node, dict):
+            raise FieldError(f"a step of a plan is {node!r:.40}, not an object")
+        yield str(node.get("nodeName", ""))
+        pending += items(node, "children")

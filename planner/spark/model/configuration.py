@@ -1,0 +1,82 @@
+"""Spark's properties for a cluster, and what to change first where no machine is new."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from planner.spark.model.bounds import Explanation
+from planner.spark.model.machines import Nodes
+from planner.spark.model.prediction import Work
+
+_MOST_CORES: Final = 8
+"""Larger executors collect garbage for longer at a time; Spark's tuning guide advises several on a large node."""
+_OVERHEAD: Final = 0.1
+_PYTHON_OVERHEAD: Final = 0.4
+"""Spark's own default on Kubernetes for jobs whose workers are no JVM: these live in the overhead."""
+_MIB: Final = 1 << 20
+_LEAST_OVERHEAD_MIB: Final = 384
+_WAVES: Final = 2
+"""The tuning guide asks for 2 to 3 tasks for each core."""
+
+
+def configuration(work: Work, nodes: Nodes) -> dict[str, str]:
+    """Return the properties by which all of the cluster's cores and memory are used."""
+    machine, assumed = nodes.machine, work.assumptions
+    cores = max(size for size in range(1, min(_MOST_CORES, machine.vcpu) + 1) if machine.vcpu % size == 0)
+    cores = max(cores, work.task_cpus)
+    executors = max(1, nodes.count * (machine.vcpu // cores))
+    share_mib = machine.memory_bytes * assumed.memory_for_executors * cores / machine.vcpu / _MIB
+    overhead = _PYTHON_OVERHEAD if work.python else _OVERHEAD
+    heap_mib = max(math.floor(min(share_mib / (1 + overhead), share_mib - _LEAST_OVERHEAD_MIB)), _LEAST_OVERHEAD_MIB)
+    return {
+        "spark.executor.instances": str(executors),
+        "spark.executor.cores": str(cores),
+        "spark.executor.memory": f"{heap_mib}m",
+        "spark.executor.memoryOverhead": f"{max(math.ceil(overhead * heap_mib), _LEAST_OVERHEAD_MIB)}m",
+        "spark.sql.shuffle.partitions": str(_partitions(work, nodes)),
+        **({"spark.sql.adaptive.enabled": "true"} if work.adaptive else {}),
+    }
+
+
+def _partitions(work: Work, nodes: Nodes) -> int:
+    """Return enough for every slot twice, and so many that none is larger than Spark's usual partition."""
+    enough = math.ceil(work.steps.largest_shuffle_bytes / work.assumptions.partition_bytes)
+    return max(_WAVES * work.slots_of(nodes), enough)
+
+
+def local_directories(nodes: Nodes) -> str:
+    """Return where `spark.local.dir` should lie."""
+    disks = nodes.machine.local_disks
+    if not disks:
+        return "The folder of spark.local.dir lies on a volume, whose own rate bounds the shuffle"
+    return (
+        f"Put a folder of spark.local.dir on each of the {disks} local disks"
+        if disks > 1
+        else ("Put spark.local.dir on the local disk")
+    )
+
+
+_FIRST: Final = {
+    "python": "replace Python functions by SQL functions, or by pandas_udf, which takes rows in batches",
+    "memory": "give each task more memory: more of the node in spark.executor.memory, fewer spark.executor.cores, or"
+    " more spark.sql.shuffle.partitions",
+    "network": "send less: filter and aggregate before the shuffle, broadcast the small side of a join",
+    "disks": "write less to shuffle files: filter before the shuffle, spread spark.local.dir over all disks",
+    "storage": "read less: columnar files of 128 MB to 1 GB, only the columns and partitions that are needed",
+    "waiting": "find out what the tasks wait for: a thread dump of an executor shows it",
+    "scheduling": "give the driver less to do for each task: fewer, larger tasks",
+    "straggler": "split the largest key or file: spark.sql.adaptive.skewJoin.enabled=true, or a salted key",
+    "too few tasks": "use more partitions, where the input can be split",
+    "small tasks": "use fewer, larger tasks: coalesce, larger files, spark.sql.adaptive.coalescePartitions",
+    "driver": "let the driver do less between stages: collect less, list fewer files, start jobs at the same time",
+}
+_WORTH: Final = 0.2
+
+
+def first_changes(explained: Explanation) -> tuple[str, ...]:
+    """Return what to change before any machine, for what takes most of the time first; nothing for under a fifth."""
+    line = explained.timeline
+    seconds = {**explained.seconds_by_bound, "driver": line.between_s + line.after_s}
+    longest = sorted((amount, word) for word, amount in seconds.items() if amount > _WORTH * explained.duration_s)
+    return tuple(_FIRST[word] for _, word in reversed(longest) if word in _FIRST)

@@ -1,0 +1,50 @@
+"""What platforms charge for running an application, on top of its machines or in place of them."""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from dataclasses import dataclass
+from functools import lru_cache
+
+from planner.config.paths import catalogs_directory
+from planner.spark.model.machines import Nodes
+
+_GIB = 1 << 30
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlatformFee:
+    """A platform's rates, None where they are unknown; `on_top` is whether the machines are paid for as well."""
+
+    platform: str
+    on_top: bool
+    as_of: str
+    source: str
+    evidence: str
+    share_of_on_demand: float | None = None
+    most_usd_per_node_hour: float | None = None
+    usd_per_vcpu_hour: float | None = None
+    usd_per_gib_hour: float | None = None
+    usd_per_dbu: float | None = None
+    minimum_s: float = 0.0
+
+    def usd(self, nodes: Nodes, *, seconds: float) -> float:
+        """Return the fee of nodes for so long, NaN where it is unknown."""
+        return nodes.count * self._usd_per_node_hour(nodes) * max(seconds, self.minimum_s) / 3600
+
+    def _usd_per_node_hour(self, nodes: Nodes) -> float:
+        machine = nodes.machine
+        if self.share_of_on_demand is not None:
+            share = self.share_of_on_demand * machine.on_demand_usd_per_hour
+            return min(share, self.most_usd_per_node_hour or math.inf)
+        if self.usd_per_vcpu_hour is None:
+            return math.nan
+        return machine.vcpu * self.usd_per_vcpu_hour + machine.memory_bytes / _GIB * (self.usd_per_gib_hour or 0.0)
+
+
+@lru_cache(maxsize=1)
+def shipped_fees() -> dict[str, PlatformFee]:
+    """Return the fees that ship, by platform."""
+    tables = tomllib.loads((catalogs_directory() / "platform_fees.toml").read_text(encoding="utf-8"))
+    return {name: PlatformFee(platform=name, **table) for name, table in tables.items()}

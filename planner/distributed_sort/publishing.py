@@ -20,10 +20,10 @@ from planner.distributed_sort.job.nodes import Nodes
 from planner.distributed_sort.node_files.node_environment import job_of_part
 from planner.distributed_sort.node_tasks import node_tasks
 from planner.distributed_sort.staging import place_of
-from planner.errors import BadInputError, IoFailureError, PlannerError
+from planner.errors import BadInputError, IoFailureError, PlannerError, UnfinishedError
 
 
-class PublishingUnknownError(IoFailureError):
+class PublishingUnknownError(UnfinishedError):
     """It is not known whether a job's manifest was written, so that its files must stay."""
 
 
@@ -148,7 +148,7 @@ def publish(
                 raise
             raise PublishingUnknownError(
                 f"{place.uri}: the manifest could not be written: {error.message}",
-                [*error.details, "all partitions are sorted; run the same command again to go on"],
+                [*error.details, "all partitions are sorted"],
             ) from error
     for old in filter(None, map(_parse, set(replaced))):
         if old.job not in ("", dataset.job):

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -17,7 +18,7 @@ import numpy as np
 import pytest
 
 from planner.distributed_sort.dataset.dataset import Copy, Dataset, Partition, Recipe
-from planner.errors import IoFailureError
+from planner.errors import IoFailureError, UnfinishedError
 from planner.native import core
 from tests.marks import QUICK_SOAK
 
@@ -447,21 +448,49 @@ def test_a_second_call_goes_on_where_a_killed_driver_stopped(
 
 @pytest.mark.needs_root(why="mounts a small disk")
 @pytest.mark.parametrize("phase", [MAP, pytest.param(REDUCE, marks=QUICK_SOAK)])
-def test_a_full_disk_is_named_and_space_is_freed(sort_cluster: SortCluster, tmp_path: Path, phase: str) -> None:
-    """Node 2's intermediate files, or its output, go to a disk that is too small for them."""
-    source = generated(sort_cluster, "full-in")
-    output = f"full-{phase[:3]}"
-    folder = sort_cluster.directory(2) / (output if phase == REDUCE else f".planner-sort-{output}")
-    folder.mkdir()
-    sort_cluster.inside(2, "mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(folder))
-    try:
-        with pytest.raises(IoFailureError, match=r"node-2: cannot write .*No space left"):
-            sort_cluster.sort(source, tmp_path / "j", output=output, job=output)
+@pytest.mark.parametrize("nodes_each", [ALONE, pytest.param(COORDINATED, marks=QUICK_SOAK)])
+def test_work_of_a_full_disk_moves_to_the_others(
+    sort_cluster: SortCluster, tmp_path: Path, phase: str, nodes_each: int
+) -> None:
+    source, events, output = generated(sort_cluster, "full-in"), list[Event](), f"full-{phase[:3]}"
+    with small_disk(sort_cluster, output, phase=phase) as folder:
+        options = {"job": output, "on_event": events.append, "nodes_per_coordinator": nodes_each}
+        dataset, report = sort_cluster.sort(source, tmp_path / "j", output=output, **options)
         sort_cluster.inside(2, "sh", "-c", f'test -z "$(ls -A {folder})"')
-    finally:
-        sort_cluster.inside(2, "umount", str(folder))
-        folder.rmdir()
+    check(source, dataset)
+    assert {copy.node for partition in dataset.partitions for copy in partition.copies} == {"node-1", "node-3"}
+    assert [event["node"] for event in events if event["event"] == "full"] == ["node-2"]
+    assert report["lost_nodes"] == []
     assert intermediate_files(sort_cluster) == []
+
+
+@pytest.mark.needs_root(why="mounts a small disk")
+def test_where_no_other_can_do_it_a_full_disk_stops_the_job_until_there_is_room(
+    sort_cluster: SortCluster, tmp_path: Path
+) -> None:
+    source = generated(sort_cluster, "stop-in", recipes=False)
+    with (
+        small_disk(sort_cluster, "stop", phase=REDUCE),
+        pytest.raises(UnfinishedError, match=r"node-2: cannot write .*No space left(.|\n)*same command again"),
+    ):
+        sort_cluster.sort(source, tmp_path / "j", output="stop")
+    dataset, report = sort_cluster.sort(source, tmp_path / "j", output="stop")
+    check(source, dataset)
+    assert (report["resumed"], report["moved_bytes"]["input_read"]) == (True, 0), "no slice is grouped again"
+    assert intermediate_files(sort_cluster) == []
+
+
+@contextmanager
+def small_disk(cluster: SortCluster, name: str, *, phase: str) -> Iterator[Path]:
+    """Give node 2 a disk that is too small for its intermediate files, or its output."""
+    folder = cluster.directory(2) / (name if phase == REDUCE else f".planner-sort-{name}")
+    folder.mkdir()
+    cluster.inside(2, "mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(folder))
+    try:
+        yield folder
+    finally:
+        cluster.inside(2, "umount", str(folder))
+        folder.rmdir()
 
 
 def test_without_the_token_nobody_gets_in(sort_cluster: SortCluster) -> None:

@@ -42,9 +42,12 @@ def _say(event: dict[str, Any]) -> None:
     elif event["event"] == "anew":
         talk(f"what an earlier call did does not count: {event['reason']}")
     elif event["event"] == "waiting":
-        talk(f"waiting for {', '.join(event['nodes'])}: nothing was heard for {event['since_s']} s")
+        reason = event["reason"] or "no task ended"
+        talk(f"waiting for {', '.join(event['nodes'])} ({event['since_s']} s): {reason}")
     elif event["event"] == "slow":
         talk(f"{event['node']} is slow: {event['reason']}")
+    elif event["event"] == "full":
+        talk(f"{event['node']} is left out, because its disk is full: {event['reason']}")
     elif event["event"] == "damaged":
         talk(f"intermediate files of {event['node']} are made again: {event['reason']}")
     elif event["event"] == "unreadable":

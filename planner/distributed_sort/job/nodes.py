@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cache
 from typing import Any, Final
 
 from planner.distributed_sort.exchange.block_server import Address
 from planner.distributed_sort.exchange.parcels import Block
 from planner.distributed_sort.job.events import Emit, ignore
-from planner.distributed_sort.job.silence import SAID_EVERY_S, waiting
+from planner.distributed_sort.job.silence import LEAST_PATIENCE_S, SAID_EVERY_S, Pulses, Silence, waiting
 from planner.distributed_sort.node_files.node_environment import NodeFacts, require_own_names, require_same_versions
 from planner.distributed_sort.node_tasks import node_tasks
-from planner.distributed_sort.node_tasks.node_service import MOST_STORING, STORING, NodeService
-from planner.errors import IoFailureError, PlannerError
+from planner.distributed_sort.node_tasks.node_service import MOST_STORING, PULSE, STORING, NodeService
+from planner.errors import IoFailureError, PlannerError, UnfinishedError
 from planner.extras import optional
 from planner.sort_policy.concurrency import Concurrency
 
@@ -44,7 +44,9 @@ class Nodes:
     def __init__(self, ray: Any, *, directory: str = "", emit: Emit = ignore) -> None:
         self._ray = ray
         self.emit = emit
-        self._stuck: frozenset[str] = frozenset()
+        self.stuck: frozenset[str] = frozenset()
+        """Those that are there, but do nothing."""
+        self._pulses: Pulses | None = Pulses(ray)
         self._directory = directory
         self._remotes: dict[Callable[..., Any], Any] = {}
         self._placed: dict[tuple[Callable[..., Any], str, bool], Any] = {}
@@ -69,8 +71,10 @@ class Nodes:
         return self._ray
 
     def __getstate__(self) -> dict[str, Any]:
-        """For a coordinator, which knows the nodes as the driver does, and counts its own tasks."""
-        own: dict[str, Any] = {"_ray": None, "_remotes": {}, "_placed": {}, "tasks": 0, "emit": ignore}
+        """For a coordinator, which knows the nodes as the driver does, counts its own tasks, and only reports who is
+        stuck.
+        """
+        own: dict[str, Any] = {"_ray": None, "_remotes": {}, "_placed": {}, "tasks": 0, "emit": ignore, "_pulses": None}
         return vars(self) | own
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -172,8 +176,19 @@ class Nodes:
         self.give_up([node])
 
     def note_stuck(self, node: str) -> None:
-        """Have a node counted as lost that is there, but does nothing."""
-        self._stuck |= {self._ids[node]}
+        """Have a node counted as lost that is there, but does nothing; not one whose tasks wait for somebody else."""
+        if not (self._pulses and self._pulses.of(node).awaits):
+            self.stuck |= {node}
+
+    def look_for_stuck(self, silence: Silence, busy: Collection[str]) -> None:
+        """Name the silent ones of the nodes that have tasks, but those of which it is known, and said, why; have one
+        counted as lost that is silent for long.
+        """
+        for node in busy if self._pulses else ():
+            if self._pulses.is_late(node) or self._pulses.of(node).awaits:
+                silence.hear(node)
+        if stuck := silence.look(busy, self.emit):
+            self.note_stuck(stuck)
 
     def run_on_all(self, task: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
         """Run a task on every node and return the results by node; nodes lost meanwhile are left out."""
@@ -189,8 +204,8 @@ class Nodes:
         return {name: value for name, value in outcomes.items() if value is not LOST}
 
     def wait_for(self, reference: Any, *, nodes: Sequence[str]) -> Any:
-        """Wait for a task and return its outcome; return LOST as soon as one of `nodes` is gone. Every ten seconds an
-        event names them.
+        """Wait for a task and return its outcome; return LOST as soon as one of `nodes` is gone, or does nothing for
+        long. Every ten seconds an event names them.
 
         After a link was cut, Ray reports the node as gone long before it reports the tasks there. Raises what `outcome`
         raises.
@@ -200,9 +215,15 @@ class Nodes:
             if (since_s := time.monotonic() - began) >= said * SAID_EVERY_S:
                 self.emit(waiting(nodes, since_s=since_s))
                 said += 1
+                self._note_idle(nodes, since_s=since_s)
             if not self._alive().issuperset(self._ids[name] for name in nodes):
                 return LOST
         return self.outcome(reference)
+
+    def _note_idle(self, nodes: Sequence[str], *, since_s: float) -> None:
+        for name in nodes if self._pulses and since_s > LEAST_PATIENCE_S else ():
+            if self._pulses.of(name).idle_s > LEAST_PATIENCE_S:
+                self.note_stuck(name)
 
     def have_arrived(self, blocks: Sequence[Block]) -> list[bool]:
         """Say for each block whether its owner has it, as far as owners answer."""
@@ -250,12 +271,18 @@ class Nodes:
         gone = frozenset(name for name, node in self._ids.items() if node not in alive) - self.lost
         self.lost |= gone
         if not self.names:
-            raise IoFailureError("no node is left", [f"lost: {', '.join(sorted(self.lost))}"])
+            raise UnfinishedError("no node is left", [f"lost: {', '.join(sorted(self.lost))}"])
         self.give_up(gone)
         return gone
 
     def _alive(self) -> set[str]:
-        return {node["NodeID"] for node in self._ray.nodes() if node["Alive"]} - self._stuck
+        """Return the ids of the nodes that Ray has, without those that do nothing."""
+        if self._pulses:
+            services = {name: service for name, service in self.services.items() if name in self.names}
+            for name in self._pulses.look(services, self.emit):
+                self.note_stuck(name)
+        stuck = {self._ids[name] for name in self.stuck} if self._pulses else set()
+        return {node["NodeID"] for node in self._ray.nodes() if node["Alive"]} - stuck
 
     def _discover(self) -> None:
         """Ask every node that offers CPUs for its facts.
@@ -294,7 +321,8 @@ def _service(job: str, node_id: str, host: str) -> Any:
     for method in (NodeService.store, NodeService.copy):
         ray.method(concurrency_group=STORING)(method)
     affinity = NodeAffinitySchedulingStrategy(node_id, soft=False)
-    actor = ray.remote(concurrency_groups={STORING: MOST_STORING})(NodeService)
+    ray.method(concurrency_group=PULSE)(NodeService.pulse)
+    actor = ray.remote(concurrency_groups={STORING: MOST_STORING, PULSE: 1})(NodeService)
     placed = actor.options(num_cpus=0, max_restarts=-1, scheduling_strategy=affinity)
     return placed.remote(host, token=_token(job), seed=secrets.randbits(32))
 

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -20,7 +21,7 @@ import pytest
 from planner.distributed_sort.dataset.dataset import Copy, Dataset, Partition, Recipe
 from planner.errors import IoFailureError, UnfinishedError
 from planner.native import core
-from tests.marks import QUICK_SOAK
+from tests.marks import QUICK_SOAK, quick_soak
 
 if TYPE_CHECKING:
     from conftest import SortCluster
@@ -491,6 +492,49 @@ def small_disk(cluster: SortCluster, name: str, *, phase: str) -> Iterator[Path]
     finally:
         cluster.inside(2, "umount", str(folder))
         folder.rmdir()
+
+
+HOG = """
+import ray, sys, time
+ray.init(address=sys.argv[1], logging_level="ERROR", log_to_driver=False)
+use = ray.remote(num_cpus=3)(time.sleep)
+used = [use.options(scheduling_strategy="SPREAD").remote(600) for _ in range(int(sys.argv[2]))]
+while ray.available_resources().get("CPU", 0) > 9 - 3 * len(used):
+    time.sleep(0.1)
+print("used", flush=True)
+time.sleep(600)
+"""
+"""Uses all CPUs of so many of the three nodes."""
+
+
+@contextmanager
+def busy_nodes(cluster: SortCluster, count: int) -> Iterator[None]:
+    words = cluster.emulated.command(0, sys.executable, "-c", HOG, cluster.emulated.ray.address, str(count))
+    environment = cluster.emulated.environment()
+    with subprocess.Popen(words, env=environment, stdout=subprocess.PIPE) as hog:
+        assert hog.stdout is not None and hog.stdout.readline() == b"used\n"
+        try:
+            yield
+        finally:
+            hog.kill()
+
+
+def test_a_cluster_whose_cpus_are_all_in_use_says_so(sort_cluster: SortCluster, tmp_path: Path) -> None:
+    source = generated(sort_cluster, "busy-in", records=1000)
+    with busy_nodes(sort_cluster, 3):
+        began = time.monotonic()
+        with pytest.raises(IoFailureError, match="other jobs use all 9 CPUs of the Ray cluster's 3 nodes"):
+            sort_cluster.sort(source, tmp_path / "j", output="busy")
+        assert time.monotonic() - began < 20
+
+
+@quick_soak
+def test_a_node_whose_cpus_are_in_use_is_left_in_peace(sort_cluster: SortCluster, tmp_path: Path) -> None:
+    source = generated(sort_cluster, "free-in", records=1000)
+    with busy_nodes(sort_cluster, 1):
+        output, report = sort_cluster.sort(source, tmp_path / "j", output="free")
+    check(source, output)
+    assert len(report["nodes"]) == 2
 
 
 def test_without_the_token_nobody_gets_in(sort_cluster: SortCluster) -> None:

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from test_sort_journey import ALONE, COORDINATED, MAP, REDUCE, check, generated
 
+from tests.distributed_sort.test_sort_journey import ALONE, COORDINATED, MAP, REDUCE, check, generated
 from tests.marks import QUICK_SOAK
 
 if TYPE_CHECKING:
@@ -46,11 +46,12 @@ class Stopper:
 
 
 @pytest.fixture
-def stoppers() -> Iterator[list[Stopper]]:
+def stoppers(sort_cluster: SortCluster) -> Iterator[list[Stopper]]:
     begun: list[Stopper] = []
     yield begun
     for stopper in begun:
         stopper.send(signal.SIGKILL)
+    sort_cluster.restart(NODE)
 
 
 @pytest.mark.needs_root(why="stops processes in network namespaces")

@@ -76,6 +76,14 @@ class RayOptions:
         str | None,
         Option(help="With --ray: where partitions go, s3://bucket/prefix; a folder on the nodes' disks otherwise."),
     ] = None
+    directory: Annotated[
+        str | None,
+        Option(
+            "--dir",
+            help="With --ray: the folder of each node's disks; several as in PATH, /mnt/a:/mnt/b. "
+            "Without it each node's PLANNER_NODE_DIRECTORY.",
+        ),
+    ] = None
     uniform: Annotated[
         bool, Option("--uniform", help="With --ray: trust keys to be evenly spread, as Indy may; nothing is sampled.")
     ] = False

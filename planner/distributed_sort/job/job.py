@@ -207,7 +207,13 @@ class Job:
         slice_bytes = self.work.sizes.slice_records * self.work.record_size
         partition_bytes = self.work.source.bytes / len(self.work.ledger.owner)
         limit_s = patience_s(max(slice_bytes, _UNEVEN * partition_bytes))
-        return PendingTasks(self.cluster.ray, self.cluster.nodes, limit_s=limit_s, on_full_disk=self.on_full_disk)
+        return PendingTasks(
+            self.cluster.ray,
+            self.cluster.nodes,
+            limit_s=limit_s,
+            on_full_disk=self.on_full_disk,
+            uploads=self.cluster.files.in_store,
+        )
 
     def notice_losses(self, *, at_once: bool = False) -> frozenset[str]:
         """Take note of lost nodes and return them. Raises IoFailureError naming input that was lost with them."""

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, Final
 
-from planner.distributed_sort.exchange.block_server import Address
+from planner.distributed_sort.exchange.block_server import OPEN_PORTS, Address
 from planner.distributed_sort.exchange.parcels import Block
 from planner.distributed_sort.job.events import Emit, ignore
 from planner.distributed_sort.job.silence import LEAST_PATIENCE_S, SAID_EVERY_S, Pulses, Silence, waiting
 from planner.distributed_sort.node_files.node_environment import NodeFacts, require_own_names, require_same_versions
 from planner.distributed_sort.node_tasks import node_tasks
 from planner.distributed_sort.node_tasks.node_service import MOST_STORING, PULSE, STORING, NodeService
-from planner.errors import IoFailureError, PlannerError, UnfinishedError
+from planner.errors import IoFailureError, PlannerError, UnfinishedError, some_of
 from planner.extras import optional
 from planner.sort_policy.concurrency import Concurrency
 
@@ -26,6 +26,9 @@ LOST: Final = object()
 NOWHERE: Final = "", 0
 """The address of a node whose service does not answer."""
 _CHECK_EVERY_S: Final = 0.5
+_FREE_WITHIN_S: Final = 2.0
+_LONGEST_BUSY_S: Final = 12.0
+"""CPUs that another job uses are waited for so long: those of a job that ends are free within a second or two."""
 _LONGEST_ANSWER_S: Final = 0.5
 """The driver waits so long for what it wants to know of a service."""
 
@@ -128,6 +131,31 @@ class Nodes:
         asked = {name: service.address.remote() for name, service in self.services.items()}
         addresses = {name: self._address_of(name, reference) for name, reference in asked.items()}
         self._addresses = {name: address for name, address in addresses.items() if address is not LOST}
+        self._require_addresses()
+        self._require_ports()
+
+    def _require_addresses(self) -> None:
+        """Raise IoFailureError where the service of a node that lives has not begun."""
+        alive = self._alive()
+        if silent := [name for name in self.names if name not in self._addresses and self._ids[name] in alive]:
+            raise IoFailureError(
+                f"the service of {some_of(silent)} did not begin", [OPEN_PORTS, "see Ray's logs there"]
+            )
+
+    def _require_ports(self) -> None:
+        """Have each node connect to the service of the next. Raises IoFailureError where that is blocked."""
+        names = [name for name in self.names if name in self._addresses]
+        pairs = list(zip(names, [*names[1:], *names[:1]], strict=True)) if len(names) > 1 else []
+        begun = [self.call(name, "reach", self._addresses[other]) for name, other in pairs]
+        blocked = []
+        for (name, other), reference in zip(pairs, begun, strict=True):
+            if (why := self.wait_for(reference, nodes=(name, other))) and why is not LOST:
+                host, port = self._addresses[other]
+                blocked.append(f"{name} does not reach {other} at {host}:{port}: {why}")
+        if blocked:
+            raise IoFailureError(
+                f"nodes do not reach each other: {len(blocked)} connections fail", [*blocked, OPEN_PORTS]
+            )
 
     def _address_of(self, name: str, asked: Any) -> Any:
         """Return what a service answers, or LOST. A service whose process died restarts and is asked again."""
@@ -285,16 +313,15 @@ class Nodes:
         return {node["NodeID"] for node in self._ray.nodes() if node["Alive"]} - stuck
 
     def _discover(self) -> None:
-        """Ask every node that offers CPUs for its facts.
+        """Ask every node that has free CPUs for its facts.
 
         Raises IoFailureError when there is no such node, or nodes differ in version or share a name.
         """
         offering = [node for node in self._ray.nodes() if node["Alive"] and node["Resources"].get("CPU")]
         if not offering:
             raise IoFailureError("the Ray cluster has no node that offers CPUs; start a worker first")
-        for node in offering:
-            self._ids[node["NodeID"]] = node["NodeID"]
-            self.cpus[node["NodeID"]] = node["Resources"]["CPU"]
+        self.cpus = self._free_cpus({node["NodeID"]: node["Resources"]["CPU"] for node in offering})
+        self._ids = {node: node for node in self.cpus}
         self.concurrency = Concurrency.of(self.cpus.values())
         # A process takes a second to start, so all that will be needed are started before anything waits for them.
         for _ in range(self.concurrency.tasks - 1):
@@ -306,10 +333,29 @@ class Nodes:
         resources = {node["NodeID"]: node["Resources"] for node in offering}
         self.facts = {facts.name: facts for facts in facts_by_id.values()}
         self._ids = {facts.name: node for node, facts in facts_by_id.items()}
-        self.cpus = {name: resources[node]["CPU"] for name, node in self._ids.items()}
+        self.cpus = {name: self.cpus[node] for name, node in self._ids.items()}
         self.store_bytes = {
             name: int(resources[node].get("object_store_memory", 0)) for name, node in self._ids.items()
         }
+
+    def _free_cpus(self, offered: Mapping[str, float]) -> dict[str, float]:
+        """Return the CPUs that are free, by the node's id, without nodes that have none. Others get a moment to end
+        what they do. Raises IoFailureError when none gets free.
+        """
+        from ray._private.state import available_resources_per_node  # what is public tells the sum of all nodes
+
+        began = time.monotonic()
+        while (waited_s := time.monotonic() - began) < _LONGEST_BUSY_S:
+            there = available_resources_per_node()
+            free = {node: min(there.get(node, {}).get("CPU", 0.0), cpus) for node, cpus in offered.items()}
+            usable = {node: cpus for node, cpus in free.items() if cpus >= min(1.0, offered[node])}
+            if usable == offered or (usable and waited_s >= _FREE_WITHIN_S):
+                return usable
+            time.sleep(_CHECK_EVERY_S / 5)
+        raise IoFailureError(
+            f"other jobs use all {sum(offered.values()):g} CPUs of the Ray cluster's {len(offered)} nodes",
+            ["wait until they end, or add nodes; `ray status` shows who uses what"],
+        )
 
 
 @cache

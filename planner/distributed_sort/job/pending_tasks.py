@@ -17,6 +17,7 @@ _WAITED_FOR: Final = 1 / 50
 """Of many running tasks, so many are waited for at once: Ray looks at all of them each time it is asked."""
 _GATHERING_S: Final = 50e-6
 """Bounds the wait for several, times the running tasks: it takes Ray a few microseconds to look at each."""
+_LONGEST_UPLOAD_S: Final = 30.0
 _LONGEST_CANCEL_S: Final = 10.0
 """A killed process ends within a second or two; a task of a node that is lost may never be heard of."""
 
@@ -52,15 +53,22 @@ class PendingTasks:
     """References of running tasks, each with what to call when it ends.
 
     A node may be silent for `limit_s` at least. Where a disk is full, `on_full_disk` leaves out its node, or raises the
-    error.
+    error. A task that `uploads` is not killed at once.
     """
 
     def __init__(
-        self, ray: Any, nodes: Nodes, *, limit_s: float = LEAST_PATIENCE_S, on_full_disk: OnFullDisk = _raise_full
+        self,
+        ray: Any,
+        nodes: Nodes,
+        *,
+        limit_s: float = LEAST_PATIENCE_S,
+        on_full_disk: OnFullDisk = _raise_full,
+        uploads: bool = False,
     ) -> None:
         self._ray = ray
         self._nodes = nodes
         self._on_full_disk = on_full_disk
+        self._uploads = uploads
         self._tasks: dict[Any, _Task] = {}
         self._lost_before = frozenset[str]()
         self._doomed: list[Any] = []
@@ -139,9 +147,13 @@ class PendingTasks:
             task.on_end(LOST)
 
     def cancel_all(self) -> None:
-        """Cancel every task and wait a while for their processes to end, so that none writes after a clean-up."""
+        """Cancel every task and wait a while for their processes to end, so that none writes after a clean-up. Where
+        they may be uploading, they first have time to end by themselves: a killed one leaves parts in the store.
+        """
         if any(task.is_call for task in self._tasks.values()):
             self._nodes.give_up()
+        if self._uploads and (uploading := [reference for reference, task in self._tasks.items() if not task.is_call]):
+            self._ray.wait(uploading, num_returns=len(uploading), timeout=_LONGEST_UPLOAD_S, fetch_local=False)
         for reference, task in self._tasks.items():
             if not task.is_call:
                 self._ray.cancel(reference, force=True)

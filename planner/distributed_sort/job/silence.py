@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -83,7 +84,8 @@ class Pulse:
     awaits_s: float = 0.0
 
 
-_ASKED_EVERY_S: Final = 5.0
+_ASKED_EVERY_S: Final = 3.0
+_LATE_S: Final = 5.0
 _LOOKED_EVERY_S: Final = 0.5
 _UNANSWERED_S: Final = 30.0
 """A service that answers later than this has stopped: it has a thread for nothing else."""
@@ -97,7 +99,7 @@ class Pulses:
         self._asked: dict[str, tuple[float, Any]] = {}
         """By node: when it was asked last, and the answer to come; None once that has come."""
         self._last: dict[str, Pulse] = {}
-        self._looked = self._said = clock()
+        self._looked, self._said = clock(), -math.inf
 
     def of(self, node: str) -> Pulse:
         """Return what a node answered last, if it has answered lately."""
@@ -106,7 +108,7 @@ class Pulses:
     def is_late(self, node: str) -> bool:
         """Whether a node was asked a while ago and has not answered since."""
         since, answer = self._asked.get(node, (0.0, None))
-        return answer is not None and self._clock() - since >= SAID_EVERY_S
+        return answer is not None and self._clock() - since >= _LATE_S
 
     def look(self, services: Mapping[str, Any], emit: Emit) -> list[str]:
         """Ask the services that are to be asked again; emit who has not answered for a while, and what nodes wait for.

@@ -25,8 +25,9 @@ def request_under_way(doing: str) -> Iterator[None]:
     try:
         yield
     finally:
-        with suppress(OSError):
+        with suppress(OSError):  # others have notes there
             note.unlink()
+            note.parent.rmdir()
 
 
 def longest_request() -> tuple[str, float]:

@@ -52,6 +52,10 @@ class NodeService:
         awaits, awaits_s = longest_request()
         return Pulse(idle_s=self._sampler.idle_s(), awaits=awaits, awaits_s=awaits_s)
 
+    def reach(self, address: Address) -> str:
+        """Return why another node's blocks cannot be fetched from an address, '' if they can."""
+        return self._fetcher.reach(address)
+
     def samples(self) -> list[dict[str, float]]:
         """Return what the node used, each second so far."""
         return self._sampler.samples()

@@ -153,6 +153,24 @@ def test_cancelling_waits_for_the_processes_so_that_nothing_is_written_afterward
     assert len(tasks) == 0
 
 
+def test_what_may_be_uploading_has_time_to_end_by_itself() -> None:
+    class Uploading(Silent):
+        """A Ray whose tasks end while it is waited for, if they were not killed before."""
+
+        def wait(self, under_way: list[str], **_: Any) -> tuple[list[str], list[str]]:
+            assert not self.cancelled or self.ended
+            self.ended = True
+            return under_way, []
+
+        ended = False
+
+    ray = Uploading()
+    tasks = PendingTasks(ray, cast("Nodes", LostNodes()), uploads=True)
+    tasks.add("one", lambda _: None, node="a")
+    tasks.cancel_all()
+    assert ray.ended and ray.cancelled == [("one", True)]
+
+
 def test_calls_of_services_are_told_to_give_up_since_they_cannot_be_cancelled() -> None:
     ray, nodes, ended = Silent(), LostNodes(), list[Any]()
     tasks = PendingTasks(ray, cast("Nodes", nodes))

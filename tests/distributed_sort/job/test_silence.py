@@ -115,9 +115,9 @@ def test_a_stopped_service_is_named_and_its_node_lost() -> None:
     _, said, stopped = pulses_after(services, seconds=20)
     assert stopped == []
     assert {(*event["nodes"], event["reason"]) for event in said} == {("b", "no process there answers")}
-    assert said[0]["since_s"] <= 9
+    assert said[0]["since_s"] <= 6
     assert pulses_after(services, seconds=40)[2] == ["b"]
-    assert services.asked.count("b") == 2, "once for each of these clocks"
+    assert services.asked.count("b") == 2, "once by each of these clocks"
 
 
 def test_a_service_that_restarts_has_not_stopped() -> None:
@@ -130,4 +130,4 @@ def test_a_service_that_restarts_has_not_stopped() -> None:
 def test_what_tasks_wait_for_is_said_every_ten_seconds() -> None:
     _, said, stopped = pulses_after(Services({"a": Pulse(awaits="the store", awaits_s=12.4), "b": Pulse()}), seconds=30)
     expected = {"event": "waiting", "nodes": ["a"], "since_s": 12, "reason": "the store"}
-    assert (said, stopped) == ([expected] * 3, [])
+    assert (said, stopped) == ([expected] * 4, [])

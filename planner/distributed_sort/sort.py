@@ -22,7 +22,13 @@ from planner.distributed_sort.node_tasks import node_tasks
 from planner.distributed_sort.node_tasks.node_tasks import Inventory
 from planner.distributed_sort.phases.coordination import run_rounds
 from planner.distributed_sort.phases.preparation import DECOMPRESS_PHASE, SAMPLE_PHASE, prepare
-from planner.distributed_sort.publishing import ManifestPlace, may_be_published, publish, require_unoccupied
+from planner.distributed_sort.publishing import (
+    ManifestPlace,
+    may_be_published,
+    publish,
+    require_unoccupied,
+    without_empty_files,
+)
 from planner.distributed_sort.resuming import open_job
 from planner.errors import BadInputError, IoFailureError, PlannerError, ProviderRefusedError, UnfinishedError
 from planner.sort_policy.placement import fits_in_cache
@@ -141,6 +147,8 @@ def _prepare_job(
     if is_object(request.output) and request.copies > 1:
         raise BadInputError(f"{request.output} keeps copies of its own: ask for one, not {request.copies}")
     nodes.begin_services()
+    free_bytes = sum(facts.free_bytes for facts in nodes.facts.values())
+    emit({"event": "probed", "nodes": len(nodes.names), "cpus": sum(nodes.cpus.values()), "free_bytes": free_bytes})
     began, began_at_s, began_cpu_s = time.monotonic(), time.time(), time.process_time()
     files, earlier = open_job(request, nodes, journal, emit, places=places)
     try:
@@ -225,13 +233,16 @@ def _repair_damaged_files(job: Job) -> None:
 
 
 def _result(job: Job, *, resumed: bool) -> tuple[Dataset, ClusterSortReport]:
-    """Return output and report. Raises IoFailureError when the output has not as many records as the input."""
+    """Return output, without files that hold nothing, and report. Raises IoFailureError when the output has not as many
+    records as the input.
+    """
     ordered = [job.work.ledger.done[number] for number in range(len(job.work.ledger.owner))]
     partitions = tuple(partition for partition, _ in ordered)
     dataset = Dataset(partitions=partitions, layout=job.work.source.layout, job=job.cluster.files.job)
     _require_all(dataset, job)
     whole = merge_summaries((summary for _, summary in ordered), job.work.source.layout)
     _require_same_content(job, checksum=f"{whole.checksum:x}")
+    dataset = without_empty_files(job.cluster.nodes, dataset)
     return dataset, ClusterSortReport(
         records=whole.records,
         data_bytes=dataset.bytes,

@@ -94,7 +94,7 @@ def sort(
 
     Example: planner sort input.json output.json --ray 10.0.0.1:6379 --copies 2
 
-    Example: planner sort --format parquet --key time:desc --key id events/ sorted.json --ray 10.0.0.1:6379
+    Example: planner sort --format parquet --key time:desc events/ sorted.json --ray auto --dir /mnt/nvme
     """
     of_data: dict[str, Any] = {"record_size": record_size, "key_offset": key_offset, "key_size": key_size}
     of_data |= {"lines": lines, "stable": stable} | vars(keys)
@@ -154,7 +154,10 @@ def _show(result: SortResult, *, to_stdout: bool, explain: bool, json: bool) -> 
         return
     report = result.report
     if isinstance(report, dict):
-        talk(f"{result.count} {result.counted} on {len(report['nodes'])} nodes, checksum {report['checksum']}")
+        seconds = max(stretch["end_s"] for stretch in report["timeline"])
+        phases = ", ".join(f"{name} {format_duration(phase_s)}" for name, phase_s in report["phases_s"].items())
+        where = f"on {len(report['nodes'])} nodes in {format_duration(seconds)} ({phases})"
+        talk(f"{result.count} {result.counted} {where}, checksum {report['checksum']}")
         return
     from planner.sorting.records.keyed import TextReport
     from planner.sorting.records.local import SortReport

@@ -88,7 +88,7 @@ def prepare(request: SortRequest, files: JobFiles, nodes: Nodes, emit: Emit, *, 
     readable.make_plain()
     decompressed_s = time.monotonic() - began if readable.read_bytes else 0.0
     scanned_bytes = find_quotes(readable)
-    sizes = _sizes(request, readable.source, files, nodes)
+    sizes = _sizes(request, readable.source, files, nodes, emit)
     if earlier is not None:
         slice_records, splitting, owner, done = earlier
         store_bytes = min(nodes.store_bytes.values())
@@ -99,7 +99,7 @@ def prepare(request: SortRequest, files: JobFiles, nodes: Nodes, emit: Emit, *, 
     else:
         emit(progress(SAMPLE_PHASE, readable.source, records=0, nodes=len(nodes.names)))
         splitting, sample_bytes = sampling.choose_splitting(readable, sizes=sizes, is_uniform=request.uniform)
-        owner, done = share_out(splitting.weights, _shares(request, readable.source, nodes)), None
+        owner, done = share_out(splitting.weights, node_shares(request, readable.source, nodes)), None
     return Start(
         source=readable.source,
         sizes=sizes,
@@ -112,10 +112,14 @@ def prepare(request: SortRequest, files: JobFiles, nodes: Nodes, emit: Emit, *, 
     )
 
 
-def _sizes(request: SortRequest, source: Dataset, files: JobFiles, nodes: Nodes) -> Sizes:
+def _sizes(request: SortRequest, source: Dataset, files: JobFiles, nodes: Nodes, emit: Emit) -> Sizes:
     store_bytes = min(nodes.store_bytes.values())
     is_worth_it = source.bytes > _PROBES_PER_NODE * PROBE_BYTES * len(nodes.names)
     layout = source.layout
+    link = link_bytes_per_s(nodes, files) if is_worth_it else None
+    if link is not None:
+        sent_bytes = source.bytes * (len(nodes.names) - 1) / len(nodes.names) ** 2
+        emit({"event": "planned", "link_bytes_per_s": link, "least_s": sent_bytes / link})
     least_bytes = LEAST_TABLE_BYTES if layout.table else LEAST_PARTITION_BYTES
     sizes = choose_sizes(
         data_bytes=source.bytes,
@@ -126,7 +130,7 @@ def _sizes(request: SortRequest, source: Dataset, files: JobFiles, nodes: Nodes)
         replicated=request.copies > 1,
         concurrency=nodes.concurrency,
         least_partition_bytes=request.least_partition_bytes or least_bytes,
-        link_bytes_per_s=link_bytes_per_s(nodes, files) if is_worth_it else None,
+        link_bytes_per_s=link,
         sort_buffers=TEXT_SORT_BUFFERS if layout.text or layout.table else SORT_BUFFERS,
     )
     longest = max((rows for partition in source.partitions for rows in partition.groups), default=0)
@@ -135,7 +139,7 @@ def _sizes(request: SortRequest, source: Dataset, files: JobFiles, nodes: Nodes)
     return sizes.resumed(slice_records=longest, record_size=layout.record_size, store_bytes=store_bytes)
 
 
-def _shares(request: SortRequest, source: Dataset, nodes: Nodes) -> dict[str, float]:
+def node_shares(request: SortRequest, source: Dataset, nodes: Nodes) -> dict[str, float]:
     """Return each node's share of the partitions, in any unit: as its rate, but no more than its disks have room for.
     Raises IoFailureError when all have not enough.
     """

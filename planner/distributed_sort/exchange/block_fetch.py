@@ -110,6 +110,11 @@ class BlockFetcher:
                 list(threads.map(fetch_from, by_source.values()))
         return [piece if outcomes.get(number) else None for number, piece in enumerate(pieces)]
 
+    def take_back(self, addresses: Collection[Address]) -> None:
+        """Fetch again from addresses that were given up: an earlier sort left out nodes that were slow or full."""
+        with self._lock:
+            self._given_up.difference_update(addresses)
+
     def reach(self, address: Address) -> str:
         """Return why nothing can be fetched from an address, '' if it answers."""
         for pause_s in (_AGAIN_EVERY_S, 1.0, 1.0, 0.0):  # a process may be restarting
@@ -125,7 +130,9 @@ class BlockFetcher:
         return reason
 
     def give_up(self, addresses: Collection[Address] | None = None) -> None:
-        """Give up what is being fetched from some addresses, now and later; from all, but only now, where None."""
+        """Give up what is being fetched from some addresses, now and until they are taken back; from all, but only now,
+        where None.
+        """
         with self._lock:
             if addresses is None:
                 self._round += 1

@@ -146,7 +146,8 @@ class Nodes:
         """Have each node connect to the service of the next. Raises IoFailureError where that is blocked."""
         names = [name for name in self.names if name in self._addresses]
         pairs = list(zip(names, [*names[1:], *names[:1]], strict=True)) if len(names) > 1 else []
-        begun = [self.call(name, "reach", self._addresses[other]) for name, other in pairs]
+        addresses = list(self._addresses.values())
+        begun = [self.call(name, "meet", addresses, self._addresses[other]) for name, other in pairs]
         blocked = []
         for (name, other), reference in zip(pairs, begun, strict=True):
             if (why := self.wait_for(reference, nodes=(name, other))) and why is not LOST:

@@ -52,9 +52,10 @@ class NodeService:
         awaits, awaits_s = longest_request()
         return Pulse(idle_s=self._sampler.idle_s(), awaits=awaits, awaits_s=awaits_s)
 
-    def reach(self, address: Address) -> str:
-        """Return why another node's blocks cannot be fetched from an address, '' if they can."""
-        return self._fetcher.reach(address)
+    def meet(self, others: Collection[Address], neighbour: Address) -> str:
+        """Begin a sort with nodes at these addresses, and return why nothing can be fetched from one, '' if it can."""
+        self._fetcher.take_back(others)
+        return self._fetcher.reach(neighbour)
 
     def samples(self) -> list[dict[str, float]]:
         """Return what the node used, each second so far."""

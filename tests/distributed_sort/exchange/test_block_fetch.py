@@ -132,6 +132,14 @@ def test_a_handshake_that_is_passed_on_opens_nothing_else(servers: list[BlockSer
     assert answer(first, address=first.address, request=REQUEST, sent=other) == b"", "another request"
 
 
+def test_what_was_given_up_is_taken_back_by_the_next_sort(server: BlockServer) -> None:
+    fetcher, part = BlockFetcher(TOKEN), part_of(server.address, offset=0, size_bytes=10)
+    fetcher.give_up([server.address])
+    assert fetch(fetcher, part) == [None]
+    fetcher.take_back([server.address])
+    assert fetch(fetcher, part)[0] is not None
+
+
 def test_an_address_that_is_not_reached_says_why(server: BlockServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(block_fetch, "_REACHED_WITHIN_S", 0.2)
     assert BlockFetcher(TOKEN).reach(server.address) == ""

@@ -58,6 +58,7 @@ def sort(
     ray: str | None = None,
     copies: int = 1,
     to: str | None = None,
+    file_bytes: int | None = None,
     directory: StrPath | None = None,
     uniform: bool = False,
     say: Say | None = None,
@@ -80,7 +81,8 @@ def sort(
     """
     sources = _paths(inputs)
     if ray is None:
-        _require_no_cluster_options(copies=copies != 1, to=to is not None, dir=directory is not None, uniform=uniform)
+        places = {"to": to is not None, "dir": directory is not None, "file-size": file_bytes is not None}
+        _require_no_cluster_options(copies=copies != 1, uniform=uniform, **places)
         given = {"format": format, "separator": separator, "lines": lines, "zero_terminated": zero_terminated}
         format, separator, lines = _kind(sources, given, key=key, record_size=record_size, say=say)
     job = SortJob(
@@ -100,7 +102,7 @@ def sort(
     outputs = [Path(output), *map(Path, more_outputs)]
     if ray is not None:
         cluster = {"copies": copies, "uniform": uniform, "output": to or outputs[0].stem, "sums_input": True}
-        cluster |= {} if directory is None else {"directory": os.fspath(directory)}
+        cluster |= {"directory": os.fspath(directory or ""), "partition_bytes": file_bytes}
         return sort_on_ray(job, sources, outputs, cluster, address=ray, force=force, say=say, on_event=on_event)
     result = Path("-") if str(output) in STANDARD_OUTPUT else outputs[0]
     if not (job.is_text_or_table or _needs_pipes(sources, result, by_name=bool(job.record_bytes))):

@@ -76,6 +76,12 @@ class RayOptions:
         str | None,
         Option(help="With --ray: where partitions go, s3://bucket/prefix; a folder on the nodes' disks otherwise."),
     ] = None
+    file_size: Annotated[
+        str | None,
+        Option(
+            help="With --ray: about what each file of the output holds, 256MB, if nodes have the memory to sort it."
+        ),
+    ] = None
     directory: Annotated[
         str | None,
         Option(

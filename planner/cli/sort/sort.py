@@ -101,6 +101,9 @@ def sort(
     if of_data.pop("check") and cluster.ray is None:
         _check([*(sources or ()), output], of_data, more_output=more_output, json=json)
         return
+    of_cluster = dict(vars(cluster))
+    if (file_size := of_cluster.pop("file_size")) is not None:
+        of_cluster["file_bytes"] = parse_size(file_size)
     if keys.check:
         raise BadInputError("--check and --compress are for one machine: leave them out, or leave out --ray")
     result = _sort(
@@ -113,7 +116,7 @@ def sort(
         spill=spill,
         force=force,
         **of_data,
-        **vars(cluster),
+        **of_cluster,
     )
     _show(result, to_stdout=str(output) in STANDARD_OUTPUT, explain=explain, json=json)
 

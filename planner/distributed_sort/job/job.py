@@ -44,7 +44,8 @@ class SortRequest:
     keeps intermediate data in the nodes' memory (Minutesort). `sums_input` asks for the input's checksum. `avoid_slow`
     leaves out nodes that are much slower than the others, if the others can do their work. On more nodes than
     `nodes_per_coordinator`, coordinators order the tasks of about so many each. Small data makes no partition for each
-    node that has much less than `least_partition_bytes`. A new job's id is `job`, or drawn where that is ''.
+    node that has much less than `least_partition_bytes`; `partition_bytes` is what a partition shall have. A new job's
+    id is `job`, or drawn where that is ''.
     """
 
     source: Dataset
@@ -60,6 +61,7 @@ class SortRequest:
     avoid_slow: bool = True
     nodes_per_coordinator: int = NODES_PER_COORDINATOR
     least_partition_bytes: int | None = None
+    partition_bytes: int | None = None
     job: str = ""
 
     def stored_bytes(self, source: Dataset) -> float:

@@ -130,6 +130,7 @@ def _sizes(request: SortRequest, source: Dataset, files: JobFiles, nodes: Nodes,
         replicated=request.copies > 1,
         concurrency=nodes.concurrency,
         least_partition_bytes=request.least_partition_bytes or least_bytes,
+        partition_bytes=request.partition_bytes,
         link_bytes_per_s=link,
         sort_buffers=TEXT_SORT_BUFFERS if layout.text or layout.table else SORT_BUFFERS,
     )

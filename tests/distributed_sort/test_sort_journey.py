@@ -499,9 +499,13 @@ import ray, sys, time
 ray.init(address=sys.argv[1], logging_level="ERROR", log_to_driver=False)
 use = ray.remote(num_cpus=3)(time.sleep)
 used = [use.options(scheduling_strategy="SPREAD").remote(600) for _ in range(int(sys.argv[2]))]
-while ray.available_resources().get("CPU", 0) > 9 - 3 * len(used):
+for _ in range(600):
+    if ray.available_resources().get("CPU", 0) <= 9 - 3 * len(used):
+        print("used", flush=True)
+        break
     time.sleep(0.1)
-print("used", flush=True)
+else:
+    sys.exit("the CPUs are not there")
 time.sleep(600)
 """
 """Uses all CPUs of so many of the three nodes."""

@@ -213,9 +213,10 @@ class Nodes:
         """Name the silent ones of the nodes that have tasks, but those of which it is known, and said, why; have one
         counted as lost that is silent for long.
         """
-        for node in busy if self._pulses else ():
-            if self._pulses.is_late(node) or self._pulses.of(node).awaits:
-                silence.hear(node)
+        if (pulses := self._pulses) is not None:
+            for node in busy:
+                if pulses.is_late(node) or pulses.of(node).awaits:
+                    silence.hear(node)
         if stuck := silence.look(busy, self.emit):
             self.note_stuck(stuck)
 
@@ -224,7 +225,7 @@ class Nodes:
         return self._run_on(self.names, task, *arguments)
 
     def run_on_excluded(self, task: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
-        """Run a task on the nodes that were left out because they are slow."""
+        """Run a task on the nodes that were left out because they are slow, or full."""
         return self._run_on(sorted(self.excluded), task, *arguments)
 
     def _run_on(self, names: Sequence[str], task: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
@@ -244,14 +245,15 @@ class Nodes:
             if (since_s := time.monotonic() - began) >= said * SAID_EVERY_S:
                 self.emit(waiting(nodes, since_s=since_s))
                 said += 1
-                self._note_idle(nodes, since_s=since_s)
+                if since_s > LEAST_PATIENCE_S:
+                    self._note_idle(nodes)
             if not self._alive().issuperset(self._ids[name] for name in nodes):
                 return LOST
         return self.outcome(reference)
 
-    def _note_idle(self, nodes: Sequence[str], *, since_s: float) -> None:
-        for name in nodes if self._pulses and since_s > LEAST_PATIENCE_S else ():
-            if self._pulses.of(name).idle_s > LEAST_PATIENCE_S:
+    def _note_idle(self, nodes: Sequence[str]) -> None:
+        for name in nodes:
+            if self._pulses is not None and self._pulses.of(name).idle_s > LEAST_PATIENCE_S:
                 self.note_stuck(name)
 
     def have_arrived(self, blocks: Sequence[Block]) -> list[bool]:

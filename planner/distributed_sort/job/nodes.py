@@ -18,6 +18,7 @@ from planner.distributed_sort.node_tasks.node_service import MOST_STORING, PULSE
 from planner.errors import IoFailureError, PlannerError, UnfinishedError, some_of
 from planner.extras import optional
 from planner.sort_policy.concurrency import Concurrency
+from planner.sort_policy.health_checks import noticed_after_s
 
 WORKER_RETRIES: Final = 5
 """How often Ray runs a task again whose process has died."""
@@ -148,11 +149,16 @@ class Nodes:
         pairs = list(zip(names, [*names[1:], *names[:1]], strict=True)) if len(names) > 1 else []
         addresses = list(self._addresses.values())
         begun = [self.call(name, "meet", addresses, self._addresses[other]) for name, other in pairs]
-        blocked = []
-        for (name, other), reference in zip(pairs, begun, strict=True):
-            if (why := self.wait_for(reference, nodes=(name, other))) and why is not LOST:
-                host, port = self._addresses[other]
-                blocked.append(f"{name} does not reach {other} at {host}:{port}: {why}")
+        answers = [self.wait_for(reference, nodes=pair) for pair, reference in zip(pairs, begun, strict=True)]
+        if all(why is LOST or not why for why in answers):
+            return
+        time.sleep(noticed_after_s(len(names)))  # a node that has just gone is no firewall
+        alive = self._alive()
+        blocked = [
+            f"{name} does not reach {other} at {':'.join(map(str, self._addresses[other]))}: {why}"
+            for (name, other), why in zip(pairs, answers, strict=True)
+            if why and why is not LOST and alive.issuperset((self._ids[name], self._ids[other]))
+        ]
         if blocked:
             raise IoFailureError(
                 f"nodes do not reach each other: {len(blocked)} connections fail", [*blocked, OPEN_PORTS]

@@ -54,6 +54,10 @@ class IoFailureError(PlannerError):
     exit_code = 6
 
 
+class UnfinishedError(IoFailureError):
+    """What stopped a job can be put right; what is done stays, and the same call goes on."""
+
+
 class LeftBehindError(PlannerError):
     """Resources remain after clean-up; `details` names each."""
 

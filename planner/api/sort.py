@@ -58,6 +58,8 @@ def sort(
     ray: str | None = None,
     copies: int = 1,
     to: str | None = None,
+    file_bytes: int | None = None,
+    directory: StrPath | None = None,
     uniform: bool = False,
     say: Say | None = None,
     on_progress: OnProgress | None = None,
@@ -65,7 +67,8 @@ def sort(
 ) -> SortResult:
     """Sort files into one as `planner sort` does: records by their first bytes, or what `format` and `key` say.
 
-    With `ray` the cluster at that address sorts (`"auto"`: the one of this machine), and `output` is a manifest.
+    With `ray` the cluster at that address sorts (`"auto"`: the one of this machine), and `output` is a manifest; nodes
+    that do not know their disks use `directory`.
     `say` receives notes, `on_event` the events of a cluster. Raises BadInputError for options that exclude each other
     and for an output that exists, unless `force` replaces it; IoFailureError; InterruptedRunError.
 
@@ -78,7 +81,8 @@ def sort(
     """
     sources = _paths(inputs)
     if ray is None:
-        _require_no_cluster_options(copies=copies != 1, to=to is not None, uniform=uniform)
+        places = {"to": to is not None, "dir": directory is not None, "file-size": file_bytes is not None}
+        _require_no_cluster_options(copies=copies != 1, uniform=uniform, **places)
         given = {"format": format, "separator": separator, "lines": lines, "zero_terminated": zero_terminated}
         format, separator, lines = _kind(sources, given, key=key, record_size=record_size, say=say)
     job = SortJob(
@@ -98,6 +102,7 @@ def sort(
     outputs = [Path(output), *map(Path, more_outputs)]
     if ray is not None:
         cluster = {"copies": copies, "uniform": uniform, "output": to or outputs[0].stem, "sums_input": True}
+        cluster |= {"directory": os.fspath(directory or ""), "partition_bytes": file_bytes}
         return sort_on_ray(job, sources, outputs, cluster, address=ray, force=force, say=say, on_event=on_event)
     result = Path("-") if str(output) in STANDARD_OUTPUT else outputs[0]
     if not (job.is_text_or_table or _needs_pipes(sources, result, by_name=bool(job.record_bytes))):

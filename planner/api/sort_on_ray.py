@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from planner.api.sort_job import USUAL_RECORD, OnEvent, Say, SortJob, SortResult, files_among, name_of, require_inputs
 from planner.errors import BadInputError
 
 if TYPE_CHECKING:
     from planner.distributed_sort.dataset.dataset import Dataset
+
+_LEAST_FILE_BYTES: Final = 1_000_000
 
 
 def sort_on_ray(
@@ -33,6 +35,8 @@ def sort_on_ray(
     is_text, output = job.lines or job.is_text_or_table, outputs[0]
     require_inputs(files_among(sources) if is_text else sources, outputs, job, force=force)
     _require_sortable_on_ray(job, outputs)
+    if (file_bytes := cluster.get("partition_bytes")) is not None and file_bytes < _LEAST_FILE_BYTES:
+        raise BadInputError(f"--file-size {file_bytes}B: a file of the output holds 1 MB at least")
     names = [name_of(path) for path in sources]
     source = job.form.dataset_of(names, say=say) if is_text else _manifest(sources)
     request = {"source": loads(source.to_json()), "memory_bytes": job.memory_bytes} | cluster

@@ -12,8 +12,10 @@ import dataclasses
 import json
 import logging
 import os
+import socket
 import sys
 import tempfile
+import threading
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
@@ -22,13 +24,16 @@ from planner.distributed_sort.dataset.dataset import dataset_of
 from planner.distributed_sort.generate import generate_with_checksum
 from planner.distributed_sort.job.job import SortRequest
 from planner.distributed_sort.job.nodes import Nodes, import_ray
+from planner.distributed_sort.job.silence import SAID_EVERY_S, waiting
 from planner.distributed_sort.node_files.node_environment import end_machine, node_name
 from planner.distributed_sort.run import RunRequest, finish, run
 from planner.distributed_sort.sort import sort_dataset
 from planner.distributed_sort.validate import check_copies
-from planner.errors import PlannerError
+from planner.errors import IoFailureError, PlannerError
 
 _LONGEST_END_S: Final = 60.0
+_LISTENS_WITHIN_S: Final = 10.0
+_ADVICE: Final = "name the address that `ray start --head` printed, or start Ray"
 
 
 def main(orders: Iterable[str], *, descriptor: int, address: str) -> None:
@@ -41,7 +46,7 @@ def main(orders: Iterable[str], *, descriptor: int, address: str) -> None:
     for line in orders:
         try:
             if not ray.is_initialized():
-                _connect(ray, address)
+                _connect(ray, address, emit)
             order = json.loads(line)
             emit({"event": "result"} | _HANDLERS[order["do"]](ray, order, emit))
         except PlannerError as error:
@@ -52,10 +57,35 @@ def main(orders: Iterable[str], *, descriptor: int, address: str) -> None:
     ray.shutdown()
 
 
-def _connect(ray: Any, address: str) -> None:
-    """Connect to the cluster from an empty directory, since Ray lets its workers import from the driver's directory."""
-    with tempfile.TemporaryDirectory() as empty, contextlib.chdir(empty):
-        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, configure_logging=False)
+def _connect(ray: Any, address: str, emit: Any) -> None:
+    """Connect to the cluster from an empty directory, since Ray lets its workers import from the driver's directory.
+    Raises IoFailureError where there is none.
+    """
+    _require_listener(address)
+    late = waiting([address], since_s=SAID_EVERY_S, reason=f"no Ray head answers; {_ADVICE}")
+    doubt = threading.Timer(SAID_EVERY_S, emit, [late])
+    doubt.daemon = True
+    doubt.start()
+    try:
+        with tempfile.TemporaryDirectory() as empty, contextlib.chdir(empty):
+            ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, configure_logging=False)
+    except ConnectionError as error:
+        raise IoFailureError(f"--ray {address}: no Ray cluster is there", [_ADVICE]) from error
+    finally:
+        doubt.cancel()
+
+
+def _require_listener(address: str) -> None:
+    """Raise IoFailureError where nothing listens at an address: Ray itself tries for minutes without a word."""
+    host, _, port = address.rpartition("://")[2].rpartition(":")
+    if not (host and port.isdigit()):
+        return
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_LISTENS_WITHIN_S).close()
+    except OSError as error:
+        raise IoFailureError(
+            f"--ray {address}: nothing listens there: {error.strerror or 'no answer'}", [_ADVICE]
+        ) from error
 
 
 def _run(ray: Any, order: dict[str, Any], emit: Any) -> dict[str, Any]:

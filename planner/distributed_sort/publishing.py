@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
 from planner.distributed_sort.dataset.copies import retry_on_nodes, run_on_any
@@ -20,10 +20,10 @@ from planner.distributed_sort.job.nodes import Nodes
 from planner.distributed_sort.node_files.node_environment import job_of_part
 from planner.distributed_sort.node_tasks import node_tasks
 from planner.distributed_sort.staging import place_of
-from planner.errors import BadInputError, IoFailureError, PlannerError
+from planner.errors import BadInputError, IoFailureError, PlannerError, UnfinishedError
 
 
-class PublishingUnknownError(IoFailureError):
+class PublishingUnknownError(UnfinishedError):
     """It is not known whether a job's manifest was written, so that its files must stay."""
 
 
@@ -148,14 +148,26 @@ def publish(
                 raise
             raise PublishingUnknownError(
                 f"{place.uri}: the manifest could not be written: {error.message}",
-                [*error.details, "all partitions are sorted; run the same command again to go on"],
+                [*error.details, "all partitions are sorted"],
             ) from error
     for old in filter(None, map(_parse, set(replaced))):
         if old.job not in ("", dataset.job):
-            _remove_result(nodes, old, kept={copy.uri for part in source.partitions for copy in part.copies})
+            remove_files(nodes, old, kept={copy.uri for part in source.partitions for copy in part.copies})
 
 
-def _remove_result(nodes: Nodes, old: Dataset, *, kept: Collection[str]) -> None:
+def without_empty_files(nodes: Nodes, dataset: Dataset) -> Dataset:
+    """Delete the files of a job's result that have no records, but the first where none has any, and return the result
+    without them. A job that goes on afterwards makes them again.
+    """
+    full = tuple(part for part in dataset.partitions if part.records)
+    empty = tuple(part for part in dataset.partitions if not part.records)
+    if not full:
+        full, empty = empty[:1], empty[1:]
+    remove_files(nodes, replace(dataset, partitions=empty), kept=())
+    return replace(dataset, partitions=full)
+
+
+def remove_files(nodes: Nodes, old: Dataset, *, kept: Collection[str]) -> None:
     """Delete the files that a job's manifest names and that carry its id, but for those `kept`. What lies on a node
     that is not there stays.
     """

@@ -18,6 +18,7 @@ from planner.distributed_sort.dataset.object_store import is_object
 from planner.distributed_sort.generate import INPUT, generate
 from planner.distributed_sort.job.events import Emit
 from planner.distributed_sort.job.job import SortRequest
+from planner.distributed_sort.job.ledger import Journal
 from planner.distributed_sort.job.nodes import Nodes
 from planner.distributed_sort.job.stopwatch import Stopwatch
 from planner.distributed_sort.node_files.node_environment import JobFiles, free_space, job_of_part
@@ -33,7 +34,7 @@ from planner.distributed_sort.validate import (
     validate_first_copies,
     validation_of,
 )
-from planner.errors import BadInputError, IoFailureError, PlannerError
+from planner.errors import BadInputError, IoFailureError, PlannerError, ProviderRefusedError, UnfinishedError
 
 OUTPUT: Final = "output"
 _RUN: Final = "run-"
@@ -280,9 +281,13 @@ def _sort_source(
 ) -> _Output:
     is_unique, is_text = source.layout.is_unique, source.layout.text is not None
     sort_request = _sort_request(request, source, nodes, job=job, sums_input=not checksum and not is_unique)
-    dataset, report = steps.measure(
-        "sort", lambda: sort_dataset(sort_request, ray=ray, journal=journal, emit=steps.emit)
-    )
+    try:
+        dataset, report = steps.measure(
+            "sort", lambda: sort_dataset(sort_request, ray=ray, journal=journal, emit=steps.emit)
+        )
+    except (UnfinishedError, ProviderRefusedError):
+        Journal(journal).end()  # the next attempt, or run, has files of its own, and frees these
+        raise
     return _Output(
         dataset=dataset,
         records=report.records if is_unique or is_text else source.records,

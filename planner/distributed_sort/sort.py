@@ -24,13 +24,13 @@ from planner.distributed_sort.phases.coordination import run_rounds
 from planner.distributed_sort.phases.preparation import DECOMPRESS_PHASE, SAMPLE_PHASE, prepare
 from planner.distributed_sort.publishing import (
     ManifestPlace,
-    PublishingUnknownError,
     may_be_published,
     publish,
     require_unoccupied,
+    without_empty_files,
 )
 from planner.distributed_sort.resuming import open_job
-from planner.errors import BadInputError, IoFailureError, PlannerError
+from planner.errors import BadInputError, IoFailureError, PlannerError, ProviderRefusedError, UnfinishedError
 from planner.sort_policy.placement import fits_in_cache
 
 _MOST_DAMAGES: Final = 3
@@ -88,10 +88,10 @@ def sort_dataset(
     With a `manifest`, a path, the output is published there, and before that below a prefix that it goes to; an earlier
     result is replaced where `replaces`. Without, the caller has to.
 
-    `journal` is a file that lets a second call go on where a crashed one stopped. It is deleted after success, and
-    after an error, which also frees all of the job's space on the nodes. Raises BadInputError for an impossible dataset
-    or sizes, or an output that is there or being made, and IoFailureError naming node and file when something is lost,
-    full or unreadable for good.
+    `journal` is a file that lets a second call go on where an earlier one stopped. It is deleted after success, and
+    after an error of the data, which also frees all of the job's space on the nodes. Raises BadInputError for an
+    impossible dataset or sizes, or an output that is there or being made, and UnfinishedError naming node and file when
+    something is lost, full or unreadable for good.
     """
     held = Journal(journal)
     with held.hold():
@@ -102,13 +102,26 @@ def sort_dataset(
             run_rounds(job, between=_repair_damaged_files)
             dataset, report = _result(job, resumed=resumed)
             publish(places, dataset, journal=held, nodes=nodes, replaces=replaces, source=request.source)
-        except PublishingUnknownError:
+        except _WrongOutputError:
+            _end(job, node_tasks.undo)
             raise
+        except (IoFailureError, ProviderRefusedError) as error:
+            raise _unfinished(error) from error
         except PlannerError:
             _end(job, node_tasks.clean if may_be_published(held, job.cluster.files.job, places) else node_tasks.undo)
             raise
         _end(job, node_tasks.clean)
     return dataset, report
+
+
+class _WrongOutputError(IoFailureError):
+    """The output is not what the input was, so that nothing of it counts."""
+
+
+def _unfinished(error: PlannerError) -> PlannerError:
+    """Return an error after which all stays as it is, because the same call may go on when its cause is put right."""
+    kind = ProviderRefusedError if isinstance(error, ProviderRefusedError) else UnfinishedError
+    return kind(error.message, [*error.details, "what is done stays: put this right and run the same command again"])
 
 
 def _places(request: SortRequest, manifest: str, nodes: Nodes) -> list[ManifestPlace]:
@@ -120,9 +133,10 @@ def _places(request: SortRequest, manifest: str, nodes: Nodes) -> list[ManifestP
 
 
 def _end(job: Job, task: Callable[[JobFiles], None]) -> None:
-    """Free the nodes by a task, those that were left out of intermediate files, and delete the journal."""
+    """Free the nodes by a task, those that were left out of all that is theirs alone, and delete the journal."""
+    is_own = not (job.cluster.files.in_store or job.cluster.files.on_volume)
     job.cluster.nodes.run_on_all(task, job.cluster.files)
-    job.cluster.nodes.run_on_excluded(node_tasks.clean, job.cluster.files)
+    job.cluster.nodes.run_on_excluded(node_tasks.undo if is_own else node_tasks.clean, job.cluster.files)
     job.work.journal.end()
 
 
@@ -133,6 +147,8 @@ def _prepare_job(
     if is_object(request.output) and request.copies > 1:
         raise BadInputError(f"{request.output} keeps copies of its own: ask for one, not {request.copies}")
     nodes.begin_services()
+    free_bytes = sum(facts.free_bytes for facts in nodes.facts.values())
+    emit({"event": "probed", "nodes": len(nodes.names), "cpus": sum(nodes.cpus.values()), "free_bytes": free_bytes})
     began, began_at_s, began_cpu_s = time.monotonic(), time.time(), time.process_time()
     files, earlier = open_job(request, nodes, journal, emit, places=places)
     try:
@@ -217,13 +233,16 @@ def _repair_damaged_files(job: Job) -> None:
 
 
 def _result(job: Job, *, resumed: bool) -> tuple[Dataset, ClusterSortReport]:
-    """Return output and report. Raises IoFailureError when the output has not as many records as the input."""
+    """Return output, without files that hold nothing, and report. Raises IoFailureError when the output has not as many
+    records as the input.
+    """
     ordered = [job.work.ledger.done[number] for number in range(len(job.work.ledger.owner))]
     partitions = tuple(partition for partition, _ in ordered)
     dataset = Dataset(partitions=partitions, layout=job.work.source.layout, job=job.cluster.files.job)
     _require_all(dataset, job)
     whole = merge_summaries((summary for _, summary in ordered), job.work.source.layout)
     _require_same_content(job, checksum=f"{whole.checksum:x}")
+    dataset = without_empty_files(job.cluster.nodes, dataset)
     return dataset, ClusterSortReport(
         records=whole.records,
         data_bytes=dataset.bytes,
@@ -266,7 +285,7 @@ def _require_all(dataset: Dataset, job: Job) -> None:
     most = source.records + len(source.partitions) * layout.longest_end_records
     least = 0 if layout.is_unique else source.records
     if not least <= dataset.records <= most:
-        raise IoFailureError(
+        raise _WrongOutputError(
             f"{dataset.records} {source.layout.unit} came out of {source.records}: the input was changed meanwhile"
         )
 
@@ -277,7 +296,7 @@ def _require_same_content(job: Job, *, checksum: str) -> None:
     """
     before = _input_checksum(job)
     if before not in ("", checksum) and not job.work.source.layout.is_unique:
-        raise IoFailureError(
+        raise _WrongOutputError(
             f"the output's checksum is {checksum}, the input's {before}: records were changed",
             ["is the memory of a node broken? sort again, without the node"],
         )

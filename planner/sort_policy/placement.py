@@ -24,6 +24,25 @@ def share_out(weights: Sequence[float], nodes: Mapping[str, float]) -> list[str]
     return [names[min(int(np.searchsorted(ends, middle / total)), len(names) - 1)] for middle in middles]
 
 
+def within_room(
+    rates: Mapping[str, float], room_bytes: Mapping[str, float], *, needed_bytes: float
+) -> dict[str, float]:
+    """Return each node's share of the bytes needed: as its rate, but no more than it has room for. All together must
+    have room.
+    """
+    shares, left, left_bytes = dict[str, float](), dict(rates), needed_bytes
+    while left:
+        unit = left_bytes / (sum(left.values()) or 1.0)
+        full = [name for name, rate in left.items() if rate * unit > room_bytes[name]]
+        if not full:
+            return shares | {name: rate * unit for name, rate in left.items()}
+        for name in full:
+            shares[name] = room_bytes[name]
+            left_bytes -= room_bytes[name]
+            del left[name]
+    return shares
+
+
 def copy_target(others: Iterable[Name], *, in_flight: Mapping[Name, float], sent: Mapping[Name, float]) -> Name:
     """Return the node for a second copy: the one with the fewest copies in flight to it, and among those with the
     fewest sent so far.

@@ -83,6 +83,7 @@ def choose_sizes(
     concurrency: Concurrency,
     sort_buffers: float = SORT_BUFFERS,
     least_partition_bytes: int = LEAST_PARTITION_BYTES,
+    partition_bytes: int | None = None,
     link_bytes_per_s: float | None = None,
 ) -> Sizes:
     """Return the sizes for `node_count` nodes, each with `memory_bytes` for sorting and `store_bytes` for blocks: as
@@ -91,6 +92,7 @@ def choose_sizes(
     A slice lies in the memory of the node that read it, and as much again comes from the other nodes. Many small slices
     keep links busier than a few large ones, because each node soon has something for all others. But a node stores its
     own blocks unjoined, so small slices give small pieces; the blocks of others are joined to parcels (`SendQueue`).
+    Partitions have about `partition_bytes` where that is given and the memory holds them.
     Where links carry `link_bytes_per_s`, unless that is unknown, slices are longer the faster they are.
     Raises BadInputError when the memory does not hold a record.
     """
@@ -101,9 +103,10 @@ def choose_sizes(
         largest_bytes = min(largest_bytes, store_bytes * _COPIES_STORE_SHARE / copies)
     if largest_bytes < record_size:
         raise _too_small(memory_bytes=memory_bytes, store_bytes=store_bytes)
-    partitions = _partitions(
-        data_bytes, node_count=node_count, largest_bytes=largest_bytes, least_bytes=least_partition_bytes
-    )
+    fewest = min(node_count * _PARTITIONS_PER_NODE, data_bytes // least_partition_bytes)
+    if partition_bytes is not None:
+        fewest = round(data_bytes / partition_bytes)
+    partitions = _partitions(data_bytes, node_count=node_count, largest_bytes=largest_bytes, fewest=fewest)
     wanted_bytes = partitions / node_count * _LEAST_PIECE_BYTES
     slices, slice_bytes = _slices(
         data_bytes / node_count,
@@ -127,10 +130,9 @@ def choose_sizes(
     )
 
 
-def _partitions(data_bytes: int, *, node_count: int, largest_bytes: float, least_bytes: int) -> int:
+def _partitions(data_bytes: int, *, node_count: int, largest_bytes: float, fewest: int) -> int:
     """Return how many partitions there are: as many for each node, so that no link has more to carry than others."""
-    least = min(node_count * _PARTITIONS_PER_NODE, max(1, data_bytes // least_bytes))
-    partitions = max(least, math.ceil(data_bytes / largest_bytes))
+    partitions = max(1, fewest, math.ceil(data_bytes / largest_bytes))
     return math.ceil(partitions / node_count) * node_count if partitions > node_count else partitions
 
 

@@ -25,6 +25,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ("words", "reason"),
     [
         ("--lines --stable a.txt out.json", "--stable is for one machine"),
+        ("--lines --file-size 1KB a.txt out.json", "a file of the output holds 1 MB at least"),
         ("--lines --threads 2 a.txt out.json", "--threads and --temp-dir are for one machine"),
         ("--lines --key-offset 5 a.txt out.json", "of text say --key 1.6,1.17"),
         ("--key 1,1 --merge a.txt out.json", "--merge and --limit are for one machine"),

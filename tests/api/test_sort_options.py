@@ -17,7 +17,8 @@ FORMATS: Final[dict[str, dict[str, Any]]] = {"records": {}, "lines": {}, "csv": 
 GIVEN: Final[dict[str, Any]] = {
     "separator": ";", "no_header": True, "unique": True, "zero_terminated": True, "merge": True, "limit": 1,
     "compress": "gz", "record_size": 200, "key_offset": 10, "key_size": 1, "stable": True, "spill": "lz4",
-    "more_outputs": ["more"], "copies": 2, "to": "s3://bucket/x", "uniform": True, "lines": True,
+    "more_outputs": ["more"], "copies": 2, "to": "s3://bucket/x", "file_bytes": 10**6, "directory": "/mnt",
+    "uniform": True, "lines": True,
 }  # fmt: skip
 REFUSED: Final = {
     "records": {"separator", "no_header", "zero_terminated", "lines"},
@@ -28,7 +29,7 @@ REFUSED: Final = {
         "more_outputs", "lines",
     },
 }  # fmt: skip
-FOR_CLUSTERS: Final = {"copies", "to", "uniform"}
+FOR_CLUSTERS: Final = {"copies", "to", "file_bytes", "directory", "uniform"}
 UNSEEN: Final = {"stable", "spill"}
 """Obeyed, though so few rows show nothing of it."""
 

@@ -284,3 +284,20 @@ def test_a_manifest_that_may_be_there_keeps_the_files(tmp_path: Path, monkeypatc
             [ManifestPlace(uri=str(tmp_path / "out.json"))], Dataset(partitions=(), job="a"),
             journal=Journal(tmp_path / "j"), nodes=None, replaces=False, source=Dataset(partitions=()),  # type: ignore[arg-type]
         )  # fmt: skip
+
+
+@pytest.mark.parametrize(("records", "kept"), [((0, 2, 0, 1), [1, 3]), ((0, 0), [0]), ((3,), [0])])
+def test_files_without_records_are_deleted_and_not_named(
+    this_node: Path, monkeypatch: pytest.MonkeyPatch, records: tuple[int, ...], kept: list[int]
+) -> None:
+    files = JobFiles(job="j", output="out")
+    partitions = []
+    for number, count in enumerate(records):
+        path = Path(files.output_uri(number))
+        path.parent.mkdir(exist_ok=True)
+        path.touch()
+        partitions.append(Partition(records=count, copies=(Copy(uri=str(path), node="node-1"),)))
+    dataset = Dataset(partitions=tuple(partitions), job="j")
+    nodes: Any = Nodes(["node-1"], monkeypatch)
+    assert publishing.without_empty_files(nodes, dataset).partitions == tuple(partitions[number] for number in kept)
+    assert sorted(this_node.rglob("part-*")) == sorted(Path(partitions[number].uri) for number in kept)

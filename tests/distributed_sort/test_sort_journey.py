@@ -7,7 +7,9 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -17,9 +19,9 @@ import numpy as np
 import pytest
 
 from planner.distributed_sort.dataset.dataset import Copy, Dataset, Partition, Recipe
-from planner.errors import IoFailureError
+from planner.errors import IoFailureError, UnfinishedError
 from planner.native import core
-from tests.marks import QUICK_SOAK
+from tests.marks import QUICK_SOAK, quick_soak
 
 if TYPE_CHECKING:
     from conftest import SortCluster
@@ -447,21 +449,96 @@ def test_a_second_call_goes_on_where_a_killed_driver_stopped(
 
 @pytest.mark.needs_root(why="mounts a small disk")
 @pytest.mark.parametrize("phase", [MAP, pytest.param(REDUCE, marks=QUICK_SOAK)])
-def test_a_full_disk_is_named_and_space_is_freed(sort_cluster: SortCluster, tmp_path: Path, phase: str) -> None:
-    """Node 2's intermediate files, or its output, go to a disk that is too small for them."""
-    source = generated(sort_cluster, "full-in")
-    output = f"full-{phase[:3]}"
-    folder = sort_cluster.directory(2) / (output if phase == REDUCE else f".planner-sort-{output}")
-    folder.mkdir()
-    sort_cluster.inside(2, "mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(folder))
-    try:
-        with pytest.raises(IoFailureError, match=r"node-2: cannot write .*No space left"):
-            sort_cluster.sort(source, tmp_path / "j", output=output, job=output)
+@pytest.mark.parametrize("nodes_each", [ALONE, pytest.param(COORDINATED, marks=QUICK_SOAK)])
+def test_work_of_a_full_disk_moves_to_the_others(
+    sort_cluster: SortCluster, tmp_path: Path, phase: str, nodes_each: int
+) -> None:
+    source, events, output = generated(sort_cluster, "full-in"), list[Event](), f"full-{phase[:3]}"
+    with small_disk(sort_cluster, output, phase=phase) as folder:
+        options = {"job": output, "on_event": events.append, "nodes_per_coordinator": nodes_each}
+        dataset, report = sort_cluster.sort(source, tmp_path / "j", output=output, **options)
         sort_cluster.inside(2, "sh", "-c", f'test -z "$(ls -A {folder})"')
-    finally:
-        sort_cluster.inside(2, "umount", str(folder))
-        folder.rmdir()
+    check(source, dataset)
+    assert {copy.node for partition in dataset.partitions for copy in partition.copies} == {"node-1", "node-3"}
+    assert [event["node"] for event in events if event["event"] == "full"] == ["node-2"]
+    assert report["lost_nodes"] == []
     assert intermediate_files(sort_cluster) == []
+
+
+@pytest.mark.needs_root(why="mounts a small disk")
+def test_where_no_other_can_do_it_a_full_disk_stops_the_job_until_there_is_room(
+    sort_cluster: SortCluster, tmp_path: Path
+) -> None:
+    source = generated(sort_cluster, "stop-in", recipes=False)
+    with (
+        small_disk(sort_cluster, "stop", phase=REDUCE),
+        pytest.raises(UnfinishedError, match=r"node-2: cannot write .*No space left(.|\n)*same command again"),
+    ):
+        sort_cluster.sort(source, tmp_path / "j", output="stop")
+    dataset, report = sort_cluster.sort(source, tmp_path / "j", output="stop")
+    check(source, dataset)
+    assert (report["resumed"], report["moved_bytes"]["input_read"]) == (True, 0), "no slice is grouped again"
+    assert intermediate_files(sort_cluster) == []
+
+
+@contextmanager
+def small_disk(cluster: SortCluster, name: str, *, phase: str) -> Iterator[Path]:
+    """Give node 2 a disk that is too small for its intermediate files, or its output."""
+    folder = cluster.directory(2) / (name if phase == REDUCE else f".planner-sort-{name}")
+    folder.mkdir()
+    cluster.inside(2, "mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(folder))
+    try:
+        yield folder
+    finally:
+        cluster.inside(2, "umount", str(folder))
+        folder.rmdir()
+
+
+HOG = """
+import ray, sys, time
+ray.init(address=sys.argv[1], logging_level="ERROR", log_to_driver=False)
+use = ray.remote(num_cpus=3)(time.sleep)
+used = [use.options(scheduling_strategy="SPREAD").remote(600) for _ in range(int(sys.argv[2]))]
+for _ in range(600):
+    if ray.available_resources().get("CPU", 0) <= 9 - 3 * len(used):
+        print("used", flush=True)
+        break
+    time.sleep(0.1)
+else:
+    sys.exit("the CPUs are not there")
+time.sleep(600)
+"""
+"""Uses all CPUs of so many of the three nodes."""
+
+
+@contextmanager
+def busy_nodes(cluster: SortCluster, count: int) -> Iterator[None]:
+    words = cluster.emulated.command(0, sys.executable, "-c", HOG, cluster.emulated.ray.address, str(count))
+    environment = cluster.emulated.environment()
+    with subprocess.Popen(words, env=environment, stdout=subprocess.PIPE) as hog:
+        assert hog.stdout is not None and hog.stdout.readline() == b"used\n"
+        try:
+            yield
+        finally:
+            hog.kill()
+
+
+def test_a_cluster_whose_cpus_are_all_in_use_says_so(sort_cluster: SortCluster, tmp_path: Path) -> None:
+    source = generated(sort_cluster, "busy-in", records=1000)
+    with busy_nodes(sort_cluster, 3):
+        began = time.monotonic()
+        with pytest.raises(IoFailureError, match="other jobs use all 9 CPUs of the Ray cluster's 3 nodes"):
+            sort_cluster.sort(source, tmp_path / "j", output="busy")
+        assert time.monotonic() - began < 20
+
+
+@quick_soak
+def test_a_node_whose_cpus_are_in_use_is_left_in_peace(sort_cluster: SortCluster, tmp_path: Path) -> None:
+    source = generated(sort_cluster, "free-in", records=1000)
+    with busy_nodes(sort_cluster, 1):
+        output, report = sort_cluster.sort(source, tmp_path / "j", output="free")
+    check(source, output)
+    assert len(report["nodes"]) == 2
 
 
 def test_without_the_token_nobody_gets_in(sort_cluster: SortCluster) -> None:

@@ -50,7 +50,7 @@ def table(rows: int, *, seed: int) -> pa.Table:
 def written(folder: Path, tables: list[pa.Table], *, group_rows: int = 20_000) -> Path:
     """Write tables below a folder that all nodes reach, as there is one file system."""
     for number, rows in enumerate(tables):
-        path = folder / f"day={number}" / "data.parquet"
+        path = folder / f"part{number}" / "data.parquet"
         path.parent.mkdir(parents=True)
         pq.write_table(rows, path, row_group_size=group_rows)
     (folder / "_SUCCESS").write_bytes(b"")

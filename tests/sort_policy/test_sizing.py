@@ -75,6 +75,17 @@ def test_small_data_makes_few_files(data_bytes: int, partitions: int) -> None:
     assert sizes.partitions == partitions
 
 
+@pytest.mark.parametrize(("partition_bytes", "partitions"), [(10**9, 12), (5 * 10**7, 20), (3 * 10**6, 336)])
+def test_files_have_about_the_size_that_is_asked_for_if_memory_holds_them(
+    partition_bytes: int, partitions: int
+) -> None:
+    sizes = choose_sizes(
+        data_bytes=10**9, record_size=100, node_count=4, memory_bytes=1_200_000_000, store_bytes=600_000_000,
+        replicated=False, concurrency=Concurrency.of([3]), partition_bytes=partition_bytes,
+    )  # fmt: skip
+    assert sizes.partitions == partitions
+
+
 def lengths(records: int, longest: int) -> list[int]:
     return list(slice_lengths(records, longest=longest, record_size=100))
 

@@ -14,12 +14,19 @@ namespace {
 // Carry-less multiplication folds 16 bytes at a time onto the next 16. Multiplying by x^128 and x^192 modulo
 // the polynomial moves the two halves of the register past them (Gopal et al., "Fast CRC Computation for
 // Generic Polynomials Using PCLMULQDQ Instruction", Intel 2009). All constants are bit-reversed, as the CRC
-// is.
+// is. A multiplication takes several cycles, and another can begin in each: so long data has four registers.
 constexpr long long x_to_192 = 0x0ccaa009e, x_to_128 = 0x1751997d0, x_to_64 = 0x163cd6124;
+constexpr long long x_to_576 = 0x1c6e41596, x_to_512 = 0x154442bd4;
 constexpr long long polynomial = 0x1db710641, barrett_quotient = 0x1f7011641;
 
 __attribute__((target("pclmul,sse4.1"))) inline __m128i load(const std::byte* from) {
   return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+}
+
+// What is left of `value` after the bytes that `by` moves it past, which end with `next`.
+__attribute__((target("pclmul,sse4.1"))) inline __m128i fold_onto(__m128i value, __m128i by, __m128i next) {
+  return _mm_xor_si128(_mm_xor_si128(_mm_clmulepi64_si128(value, by, 0x00), next),
+                       _mm_clmulepi64_si128(value, by, 0x11));
 }
 
 // 128 bits modulo the polynomial: to 96 bits, to 64, then by Barrett's reduction to 32.
@@ -39,9 +46,21 @@ __attribute__((target("pclmul,sse4.1"))) std::uint32_t crc32_by_pclmul(const std
   if (bytes < 16) return crc32_by_tables(data, bytes);
   const __m128i fold = _mm_set_epi64x(x_to_192, x_to_128);
   __m128i value = _mm_xor_si128(load(data), _mm_cvtsi32_si128(-1));
+  if (bytes >= 128) {
+    const __m128i fold_by_four = _mm_set_epi64x(x_to_576, x_to_512);
+    __m128i second = load(data + 16), third = load(data + 32), fourth = load(data + 48);
+    for (; bytes >= 128; bytes -= 64) {
+      data += 64;
+      value = fold_onto(value, fold_by_four, load(data));
+      second = fold_onto(second, fold_by_four, load(data + 16));
+      third = fold_onto(third, fold_by_four, load(data + 32));
+      fourth = fold_onto(fourth, fold_by_four, load(data + 48));
+    }
+    value = fold_onto(fold_onto(fold_onto(value, fold, second), fold, third), fold, fourth);
+    data += 48, bytes -= 48;
+  }
   for (data += 16, bytes -= 16; bytes >= 16; data += 16, bytes -= 16) {
-    value = _mm_xor_si128(_mm_xor_si128(_mm_clmulepi64_si128(value, fold, 0x00), load(data)),
-                          _mm_clmulepi64_si128(value, fold, 0x11));
+    value = fold_onto(value, fold, load(data));
   }
   return ~crc::update_by_tables(reduce(value, fold), data, bytes);
 }

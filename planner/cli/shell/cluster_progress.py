@@ -9,6 +9,7 @@ from typing import Any
 
 from planner.cli.shell.console import talk
 from planner.cli.shell.progress import bar
+from planner.units import format_bytes, format_rate
 
 OnEvent = Callable[[dict[str, Any]], None]
 
@@ -37,14 +38,23 @@ def shown_events() -> Iterator[OnEvent]:
 def _say(event: dict[str, Any]) -> None:
     if event["event"] == "lost":
         talk(f"lost {', '.join(event['nodes'])}; {len(event['left'])} nodes go on")
+    elif event["event"] == "probed":
+        free = format_bytes(event["free_bytes"])
+        talk(f"{event['nodes']} nodes with {event['cpus']:g} free CPUs, and {free} free on their disks")
+    elif event["event"] == "planned":
+        rate = format_rate(event["link_bytes_per_s"])
+        talk(f"a node's link carries {rate}: the first phase takes {event['least_s']:.0f} s or more")
     elif event["event"] == "again":
         talk(f"lost {', '.join(event['lost'])}, so this is done again: {event['reason']}")
     elif event["event"] == "anew":
         talk(f"what an earlier call did does not count: {event['reason']}")
     elif event["event"] == "waiting":
-        talk(f"waiting for {', '.join(event['nodes'])}: nothing was heard for {event['since_s']} s")
+        reason = event["reason"] or "no task ended"
+        talk(f"waiting for {', '.join(event['nodes'])} ({event['since_s']} s): {reason}")
     elif event["event"] == "slow":
         talk(f"{event['node']} is slow: {event['reason']}")
+    elif event["event"] == "full":
+        talk(f"{event['node']} is left out, because its disk is full: {event['reason']}")
     elif event["event"] == "damaged":
         talk(f"intermediate files of {event['node']} are made again: {event['reason']}")
     elif event["event"] == "unreadable":

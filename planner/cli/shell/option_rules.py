@@ -35,7 +35,7 @@ RULES: Final[Mapping[str, Mapping[str, str]]] = {
         "--force": "with --out",
     },
     "sort": {
-        "--copies --to --uniform": "with --ray",
+        "--copies --to --file-size --dir --uniform": "with --ray",
         "--memory --threads --temp-dir --spill --more-output --explain --force": "without --check",
         "--explain --json": "without OUTPUT -",
         "--explain": "without --json or --ray",

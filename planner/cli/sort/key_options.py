@@ -76,6 +76,20 @@ class RayOptions:
         str | None,
         Option(help="With --ray: where partitions go, s3://bucket/prefix; a folder on the nodes' disks otherwise."),
     ] = None
+    file_size: Annotated[
+        str | None,
+        Option(
+            help="With --ray: about what each file of the output holds, 256MB, if nodes have the memory to sort it."
+        ),
+    ] = None
+    directory: Annotated[
+        str | None,
+        Option(
+            "--dir",
+            help="With --ray: the folder of each node's disks; several as in PATH, /mnt/a:/mnt/b. "
+            "Without it each node's PLANNER_NODE_DIRECTORY.",
+        ),
+    ] = None
     uniform: Annotated[
         bool, Option("--uniform", help="With --ray: trust keys to be evenly spread, as Indy may; nothing is sampled.")
     ] = False

@@ -94,13 +94,16 @@ def sort(
 
     Example: planner sort input.json output.json --ray 10.0.0.1:6379 --copies 2
 
-    Example: planner sort --format parquet --key time:desc --key id events/ sorted.json --ray 10.0.0.1:6379
+    Example: planner sort --format parquet --key time:desc events/ sorted.json --ray auto --dir /mnt/nvme
     """
     of_data: dict[str, Any] = {"record_size": record_size, "key_offset": key_offset, "key_size": key_size}
     of_data |= {"lines": lines, "stable": stable} | vars(keys)
     if of_data.pop("check") and cluster.ray is None:
         _check([*(sources or ()), output], of_data, more_output=more_output, json=json)
         return
+    of_cluster = dict(vars(cluster))
+    if (file_size := of_cluster.pop("file_size")) is not None:
+        of_cluster["file_bytes"] = parse_size(file_size)
     if keys.check:
         raise BadInputError("--check and --compress are for one machine: leave them out, or leave out --ray")
     result = _sort(
@@ -113,7 +116,7 @@ def sort(
         spill=spill,
         force=force,
         **of_data,
-        **vars(cluster),
+        **of_cluster,
     )
     _show(result, to_stdout=str(output) in STANDARD_OUTPUT, explain=explain, json=json)
 
@@ -154,7 +157,10 @@ def _show(result: SortResult, *, to_stdout: bool, explain: bool, json: bool) -> 
         return
     report = result.report
     if isinstance(report, dict):
-        talk(f"{result.count} {result.counted} on {len(report['nodes'])} nodes, checksum {report['checksum']}")
+        seconds = max(stretch["end_s"] for stretch in report["timeline"])
+        phases = ", ".join(f"{name} {format_duration(phase_s)}" for name, phase_s in report["phases_s"].items())
+        where = f"on {len(report['nodes'])} nodes in {format_duration(seconds)} ({phases})"
+        talk(f"{result.count} {result.counted} {where}, checksum {report['checksum']}")
         return
     from planner.sorting.records.keyed import TextReport
     from planner.sorting.records.local import SortReport

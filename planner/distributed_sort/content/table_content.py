@@ -13,7 +13,7 @@ import numpy as np
 
 from planner.arrays import Bytes, Ints
 from planner.distributed_sort.content import table_blocks
-from planner.distributed_sort.content.table_file import open_copy, open_parquet, parquet_of
+from planner.distributed_sort.content.table_file import open_copy, open_parquet, parquet_of, with_folder_columns
 from planner.distributed_sort.content.table_format import TableFormat
 from planner.distributed_sort.content.table_splitting import TableSplitting, split_tables
 from planner.distributed_sort.content.table_summary import TableSummary, format_keys
@@ -68,6 +68,7 @@ class Tables:
             share = keys / max(1, sum(file.metadata.row_group(group).num_rows for group in taken))
             for group in taken:
                 rows = file.read_row_group(group, columns=self._key_names(), use_threads=False)
+                rows = with_folder_columns(rows, self._schema, partition)
                 places = _spread_places(rows.num_rows, round(rows.num_rows * share), seed=group)
                 named = self._select_keys(rows.take(arrow().array(places)))
                 samples.append(table_blocks.pack_rows(named))
@@ -86,14 +87,16 @@ class Tables:
             rows = footer.group_rows
             if sum(rows) != partition.records:
                 raise IoFailureError(f"{copy.uri} has {sum(rows)} rows instead of {partition.records}: it was changed")
-            if not footer.schema.equals(self._schema):
+            whole = with_folder_columns(footer.schema.empty_table(), self._schema, partition)
+            if not whole.schema.equals(self._schema):
                 raise IoFailureError(f"{copy.uri} has other columns than before: it was changed")
             begins = np.cumsum([0, *rows[:-1]])
             within = (begins >= slice_.first) & (begins < slice_.first + slice_.records)
             groups = [group for group in np.flatnonzero(within).tolist() if rows[group]]
             if not groups:
                 return self._on_the_way.empty_table()
-            return file.read_row_groups(groups, use_threads=False).cast(self._on_the_way)
+            rows_read = file.read_row_groups(groups, use_threads=False)
+            return with_folder_columns(rows_read, self._schema, partition).cast(self._on_the_way)
 
     def size_bytes(self, rows: Any) -> int:
         """See Content: what they take in memory."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import unquote
 
 import numpy as np
 
@@ -63,6 +64,27 @@ class Footer:
     metadata: Any
     schema: Any
     group_rows: tuple[int, ...]
+
+
+_NO_VALUE: Final = "__HIVE_DEFAULT_PARTITION__"
+
+
+def folder_values(uri: str, below: str = "") -> dict[str, str | None]:
+    """Return the columns, and their value, that folders called `NAME=VALUE` give a file below a place."""
+    folders = uri.removeprefix(below).split("/")[:-1]
+    pairs = (folder.partition("=") for folder in folders if not folder.startswith("=") and "=" in folder)
+    return {unquote(name): None if value == _NO_VALUE else unquote(value) for name, _, value in pairs}
+
+
+def with_folder_columns(rows: Any, schema: Any, partition: Partition) -> Any:
+    """Return rows with those columns of a schema that the folders of their file give, behind the file's own."""
+    library = arrow()
+    values = {name: value for copy in partition.copies for name, value in folder_values(copy.uri).items()}
+    for column in schema:
+        if column.name in values and column.name not in rows.schema.names:
+            value = library.scalar(values[column.name], library.string()).cast(column.type)
+            rows = rows.append_column(column, library.repeat(value, rows.num_rows))
+    return rows
 
 
 @contextmanager

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from planner.distributed_sort.dataset.store_access import account_error, require_credentials
 from planner.distributed_sort.node_files.node_environment import job_of_part, node_name
+from planner.distributed_sort.node_files.requests import request_under_way
 from planner.distributed_sort.node_files.run_files import raw_bytes
 from planner.errors import IoFailureError
 from planner.extras import optional
@@ -215,11 +216,14 @@ def _obstore() -> Any:
 
 @contextmanager
 def _store_errors(doing: str, uri: str) -> Iterator[None]:
-    """Turn what the store or the library raises into an IoFailureError that names node, object and reason."""
+    """Turn what the store or the library raises into an IoFailureError that names node, object and reason. What takes
+    long meanwhile, as the library tries again, is noted for the node's service.
+    """
     from obstore.exceptions import BaseError
 
     try:
-        yield
+        with request_under_way(f"the store has yet to let it {doing} {uri}"):
+            yield
     except (BaseError, OSError) as error:
         if refused := account_error(uri, str(error)):
             raise refused from error

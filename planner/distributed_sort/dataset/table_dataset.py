@@ -2,51 +2,62 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Final
 
 from planner.distributed_sort.content.table_blocks import schema_on_the_way
-from planner.distributed_sort.content.table_file import open_copy
+from planner.distributed_sort.content.table_file import folder_values, open_copy
 from planner.distributed_sort.content.table_format import TableFormat, serialize_schema
 from planner.distributed_sort.dataset.dataset import Copy, Dataset, Layout, Partition, read_manifest
 from planner.distributed_sort.dataset.input_files import files_of, is_manifest
+from planner.distributed_sort.dataset.object_store import is_object
 from planner.errors import BadInputError
 from planner.sorting.tables.arrow_library import arrow
 from planner.sorting.tables.parquet_output import MOST_GROUP_ROWS, ParquetStyle, style_of
 from planner.sorting.tables.table_keys import has_categories, parse_table_keys
 
-_FOOTERS_AT_ONCE: Final = 16
+_FOOTERS_AT_ONCE: Final = 32
 _MOST_DECODED: Final = 8
 """Files of which a few rows are decoded, as footers do not say how large rows are in memory."""
 _DECODED_ROWS: Final = 1 << 14
 _MOST_NAMED: Final = 5
+_FOLDER_BYTES: Final = 8
+"""Of a value that a folder gives, in a row in memory: an integer, or a short text."""
+_INTEGER: Final = re.compile(r"0|-?[1-9]\d{0,17}")
+"""Any other text would come back as another one."""
 _LEAST_GROUP_ROWS: Final = 1 << 17
 """Of row groups of the output: those of small files would make it large and slow to read."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Source:
-    """Partitions with one schema; how the files are written, and bytes of a row in memory, where it was looked."""
+    """Partitions with one schema; how the files are written, bytes of a row in memory, where it was looked, and the
+    columns that the names of folders below the source give, and the files lack.
+    """
 
     name: str
     partitions: tuple[Partition, ...]
     schema: Any
     style: dict[str, Any]
     row_bytes: float | None
+    folders: dict[str, str | None] = field(default_factory=dict)
 
 
 def tables_of(sources: Sequence[str], keys: Sequence[str], *, unique: bool = False) -> Dataset:
     """Return the rows of Parquet files, of all in directories and below prefixes of object stores, and of manifests
-    that a sort of Parquet wrote. All nodes must reach the files by these names.
+    that a sort of Parquet wrote. All nodes must reach the files by these names. Folders called `NAME=VALUE` give the
+    rows below them a column, of integers if all values are.
 
     Raises BadInputError for files whose schemas are not equal, for keys that are no columns or have no order, and for
     what is no Parquet.
     """
     read = [source for name in sources for source in (_of_manifest(name) if is_manifest(name) else _of_files(name))]
+    read = _with_folders(read)
     first = read[0]
     for source in read:
         if not source.schema.equals(first.schema):
@@ -74,7 +85,23 @@ def _of_files(source: str) -> Iterator[_Source]:
     names = list(files_of(source))
     looked_into = {names[number * len(names) // _MOST_DECODED] for number in range(_MOST_DECODED)} if names else set()
     with ThreadPoolExecutor(_FOOTERS_AT_ONCE) as pool:
-        yield from pool.map(lambda name: _of_file(name, is_decoded=name in looked_into), names)
+        yield from pool.map(lambda name: _of_file(name, source, is_decoded=name in looked_into), names)
+
+
+def _with_folders(read: Sequence[_Source]) -> list[_Source]:
+    """Return sources whose schemas have the columns that folders give."""
+    types = arrow()
+    values = [(name, value) for source in read for name, value in source.folders.items() if value is not None]
+    texts = {name for name, value in values if not _INTEGER.fullmatch(value)}
+
+    def extended(source: _Source) -> _Source:
+        schema = source.schema
+        for name in source.folders:
+            schema = schema.append(types.field(name, types.string() if name in texts else types.int64()))
+        row_bytes = source.row_bytes and source.row_bytes + _FOLDER_BYTES * len(source.folders)
+        return replace(source, schema=schema, row_bytes=row_bytes)
+
+    return [extended(source) for source in read]
 
 
 def _fields_of(style: ParquetStyle) -> dict[str, Any]:
@@ -82,7 +109,7 @@ def _fields_of(style: ParquetStyle) -> dict[str, Any]:
     return {name: value for name, value in asdict(style).items() if name != "details"}
 
 
-def _of_file(name: str, *, is_decoded: bool) -> _Source:
+def _of_file(name: str, below: str, *, is_decoded: bool) -> _Source:
     copy = Copy(uri=name)
     try:
         with open_copy(copy) as (file, footer):
@@ -91,7 +118,11 @@ def _of_file(name: str, *, is_decoded: bool) -> _Source:
         raise BadInputError(f"{name}: {error.message}") from error
     partition = Partition(records=footer.metadata.num_rows, copies=(copy,), groups=footer.group_rows)
     style = _fields_of(style_of(footer.metadata))
-    return _Source(name=name, partitions=(partition,), schema=footer.schema, style=style, row_bytes=row_bytes)
+    below = below if is_object(below) else str(Path(below).resolve())
+    folders = {key: value for key, value in folder_values(name, below).items() if key not in footer.schema.names}
+    return _Source(
+        name=name, partitions=(partition,), schema=footer.schema, style=style, row_bytes=row_bytes, folders=folders
+    )
 
 
 def decoded_bytes_of(name: str) -> tuple[float, str]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -21,6 +23,9 @@ from planner.distributed_sort.dataset.input_files import beginning_of, files_of,
 from planner.errors import BadInputError
 from planner.sorting.text.csv_keys import FirstRow, read_first_row
 from planner.sorting.text.text_files import CommonRows, CsvColumns, common_rows
+
+_FILES_AT_ONCE: Final = 32
+"""Are looked into: each request to a store takes tens of milliseconds, whatever it reads."""
 
 
 def lines_of(sources: Sequence[str], text: TextFormat) -> Dataset:
@@ -48,12 +53,20 @@ def rows_of(sources: Sequence[str], columns: CsvColumns, *, unique: bool) -> Dat
             rows[source] = _row_of_manifest(dataset, columns, name=source)
             partitions += dataset.partitions
             continue
-        for name, size in files_of(source).items():
-            rows[name] = row = read_first_row(text_of(name, size), name=name, delimiter=columns.delimiter)
-            begin = columns.skipped_bytes(row)
+        sizes = files_of(source)
+        with ThreadPoolExecutor(_FILES_AT_ONCE) as pool:
+            first_rows = pool.map(partial(_first_row, columns), sizes.items())
+            rows |= zip(sizes, first_rows, strict=True)
+        for name, size in sizes.items():
+            begin = columns.skipped_bytes(rows[name])
             partitions.append(Partition(records=size - begin, copies=(Copy(uri=name, offset=begin),)))
     text = _format_of(common_rows(columns, rows), unique=unique)
     return Dataset(partitions=tuple(estimate_sizes(partitions)), layout=Layout.of_text(text))
+
+
+def _first_row(columns: CsvColumns, file: tuple[str, int]) -> FirstRow:
+    name, size = file
+    return read_first_row(text_of(name, size), name=name, delimiter=columns.delimiter)
 
 
 def _format_of(common: CommonRows, *, unique: bool) -> TextFormat:
@@ -96,7 +109,8 @@ def estimate_sizes(partitions: Sequence[Partition]) -> list[Partition]:
     """Return the partitions of files of text, of which those of compressed files say so, and have estimated sizes.
     Other partitions, as of manifests, are returned as they are. Raises BadInputError where a beginning is damaged.
     """
-    forms = {number: form for number, partition in enumerate(partitions) if (form := _compression(partition))}
+    with ThreadPoolExecutor(_FILES_AT_ONCE) as pool:
+        forms = {number: form for number, form in enumerate(pool.map(_compression, partitions)) if form}
     tried = sorted({list(forms)[turn * len(forms) // _MOST_TRIED] for turn in range(_MOST_TRIED)}) if forms else []
     ratios = {number: plain_per_byte(partitions[number].uri, forms[number]) for number in tried}
     mean = sum(ratios.values()) / max(1, len(ratios))

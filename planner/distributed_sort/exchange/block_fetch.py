@@ -32,6 +32,8 @@ _AGAIN_FOR_S: Final = 10.0
 noticed earlier, and given up.
 """
 _AGAIN_EVERY_S: Final = 0.2
+_REACHED_WITHIN_S: Final = 8.0
+"""By a server that nothing stands before."""
 
 
 class Part(NamedTuple):
@@ -108,8 +110,29 @@ class BlockFetcher:
                 list(threads.map(fetch_from, by_source.values()))
         return [piece if outcomes.get(number) else None for number, piece in enumerate(pieces)]
 
+    def take_back(self, addresses: Collection[Address]) -> None:
+        """Fetch again from addresses that were given up: an earlier sort left out nodes that were slow or full."""
+        with self._lock:
+            self._given_up.difference_update(addresses)
+
+    def reach(self, address: Address) -> str:
+        """Return why nothing can be fetched from an address, '' if it answers."""
+        for pause_s in (_AGAIN_EVERY_S, 1.0, 1.0, 0.0):  # a process may be restarting
+            try:
+                with socket.create_connection(address, timeout=_REACHED_WITHIN_S) as connection:
+                    receive_exactly(connection, NONCE_BYTES)
+                    return ""
+            except TimeoutError:
+                return f"no answer within {_REACHED_WITHIN_S:g} s"
+            except OSError as error:
+                reason = error.strerror or str(error)
+            time.sleep(pause_s)
+        return reason
+
     def give_up(self, addresses: Collection[Address] | None = None) -> None:
-        """Give up what is being fetched from some addresses, now and later; from all, but only now, where None."""
+        """Give up what is being fetched from some addresses, now and until they are taken back; from all, but only now,
+        where None.
+        """
         with self._lock:
             if addresses is None:
                 self._round += 1
@@ -152,7 +175,9 @@ class BlockFetcher:
         """Ask for parts and receive them. Raises OSError when the connection is lost."""
         request = request_of(files, [(part.segment, part.offset, part.size_bytes) for _, part, _ in wanted])
         nonce = receive_exactly(connection, NONCE_BYTES)
-        connection.sendall(head_of(self._token, nonce, wanted[0].part.address, request) + request)
+        server, client = wanted[0].part.address, connection.getsockname()[0]
+        head = head_of(self._token, nonce, request, job=files.job, client=client, server=server)
+        connection.sendall(head + request)
         for number, part, piece in wanted:
             is_here = receive_exactly(connection, 1) == HERE
             if is_here:

@@ -1,10 +1,10 @@
 """A node's server of its segments: other nodes fetch their blocks of the slices that were grouped here.
 
-A connection begins with 32 random bytes from the server. The client answers with an HMAC under the token that only the
-job's nodes know, and with its request. The HMAC is of these bytes, of the address that the client asked, and of the
-request, so that who passes it on can ask for nothing else and nobody else. For each part follows a byte, which says
-whether it is there, and the part. The kernel sends it from the file's pages (sendfile). There are parts of segments
-alone, by their names.
+A connection begins with 32 random bytes from the server. Within ten seconds the client answers with its job, with an
+HMAC under the secret of that job, and with its request. The HMAC is of these bytes, of the addresses of both ends, and
+of the request, so that who passes it on can ask for nothing else, nobody else, and not later. For each part follows a
+byte, which says whether it is there, and the part. The kernel sends it from the file's pages (sendfile). There are
+parts of the job's segments alone, by their names.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import socket
 import socketserver
 import struct
 import threading
+import time
 from contextlib import suppress
 from hashlib import sha256
 from typing import Any, Final
@@ -32,31 +33,36 @@ Address = tuple[str, int]
 SILENT_S: Final = 60.0
 """A connection over which nothing came for so long is given up: on a slow link others may take turns for a while."""
 NONCE_BYTES: Final = 32
-HEAD: Final = struct.Struct("<32s32sI")
-"""The client's HMAC, and the SHA-256 and the length of its request."""
+HEAD: Final = struct.Struct("<64s32s32sI")
+"""The job, the client's HMAC, and the SHA-256 and the length of its request."""
+_HANDSHAKE_S: Final = 10.0
 HERE: Final = b"+"
 MISSING: Final = b"-"
 _WORTH_WAKING_BYTES: Final = 256 << 10
 _MOST_REQUEST_BYTES: Final = 1 << 24
 _PORTS: Final = range(20_000, 30_000)
 """Below those that the kernel gives to connections, and above those of Ray's workers."""
+OPEN_PORTS: Final = f"nodes fetch data from each other: open the TCP ports {_PORTS[0]} to {_PORTS[-1]} between them"
 _PORTS_TRIED: Final = 50
 
 
-def head_of(token: bytes, nonce: bytes, address: Address, request: bytes) -> bytes:
-    """Return what a client sends before its request to an address."""
+def head_of(token: bytes, nonce: bytes, request: bytes, *, job: str, client: str, server: Address) -> bytes:
+    """Return what the client at an address sends before its request to a server."""
     digest = sha256(request).digest()
-    return HEAD.pack(_proof(token, nonce, address, digest), digest, len(request))
+    proof = _proof(token, nonce, digest, job=job.encode(), client=client, server=server)
+    return HEAD.pack(job.encode(), proof, digest, len(request))
 
 
-def _proof(token: bytes, nonce: bytes, address: Address, digest: bytes) -> bytes:
-    host, port = address
-    return hmac.digest(token, nonce + digest + f"{host} {port}".encode(), "sha256")
+def _proof(token: bytes, nonce: bytes, digest: bytes, *, job: bytes, client: str, server: Address) -> bytes:
+    """Return the HMAC under the secret of a job, which follows from the token of all jobs and tells nothing of it."""
+    host, port = server
+    secret = hmac.digest(token, job, "sha256")
+    return hmac.digest(secret, nonce + digest + f"{client} {host} {port}".encode(), "sha256")
 
 
 def request_of(files: JobFiles, parts: list[tuple[str, int, int]]) -> bytes:
-    """Return a request for parts of segments of a job: (segment, offset, bytes)."""
-    return json.dumps({"job": files.job, "directory": files.directory, "parts": parts}).encode()
+    """Return a request for parts of segments: (segment, offset, bytes)."""
+    return json.dumps({"directory": files.directory, "parts": parts}).encode()
 
 
 class BlockServer:
@@ -98,20 +104,23 @@ class _Server(socketserver.ThreadingTCPServer):
 class _Handler(socketserver.BaseRequestHandler):
     def handle(self) -> None:
         connection: socket.socket = self.request
-        connection.settimeout(SILENT_S)
+        connection.settimeout(_HANDSHAKE_S)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, True)
-        nonce = secrets.token_bytes(NONCE_BYTES)
+        nonce, began = secrets.token_bytes(NONCE_BYTES), time.monotonic()
         connection.sendall(nonce)
-        given, digest, length = HEAD.unpack(receive_exactly(connection, HEAD.size))
-        assert isinstance(self.server, _Server)
-        known = _proof(self.server.token, nonce, self.server.address, digest)
-        if not hmac.compare_digest(given, known) or length > _MOST_REQUEST_BYTES:
+        padded, given, digest, length = HEAD.unpack(receive_exactly(connection, HEAD.size))
+        job, server = padded.rstrip(b"\0"), self.server
+        assert isinstance(server, _Server)
+        known = _proof(server.token, nonce, digest, job=job, client=self.client_address[0], server=server.address)
+        is_known = hmac.compare_digest(given, known) and time.monotonic() - began < _HANDSHAKE_S
+        if not is_known or length > _MOST_REQUEST_BYTES:
             return
+        connection.settimeout(SILENT_S)
         content = receive_exactly(connection, length)
         if sha256(content).digest() != digest:
             return
         request = json.loads(content)
-        files = JobFiles(job=request["job"], output="", directory=request["directory"])
+        files = JobFiles(job=job.decode(), output="", directory=request["directory"])
         for name, offset, size in request["parts"]:
             _send(connection, files, name, offset=offset, size=size)
 

@@ -12,11 +12,14 @@ from typing import Any, Final
 from planner.distributed_sort.dataset.compressed_input import with_plain_copies
 from planner.distributed_sort.dataset.dataset import Dataset, Partition
 from planner.distributed_sort.dataset.input_versions import InputVersions
+from planner.distributed_sort.dataset.object_store import is_object
 from planner.distributed_sort.dataset.partition_reader import Slice
 from planner.distributed_sort.dataset.unreadable_input import UnreadableCopy, require_sound, unreadable_copy
 from planner.distributed_sort.job.events import Emit
 from planner.distributed_sort.job.ledger import Journal, Ledger
 from planner.distributed_sort.job.nodes import LOST, Nodes
+from planner.distributed_sort.job.pending_tasks import PendingTasks
+from planner.distributed_sort.job.silence import patience_s
 from planner.distributed_sort.node_files.node_environment import JobFiles
 from planner.errors import IoFailureError
 from planner.sort_policy.sizing import NODES_PER_COORDINATOR, Sizes
@@ -26,6 +29,9 @@ _MOST_SUSPICIONS: Final = 3
 """How many times an input partition may be re-read from another source because a node could not read it."""
 _WORTH_AVOIDING: Final = 1 / 3
 """Of what a slow node shall store: if more is still to come, it takes longer than doing all of it again elsewhere."""
+
+_UNEVEN: Final = 2
+"""Times its share is more than a partition has."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +44,8 @@ class SortRequest:
     keeps intermediate data in the nodes' memory (Minutesort). `sums_input` asks for the input's checksum. `avoid_slow`
     leaves out nodes that are much slower than the others, if the others can do their work. On more nodes than
     `nodes_per_coordinator`, coordinators order the tasks of about so many each. Small data makes no partition for each
-    node that has much less than `least_partition_bytes`. A new job's id is `job`, or drawn where that is ''.
+    node that has much less than `least_partition_bytes`; `partition_bytes` is what a partition shall have. A new job's
+    id is `job`, or drawn where that is ''.
     """
 
     source: Dataset
@@ -54,7 +61,13 @@ class SortRequest:
     avoid_slow: bool = True
     nodes_per_coordinator: int = NODES_PER_COORDINATOR
     least_partition_bytes: int | None = None
+    partition_bytes: int | None = None
     job: str = ""
+
+    def stored_bytes(self, source: Dataset) -> float:
+        """Return what is written to the nodes' own disks in all, of the output of tables what is known: nothing."""
+        is_elsewhere = self.on_volume or is_object(self.output) or source.layout.table is not None
+        return source.bytes * ((not self.in_memory) + (0 if is_elsewhere else self.copies))
 
 
 @dataclass
@@ -191,6 +204,19 @@ class Job:
         whole = self.work.source.partitions[slice_.partition]
         return whole.for_slice(slice_.first, slice_.records).readable_from(self.cluster.nodes.names)
 
+    def pending_tasks(self) -> PendingTasks:
+        """Return what watches running tasks, for as long as the largest may take."""
+        slice_bytes = self.work.sizes.slice_records * self.work.record_size
+        partition_bytes = self.work.source.bytes / len(self.work.ledger.owner)
+        limit_s = patience_s(max(slice_bytes, _UNEVEN * partition_bytes))
+        return PendingTasks(
+            self.cluster.ray,
+            self.cluster.nodes,
+            limit_s=limit_s,
+            on_full_disk=self.on_full_disk,
+            uploads=self.cluster.files.in_store,
+        )
+
     def notice_losses(self, *, at_once: bool = False) -> frozenset[str]:
         """Take note of lost nodes and return them. Raises IoFailureError naming input that was lost with them."""
         before, unnoticed = self.cluster.nodes.lost, self.trouble.unnoticed
@@ -242,19 +268,25 @@ class Job:
     def report_slow_node(self, drop: DroppedNode) -> bool:
         """Report a slow node, leave it out if much is still to come to it, and say whether it was left out."""
         is_early = not self.work.ledger.done and self.work.ledger.share_missing(drop.node) > _WORTH_AVOIDING
-        is_avoided = is_early and self.exclude_node(drop)
+        is_avoided = is_early and self.request.avoid_slow and self.exclude_node(drop.node)
         self.trouble.slow_nodes[drop.node] = f"{drop.reason}, {'left out' if is_avoided else 'kept'}"
         self.emit({"event": "slow", "node": drop.node, "reason": self.trouble.slow_nodes[drop.node]})
         return is_avoided
 
-    def exclude_node(self, drop: DroppedNode) -> bool:
-        """Leave a slow node out if the others can do all its work again, and say whether it was."""
-        if not self.request.avoid_slow:
-            return False
-        node, left = drop.node, [name for name in self.cluster.nodes.names if name != drop.node]
+    def on_full_disk(self, node: str, error: IoFailureError) -> None:
+        """Leave out a node whose disk is full; its work goes to the others, if they have room. Raises the error if
+        not.
+        """
+        if self.request.on_volume or not self.exclude_node(node):
+            raise error
+        self.emit({"event": "full", "node": node, "reason": error.message})
+
+    def exclude_node(self, node: str) -> bool:
+        """Leave a node out if the others can do all its work again, and say whether it was."""
+        left = [name for name in self.cluster.nodes.names if name != node]
         copies = self.request.copies
         free_bytes = min((self.cluster.nodes.facts[name].free_bytes for name in left), default=0)
-        needed_bytes = self.work.source.bytes * (1 + copies) / max(1, len(left))
+        needed_bytes = self.request.stored_bytes(self.work.source) / max(1, len(left))
         partitions = [partition.readable_from(left) for partition in self.work.source.partitions]
         is_available = all(partition.copies or partition.recipe is not None for partition in partitions)
         if len(left) < copies or needed_bytes > free_bytes or not is_available:

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, Final
 
-from planner.distributed_sort.exchange.block_server import Address
+from planner.distributed_sort.exchange.block_server import OPEN_PORTS, Address
 from planner.distributed_sort.exchange.parcels import Block
 from planner.distributed_sort.job.events import Emit, ignore
-from planner.distributed_sort.job.silence import SAID_EVERY_S, waiting
+from planner.distributed_sort.job.silence import LEAST_PATIENCE_S, SAID_EVERY_S, Pulses, Silence, waiting
 from planner.distributed_sort.node_files.node_environment import NodeFacts, require_own_names, require_same_versions
 from planner.distributed_sort.node_tasks import node_tasks
-from planner.distributed_sort.node_tasks.node_service import MOST_STORING, STORING, NodeService
-from planner.errors import IoFailureError, PlannerError
+from planner.distributed_sort.node_tasks.node_service import MOST_STORING, PULSE, STORING, NodeService
+from planner.errors import IoFailureError, PlannerError, UnfinishedError, some_of
 from planner.extras import optional
 from planner.sort_policy.concurrency import Concurrency
+from planner.sort_policy.health_checks import noticed_after_s
 
 WORKER_RETRIES: Final = 5
 """How often Ray runs a task again whose process has died."""
@@ -26,6 +27,9 @@ LOST: Final = object()
 NOWHERE: Final = "", 0
 """The address of a node whose service does not answer."""
 _CHECK_EVERY_S: Final = 0.5
+_FREE_WITHIN_S: Final = 2.0
+_LONGEST_BUSY_S: Final = 12.0
+"""CPUs that another job uses are waited for so long: those of a job that ends are free within a second or two."""
 _LONGEST_ANSWER_S: Final = 0.5
 """The driver waits so long for what it wants to know of a service."""
 
@@ -44,7 +48,9 @@ class Nodes:
     def __init__(self, ray: Any, *, directory: str = "", emit: Emit = ignore) -> None:
         self._ray = ray
         self.emit = emit
-        self._stuck: frozenset[str] = frozenset()
+        self.stuck: frozenset[str] = frozenset()
+        """Those that are there, but do nothing."""
+        self._pulses: Pulses | None = Pulses(ray)
         self._directory = directory
         self._remotes: dict[Callable[..., Any], Any] = {}
         self._placed: dict[tuple[Callable[..., Any], str, bool], Any] = {}
@@ -69,8 +75,10 @@ class Nodes:
         return self._ray
 
     def __getstate__(self) -> dict[str, Any]:
-        """For a coordinator, which knows the nodes as the driver does, and counts its own tasks."""
-        own: dict[str, Any] = {"_ray": None, "_remotes": {}, "_placed": {}, "tasks": 0, "emit": ignore}
+        """For a coordinator, which knows the nodes as the driver does, counts its own tasks, and only reports who is
+        stuck.
+        """
+        own: dict[str, Any] = {"_ray": None, "_remotes": {}, "_placed": {}, "tasks": 0, "emit": ignore, "_pulses": None}
         return vars(self) | own
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -124,6 +132,37 @@ class Nodes:
         asked = {name: service.address.remote() for name, service in self.services.items()}
         addresses = {name: self._address_of(name, reference) for name, reference in asked.items()}
         self._addresses = {name: address for name, address in addresses.items() if address is not LOST}
+        self._require_addresses()
+        self._require_ports()
+
+    def _require_addresses(self) -> None:
+        """Raise IoFailureError where the service of a node that lives has not begun."""
+        alive = self._alive()
+        if silent := [name for name in self.names if name not in self._addresses and self._ids[name] in alive]:
+            raise IoFailureError(
+                f"the service of {some_of(silent)} did not begin", [OPEN_PORTS, "see Ray's logs there"]
+            )
+
+    def _require_ports(self) -> None:
+        """Have each node connect to the service of the next. Raises IoFailureError where that is blocked."""
+        names = [name for name in self.names if name in self._addresses]
+        pairs = list(zip(names, [*names[1:], *names[:1]], strict=True)) if len(names) > 1 else []
+        addresses = list(self._addresses.values())
+        begun = [self.call(name, "meet", addresses, self._addresses[other]) for name, other in pairs]
+        answers = [self.wait_for(reference, nodes=pair) for pair, reference in zip(pairs, begun, strict=True)]
+        if all(why is LOST or not why for why in answers):
+            return
+        time.sleep(noticed_after_s(len(names)))  # a node that has just gone is no firewall
+        alive = self._alive()
+        blocked = [
+            f"{name} does not reach {other} at {':'.join(map(str, self._addresses[other]))}: {why}"
+            for (name, other), why in zip(pairs, answers, strict=True)
+            if why and why is not LOST and alive.issuperset((self._ids[name], self._ids[other]))
+        ]
+        if blocked:
+            raise IoFailureError(
+                f"nodes do not reach each other: {len(blocked)} connections fail", [*blocked, OPEN_PORTS]
+            )
 
     def _address_of(self, name: str, asked: Any) -> Any:
         """Return what a service answers, or LOST. A service whose process died restarts and is asked again."""
@@ -172,15 +211,27 @@ class Nodes:
         self.give_up([node])
 
     def note_stuck(self, node: str) -> None:
-        """Have a node counted as lost that is there, but does nothing."""
-        self._stuck |= {self._ids[node]}
+        """Have a node counted as lost that is there, but does nothing; not one whose tasks wait for somebody else."""
+        if not (self._pulses and self._pulses.of(node).awaits):
+            self.stuck |= {node}
+
+    def look_for_stuck(self, silence: Silence, busy: Collection[str]) -> None:
+        """Name the silent ones of the nodes that have tasks, but those of which it is known, and said, why; have one
+        counted as lost that is silent for long.
+        """
+        if (pulses := self._pulses) is not None:
+            for node in busy:
+                if pulses.is_late(node) or pulses.of(node).awaits:
+                    silence.hear(node)
+        if stuck := silence.look(busy, self.emit):
+            self.note_stuck(stuck)
 
     def run_on_all(self, task: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
         """Run a task on every node and return the results by node; nodes lost meanwhile are left out."""
         return self._run_on(self.names, task, *arguments)
 
     def run_on_excluded(self, task: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
-        """Run a task on the nodes that were left out because they are slow."""
+        """Run a task on the nodes that were left out because they are slow, or full."""
         return self._run_on(sorted(self.excluded), task, *arguments)
 
     def _run_on(self, names: Sequence[str], task: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
@@ -189,8 +240,8 @@ class Nodes:
         return {name: value for name, value in outcomes.items() if value is not LOST}
 
     def wait_for(self, reference: Any, *, nodes: Sequence[str]) -> Any:
-        """Wait for a task and return its outcome; return LOST as soon as one of `nodes` is gone. Every ten seconds an
-        event names them.
+        """Wait for a task and return its outcome; return LOST as soon as one of `nodes` is gone, or does nothing for
+        long. Every ten seconds an event names them.
 
         After a link was cut, Ray reports the node as gone long before it reports the tasks there. Raises what `outcome`
         raises.
@@ -200,9 +251,16 @@ class Nodes:
             if (since_s := time.monotonic() - began) >= said * SAID_EVERY_S:
                 self.emit(waiting(nodes, since_s=since_s))
                 said += 1
+                if since_s > LEAST_PATIENCE_S:
+                    self._note_idle(nodes)
             if not self._alive().issuperset(self._ids[name] for name in nodes):
                 return LOST
         return self.outcome(reference)
+
+    def _note_idle(self, nodes: Sequence[str]) -> None:
+        for name in nodes:
+            if self._pulses is not None and self._pulses.of(name).idle_s > LEAST_PATIENCE_S:
+                self.note_stuck(name)
 
     def have_arrived(self, blocks: Sequence[Block]) -> list[bool]:
         """Say for each block whether its owner has it, as far as owners answer."""
@@ -250,24 +308,29 @@ class Nodes:
         gone = frozenset(name for name, node in self._ids.items() if node not in alive) - self.lost
         self.lost |= gone
         if not self.names:
-            raise IoFailureError("no node is left", [f"lost: {', '.join(sorted(self.lost))}"])
+            raise UnfinishedError("no node is left", [f"lost: {', '.join(sorted(self.lost))}"])
         self.give_up(gone)
         return gone
 
     def _alive(self) -> set[str]:
-        return {node["NodeID"] for node in self._ray.nodes() if node["Alive"]} - self._stuck
+        """Return the ids of the nodes that Ray has, without those that do nothing."""
+        if self._pulses:
+            services = {name: service for name, service in self.services.items() if name in self.names}
+            for name in self._pulses.look(services, self.emit):
+                self.note_stuck(name)
+        stuck = {self._ids[name] for name in self.stuck} if self._pulses else set()
+        return {node["NodeID"] for node in self._ray.nodes() if node["Alive"]} - stuck
 
     def _discover(self) -> None:
-        """Ask every node that offers CPUs for its facts.
+        """Ask every node that has free CPUs for its facts.
 
         Raises IoFailureError when there is no such node, or nodes differ in version or share a name.
         """
         offering = [node for node in self._ray.nodes() if node["Alive"] and node["Resources"].get("CPU")]
         if not offering:
             raise IoFailureError("the Ray cluster has no node that offers CPUs; start a worker first")
-        for node in offering:
-            self._ids[node["NodeID"]] = node["NodeID"]
-            self.cpus[node["NodeID"]] = node["Resources"]["CPU"]
+        self.cpus = self._free_cpus({node["NodeID"]: node["Resources"]["CPU"] for node in offering})
+        self._ids = {node: node for node in self.cpus}
         self.concurrency = Concurrency.of(self.cpus.values())
         # A process takes a second to start, so all that will be needed are started before anything waits for them.
         for _ in range(self.concurrency.tasks - 1):
@@ -279,10 +342,29 @@ class Nodes:
         resources = {node["NodeID"]: node["Resources"] for node in offering}
         self.facts = {facts.name: facts for facts in facts_by_id.values()}
         self._ids = {facts.name: node for node, facts in facts_by_id.items()}
-        self.cpus = {name: resources[node]["CPU"] for name, node in self._ids.items()}
+        self.cpus = {name: self.cpus[node] for name, node in self._ids.items()}
         self.store_bytes = {
             name: int(resources[node].get("object_store_memory", 0)) for name, node in self._ids.items()
         }
+
+    def _free_cpus(self, offered: Mapping[str, float]) -> dict[str, float]:
+        """Return the CPUs that are free, by the node's id, without nodes that have none. Others get a moment to end
+        what they do. Raises IoFailureError when none gets free.
+        """
+        from ray._private.state import available_resources_per_node  # what is public tells the sum of all nodes
+
+        began = time.monotonic()
+        while (waited_s := time.monotonic() - began) < _LONGEST_BUSY_S:
+            there = available_resources_per_node()
+            free = {node: min(there.get(node, {}).get("CPU", 0.0), cpus) for node, cpus in offered.items()}
+            usable = {node: cpus for node, cpus in free.items() if cpus >= min(1.0, offered[node])}
+            if usable == offered or (usable and waited_s >= _FREE_WITHIN_S):
+                return usable
+            time.sleep(_CHECK_EVERY_S / 5)
+        raise IoFailureError(
+            f"other jobs use all {sum(offered.values()):g} CPUs of the Ray cluster's {len(offered)} nodes",
+            ["wait until they end, or add nodes; `ray status` shows who uses what"],
+        )
 
 
 @cache
@@ -294,7 +376,8 @@ def _service(job: str, node_id: str, host: str) -> Any:
     for method in (NodeService.store, NodeService.copy):
         ray.method(concurrency_group=STORING)(method)
     affinity = NodeAffinitySchedulingStrategy(node_id, soft=False)
-    actor = ray.remote(concurrency_groups={STORING: MOST_STORING})(NodeService)
+    ray.method(concurrency_group=PULSE)(NodeService.pulse)
+    actor = ray.remote(concurrency_groups={STORING: MOST_STORING, PULSE: 1})(NodeService)
     placed = actor.options(num_cpus=0, max_restarts=-1, scheduling_strategy=affinity)
     return placed.remote(host, token=_token(job), seed=secrets.randbits(32))
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from planner.distributed_sort.job.nodes import LOST, Nodes
-from planner.distributed_sort.job.silence import Silence
+from planner.distributed_sort.job.silence import LEAST_PATIENCE_S, Silence
+from planner.distributed_sort.node_files.run_files import DiskFullError
 from planner.errors import IoFailureError
 
 _LONGEST_WAIT_S: Final = 0.5
@@ -16,6 +17,7 @@ _WAITED_FOR: Final = 1 / 50
 """Of many running tasks, so many are waited for at once: Ray looks at all of them each time it is asked."""
 _GATHERING_S: Final = 50e-6
 """Bounds the wait for several, times the running tasks: it takes Ray a few microseconds to look at each."""
+_LONGEST_UPLOAD_S: Final = 30.0
 _LONGEST_CANCEL_S: Final = 10.0
 """A killed process ends within a second or two; a task of a node that is lost may never be heard of."""
 
@@ -23,9 +25,15 @@ OnEnd = Callable[[Any], None]
 """Called with what a task returned, or LOST."""
 OnFailure = Callable[[IoFailureError], None]
 """Called with what a task raised; raises it again where that ends the job."""
+OnFullDisk = Callable[[str, IoFailureError], None]
+"""Called with a node and what a task of it raised because a disk is full."""
 
 
 def _raise(error: IoFailureError) -> None:
+    raise error
+
+
+def _raise_full(_: str, error: IoFailureError) -> None:
     raise error
 
 
@@ -42,16 +50,31 @@ class _Task:
 
 
 class PendingTasks:
-    """References of running tasks, each with what to call when it ends."""
+    """References of running tasks, each with what to call when it ends.
 
-    def __init__(self, ray: Any, nodes: Nodes) -> None:
+    A node may be silent for `limit_s` at least. Where a disk is full, `on_full_disk` leaves out its node, or raises the
+    error. A task that `uploads` is not killed at once.
+    """
+
+    def __init__(
+        self,
+        ray: Any,
+        nodes: Nodes,
+        *,
+        limit_s: float = LEAST_PATIENCE_S,
+        on_full_disk: OnFullDisk = _raise_full,
+        uploads: bool = False,
+    ) -> None:
         self._ray = ray
         self._nodes = nodes
+        self._on_full_disk = on_full_disk
+        self._uploads = uploads
         self._tasks: dict[Any, _Task] = {}
         self._lost_before = frozenset[str]()
         self._doomed: list[Any] = []
         """Those that were added although nodes which they need were lost before."""
-        self._silence = Silence()
+        self._silence = Silence(limit_s=limit_s)
+        self._next_look_s = 0.0
 
     def __len__(self) -> int:
         return len(self._tasks)
@@ -95,20 +118,17 @@ class PendingTasks:
             self._silence.hear(task.node, took_s=self._silence.now() - task.began_s)
             try:
                 outcome = self._nodes.outcome(reference)
+            except DiskFullError as error:
+                if task.node not in self._nodes.lost:
+                    self._on_full_disk(task.node, error)
+                task.on_end(LOST)
             except IoFailureError as error:
                 task.on_failure(error)
             else:
                 task.on_end(outcome)
-        if not ended:
-            self._look_for_silent_nodes()
-
-    def _look_for_silent_nodes(self) -> None:
-        busy = {task.node for task in self._tasks.values()}
-        if stuck := self._silence.look(busy, self._emit):
-            self._nodes.note_stuck(stuck)
-
-    def _emit(self, event: dict[str, Any]) -> None:
-        self._nodes.emit(event)
+        if (now := self._silence.now()) >= self._next_look_s:
+            self._nodes.look_for_stuck(self._silence, {task.node for task in self._tasks.values()})
+            self._next_look_s = now + _LONGEST_WAIT_S
 
     def _give_up(self, lost: frozenset[str]) -> None:
         """Cancel the tasks that need lost nodes, best effort, and report them as LOST.
@@ -127,9 +147,13 @@ class PendingTasks:
             task.on_end(LOST)
 
     def cancel_all(self) -> None:
-        """Cancel every task and wait a while for their processes to end, so that none writes after a clean-up."""
+        """Cancel every task and wait a while for their processes to end, so that none writes after a clean-up. Where
+        they may be uploading, they first have time to end by themselves: a killed one leaves parts in the store.
+        """
         if any(task.is_call for task in self._tasks.values()):
             self._nodes.give_up()
+        if self._uploads and (uploading := [reference for reference, task in self._tasks.items() if not task.is_call]):
+            self._ray.wait(uploading, num_returns=len(uploading), timeout=_LONGEST_UPLOAD_S, fetch_local=False)
         for reference, task in self._tasks.items():
             if not task.is_call:
                 self._ray.cancel(reference, force=True)

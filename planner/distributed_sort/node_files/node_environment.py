@@ -118,7 +118,9 @@ def data_directories(fallback: str = "") -> list[Path]:
     """Return where this node's disks for input and output are mounted. Raises IoFailureError when nobody has said."""
     directories = os.environ.get(NODE_DIRECTORY) or fallback
     if not directories:
-        raise IoFailureError(f"node {node_name()} does not know its disks: set {NODE_DIRECTORY} or pass --dir")
+        raise IoFailureError(
+            f"{node_name()} does not know its disks: pass --dir, or set {NODE_DIRECTORY} before Ray starts there"
+        )
     return [Path(directory) for directory in directories.split(os.pathsep)]
 
 
@@ -146,7 +148,7 @@ def facts(directory: str = "") -> NodeFacts:
     return NodeFacts(
         name=node_name(),
         data_disks=len(data),
-        free_bytes=sum(_free_bytes(disk) for disk in dict.fromkeys([*data, *scratch])),
+        free_bytes=sum({_device(disk): _free_bytes(disk) for disk in [*data, *scratch]}.values()),
         memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         available_bytes=_available_bytes(),
         machine=_BOOT.read_text(encoding="ascii").strip(),
@@ -200,11 +202,17 @@ def _available_bytes() -> int:
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
 
 
+def _device(disk: Path) -> int | Path:
+    return disk.stat().st_dev if disk.exists() else disk
+
+
 def _free_bytes(disk: Path) -> int:
     try:
         return shutil.disk_usage(disk).free
     except OSError as error:
-        raise IoFailureError(f"{node_name()}: {disk}: {error.strerror}") from error
+        raise IoFailureError(
+            f"{node_name()}: cannot use the disk {disk}: {error.strerror}", ["make the folder there, or name another"]
+        ) from error
 
 
 def end_machine() -> None:

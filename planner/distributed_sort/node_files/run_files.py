@@ -7,6 +7,7 @@ CRC-32 of these. Its name tells which slices and partitions it is of, and it app
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import uuid
@@ -31,6 +32,10 @@ from planner.errors import IoFailureError
 _NAME: Final = re.compile(r"(\d+)-([0-9a-f]{16})-(\d+)-(\d+)-(\d+)\.run")
 _FILES_KNOWN: Final = 4096
 """Of which a process keeps the tables: it reads a piece of each for every partition that it sorts."""
+
+
+class DiskFullError(IoFailureError):
+    """A disk of a node has no room left; others may have."""
 
 
 class RunsDamagedError(IoFailureError):
@@ -231,11 +236,14 @@ def read_exactly(file: FileIO, into: Bytes, path: Path | str) -> None:
 
 @contextmanager
 def file_errors(doing: str, path: Path | str) -> Iterator[None]:
-    """Turn an OSError of the body into an IoFailureError that names node, file and what was being done."""
+    """Turn an OSError of the body into an IoFailureError that names node, file and what was being done; a full disk is
+    a DiskFullError.
+    """
     try:
         yield
     except OSError as error:
-        raise IoFailureError(f"{node_name()}: cannot {doing} {path}: {error.strerror or error}") from error
+        kind = DiskFullError if error.errno in (errno.ENOSPC, errno.EDQUOT) else IoFailureError
+        raise kind(f"{node_name()}: cannot {doing} {path}: {error.strerror or error}") from error
 
 
 def raw_bytes(array: NDArray[Any]) -> memoryview:

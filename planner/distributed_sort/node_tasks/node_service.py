@@ -16,8 +16,10 @@ from planner.arrays import Bytes
 from planner.distributed_sort.exchange.block_fetch import BlockFetcher, PackedParts, Part
 from planner.distributed_sort.exchange.block_server import Address, BlockServer
 from planner.distributed_sort.exchange.segments import write_segment
+from planner.distributed_sort.job.silence import Pulse
 from planner.distributed_sort.node_files.blocks import Block
 from planner.distributed_sort.node_files.node_environment import JobFiles
+from planner.distributed_sort.node_files.requests import longest_request
 from planner.distributed_sort.node_tasks import node_tasks
 from planner.distributed_sort.node_tasks.node_tasks import Sorted, SortOrder, Stored
 from planner.distributed_sort.node_tasks.resource_sampler import Sampler
@@ -26,6 +28,8 @@ from planner.sort_policy.send_queue import MOST_PARCELS
 STORING: Final = "storing"
 """The methods that may wait for other nodes: so many run at a time that others never wait for them."""
 MOST_STORING: Final = MOST_PARCELS + 3
+PULSE: Final = "pulse"
+"""Of the method that answers at once whatever others do."""
 _PROBE: Final = "probe-0"
 
 
@@ -42,6 +46,16 @@ class NodeService:
     def address(self) -> Address:
         """Return where others fetch this node's blocks."""
         return self._server.address
+
+    def pulse(self) -> Pulse:
+        """Say how the node is."""
+        awaits, awaits_s = longest_request()
+        return Pulse(idle_s=self._sampler.idle_s(), awaits=awaits, awaits_s=awaits_s)
+
+    def meet(self, others: Collection[Address], neighbour: Address) -> str:
+        """Begin a sort with nodes at these addresses, and return why nothing can be fetched from one, '' if it can."""
+        self._fetcher.take_back(others)
+        return self._fetcher.reach(neighbour)
 
     def samples(self) -> list[dict[str, float]]:
         """Return what the node used, each second so far."""

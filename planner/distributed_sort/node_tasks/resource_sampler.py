@@ -16,6 +16,9 @@ from typing import Any, Final
 import psutil
 
 _PERIOD_S: Final = 1.0
+_IDLE_CORES: Final = 0.2
+_IDLE_BYTES_PER_S: Final = 1e6
+"""Ray's own processes and this sampler use less on a node that does nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +41,15 @@ class Sample:
     disk_write_bytes_per_s: float
     network_in_bytes_per_s: float
     network_out_bytes_per_s: float
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether the node did no work."""
+        disks = self.disk_read_bytes_per_s + self.disk_write_bytes_per_s
+        return (
+            self.cpu_cores < _IDLE_CORES
+            and disks + self.network_in_bytes_per_s + self.network_out_bytes_per_s < _IDLE_BYTES_PER_S
+        )
 
 
 def read_counters() -> Counters:
@@ -82,6 +94,7 @@ class Sampler:
     """Takes a sample each second from its creation until the process ends."""
 
     taken: list[Sample] = field(default_factory=list)
+    _worked_at_s: float = field(default_factory=time.time)
 
     def __post_init__(self) -> None:
         threading.Thread(target=self._run, name="usage", daemon=True).start()
@@ -90,12 +103,17 @@ class Sampler:
         """Return the samples so far as JSON-able values."""
         return [asdict(sample) for sample in list(self.taken)]
 
+    def idle_s(self) -> float:
+        """Return for how long the node has done nothing."""
+        return time.time() - self._worked_at_s
+
     def _run(self) -> None:
         before = read_counters()
         while True:
             time.sleep(_PERIOD_S)
             after = read_counters()
             self.taken.append(mean_usage(before, after))
+            self._worked_at_s = self._worked_at_s if self.taken[-1].is_idle else after.at_s
             before = after
 
 

@@ -19,7 +19,8 @@ import numpy as np
 from planner.distributed_sort.dataset.partition_reader import nodes_with
 from planner.distributed_sort.job.job import Job
 from planner.distributed_sort.job.nodes import LOST
-from planner.distributed_sort.job.pending_tasks import PendingTasks
+from planner.distributed_sort.job.silence import Silence
+from planner.distributed_sort.node_files.run_files import DiskFullError
 from planner.distributed_sort.phases import reduce as phase_two
 from planner.distributed_sort.phases import shuffle as phase_one
 from planner.distributed_sort.phases.coordinator import Coordinator, GroupFacts, JobFacts, Report
@@ -96,7 +97,7 @@ def run_round(job: Job) -> bool:
     if is_coordinated(job):
         shuffle(job)
         return reduce(job)
-    tasks = PendingTasks(job.cluster.ray, job.cluster.nodes)
+    tasks = job.pending_tasks()
     rest = phase_two.Reduce(job, tasks)
     with job.clock.time_phase(phase_one.PHASE):
         phase_one.Shuffle(job, tasks).run(beside=rest.begin_unaffected)
@@ -136,18 +137,22 @@ def _follow(job: Job, phase: str, coordinators: dict[str, Any], running: dict[An
         job.cluster.nodes.lost,
         sum(partition.records for partition, _ in job.work.ledger.done.values()),
     )
-    seconds = dict.fromkeys(coordinators, _FIRST_REPORT_S)
+    seconds, silence = dict.fromkeys(coordinators, _FIRST_REPORT_S), Silence()
+    for node in coordinators:
+        silence.begin(node)
     while running:
         _report_progress(job, phase, done_records)
         ended, _ = job.cluster.ray.wait(list(running), num_returns=1, timeout=_LONGEST_WAIT_S)
         for reference in ended:
             node, report = running.pop(reference), job.cluster.nodes.outcome(reference)
+            silence.hear(node)
             if report is LOST or _note(job, report):
                 return False
             done_records += sum(partition.records for _, partition, _ in report.finished)
             seconds[node] = min(_REPORT_EVERY_S, 2 * seconds[node])
             if not report.is_over:
                 running[coordinators[node].advance.remote(seconds[node])] = node
+        job.cluster.nodes.look_for_stuck(silence, running.values())
         if job.notice_losses() or job.cluster.nodes.lost != before:
             return False
     _report_progress(job, phase, done_records)
@@ -220,6 +225,12 @@ def _note(job: Job, report: Report) -> bool:
     job.trouble.retries += report.retries
     job.trouble.damaged |= report.damaged
     job.clock.coordinated.update(report.effort)
+    for event in report.events:
+        job.emit(event)
+    for node in report.stuck:
+        job.cluster.nodes.note_stuck(node)
+    for node in report.full.keys() - job.cluster.nodes.lost:
+        job.on_full_disk(node, DiskFullError(report.full[node]))
     if report.unreadable is not None:
         job.suspect(report.unreadable)
     is_avoided = [job.report_slow_node(drop) for drop in report.slow if drop.node not in job.trouble.slow_nodes]

@@ -13,11 +13,13 @@ from planner.arrays import Ints
 from planner.distributed_sort.dataset.dataset import Partition
 from planner.distributed_sort.dataset.slicing import slices
 from planner.distributed_sort.dataset.unreadable_input import UnreadableCopy
+from planner.distributed_sort.job.events import ignore
 from planner.distributed_sort.job.job import BytesMoved, Cluster, Job, SortRequest, Work
 from planner.distributed_sort.job.ledger import Journal, Ledger, LedgerRows
 from planner.distributed_sort.job.nodes import Nodes
 from planner.distributed_sort.node_files.node_environment import JobFiles
 from planner.distributed_sort.phases import reduce, shuffle
+from planner.errors import IoFailureError
 from planner.sort_policy.sizing import Sizes, coordinator_sizes
 from planner.statistics.slow_node_screening import DroppedNode
 
@@ -66,6 +68,11 @@ class Report:
     slow: tuple[DroppedNode, ...]
     damaged: dict[str, str]
     unreadable: UnreadableCopy | None
+    events: tuple[dict[str, Any], ...]
+    stuck: frozenset[str]
+    """Nodes that do nothing; the driver, which knows more of them, decides whether they are lost."""
+    full: dict[str, str]
+    """Nodes of which a disk is full, and the file that could not be written."""
     retries: int
     effort: Counter[str]
 
@@ -90,8 +97,10 @@ class GroupJob(Job):
     """A coordinator's part of a job: it ends when a node is lost, and leaves slow nodes to the driver."""
 
     unwritten: _UnwrittenJournal
+    events: list[dict[str, Any]] = field(default_factory=list)
     slow: list[DroppedNode] = field(default_factory=list)
     unreadable: UnreadableCopy | None = None
+    full: dict[str, str] = field(default_factory=dict)
 
     def notice_losses(self, *, at_once: bool = False) -> frozenset[str]:
         """Raise NodesLostError when a node is lost. Only the driver looks all the time: the head answers it alone."""
@@ -106,6 +115,11 @@ class GroupJob(Job):
         if fault.is_damaged or fault.remove_from(self.work.source.partitions[fault.partition]) is not None:
             self.unreadable = fault
             raise NodesLostError
+
+    def on_full_disk(self, node: str, error: IoFailureError) -> None:
+        """Raise NodesLostError when a disk is full: only the driver can see to that."""
+        self.full[node] = error.message
+        raise NodesLostError
 
     def report_slow_node(self, drop: DroppedNode) -> bool:
         """Note a slow node for the next report."""
@@ -127,7 +141,7 @@ class Coordinator:
         """Go on for so long at most. Raises IoFailureError when something cannot be had or written."""
         until_s, is_stopped = time.monotonic() + seconds, False
         try:
-            self._phase.run(until=lambda: self._is_ended or time.monotonic() >= until_s)
+            self._phase.run(until=lambda: self._is_ended or time.monotonic() >= until_s or bool(self._job.events))
         except NodesLostError:
             is_stopped = True
         if self._is_ended:
@@ -152,11 +166,15 @@ class Coordinator:
             slow=tuple(job.slow),
             damaged=dict(job.trouble.damaged),
             unreadable=job.unreadable,
+            events=tuple(job.events),
+            stuck=job.cluster.nodes.stuck,
+            full=job.full,
             retries=job.trouble.retries,
             effort=Counter(effort),
         )
         job.cluster.nodes.tasks = job.trouble.retries = 0
         job.work.moved, job.work.input_checksums, job.unwritten.lines, job.slow = BytesMoved(), {}, [], []
+        job.events.clear()
         self._cpu_s = time.process_time()
         return report
 
@@ -166,10 +184,11 @@ def _job_of(facts: JobFacts, group: GroupFacts) -> GroupJob:
     ledger = Ledger(slices=len(cut), owner=facts.owner, own=group.slices.tolist())
     ledger.done = facts.done
     ledger.merge(group.stored)
-    unwritten = _UnwrittenJournal()
+    unwritten, events = _UnwrittenJournal(), list[dict[str, Any]]()
+    facts.nodes.emit = events.append
     return GroupJob(
         request=facts.request,
-        emit=lambda _: None,
+        emit=ignore,
         cluster=Cluster(
             ray=facts.nodes.ray,
             nodes=facts.nodes,
@@ -188,4 +207,5 @@ def _job_of(facts: JobFacts, group: GroupFacts) -> GroupJob:
             journal=unwritten,
         ),
         unwritten=unwritten,
+        events=events,
     )

@@ -18,8 +18,8 @@ from planner.distributed_sort.job.job import SortRequest, progress
 from planner.distributed_sort.job.nodes import LOST, Nodes
 from planner.distributed_sort.node_files.node_environment import JobFiles
 from planner.distributed_sort.phases import sampling
-from planner.errors import BadInputError
-from planner.sort_policy.placement import share_out
+from planner.errors import BadInputError, IoFailureError, some_of
+from planner.sort_policy.placement import share_out, within_room
 from planner.sort_policy.sizing import (
     LEAST_PARTITION_BYTES,
     LEAST_TABLE_BYTES,
@@ -28,7 +28,10 @@ from planner.sort_policy.sizing import (
     Sizes,
     choose_sizes,
 )
+from planner.units import format_bytes
 
+_ROOM_USED: Final = 0.95
+"""Of the bytes that are free on a node: shares are never quite as they were to be."""
 PROBE_BYTES: Final = 4_000_000
 """Over 400 Mbit/s they take 80 ms, which a connection's first milliseconds do not hide."""
 
@@ -85,7 +88,7 @@ def prepare(request: SortRequest, files: JobFiles, nodes: Nodes, emit: Emit, *, 
     readable.make_plain()
     decompressed_s = time.monotonic() - began if readable.read_bytes else 0.0
     scanned_bytes = find_quotes(readable)
-    sizes = _sizes(request, readable.source, files, nodes)
+    sizes = _sizes(request, readable.source, files, nodes, emit)
     if earlier is not None:
         slice_records, splitting, owner, done = earlier
         store_bytes = min(nodes.store_bytes.values())
@@ -96,7 +99,7 @@ def prepare(request: SortRequest, files: JobFiles, nodes: Nodes, emit: Emit, *, 
     else:
         emit(progress(SAMPLE_PHASE, readable.source, records=0, nodes=len(nodes.names)))
         splitting, sample_bytes = sampling.choose_splitting(readable, sizes=sizes, is_uniform=request.uniform)
-        owner, done = share_out(splitting.weights, _rates(request.rates, nodes.names)), None
+        owner, done = share_out(splitting.weights, node_shares(request, readable.source, nodes)), None
     return Start(
         source=readable.source,
         sizes=sizes,
@@ -109,10 +112,14 @@ def prepare(request: SortRequest, files: JobFiles, nodes: Nodes, emit: Emit, *, 
     )
 
 
-def _sizes(request: SortRequest, source: Dataset, files: JobFiles, nodes: Nodes) -> Sizes:
+def _sizes(request: SortRequest, source: Dataset, files: JobFiles, nodes: Nodes, emit: Emit) -> Sizes:
     store_bytes = min(nodes.store_bytes.values())
     is_worth_it = source.bytes > _PROBES_PER_NODE * PROBE_BYTES * len(nodes.names)
     layout = source.layout
+    link = link_bytes_per_s(nodes, files) if is_worth_it else None
+    if link is not None:
+        sent_bytes = source.bytes * (len(nodes.names) - 1) / len(nodes.names) ** 2
+        emit({"event": "planned", "link_bytes_per_s": link, "least_s": sent_bytes / link})
     least_bytes = LEAST_TABLE_BYTES if layout.table else LEAST_PARTITION_BYTES
     sizes = choose_sizes(
         data_bytes=source.bytes,
@@ -123,13 +130,29 @@ def _sizes(request: SortRequest, source: Dataset, files: JobFiles, nodes: Nodes)
         replicated=request.copies > 1,
         concurrency=nodes.concurrency,
         least_partition_bytes=request.least_partition_bytes or least_bytes,
-        link_bytes_per_s=link_bytes_per_s(nodes, files) if is_worth_it else None,
+        partition_bytes=request.partition_bytes,
+        link_bytes_per_s=link,
         sort_buffers=TEXT_SORT_BUFFERS if layout.text or layout.table else SORT_BUFFERS,
     )
     longest = max((rows for partition in source.partitions for rows in partition.groups), default=0)
     if longest <= sizes.slice_records:
         return sizes
     return sizes.resumed(slice_records=longest, record_size=layout.record_size, store_bytes=store_bytes)
+
+
+def node_shares(request: SortRequest, source: Dataset, nodes: Nodes) -> dict[str, float]:
+    """Return each node's share of the partitions, in any unit: as its rate, but no more than its disks have room for.
+    Raises IoFailureError when all have not enough.
+    """
+    rates, needed_bytes = _rates(request.rates, nodes.names), request.stored_bytes(source)
+    room_bytes = {name: _ROOM_USED * nodes.facts[name].free_bytes for name in rates}
+    if sum(room_bytes.values()) < needed_bytes:
+        free = [f"{name}: {format_bytes(nodes.facts[name].free_bytes)}" for name in nodes.names]
+        raise IoFailureError(
+            f"the nodes' disks have not the {format_bytes(needed_bytes)} that the sort needs",
+            [f"free on {some_of(free)}", "free some, add nodes, or send the output to a store with --to"],
+        )
+    return within_room(rates, room_bytes, needed_bytes=needed_bytes)
 
 
 def _rates(user_rates: Mapping[str, float], names: list[str]) -> dict[str, float]:

@@ -33,7 +33,7 @@ class Reduce:
         self._is_begun = False
         self.is_over = False
         """Nothing is left to do, or nothing can be done before phase one runs again."""
-        self._tasks = PendingTasks(job.cluster.ray, job.cluster.nodes) if tasks is None else tasks
+        self._tasks = job.pending_tasks() if tasks is None else tasks
         self._unqueued = [
             number
             for number in unfinished_partitions(job)

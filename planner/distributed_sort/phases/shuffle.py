@@ -84,7 +84,7 @@ class Shuffle:
 
     def __init__(self, job: Job, tasks: PendingTasks | None = None) -> None:
         self._job, self._cluster, self._work, self._trouble = job, job.cluster, job.work, job.trouble
-        self._tasks = PendingTasks(job.cluster.ray, job.cluster.nodes) if tasks is None else tasks
+        self._tasks = job.pending_tasks() if tasks is None else tasks
         self._lost = job.cluster.nodes.lost
         self._queues: dict[str, deque[int]] = defaultdict(deque)
         self._paused = PausedSlices()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import socket
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -91,3 +93,15 @@ def test_the_driver_ignores_the_directory_that_it_runs_in(tmp_path: Path, monkey
     (words,) = commands
     assert words[:4] == (sys.executable, "-P", "-m", driver_session._DRIVER)
     assert made.exit_code == 0, "it imported all it needs, and ended with its orders"
+
+
+def test_an_address_where_nothing_listens_is_named_at_once() -> None:
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        with (
+            ray_session(address=address, command=lambda *words: list(words), environment=os.environ) as session,
+            pytest.raises(IoFailureError, match=f"--ray {address}: nothing listens there") as caught,
+        ):
+            session.do({"do": "sort"}, lambda _: None)
+    assert "ray start --head" in caught.value.details[0]

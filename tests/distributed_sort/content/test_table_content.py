@@ -61,6 +61,14 @@ def sorted_parts(dataset: Dataset, *, partitions: int, slice_rows: int) -> tuple
     return parts, described
 
 
+def test_columns_that_folders_give_are_sorted_by_and_kept(tmp_path: Path) -> None:
+    for day, keys in ((2, [1, 5]), (10, [0, 7, 3])):
+        (tmp_path / f"day={day}").mkdir()
+        pq.write_table(pa.table({"k": keys}), tmp_path / f"day={day}" / "a.parquet")
+    parts, _ = sorted_parts(tables_of([str(tmp_path)], ["day:desc", "k"]), partitions=2, slice_rows=10)
+    assert pa.concat_tables(parts).to_pydict() == {"k": [0, 3, 7, 1, 5], "day": [10, 10, 10, 2, 2]}
+
+
 @given(rows=ROWS, keys=KEYS, group_rows=st.integers(1, 20), partitions=st.integers(1, 5))
 def test_partitions_hold_the_rows_in_the_order_of_one_machine(
     rows: list[tuple[float | None, str | None]],

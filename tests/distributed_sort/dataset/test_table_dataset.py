@@ -22,8 +22,8 @@ def written(path: Path, table: pa.Table, **options: object) -> str:
 
 def test_a_directory_is_all_its_files(tmp_path: Path) -> None:
     rows = pa.table({"k": list(range(100)), "t": ["text"] * 100}).replace_schema_metadata({"owner": "tests"})
-    first = written(tmp_path / "day=1" / "a.parquet", rows, row_group_size=40, compression="zstd")
-    second = written(tmp_path / "day=2" / "b.parquet", rows.slice(0, 7), compression="zstd")
+    first = written(tmp_path / "one" / "a.parquet", rows, row_group_size=40, compression="zstd")
+    second = written(tmp_path / "two" / "b.parquet", rows.slice(0, 7), compression="zstd")
     (tmp_path / "_SUCCESS").touch()
     (tmp_path / "manifest.json").write_text("{}")
     dataset = tables_of([str(tmp_path)], ["k:desc"], unique=True)
@@ -41,6 +41,25 @@ def test_a_directory_is_all_its_files(tmp_path: Path) -> None:
     again = tables_of([str(tmp_path / "sorted.json"), first], ["t"])
     assert again.partitions == (*dataset.partitions, dataset.partitions[0])
     assert again.layout.record_size == dataset.layout.record_size
+
+
+def test_folders_give_columns(tmp_path: Path) -> None:
+    """Those below the source alone, and none that the files have."""
+    source, rows = tmp_path / "not=this" / "in", pa.table({"k": [1, 2], "own": [5, 6]})
+    for day, hour, name in (("1", "07", "a%20b"), ("-12", "8", "c"), ("__HIVE_DEFAULT_PARTITION__", "9", "d")):
+        path = source / f"day={day}" / f"hour={hour}" / f"name={name}" / "own=9" / "x.parquet"
+        path.parent.mkdir(parents=True)
+        pq.write_table(rows, path)
+    dataset = tables_of([str(source)], ["day", "k"])
+    table = dataset.layout.table
+    assert table is not None
+    types = {"k": pa.int64(), "own": pa.int64(), "day": pa.int64(), "hour": pa.string(), "name": pa.string()}
+    assert table.arrow_schema().equals(pa.schema(types))
+    assert dataset.layout.record_size >= 8 * 5
+    (source / "day=3").mkdir()
+    pq.write_table(rows, source / "day=3" / "y.parquet")
+    with pytest.raises(BadInputError, match=r"y\.parquet: its columns are not those of"):
+        tables_of([str(source)], ["k"])
 
 
 def test_what_is_no_dataset_is_refused(tmp_path: Path) -> None:

@@ -93,7 +93,7 @@ def test_who_does_not_know_the_token_gets_nothing(server: BlockServer, monkeypat
     assert fetch(BlockFetcher(b"guessed"), part_of(server.address, offset=0, size_bytes=10)) == [None]
     with socket.create_connection(server.address) as connection:
         nonce = receive_exactly(connection, NONCE_BYTES)
-        head = head_of(TOKEN, nonce, server.address, b"")
+        head = head_of(TOKEN, nonce, b"", job=FILES.job, client=HOST, server=server.address)
         connection.sendall(head[: -struct.calcsize("I")] + struct.pack("I", 1 << 30))
         assert connection.recv(1) == b"", "a request that is too long ends the connection"
 
@@ -101,22 +101,58 @@ def test_who_does_not_know_the_token_gets_nothing(server: BlockServer, monkeypat
 REQUEST: Final = request_of(FILES, [("s-0", 0, 10)])
 
 
-def answer(server: BlockServer, *, address: Address, request: bytes, sent: bytes) -> bytes:
-    """Return what comes when `request` was signed for an address, and `sent` is asked for."""
+def answer(
+    server: BlockServer,
+    *,
+    address: Address,
+    request: bytes = REQUEST,
+    sent: bytes = REQUEST,
+    client: str = HOST,
+    job: str = FILES.job,
+    late_s: float = 0.0,
+) -> bytes:
+    """Return what comes when `request` of a job was signed by a client for an address, and `sent` is asked for."""
     with socket.create_connection(server.address) as connection:
-        head = head_of(TOKEN, receive_exactly(connection, NONCE_BYTES), address, request)
-        connection.sendall(head + sent)
+        nonce = receive_exactly(connection, NONCE_BYTES)
+        head = head_of(TOKEN, nonce, request, job=job, client=client, server=address)
+        time.sleep(late_s)
+        connection.sendall(head.replace(job.encode(), FILES.job.encode(), 1) + sent)
         connection.settimeout(5)
         return connection.recv(11, socket.MSG_WAITALL)
 
 
 def test_a_handshake_that_is_passed_on_opens_nothing_else(servers: list[BlockServer]) -> None:
     first, second = servers
-    assert answer(first, address=first.address, request=REQUEST, sent=REQUEST) == HERE + SEGMENT[:10].tobytes()
-    assert answer(first, address=second.address, request=REQUEST, sent=REQUEST) == b"", "another server's"
+    assert answer(first, address=first.address) == HERE + SEGMENT[:10].tobytes()
+    assert answer(first, address=second.address) == b"", "another server's"
+    assert answer(first, address=first.address, client="127.0.0.9") == b"", "another client's"
+    assert answer(first, address=first.address, job="k") == b"", "another job's"
     other = request_of(FILES, [("s-0", 9, 10)])
     assert len(other) == len(REQUEST)
     assert answer(first, address=first.address, request=REQUEST, sent=other) == b"", "another request"
+
+
+def test_what_was_given_up_is_taken_back_by_the_next_sort(server: BlockServer) -> None:
+    fetcher, part = BlockFetcher(TOKEN), part_of(server.address, offset=0, size_bytes=10)
+    fetcher.give_up([server.address])
+    assert fetch(fetcher, part) == [None]
+    fetcher.take_back([server.address])
+    assert fetch(fetcher, part)[0] is not None
+
+
+def test_an_address_that_is_not_reached_says_why(server: BlockServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(block_fetch, "_REACHED_WITHIN_S", 0.2)
+    assert BlockFetcher(TOKEN).reach(server.address) == ""
+    with socket.create_server((HOST, 0)) as silent:
+        assert BlockFetcher(TOKEN).reach(silent.getsockname()) == "no answer within 0.2 s"
+        address = silent.getsockname()
+    assert BlockFetcher(TOKEN).reach(address) == "Connection refused"
+
+
+def test_a_handshake_that_comes_late_opens_nothing(server: BlockServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(block_server, "_HANDSHAKE_S", 0.05)
+    with suppress(ConnectionError):
+        assert answer(server, address=server.address, late_s=0.2) == b""
 
 
 @pytest.mark.parametrize("name", ["../../etc-1", "/etc/passwd", "../{}", "", ".", "s-0/../s-0", "link-1"])
@@ -181,7 +217,7 @@ class Halting:
             while True:
                 connection, _ = self._socket.accept()
                 connection.sendall(bytes(NONCE_BYTES))
-                _, _, length = HEAD.unpack(receive_exactly(connection, HEAD.size))
+                *_, length = HEAD.unpack(receive_exactly(connection, HEAD.size))
                 receive_exactly(connection, length)
                 self.requests += 1
                 connection.sendall(HERE + b"x" * 10)

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from planner.distributed_sort.job import nodes as module
 from planner.distributed_sort.job.nodes import LOST, WORKER_RETRIES, Nodes
+from planner.errors import IoFailureError
 
 ADDRESS = "10.0.0.1", 7
 
@@ -32,3 +34,28 @@ def test_the_service_of_a_lost_node_is_not_asked_again(monkeypatch: pytest.Monke
     assert asked(monkeypatch, [LOST], alive=set()) == (LOST, 0)
     always = [LOST] * WORKER_RETRIES
     assert asked(monkeypatch, always, alive={"id-of-a"}) == (LOST, WORKER_RETRIES)
+
+
+def ring(monkeypatch: pytest.MonkeyPatch, answers: dict[str, Any], *, alive: str) -> None:
+    """Have nodes meet, each of which says why it does not reach the next; those in `alive` live some seconds later."""
+    nodes = Nodes.__new__(Nodes)
+    monkeypatch.setattr(module, "time", SimpleNamespace(sleep=lambda _: None))
+    for name, value in {
+        "_ids": {node: node for node in answers},
+        "lost": frozenset(),
+        "_addresses": {node: (f"host-{node}", 7) for node in answers},
+        "call": lambda node, *_: answers[node],
+        "wait_for": lambda answer, **_: answer,
+        "_alive": lambda: set(alive),
+    }.items():
+        monkeypatch.setattr(nodes, name, value, raising=False)
+    nodes._require_ports()
+
+
+def test_a_port_that_is_blocked_is_named_and_what_to_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    ring(monkeypatch, {"a": "", "b": "", "c": LOST}, alive="ab")
+    ring(monkeypatch, {"a": "Connection refused", "b": ""}, alive="a")
+    with pytest.raises(IoFailureError, match="1 connections fail") as caught:
+        ring(monkeypatch, {"a": "", "b": "no answer within 8 s", "c": "Connection refused"}, alive="bc")
+    assert caught.value.details[0] == "b does not reach c at host-c:7: no answer within 8 s"
+    assert "20000 to 29999" in caught.value.details[-1]

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+import pytest
+
 from planner.distributed_sort.job.nodes import LOST, Nodes
 from planner.distributed_sort.job.pending_tasks import PendingTasks
+from planner.distributed_sort.job.silence import Silence
+from planner.distributed_sort.node_files.run_files import DiskFullError
+from planner.errors import IoFailureError
 
 
 class Silent:
@@ -27,6 +32,9 @@ class LostNodes:
 
     lost = frozenset[str]()
     given_up = 0
+
+    def look_for_stuck(self, silence: Silence, busy: set[str]) -> None:
+        silence.look(busy, lambda _: None)
 
     def give_up(self) -> None:
         self.given_up += 1
@@ -97,6 +105,33 @@ def test_of_many_tasks_several_are_waited_for_at_once_and_all_that_ended_are_rep
     assert ended == list(range(30))
 
 
+def test_a_full_disk_is_handed_on_once_and_its_tasks_are_lost() -> None:
+    class Ended(Silent):
+        def wait(self, under_way: list[str], **_: Any) -> tuple[list[str], list[str]]:
+            return under_way, []
+
+    class Full(LostNodes):
+        def outcome(self, _: str) -> Any:
+            raise DiskFullError("a: cannot write /x: No space left on device")
+
+    nodes, ended = Full(), list[Any]()
+
+    def leave_out(node: str, error: IoFailureError) -> None:
+        assert "/x" in error.message
+        nodes.lost |= {node}
+
+    tasks = PendingTasks(Ended(), cast("Nodes", nodes), on_full_disk=leave_out)
+    for reference in ("one", "two"):
+        tasks.add(reference, ended.append, node="a")
+    tasks.wait()
+    assert (ended, nodes.lost) == ([LOST, LOST], {"a"})
+    nodes.lost = frozenset()
+    tasks = PendingTasks(Ended(), cast("Nodes", nodes))
+    tasks.add("one", ended.append, node="a")
+    with pytest.raises(DiskFullError):
+        tasks.wait()
+
+
 def test_cancelling_waits_for_the_processes_so_that_nothing_is_written_afterwards() -> None:
     class Ending(Silent):
         """A Ray whose tasks end while it is waited for."""
@@ -116,6 +151,24 @@ def test_cancelling_waits_for_the_processes_so_that_nothing_is_written_afterward
     tasks.cancel_all()
     assert ray.writing == set()
     assert len(tasks) == 0
+
+
+def test_what_may_be_uploading_has_time_to_end_by_itself() -> None:
+    class Uploading(Silent):
+        """A Ray whose tasks end while it is waited for, if they were not killed before."""
+
+        def wait(self, under_way: list[str], **_: Any) -> tuple[list[str], list[str]]:
+            assert not self.cancelled or self.ended
+            self.ended = True
+            return under_way, []
+
+        ended = False
+
+    ray = Uploading()
+    tasks = PendingTasks(ray, cast("Nodes", LostNodes()), uploads=True)
+    tasks.add("one", lambda _: None, node="a")
+    tasks.cancel_all()
+    assert ray.ended and ray.cancelled == [("one", True)]
 
 
 def test_calls_of_services_are_told_to_give_up_since_they_cannot_be_cancelled() -> None:

@@ -1,10 +1,11 @@
-"""A node that is silent is named within ten seconds, and one that holds up the others is told apart from a slow one."""
+"""A node that is silent is named within ten seconds, and one that does nothing is told apart from a slow one."""
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
-from planner.distributed_sort.job.silence import Silence
+from planner.distributed_sort.job.silence import Pulse, Pulses, Silence, patience_s
 
 
 class Clock:
@@ -31,15 +32,15 @@ def watched(*, every_s: float, until_s: float, ends: dict[str, float], took_s: f
     return said, ""
 
 
-def test_who_is_silent_is_named_every_ten_seconds() -> None:
+def test_who_is_silent_is_named_again_and_again() -> None:
     said, stuck = watched(every_s=0.5, until_s=35, ends={"a": 100, "b": 2})
-    assert said == [{"event": "waiting", "nodes": ["b"], "since_s": at} for at in (10, 20, 30)]
+    assert said == [{"event": "waiting", "nodes": ["b"], "since_s": at, "reason": ""} for at in (8, 16, 24, 32)]
     assert stuck == ""
 
 
 def test_who_holds_up_the_others_is_stuck() -> None:
     said, stuck = watched(every_s=0.5, until_s=1000, ends={"a": 1000, "b": 2})
-    assert (stuck, len(said)) == ("b", 9)
+    assert (stuck, len(said)) == ("b", 7)
 
 
 def test_of_several_the_one_that_was_silent_first_is_stuck() -> None:
@@ -51,9 +52,13 @@ def test_long_tasks_get_their_time() -> None:
     assert watched(every_s=1, until_s=310, ends={"a": 400, "b": 2}, took_s=30)[1] == "b"
 
 
-def test_while_no_task_has_ended_nobody_is_stuck() -> None:
-    said, stuck = watched(every_s=0.5, until_s=500, ends={"a": 0, "b": 0})
-    assert (stuck, said[0]["nodes"]) == ("", ["a", "b"])
+def test_while_no_task_has_ended_the_largest_one_says_how_long_it_may_take() -> None:
+    clock, said = Clock(), list[Any]()
+    silence = Silence(clock, limit_s=patience_s(1e9))
+    silence.begin("a")
+    stuck_at_s = next(at for at in range(1000) if silence.look(("a",), said.append) or setattr(clock, "s", at))
+    assert 250 <= stuck_at_s <= 270
+    assert said[0]["nodes"] == ["a"]
 
 
 def test_a_node_without_tasks_is_not_waited_for() -> None:
@@ -65,3 +70,64 @@ def test_a_node_without_tasks_is_not_waited_for() -> None:
     silence.begin("a")
     clock.s = 55
     assert silence.look(("a",), said.append) == "" and said == []
+
+
+class Services:
+    """A Ray, and services of nodes by name; those that are `stopped` never answer, those that are `gone` fail."""
+
+    exceptions = SimpleNamespace(RayError=ZeroDivisionError)
+
+    def __init__(self, answers: dict[str, Pulse]) -> None:
+        self.answers, self.asked = answers, list[str]()
+        self.stopped, self.gone = set[str](), set[str]()
+        self.by_name = {name: SimpleNamespace(pulse=SimpleNamespace(remote=self._asking(name))) for name in answers}
+
+    def _asking(self, name: str) -> Any:
+        def ask() -> str:
+            self.asked.append(name)
+            return name
+
+        return ask
+
+    def wait(self, asked: list[str], *, num_returns: int, timeout: float) -> tuple[list[str], list[str]]:
+        assert (num_returns, timeout) == (len(asked), 0)
+        return [name for name in asked if name not in self.stopped], []
+
+    def get(self, name: str) -> Pulse:
+        if name in self.gone:
+            raise ZeroDivisionError
+        return self.answers[name]
+
+
+def pulses_after(services: Services, *, seconds: float) -> tuple[Pulses, list[Any], list[str]]:
+    """Return the pulses, what was said, and who has stopped at the end."""
+    clock, said, stopped = Clock(), list[Any](), list[str]()
+    pulses = Pulses(services, clock)
+    while clock.s < seconds:
+        clock.s += 0.5
+        stopped = pulses.look(services.by_name, said.append)
+    return pulses, said, stopped
+
+
+def test_a_stopped_service_is_named_and_its_node_lost() -> None:
+    services = Services({"a": Pulse(), "b": Pulse(awaits="the store")})
+    services.stopped = {"b"}
+    _, said, stopped = pulses_after(services, seconds=20)
+    assert stopped == []
+    assert {(*event["nodes"], event["reason"]) for event in said} == {("b", "no process there answers")}
+    assert said[0]["since_s"] <= 6
+    assert pulses_after(services, seconds=40)[2] == ["b"]
+    assert services.asked.count("b") == 2, "once by each of these clocks"
+
+
+def test_a_service_that_restarts_has_not_stopped() -> None:
+    services = Services({"a": Pulse(), "b": Pulse(idle_s=5)})
+    services.gone = {"b"}
+    pulses, said, stopped = pulses_after(services, seconds=100)
+    assert (said, stopped, pulses.of("b")) == ([], [], Pulse())
+
+
+def test_what_tasks_wait_for_is_said_every_ten_seconds() -> None:
+    _, said, stopped = pulses_after(Services({"a": Pulse(awaits="the store", awaits_s=12.4), "b": Pulse()}), seconds=30)
+    expected = {"event": "waiting", "nodes": ["a"], "since_s": 12, "reason": "the store"}
+    assert (said, stopped) == ([expected] * 4, [])

@@ -47,7 +47,7 @@ def test_disks_are_shared_unless_some_are_set_apart(monkeypatch: pytest.MonkeyPa
 
 def test_a_disk_that_is_not_there_is_named(this_node: Path) -> None:
     (this_node / "disk2").rmdir()
-    with pytest.raises(IoFailureError, match=rf"node-1: {this_node / 'disk2'}: No such file"):
+    with pytest.raises(IoFailureError, match=rf"node-1: cannot use the disk {this_node / 'disk2'}: No such file"):
         facts()
 
 
@@ -56,7 +56,7 @@ def test_what_a_node_was_not_told_is_named(monkeypatch: pytest.MonkeyPatch, tmp_
         monkeypatch.delenv(name, raising=False)
     assert data_directories(str(tmp_path)) == [tmp_path]
     assert node_memory() == Path("/dev/shm")
-    with pytest.raises(IoFailureError, match="set PLANNER_NODE_DIRECTORY or pass --dir"):
+    with pytest.raises(IoFailureError, match="pass --dir, or set PLANNER_NODE_DIRECTORY"):
         data_directories()
     with pytest.raises(IoFailureError, match="has no volume: set PLANNER_NODE_VOLUME"):
         node_volume()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from planner.distributed_sort.exchange.block_fetch import PackedParts, Part
 from planner.distributed_sort.exchange.segments import write_segment
 from planner.distributed_sort.node_files.blocks import Block
 from planner.distributed_sort.node_files.node_environment import JobFiles
+from planner.distributed_sort.node_files.requests import request_under_way
 from planner.distributed_sort.node_files.run_files import run_files
 from planner.distributed_sort.node_tasks.node_service import NodeService
 from planner.distributed_sort.node_tasks.node_tasks import SortOrder
@@ -50,6 +52,16 @@ def packed(*parts: Part) -> PackedParts:
 
 def part_from(service: NodeService, number: int, *, segment: str = "s-0") -> Part:
     return Part(number, service.address(), segment, offset=10, size_bytes=SIZE_BYTES, partitions=len(COUNTS))
+
+
+def test_its_pulse_says_what_the_tasks_of_its_node_wait_for(services: list[NodeService], this_node: Path) -> None:
+    with request_under_way("the store has yet to let it write s3://b/x"):
+        (note,) = (this_node / "memory").rglob(f"{os.getpid()}-*")
+        os.utime(note, (0, time.time() - 20))
+        pulse = services[0].pulse()
+    assert pulse.awaits == "the store has yet to let it write s3://b/x" and 20 <= pulse.awaits_s < 60
+    assert pulse.idle_s >= 0
+    assert services[0].pulse().awaits == ""
 
 
 def test_a_parcel_becomes_one_file(services: list[NodeService]) -> None:

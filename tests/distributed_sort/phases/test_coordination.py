@@ -114,7 +114,7 @@ class InstantNodes:
         self.cpus = dict.fromkeys(names, 1.0)
         self.store_bytes = dict.fromkeys(names, 40_000_000)
         self.concurrency = Concurrency.of([1.0])
-        self.lost = self.excluded = frozenset[str]()
+        self.lost = self.excluded = self.stuck = frozenset[str]()
         self.tasks = self.reports = 0
         self.copies_fail_until = 0.0
         """So many tasks are ordered before copies arrive."""
@@ -142,6 +142,9 @@ class InstantNodes:
 
     def have_arrived(self, blocks: list[Any]) -> list[bool]:
         return [True for _ in blocks]
+
+    def look_for_stuck(self, *_: Any) -> None:
+        """All of them do something."""
 
     def detect_losses(self, **_: Any) -> frozenset[str]:
         gone = frozenset(self.doomed) - self.lost

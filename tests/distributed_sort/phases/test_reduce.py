@@ -44,6 +44,9 @@ class FakeNodes:
     def threads(self, _: str) -> int:
         return 1
 
+    def look_for_stuck(self, *_: Any) -> None:
+        """All of them do something."""
+
     def detect_losses(self, **_: Any) -> frozenset[str]:
         return frozenset()
 

@@ -87,6 +87,9 @@ class FakeNodes:
     def ask_address(self, node: str) -> None:
         assert node not in self.lost
 
+    def look_for_stuck(self, *_: Any) -> None:
+        """All of them do something."""
+
     def detect_losses(self, **_: Any) -> frozenset[str]:
         if not self._doomed or self._chance.randrange(10):
             return frozenset()

@@ -1,0 +1,48 @@
+"""What the processes of a node wait for is known to its service."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from planner.distributed_sort.node_files import requests
+from planner.distributed_sort.node_files.requests import longest_request, request_under_way
+
+
+def note_in(node: Path) -> Path:
+    (note,) = node.rglob(f"{os.getpid()}-*")
+    return note
+
+
+def test_the_request_that_waits_longest_is_said_until_it_is_answered(this_node: Path) -> None:
+    with request_under_way("read s3://b/x"):
+        assert longest_request() == ("", 0.0), "it may be answered any moment"
+        note = note_in(this_node)
+        os.utime(note, (note.stat().st_atime, note.stat().st_mtime - 20))
+        doing, seconds = longest_request()
+        assert doing == "read s3://b/x" and seconds >= 20
+    assert longest_request() == ("", 0.0)
+    assert not note.exists()
+
+
+def test_what_a_killed_process_waited_for_counts_no_more(this_node: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(requests, "_WORTH_SAYING_S", 0.0)
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    with request_under_way("mine"):
+        note = note_in(this_node)
+        left = note.with_name(f"{ended.pid}-1")
+        left.write_text("read s3://b/y")
+        os.utime(left, (0, 0))
+        assert longest_request()[0] == "mine"
+    assert not left.parent.exists()
+
+
+def test_a_node_without_room_for_notes_works_on(this_node: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PLANNER_NODE_MEMORY", str(this_node / "gone"))
+    with request_under_way("read"):
+        assert longest_request() == ("", 0.0)

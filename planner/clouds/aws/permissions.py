@@ -109,6 +109,9 @@ class _Unnoted:
     def made(self, resource: Resource) -> None:
         """See Journal."""
 
+    def not_made(self, resource_kind: str, *, name: str) -> None:
+        """See Journal."""
+
     def ordered(self) -> tuple[Resource, ...]:
         """See Journal."""
         return ()

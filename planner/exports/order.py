@@ -1,4 +1,4 @@
-"""What a plan asks of a platform: the chosen cluster, the next choices, Spark's properties and how long it may live."""
+"""What is asked of a platform: the chosen cluster, the next choices, Spark's properties and how long it may live."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from planner.schemas.plan import Candidate, Plan
-from planner.units import format_bytes
+from planner.schemas.plan import VolumeSet
 
 _LIKE_THE_CHOSEN = (0.95, 1.5)
 """Where a platform counts machines and not weights, only types of so much of the chosen one's throughput stand in for
@@ -17,37 +16,68 @@ it: slower ones miss the time, and of faster ones as many cost more than the pla
 
 @dataclass(frozen=True, kw_only=True)
 class Choice:
-    """A cluster to take if those before it cannot be had. `throughput` is that of one of its nodes, as a share of the
-    chosen type's: what of the job a node does in a second.
+    """A cluster to take if those before it cannot be had. `machine_type` is what the cloud calls it, to which
+    `disks_to_add` may be bought. `throughput` is that of one of its nodes, as a share of the chosen type's: what of the
+    job a node does in a second. `memory_bytes` is 0 where nobody states it.
     """
 
-    cluster: Candidate
-    throughput: float
-
-    @property
-    def machine_type(self) -> str:
-        """What is ordered from the cloud."""
-        return self.cluster.cloud_type
+    machine_type: str
+    nodes: int
+    vcpus: int
+    memory_bytes: float
+    local_disks: int
+    throughput: float = 1.0
+    placement_group: bool = False
+    disks_to_add: bool = False
+    volumes: VolumeSet | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Order:
-    """A plan's cluster, as a platform's file asks for it. `choices` begin with the chosen cluster and go on by rank:
-    none is bare metal unless it is, and all have its processor `architecture` (`arm64` or `x86_64`, None where nobody
-    states it). `spark` has properties of Spark.
+    """What a platform's file asks for. `choices` begin with the chosen cluster and go on by rank: none is bare metal
+    unless it is, and all have its processor `architecture` (`arm64` or `x86_64`, None where nobody states it).
+
+    `job` names the job in a few words and `engine` what it was planned for: `spark`, `ray` or another. The job takes
+    `expected_s`, `p95_s` in 95 of 100 runs; from boot to the end it is `ends_within_s` in as many. `cost` is a text.
+    `disk_bytes` are what one node keeps on its disks. Of a launch the plan counts on `spares` and on dropping slow
+    machines (`screened`), and on EC2's `bandwidth_weighting` ('' for none), without which it takes `unweighted_s`
+    longer. `spark` has properties of Spark. `input`, `output`, `format` and `copies` are those of a sort.
     """
 
-    plan: Plan
-    best: Candidate
+    job: str
+    engine: str
+    cloud: str
+    region: str
+    pricing: str
     choices: tuple[Choice, ...]
     architecture: str | None
+    expected_s: float
+    p95_s: float
+    ends_within_s: float
+    usd_per_hour: float
+    on_demand_usd_per_hour: float
+    cost: str
+    disk_bytes: float = 0.0
+    spares: int = 0
+    screened: bool = False
+    bandwidth_weighting: str = ""
+    unweighted_s: float = 0.0
     spark: Mapping[str, str] = field(default_factory=dict)
+    input: str | None = None
+    output: str | None = None
+    format: str | None = None
+    to_store: bool = False
+    copies: int = 1
+
+    @property
+    def best(self) -> Choice:
+        """The chosen cluster."""
+        return self.choices[0]
 
     @property
     def name(self) -> str:
         """A name that all platforms take: lower-case letters, digits and hyphens, at most 40."""
-        words = f"sort-{format_bytes(self.plan.request.data_bytes)}-{self.best.model}".lower()
-        return re.sub("[^a-z0-9]+", "-", words.replace(" ", "").replace(".", "-"))[:40].strip("-")
+        return re.sub("[^a-z0-9]+", "-", self.job.lower())[:40].strip("-") or "job"
 
     @property
     def alike(self) -> tuple[Choice, ...]:
@@ -58,48 +88,19 @@ class Order:
     @property
     def spot(self) -> bool:
         """Whether the machines may be taken back."""
-        return self.best.pricing == "spot"
-
-    @property
-    def ends_within_s(self) -> float:
-        """Seconds from boot to the end that 95 of 100 runs keep."""
-        return self.best.time_s.p95 + sum(self.best.overheads_s.values())
+        return self.pricing == "spot"
 
     @property
     def vcpus(self) -> int:
-        """The vCPUs of one node, 1 where nobody states them."""
-        machine = self.best.machine
-        return int((machine.vcpus if machine else None) or 1)
+        """The vCPUs of one node of the chosen type."""
+        return self.best.vcpus
 
     @property
     def memory_bytes(self) -> float:
-        """The memory of one node, 0 where nobody states it."""
-        machine = self.best.machine
-        return (machine.memory_bytes if machine else None) or 0.0
+        """The memory of one node of the chosen type."""
+        return self.best.memory_bytes
 
     @property
     def local_disks(self) -> int:
-        """The local disks of one node."""
-        machine = self.best.machine
-        return (machine.local_disks if machine else None) or 0
-
-
-def order_of(plan: Plan, best: Candidate, architectures: Mapping[str, str], spark: Mapping[str, str]) -> Order:
-    """Return what `plan` asks of a platform. `architectures` names the processors of the cloud's types."""
-    architecture = architectures.get(best.instance_type)
-    others = [
-        other
-        for other in plan.candidates
-        if (other.cloud, other.region, other.pricing) == (best.cloud, best.region, best.pricing)
-        and architectures.get(other.instance_type) == architecture
-        and (".metal" in best.cloud_type or ".metal" not in other.cloud_type)
-    ]
-    by_type = {choice.cloud_type: choice for choice in (*reversed(others), best)}
-    ranked = sorted(by_type.values(), key=lambda choice: (choice is not best, plan.candidates.index(choice)))
-    choices = tuple(Choice(cluster=choice, throughput=_rate(choice) / _rate(best)) for choice in ranked)
-    return Order(plan=plan, best=best, choices=choices, architecture=architecture, spark=spark)
-
-
-def _rate(cluster: Candidate) -> float:
-    """Return what share of the job one node does in a second."""
-    return 1.0 / (cluster.nodes * cluster.time_s.expected)
+        """The local disks of one node of the chosen type."""
+        return self.best.local_disks

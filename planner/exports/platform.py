@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -13,7 +14,8 @@ from typing import Any, Final
 from planner.errors import BadInputError
 from planner.exports.block_yaml import block_yaml
 from planner.exports.order import Order
-from planner.units import format_bytes, format_duration, format_usd
+from planner.spark.model.platform_fees import shipped_fees
+from planner.units import format_duration, format_usd
 
 PLACEHOLDER: Final = re.compile(r"REPLACE_[A-Z_]+")
 """What only the reader knows: accounts, subnets, buckets, images. A file of the planner never holds such a secret."""
@@ -41,8 +43,9 @@ class Feature(StrEnum):
 @dataclass(frozen=True, kw_only=True)
 class Platform:
     """What takes a file. `write` gives what is in the file. `runs` is what sorts there: `spark`, `ray` for this
-    project's own sort, or '' where that is not said. `types` are patterns of the machine types that the platform
-    documents (`types_from`: where and when); empty where only an account can list them, with the command `ask`.
+    project's own sort, or '' where that is not said. `fee` is the platform's name among the fees that ship. `types` are
+    patterns of the machine types that it documents (`types_from`: where and when); empty where only an account can list
+    them, with the command `ask`.
     """
 
     name: str
@@ -52,6 +55,7 @@ class Platform:
     runs: str
     has: frozenset[Feature]
     write: Callable[[Order], Written]
+    fee: str = ""
     types: tuple[str, ...] = ()
     types_from: str = ""
     ask: str = ""
@@ -91,7 +95,7 @@ def export(order: Order, platform: Platform, *, version: str) -> Export:
     written = platform.write(order)
     text = _text(written, tuple(_heading(order, platform, lost, version=version)), platform)
     placeholders = tuple(dict.fromkeys(PLACEHOLDER.findall(text)))
-    apply = platform.apply.format(file=platform.file_name, name=order.name, region=order.best.region)
+    apply = platform.apply.format(file=platform.file_name, name=order.name, region=order.region)
     return Export(
         platform=platform.name,
         file_name=platform.file_name,
@@ -115,18 +119,17 @@ def _text(written: Written, heading: tuple[str, ...], platform: Platform) -> str
 
 
 def _require_fit(order: Order, platform: Platform) -> None:
-    best = order.best
-    if platform.clouds and best.cloud not in platform.clouds:
+    if platform.clouds and order.cloud not in platform.clouds:
         clouds = ", ".join(sorted(platform.clouds))
         raise BadInputError(
-            f"{platform.name} is on {clouds}; the plan rents on {best.cloud}: plan with --cloud {clouds}"
+            f"{platform.name} is on {clouds}; the plan rents on {order.cloud}: plan with --cloud {clouds}"
         )
-    if Feature.MACHINE_TYPE in platform.has and not platform.takes(best.cloud_type):
+    if Feature.MACHINE_TYPE in platform.has and not platform.takes(order.best.machine_type):
         fits = next((choice.machine_type for choice in order.choices if platform.takes(choice.machine_type)), None)
         instead = (
             f"the best that it has is {fits}: plan with --instance {fits}" if fits else "none of the plan's types is"
         )
-        raise BadInputError(f"{platform.name} has no {best.cloud_type} ({platform.types_from})", [instead])
+        raise BadInputError(f"{platform.name} has no {order.best.machine_type} ({platform.types_from})", [instead])
 
 
 def _lost(order: Order, platform: Platform) -> Iterator[Lost]:
@@ -135,28 +138,22 @@ def _lost(order: Order, platform: Platform) -> Iterator[Lost]:
         Feature.MACHINE_TYPE: (True, "the platform chooses machines; the plan's times are for its own"),
         Feature.COUNT: (True, "it follows what is asked of the platform later"),
         Feature.PLACEMENT_GROUP: (best.placement_group, "links may be slower; nobody measured by how much"),
-        Feature.SPARES: (best.spares > 0, _without_spares(order)),
-        Feature.SCREENING: ("screen" in best.overheads_s, _unscreened(order)),
-        Feature.BANDWIDTH: (bool(best.bandwidth_weighting), _without_weighting(order)),
+        Feature.SPARES: (order.spares > 0, _without_spares(order)),
+        Feature.SCREENING: (order.screened, _unscreened(order)),
+        Feature.BANDWIDTH: (bool(order.bandwidth_weighting), _without_weighting(order)),
         Feature.VOLUMES: (best.volumes is not None, "volumes of the platform's own kind, of which nothing was planned"),
         Feature.LOCAL_DISKS: (
-            order.local_disks > 0,
+            best.local_disks > 0,
             "intermediate data goes to another disk, whose rate was not planned",
         ),
         Feature.NEXT_CHOICES: (len(order.choices) > 1, "where the type cannot be had, plan again with --exclude"),
-        Feature.END: (True, f"it is paid for until somebody ends it: {format_usd(best.usd_per_hour)} an hour"),
+        Feature.END: (True, f"it is paid for until somebody ends it: {format_usd(order.usd_per_hour)} an hour"),
     }
-    yield from (
-        Lost(what=str(what), costs=costs)
-        for what, (is_needed, costs) in needed.items()
-        if is_needed and what not in has
-    )
-    if platform.runs not in ("", _sorter(order)):
-        yield Lost(what=f"the engine {order.plan.request.engine}", costs=_other_engine(platform))
-
-
-def _sorter(order: Order) -> str:
-    return "spark" if order.plan.request.engine == "spark" else "ray"
+    for what, (is_needed, costs) in needed.items():
+        if is_needed and what not in has:
+            yield Lost(what=str(what), costs=costs)
+    if platform.runs and (platform.runs == "spark") != (order.engine == "spark"):
+        yield Lost(what=f"the engine {order.engine}", costs=_other_engine(platform))
 
 
 def _other_engine(platform: Platform) -> str:
@@ -166,36 +163,42 @@ def _other_engine(platform: Platform) -> str:
 
 
 def _without_spares(order: Order) -> str:
-    nodes, job_s = order.best.nodes, order.best.time_s.expected
+    nodes = order.best.nodes
     if nodes == 1:
         return "if the machine fails at boot there is none"
-    return f"one machine less takes about {format_duration(job_s / (nodes - 1))} longer"
+    return f"one machine less takes about {format_duration(order.expected_s / (nodes - 1))} longer"
 
 
 def _unscreened(order: Order) -> str:
-    time = order.best.time_s
-    return f"with slow ones it may take {format_duration(time.p95)} and more, not {format_duration(time.expected)}"
+    return (
+        f"with slow ones it may take {format_duration(order.p95_s)} and more, not {format_duration(order.expected_s)}"
+    )
 
 
 def _without_weighting(order: Order) -> str:
-    """Return how much longer the phases are where what was raised by a quarter of a baseline is not."""
-    weighting = order.best.bandwidth_weighting
-    raised = ("network",) if weighting.startswith("vpc") else ("volumes", "volume_read", "volume_write")
-    longer_s = 0.0
-    for phase in order.best.phases:
-        times = [use.time_s * (1.25 if name in raised else 1.0) for name, use in phase.resources.items()]
-        longer_s += max(0.0, max(times, default=0.0) - phase.time_s)
-    return f"without {weighting} it takes about {format_duration(longer_s)} longer"
+    return f"without {order.bandwidth_weighting} it takes about {format_duration(order.unweighted_s)} longer"
 
 
 def _heading(order: Order, platform: Platform, lost: tuple[Lost, ...], *, version: str) -> Iterator[str]:
-    best, request = order.best, order.plan.request
-    size = format_bytes(request.data_bytes)
-    cluster = f"{best.nodes} x {best.instance_type} ({best.cloud} {best.region}, {best.pricing})"
-    yield f"sortplanner {version} planned {cluster} for {size}, model {best.model}, engine {request.engine}."
-    expected, most = format_duration(best.time_s.expected), format_duration(best.time_s.p95)
-    total = f"{'at least ' if best.cost_usd.at_least else ''}{format_usd(best.cost_usd.total)}"
-    yield f"The job takes {expected}, in 95 of 100 runs at most {most}. In all {total}, without a platform's fee."
+    cluster = f"{order.best.nodes} x {order.best.machine_type} ({order.cloud} {order.region}, {order.pricing})"
+    yield f"sortplanner {version} planned {cluster} for {order.job}, engine {order.engine}."
+    expected, most = format_duration(order.expected_s), format_duration(order.p95_s)
+    yield f"The job takes {expected}, in 95 of 100 runs at most {most}. In all {order.cost}. {_fee(order, platform)}"
     yield from (f"Not expressed here: {each}." for each in lost)
     if platform.ask:
-        yield f"Whether the platform has these types: {platform.ask.format(region=best.region)}"
+        yield f"Whether the platform has these types: {platform.ask.format(region=order.region)}"
+
+
+def _fee(order: Order, platform: Platform) -> str:
+    """Return in a sentence what the platform charges besides the machines, or in place of them."""
+    if not platform.fee:
+        return "A platform's own fee, if it has one, is not in it."
+    fee, best = shipped_fees()[platform.fee], order.best
+    usd_per_hour = best.nodes * fee.usd_per_node_hour(
+        vcpus=best.vcpus, memory_bytes=best.memory_bytes, on_demand_usd_per_hour=order.on_demand_usd_per_hour
+    )
+    place = "comes on top" if fee.on_top else "comes in place of the machines' price"
+    amount = (
+        "is unknown here and" if math.isnan(usd_per_hour) else f"of {format_usd(usd_per_hour)} an hour ({fee.as_of})"
+    )
+    return f"{platform.fee}'s fee {amount} {place}."

@@ -37,16 +37,15 @@ def sort_command(order: Order, *, address: str, program: str = "~/sortplanner/bi
     """Return the command that sorts on the cluster at `address`, which the shell may expand: the request's input and
     output, or what to fill in.
     """
-    request = order.plan.request
-    words = [request.input or "REPLACE_INPUT", "sorted.json"]
-    if request.format in ("lines",):
+    words = [order.input or "REPLACE_INPUT", "sorted.json"]
+    if order.format == "lines":
         words.append("--lines")
-    elif request.format in ("csv", "parquet"):
-        words += ["--format", request.format, "--key", "REPLACE_KEY"]
-    if request.output is not None or order.best.model == "object-store":
-        words += ["--to", request.output or "REPLACE_OUTPUT"]
-    elif order.best.model == "daytona":
-        words += ["--copies", "2"]
+    elif order.format in ("csv", "parquet"):
+        words += ["--format", order.format, "--key", "REPLACE_KEY"]
+    if order.output is not None or order.to_store:
+        words += ["--to", order.output or "REPLACE_OUTPUT"]
+    elif order.copies > 1:
+        words += ["--copies", str(order.copies)]
     return f"{program} sort --ray {address} {shlex.join(words)}"
 
 

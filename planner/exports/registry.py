@@ -7,12 +7,11 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import Final
 
-from planner.catalog.loading import load_catalog
 from planner.errors import BadInputError, nearest
-from planner.exports.order import order_of
+from planner.exports.from_plan import order_of_application, order_of_plan
 from planner.exports.platform import Export, Platform, export
-from planner.exports.spark_properties import spark_properties
-from planner.schemas.plan import Candidate, Plan
+from planner.schemas.plan import Plan
+from planner.spark.model.choices import SparkPlan
 
 PLATFORMS: Final[Mapping[str, str]] = {
     "emr": "Amazon EMR on EC2: an instance fleet",
@@ -47,20 +46,11 @@ def export_plan(plan: Plan, to: str) -> Export:
     the platform does not have.
     """
     platform = platform_of(to)
-    if plan.best is None:
-        raise BadInputError("the plan has no cluster to export: nothing is feasible, as `planner report` shows")
-    order = order_of(plan, plan.best, _architectures(plan, plan.best), spark_properties(plan, plan.best))
+    return export(order_of_plan(plan), platform, version=version("sortplanner"))
+
+
+def export_application(plan: SparkPlan, to: str, *, name: str, region: str, pricing: str) -> Export:
+    """Write the cluster for a logged Spark application as the file that a platform takes; errors as of export_plan."""
+    platform = platform_of(to)
+    order = order_of_application(plan, name=name, region=region, pricing=pricing)
     return export(order, platform, version=version("sortplanner"))
-
-
-def _architectures(plan: Plan, best: Candidate) -> dict[str, str]:
-    """Return the processor architectures that the request's catalogs state; none for a catalog that is gone."""
-    found: dict[str, str] = {}
-    for name in plan.request.catalogs:
-        try:
-            catalog = load_catalog(name)
-        except BadInputError:
-            continue
-        if catalog.cloud == best.cloud:
-            found |= dict(zip(map(str, catalog.instances.instance_type), map(str, catalog.instances.arch), strict=True))
-    return {name: arch for name, arch in found.items() if arch}

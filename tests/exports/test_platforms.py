@@ -18,7 +18,10 @@ import pytest
 import yaml
 from botocore.validate import ParamValidator
 from hypothesis import given, settings
+from spark_events import lines, small_job
+from typer.testing import CliRunner
 
+from planner.cli.app import build
 from planner.errors import BadInputError
 from planner.exports.platform import PLACEHOLDER
 from planner.exports.registry import PLATFORMS, export_plan, platform_of
@@ -213,6 +216,25 @@ def with_type(plan: Plan, machine_type: str) -> Plan:
     assert plan.best is not None
     best = replace(plan.best, cloud_type=machine_type)
     return replace(plan, best=best, candidates=(best, *plan.candidates[1:]))
+
+
+def test_a_logged_application_is_exported_with_its_configuration(tmp_path: Path) -> None:
+    log = tmp_path / "app-1"
+    log.write_bytes(lines(small_job()))
+    words = ["plan", "--from-log", str(log), "--ran-on", "m5.4xlarge x 4", "--export"]
+    for name in ("emr", "databricks", "spark-operator", "karpenter"):
+        done = CliRunner().invoke(build(only="plan"), [*words, name])
+        assert done.exit_code == 0, done.stderr
+        require_valid(name, done.stdout)
+    (document,) = documents(CliRunner().invoke(build(only="plan"), [*words, "emr"]).stdout)
+    assert document["Configurations"][0]["Properties"]["spark.executor.instances"]
+
+
+def test_a_known_fee_stands_in_the_file() -> None:
+    plan = planned("gcp")
+    assert plan.best is not None and plan.best.machine is not None and plan.best.machine.vcpus is not None
+    by_documents = 0.01 * plan.best.nodes * plan.best.machine.vcpus  # cloud.google.com/dataproc/pricing
+    assert f"Dataproc's fee of ${by_documents:.2f} an hour" in export_plan(plan, "dataproc").text
 
 
 def test_an_unknown_platform_is_refused_with_the_nearest() -> None:

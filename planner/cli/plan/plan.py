@@ -89,10 +89,18 @@ def plan(
         from planner.cli.plan.plan_from_log import plan_from_log, refuse_forms
 
         given = {"--show": show, "--wide": wide, "--explain": explain, "--sort": sort, "--columns": columns}
-        refuse_forms({**given, "--chart": chart, "--export": export})
+        refuse_forms({**given, "--chart": chart})
         refuse_forms(further.given)
         plan_from_log(
-            from_log, asked=asked, ran_on=ran_on, app=app, as_json=json, rejected=rejected, out=out, html=html
+            from_log,
+            asked=asked,
+            ran_on=ran_on,
+            app=app,
+            as_json=json,
+            rejected=rejected,
+            out=out,
+            html=html,
+            export=export,
         )
         return
     if export is not None and (json or show or wide or explain or rejected or further):
@@ -119,7 +127,7 @@ def plan(
         _write_chart(answered, chart, dark=dark)
     if export is not None:
         require_best(answered.plan)
-        show_export(answered.plan, export)
+        show_export(answered.export(export))
         return
     if form == "json":
         show_text(plan_json(answered, simulated, beside=answers_json(answered, further)))

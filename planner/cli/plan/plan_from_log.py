@@ -6,13 +6,19 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from planner.cli.plan.request_options import RequestOptions
+from planner.cli.platforms.export import show_export
 from planner.cli.shell.console import columns, show_json, show_text
 from planner.cli.shell.files import write_whole
 from planner.errors import BadInputError, InfeasibleError
 from planner.schemas.arguments import option_of
+
+if TYPE_CHECKING:
+    from planner.schemas.request import Request
+    from planner.spark.application.application import Application
+    from planner.spark.model.choices import SparkPlan
 
 _COUNTING: Final = {
     "cloud", "catalog", "region", "instance", "exclude", "arch", "previous_generations", "max_vcpus", "nodes",
@@ -31,6 +37,7 @@ def plan_from_log(
     rejected: bool,
     out: Path | None,
     html: Path | None = None,
+    export: str | None = None,
 ) -> None:
     """Show the plan for the application of an event log. Raises InfeasibleError when no cluster ends in time."""
     from planner.report.terminal.spark_answer import answer_json, answer_lines, rejected_lines
@@ -61,7 +68,9 @@ def plan_from_log(
         from planner.cli.shell.pages import spark_html
 
         write_whole(html, spark_html(application, explained, plan), option="--html")
-    if as_json:
+    if export is not None:
+        _export(plan, export, request, application)
+    elif as_json:
         show_json(document)
     else:
         show_text("\n".join(answer_lines(application, plan, explained, width=min(columns(), 100))))
@@ -69,6 +78,16 @@ def plan_from_log(
             show_text("\n" + "\n".join(rejected_lines(plan)))
     if plan.best is None:
         raise InfeasibleError(f"no cluster is expected to end within {plan.deadline_s:.0f} s; the fastest is shown")
+
+
+def _export(plan: SparkPlan, to: str, request: Request, application: Application) -> None:
+    from planner.catalog.loading import load_catalog
+    from planner.exports.registry import export_application
+
+    cloud = (plan.best or plan.fastest).nodes.machine.cloud
+    region = next(iter(request.regions), "") or application.cluster.region or load_catalog(cloud).default_region
+    name = application.name or application.app_id
+    show_export(export_application(plan, to, name=name, region=region, pricing=request.pricing))
 
 
 def refuse_forms(given: Mapping[str, object]) -> None:

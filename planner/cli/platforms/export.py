@@ -13,7 +13,7 @@ from planner.cli.shell.console import show_json, show_text, talk
 from planner.cli.shell.files import Force, read_plan, write_whole
 
 if TYPE_CHECKING:
-    from planner.schemas.plan import Plan
+    from planner.exports.platform import Export
 
 
 def platform_names() -> list[str]:
@@ -47,14 +47,13 @@ def export(
     Example: planner export small.json --to emr
     """
     require_new([out], force=force)
-    show_export(read_plan(plan), to, as_json=json, out=out)
-
-
-def show_export(plan: Plan, to: str, *, as_json: bool = False, out: Path | None = None) -> None:
-    """Print a plan as a platform's file, or write it to `out`; say on stderr what is lost and what to fill in."""
     from planner.exports.registry import export_plan
 
-    exported = export_plan(plan, to)
+    show_export(export_plan(read_plan(plan), to), as_json=json, out=out)
+
+
+def show_export(exported: Export, *, as_json: bool = False, out: Path | None = None) -> None:
+    """Print a platform's file, or write it to `out`; say on stderr what is lost and what to fill in."""
     if out is not None:
         write_whole(out, exported.text, option="--out")
     elif not as_json:

@@ -10,7 +10,7 @@ from planner.exports.platform import Feature, Platform
 
 def _write(order: Order) -> dict[str, Any]:
     nodes = {
-        "machine_type": order.best.cloud_type,
+        "machine_type": order.best.machine_type,
         "node_count_dynamic_max": order.best.nodes,
         "enable_placement": order.best.placement_group,
         "bandwidth_tier": "gvnic_enabled",
@@ -52,7 +52,7 @@ def _write(order: Order) -> dict[str, Any]:
         "vars": {
             "project_id": "REPLACE_PROJECT_ID",
             "deployment_name": order.name,
-            "region": order.best.region,
+            "region": order.region,
             "zone": "REPLACE_ZONE",
         },
         "deployment_groups": [{"group": "primary", "modules": modules}],

@@ -22,10 +22,10 @@ def _write(order: Order) -> dict[str, Any]:
     best = order.best
     cluster: dict[str, Any] = {
         "spark_version": _RUNTIME,
-        "node_type_id": best.cloud_type,
-        "driver_node_type_id": best.cloud_type,
+        "node_type_id": best.machine_type,
+        "driver_node_type_id": best.machine_type,
         "num_workers": best.nodes,
-        f"{best.cloud}_attributes": _attributes(order),
+        f"{order.cloud}_attributes": _attributes(order),
         "spark_conf": dict(order.spark),
         "custom_tags": {"sortplanner": order.name},
     }
@@ -46,7 +46,7 @@ def _write(order: Order) -> dict[str, Any]:
 
 
 def _attributes(order: Order) -> dict[str, Any]:
-    cloud, volumes = order.best.cloud, order.best.volumes
+    cloud, volumes = order.cloud, order.best.volumes
     on_demand, spot = _AVAILABILITY[cloud]
     attributes: dict[str, Any] = {"availability": spot if order.spot else on_demand}
     if cloud == "gcp":
@@ -69,6 +69,7 @@ PLATFORM: Final = Platform(
     file_name="databricks.yml",
     apply="databricks bundle deploy && databricks bundle run sort",
     runs="spark",
+    fee="Databricks",
     has=frozenset({Feature.MACHINE_TYPE, Feature.COUNT, Feature.LOCAL_DISKS, Feature.VOLUMES, Feature.END}),
     write=_write,
     ask="databricks clusters list-node-types",

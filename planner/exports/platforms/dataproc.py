@@ -26,14 +26,14 @@ def _write(order: Order) -> dict[str, Any]:
         disks |= {"numLocalSsds": order.local_disks, "localSsdInterface": "nvme"}
     workers: dict[str, Any] = {
         "numInstances": kept if order.spot else nodes,
-        "machineTypeUri": order.best.cloud_type,
+        "machineTypeUri": order.best.machine_type,
         "diskConfig": disks,
     }
     config: dict[str, Any] = {
         "gceClusterConfig": {"zoneUri": "", "subnetworkUri": "REPLACE_SUBNETWORK", "internalIpOnly": True},
         "masterConfig": {
             "numInstances": 1,
-            "machineTypeUri": order.best.cloud_type,
+            "machineTypeUri": order.best.machine_type,
             "diskConfig": {"bootDiskSizeGb": _BOOT_DISK_GB},
         },
         "workerConfig": workers,
@@ -64,6 +64,7 @@ PLATFORM: Final = Platform(
     file_name="dataproc.yaml",
     apply="gcloud dataproc clusters import {name} --region {region} --source {file}",
     runs="spark",
+    fee="Dataproc",
     has=frozenset({Feature.MACHINE_TYPE, Feature.COUNT, Feature.NEXT_CHOICES, Feature.LOCAL_DISKS, Feature.END}),
     write=_write,
     types=(r"(?!e2-(micro|small|medium)$|n1-standard-1$)(n1|n2|n2d|e2|c3|c4|n4|n4d|c2|c2d|m1|m2|c4a)-.*",),

@@ -24,7 +24,7 @@ def _write(order: Order) -> dict[str, Any]:
     executors = min(max(least, math.ceil(order.best.nodes * order.vcpus / _CORES)), most)
     per_core_mib = min(max(order.memory_bytes / order.vcpus / _MIB, _LEAST_MIB_PER_CORE), _MOST_MIB_PER_CORE)
     smallest, largest = _DISK_GB
-    needed_gb = sum(order.best.needed_bytes.values()) * order.best.nodes / executors / 1e9
+    needed_gb = order.disk_bytes * order.best.nodes / executors / 1e9
     kept = {name: value for name, value in order.spark.items() if not name.startswith("spark.executor.")}
     properties = kept | {
         "spark.executor.instances": str(executors),

@@ -38,7 +38,7 @@ def _write(order: Order) -> dict[str, Any]:
         "Name": "primary",
         "InstanceFleetType": "MASTER",
         "TargetOnDemandCapacity": 1,
-        "InstanceTypeConfigs": [{"InstanceType": order.best.cloud_type, "WeightedCapacity": 1}],
+        "InstanceTypeConfigs": [{"InstanceType": order.best.machine_type, "WeightedCapacity": 1}],
     }
     return {
         "Name": order.name,
@@ -64,7 +64,7 @@ def _type(choice: Choice, rank: int) -> dict[str, Any]:
         "WeightedCapacity": max(1, round(choice.throughput * _UNITS)),
         "Priority": float(rank),
     }
-    volumes = choice.cluster.volumes
+    volumes = choice.volumes
     if volumes is not None:
         volume = {"VolumeType": volumes.volume_type, "SizeInGB": math.ceil(volumes.bytes_each / 2**30)}
         devices = [{"VolumeSpecification": volume, "VolumesPerInstance": volumes.count}]
@@ -78,6 +78,7 @@ PLATFORM: Final = Platform(
     file_name="emr.yaml",
     apply="aws emr create-cluster --region {region} --cli-input-yaml file://{file}",
     runs="spark",
+    fee="EMR",
     has=frozenset(
         {Feature.MACHINE_TYPE, Feature.COUNT, Feature.NEXT_CHOICES, Feature.LOCAL_DISKS, Feature.VOLUMES, Feature.END}
     ),

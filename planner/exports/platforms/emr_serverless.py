@@ -22,7 +22,7 @@ def _write(order: Order) -> dict[str, Any]:
     least, most = _WORKER_MEMORY_GB
     asked_gb = order.memory_bytes / order.vcpus * _WORKER_VCPUS / 2**30
     memory_gb = min(max(least, int(asked_gb) // _STEP_GB * _STEP_GB), most)
-    needed_gb = sum(order.best.needed_bytes.values()) * order.best.nodes / workers / 1e9
+    needed_gb = order.disk_bytes * order.best.nodes / workers / 1e9
     smallest, largest = _DISK_GB
     worker = {
         "cpu": f"{_WORKER_VCPUS} vCPU",
@@ -59,6 +59,7 @@ PLATFORM: Final = Platform(
     file_name="emr-serverless.yaml",
     apply="aws emr-serverless create-application --region {region} --cli-input-yaml file://{file}",
     runs="spark",
+    fee="EMR Serverless",
     has=frozenset({Feature.END}),
     write=_write,
 )

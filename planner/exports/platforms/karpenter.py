@@ -32,7 +32,7 @@ def _write(order: Order) -> list[dict[str, Any]]:
                     "expireAfter": life,
                 },
             },
-            "limits": {"cpu": order.best.nodes * max(order.vcpus, *(_vcpus(order)))},
+            "limits": {"cpu": order.best.nodes * max(choice.vcpus for choice in order.alike)},
             "disruption": {"consolidationPolicy": "WhenEmpty", "consolidateAfter": "60s"},
         },
     }
@@ -56,11 +56,6 @@ def _write(order: Order) -> list[dict[str, Any]]:
 
 def _among(key: str, values: list[str]) -> dict[str, Any]:
     return {"key": key, "operator": "In", "values": values}
-
-
-def _vcpus(order: Order) -> list[int]:
-    machines = [choice.cluster.machine for choice in order.alike]
-    return [int(machine.vcpus) for machine in machines if machine and machine.vcpus] or [1]
 
 
 PLATFORM: Final = Platform(

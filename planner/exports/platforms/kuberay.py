@@ -23,7 +23,7 @@ def _write(order: Order) -> dict[str, Any]:
     if order.memory_bytes:
         resources["memory"] = f"{order.memory_bytes * _FOR_PODS / 2**30:.0f}Gi"
     worker = _pod(order, name="ray-worker", resources=resources)
-    worker["nodeSelector"] = {_TYPE_LABEL: order.best.cloud_type}
+    worker["nodeSelector"] = {_TYPE_LABEL: order.best.machine_type}
     head = _pod(order, name="ray-head", resources={"cpu": "4", "memory": "16Gi"})
     return {
         "apiVersion": "ray.io/v1",

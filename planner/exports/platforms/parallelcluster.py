@@ -13,7 +13,7 @@ _DISKS: Final = "/scratch"
 
 def _write(order: Order) -> dict[str, Any]:
     return {
-        "Region": order.best.region,
+        "Region": order.region,
         "Image": {"Os": "ubuntu2204"},
         "HeadNode": {
             "InstanceType": "m7g.large" if order.architecture == "arm64" else "m7i.large",
@@ -32,15 +32,14 @@ def _write(order: Order) -> dict[str, Any]:
 
 
 def _queue(order: Order, choice: Choice, name: str) -> dict[str, Any]:
-    cluster = choice.cluster
-    compute = {"Name": "nodes", "InstanceType": choice.machine_type, "MinCount": 0, "MaxCount": cluster.nodes}
+    compute = {"Name": "nodes", "InstanceType": choice.machine_type, "MinCount": 0, "MaxCount": choice.nodes}
     queue: dict[str, Any] = {
         "Name": name,
         "CapacityType": "SPOT" if order.spot else "ONDEMAND",
         "ComputeResources": [compute],
-        "Networking": {"SubnetIds": ["REPLACE_SUBNET_ID"], "PlacementGroup": {"Enabled": cluster.placement_group}},
+        "Networking": {"SubnetIds": ["REPLACE_SUBNET_ID"], "PlacementGroup": {"Enabled": choice.placement_group}},
     }
-    if cluster.machine is not None and cluster.machine.local_disks:
+    if choice.local_disks:
         queue["ComputeSettings"] = {"LocalStorage": {"EphemeralVolume": {"MountDir": _DISKS}}}
     return queue
 

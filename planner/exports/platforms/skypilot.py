@@ -9,7 +9,6 @@ from planner.exports.platform import Feature, Platform
 from planner.exports.ray_sort import INSTALL, PORT, sort_command, start_ray, wait_for_nodes
 
 _DIRECTORY: Final = "~/sort"
-_INFRA: Final = {"aws": "aws", "gcp": "gcp", "azure": "azure", "oci": "oci"}
 _IDLE_MINUTES: Final = 15
 
 
@@ -30,7 +29,7 @@ def _write(order: Order) -> dict[str, Any]:
         "name": order.name,
         "num_nodes": order.best.nodes,
         "resources": {
-            "ordered": [_resources(choice, spot=order.spot) for choice in order.alike],
+            "ordered": [_resources(order, choice) for choice in order.alike],
             "network_tier": "best",
             "autostop": {"idle_minutes": _IDLE_MINUTES, "down": True},
         },
@@ -39,22 +38,21 @@ def _write(order: Order) -> dict[str, Any]:
     }
 
 
-def _resources(choice: Choice, *, spot: bool) -> dict[str, Any]:
-    cluster = choice.cluster
+def _resources(order: Order, choice: Choice) -> dict[str, Any]:
     resources: dict[str, Any] = {
-        "infra": f"{_INFRA[cluster.cloud]}/{cluster.region}",
+        "infra": f"{order.cloud}/{order.region}",
         "instance_type": choice.machine_type,
-        "use_spot": spot,
+        "use_spot": order.spot,
     }
-    if cluster.volumes is not None:
-        resources["disk_size"] = max(50, round(cluster.volumes.count * cluster.volumes.bytes_each / 2**30))
+    if choice.volumes is not None:
+        resources["disk_size"] = max(50, round(choice.volumes.count * choice.volumes.bytes_each / 2**30))
         resources["disk_tier"] = "best"
     return resources
 
 
 PLATFORM: Final = Platform(
     name="skypilot",
-    clouds=frozenset(_INFRA),
+    clouds=frozenset({"aws", "gcp", "azure", "oci"}),
     file_name="sky.yaml",
     apply="sky launch {file}",
     runs="ray",

@@ -23,10 +23,11 @@ def _write(order: Order) -> dict[str, Any]:
         "instances": executors,
         "cores": cores,
         "coreRequest": f"{asked * 1000:.0f}m",
-        "nodeSelector": {_TYPE_LABEL: order.best.cloud_type},
+        "nodeSelector": {_TYPE_LABEL: order.best.machine_type},
     }
-    if "spark.executor.memory" in order.spark:
-        executor["memory"] = order.spark["spark.executor.memory"]
+    for field in ("memory", "memoryOverhead"):
+        if f"spark.executor.{field}" in order.spark:
+            executor[field] = order.spark[f"spark.executor.{field}"]
     spec: dict[str, Any] = {
         "type": "Python",
         "mode": "cluster",

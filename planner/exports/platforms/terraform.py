@@ -12,7 +12,7 @@ _SSH: Final = 22
 
 
 def _write(order: Order) -> dict[str, Any]:
-    return _aws(order) if order.best.cloud == "aws" else _gcp(order)
+    return _aws(order) if order.cloud == "aws" else _gcp(order)
 
 
 def _aws(order: Order) -> dict[str, Any]:
@@ -21,7 +21,7 @@ def _aws(order: Order) -> dict[str, Any]:
     machine: dict[str, Any] = {
         "count": best.nodes,
         "ami": "${data.aws_ssm_parameter.image.value}",
-        "instance_type": best.cloud_type,
+        "instance_type": best.machine_type,
         "subnet_id": "${var.subnet_id}",
         "key_name": "${var.key_name}",
         "vpc_security_group_ids": ["${aws_security_group.nodes.id}"],
@@ -37,11 +37,11 @@ def _aws(order: Order) -> dict[str, Any]:
         resources["aws_placement_group"] = {"nodes": {"name": name, "strategy": "cluster"}}
     if order.spot:
         machine["instance_market_options"] = {"market_type": "spot"}
-    if best.bandwidth_weighting:
-        machine["network_performance_options"] = {"bandwidth_weighting": best.bandwidth_weighting}
+    if order.bandwidth_weighting:
+        machine["network_performance_options"] = {"bandwidth_weighting": order.bandwidth_weighting}
     return {
         "terraform": {"required_providers": {"aws": {"source": "hashicorp/aws", "version": ">= 6.0"}}},
-        "provider": {"aws": {"region": best.region}},
+        "provider": {"aws": {"region": order.region}},
         "variable": {word: {"type": "string"} for word in ("vpc_id", "subnet_id", "key_name", "ssh_from")},
         "data": {"aws_ssm_parameter": {"image": {"name": _IMAGES.format(arch=arch)}}},
         "resource": resources,
@@ -77,23 +77,23 @@ def _gcp(order: Order) -> dict[str, Any]:
     machine: dict[str, Any] = {
         "count": best.nodes,
         "name": f"{name}-${{count.index}}",
-        "machine_type": best.cloud_type,
+        "machine_type": best.machine_type,
         "zone": "${var.zone}",
         "boot_disk": {"initialize_params": {"image": f"ubuntu-os-cloud/ubuntu-2404-lts-{_image_arch(order)}"}},
         "network_interface": {"subnetwork": "${var.subnetwork}", "nic_type": "GVNIC"},
         "scheduling": scheduling,
         "labels": {"sortplanner": name},
     }
-    if order.local_disks and best.instance_type != best.cloud_type:
+    if order.local_disks and best.disks_to_add:
         machine["scratch_disk"] = [{"interface": "NVME"}] * order.local_disks
     resources: dict[str, Any] = {"google_compute_instance": {"nodes": machine}}
     if best.placement_group:
         machine["resource_policies"] = ["${google_compute_resource_policy.nodes.id}"]
-        placed = {"name": name, "region": best.region, "group_placement_policy": {"collocation": "COLLOCATED"}}
+        placed = {"name": name, "region": order.region, "group_placement_policy": {"collocation": "COLLOCATED"}}
         resources["google_compute_resource_policy"] = {"nodes": placed}
     return {
         "terraform": {"required_providers": {"google": {"source": "hashicorp/google", "version": ">= 6.0"}}},
-        "provider": {"google": {"project": "${var.project}", "region": best.region}},
+        "provider": {"google": {"project": "${var.project}", "region": order.region}},
         "variable": {word: {"type": "string"} for word in ("project", "zone", "subnetwork")},
         "resource": resources,
         "output": {"addresses": {"value": "${google_compute_instance.nodes[*].network_interface[0].network_ip}"}},

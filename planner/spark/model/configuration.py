@@ -7,7 +7,7 @@ from typing import Final
 
 from planner.spark.model.bounds import Explanation
 from planner.spark.model.machines import Nodes
-from planner.spark.model.prediction import Work
+from planner.spark.model.prediction import Work, shipped_assumptions
 
 _MOST_CORES: Final = 8
 """Larger executors collect garbage for longer at a time; Spark's tuning guide advises several on a large node."""
@@ -18,24 +18,54 @@ _MIB: Final = 1 << 20
 _LEAST_OVERHEAD_MIB: Final = 384
 _WAVES: Final = 2
 """The tuning guide asks for 2 to 3 tasks for each core."""
+_MOST_PARTITIONS: Final = 100_000
+"""Beyond so many the driver's own bookkeeping takes longer than the tasks."""
 
 
 def configuration(work: Work, nodes: Nodes) -> dict[str, str]:
     """Return the properties by which all of the cluster's cores and memory are used."""
-    machine, assumed = nodes.machine, work.assumptions
-    cores = max(size for size in range(1, min(_MOST_CORES, machine.vcpu) + 1) if machine.vcpu % size == 0)
-    cores = max(cores, work.task_cpus)
-    executors = max(1, nodes.count * (machine.vcpu // cores))
-    share_mib = machine.memory_bytes * assumed.memory_for_executors * cores / machine.vcpu / _MIB
-    overhead = _PYTHON_OVERHEAD if work.python else _OVERHEAD
-    heap_mib = max(math.floor(min(share_mib / (1 + overhead), share_mib - _LEAST_OVERHEAD_MIB)), _LEAST_OVERHEAD_MIB)
+    machine = nodes.machine
+    cores = max(_cores(machine.vcpu), work.task_cpus)
+    memory_bytes = machine.memory_bytes * work.assumptions.memory_for_executors * cores / machine.vcpu
+    return {
+        "spark.executor.instances": str(max(1, nodes.count * (machine.vcpu // cores))),
+        "spark.executor.cores": str(cores),
+        **_memory(memory_bytes, _PYTHON_OVERHEAD if work.python else _OVERHEAD),
+        "spark.sql.shuffle.partitions": str(_partitions(work, nodes)),
+        **({"spark.sql.adaptive.enabled": "true"} if work.adaptive else {}),
+    }
+
+
+def sort_configuration(nodes: int, *, data_bytes: float, vcpus: int, memory_bytes: float | None) -> dict[str, str]:
+    """Return the properties by which a sort of `data_bytes` uses all cores and memory of so many nodes: those of memory
+    only where it is known.
+    """
+    assumed, cores = shipped_assumptions(), _cores(vcpus)
+    executors = nodes * (vcpus // cores)
+    partitions = max(_WAVES * executors * cores, math.ceil(data_bytes / assumed.partition_bytes))
+    known = (
+        {} if memory_bytes is None else _memory(memory_bytes * assumed.memory_for_executors * cores / vcpus, _OVERHEAD)
+    )
     return {
         "spark.executor.instances": str(executors),
         "spark.executor.cores": str(cores),
+        **known,
+        "spark.sql.shuffle.partitions": str(min(partitions, _MOST_PARTITIONS)),
+    }
+
+
+def _cores(vcpus: int) -> int:
+    """Return the cores of an executor: the most that leave none of a node's over."""
+    return max(size for size in range(1, min(_MOST_CORES, vcpus) + 1) if vcpus % size == 0)
+
+
+def _memory(executor_bytes: float, overhead: float) -> dict[str, str]:
+    """Return heap and overhead of an executor that may take so much in all."""
+    share_mib = executor_bytes / _MIB
+    heap_mib = max(math.floor(min(share_mib / (1 + overhead), share_mib - _LEAST_OVERHEAD_MIB)), _LEAST_OVERHEAD_MIB)
+    return {
         "spark.executor.memory": f"{heap_mib}m",
         "spark.executor.memoryOverhead": f"{max(math.ceil(overhead * heap_mib), _LEAST_OVERHEAD_MIB)}m",
-        "spark.sql.shuffle.partitions": str(_partitions(work, nodes)),
-        **({"spark.sql.adaptive.enabled": "true"} if work.adaptive else {}),
     }
 
 

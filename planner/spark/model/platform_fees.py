@@ -31,16 +31,19 @@ class PlatformFee:
 
     def usd(self, nodes: Nodes, *, seconds: float) -> float:
         """Return the fee of nodes for so long, NaN where it is unknown."""
-        return nodes.count * self._usd_per_node_hour(nodes) * max(seconds, self.minimum_s) / 3600
-
-    def _usd_per_node_hour(self, nodes: Nodes) -> float:
         machine = nodes.machine
+        usd_per_node_hour = self.usd_per_node_hour(
+            vcpus=machine.vcpu, memory_bytes=machine.memory_bytes, on_demand_usd_per_hour=machine.on_demand_usd_per_hour
+        )
+        return nodes.count * usd_per_node_hour * max(seconds, self.minimum_s) / 3600
+
+    def usd_per_node_hour(self, *, vcpus: int, memory_bytes: float, on_demand_usd_per_hour: float) -> float:
+        """Return the fee of one node, NaN where it is unknown."""
         if self.share_of_on_demand is not None:
-            share = self.share_of_on_demand * machine.on_demand_usd_per_hour
-            return min(share, self.most_usd_per_node_hour or math.inf)
+            return min(self.share_of_on_demand * on_demand_usd_per_hour, self.most_usd_per_node_hour or math.inf)
         if self.usd_per_vcpu_hour is None:
             return math.nan
-        return machine.vcpu * self.usd_per_vcpu_hour + machine.memory_bytes / _GIB * (self.usd_per_gib_hour or 0.0)
+        return vcpus * self.usd_per_vcpu_hour + memory_bytes / _GIB * (self.usd_per_gib_hour or 0.0)
 
 
 @lru_cache(maxsize=1)

@@ -20,6 +20,7 @@ _COMMANDS: Final = {
     "plan": "plan.plan.plan",
     "compare": "plan.compare.compare",
     "export": "platforms.export.export",
+    "check": "platforms.check.check",
     "scale": "plan.scale.scale",
     "explain-log": "plan.explain_log.explain_log",
     "models": "plan.models.models",

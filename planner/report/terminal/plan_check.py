@@ -1,0 +1,51 @@
+"""A plan that was checked against limits, as lines and as a comment for a pull request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from planner.planning.policy import Breach
+from planner.report.terminal.plan_comparison import changes
+from planner.schemas.plan import Plan
+from planner.units import format_duration, format_usd
+
+_FIGURES = {
+    "cost_usd.total": "cost",
+    "cost_usd.total_p95": "cost at 95%",
+    "time_s.expected": "job",
+    "time_s.p95": "job at 95%",
+}
+
+
+def check_text(plan: Plan, broken: Sequence[Breach], before: Plan | None) -> str:
+    """Return the answer in lines."""
+    lines = [f"{'does not keep to' if broken else 'keeps to'} its limits: {cluster(plan)}"]
+    lines += [f"  {breach}" for breach in broken]
+    lines += [f"  {name}: {now}{change}" for name, now, change in _figures(plan, before)]
+    return "\n".join(lines)
+
+
+def check_markdown(plan: Plan, broken: Sequence[Breach], before: Plan | None) -> str:
+    """Return the answer as a comment in Markdown."""
+    lines = [f"**{cluster(plan)}** {'does not keep to its limits' if broken else 'keeps to its limits'}", ""]
+    lines += ["| | this plan | change |", "|---|---|---|"]
+    lines += [f"| {name} | {now} | {change.strip(' ()') or '-'} |" for name, now, change in _figures(plan, before)]
+    if broken:
+        lines += ["", "| limit | allowed | found |", "|---|---|---|"]
+        lines += [f"| {breach.limit} | {breach.allowed} | {breach.found} |" for breach in broken]
+    return "\n".join(lines)
+
+
+def cluster(plan: Plan) -> str:
+    """Return the chosen cluster in words."""
+    best = plan.best
+    return "nothing feasible" if best is None else f"{best.nodes} x {best.instance_type} ({best.cloud} {best.region})"
+
+
+def _figures(plan: Plan, before: Plan | None) -> Iterator[tuple[str, str, str]]:
+    """Yield each figure's name, its value, and how it changed where there is a plan before."""
+    for name, (earlier, now) in changes(before or plan, plan).items():
+        if name in _FIGURES and now is not None:
+            show = format_duration if name.startswith("time") else format_usd
+            changed = before is not None and earlier
+            yield _FIGURES[name], show(now), f" ({now / earlier - 1:+.1%})" if changed and earlier else ""

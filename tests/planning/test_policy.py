@@ -87,7 +87,7 @@ def test_a_file_says_all_limits_and_what_is_wrong_in_it() -> None:
         policy_of({"max_costs": 1, "max_nodes": "8", "deadline": "soon", "clouds": "aws"}, source="limits.toml")
     said = str(refused.value)
     for words in (
-        "max_costs: there is no such limit; did you mean max_cost",
+        "max_costs: there is no such limit. Did you mean max_cost",
         "max_nodes = '8'",
         "deadline = 'soon'",
         "clouds",

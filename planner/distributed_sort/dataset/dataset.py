@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from planner.config.atomic_file import replace_file
+from planner.config.given_files import read_given
 from planner.distributed_sort.content.table_format import TableFormat
 from planner.distributed_sort.dataset.quote_grid import QuoteGrid
 from planner.errors import BadInputError, IoFailureError
@@ -236,12 +237,15 @@ class Dataset:
 
 def read_manifest(path: Path) -> Dataset:
     """Return the dataset of a manifest. Raises BadInputError when it cannot be read or is none."""
+    what, text = f"manifest {path} is not one that `planner sort` writes", read_given(path)
     try:
-        return dataset_of(json.loads(path.read_text(encoding="utf-8")))
-    except OSError as error:
-        raise BadInputError(f"manifest {path}: {error.strerror}") from error
-    except (ValueError, TypeError, KeyError) as error:
-        raise BadInputError(f"manifest {path} is not one that `planner sort` writes: {error!r}") from error
+        return dataset_of(json.loads(text))
+    except json.JSONDecodeError as error:
+        raise BadInputError(f"{what}: it is not JSON") from error
+    except KeyError as error:
+        raise BadInputError(f"{what}: it lacks {error}") from error
+    except (ValueError, TypeError) as error:
+        raise BadInputError(f"{what}: {error}") from error
 
 
 def dataset_of(document: Mapping[str, Any]) -> Dataset:

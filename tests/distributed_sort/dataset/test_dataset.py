@@ -44,3 +44,10 @@ def test_what_is_no_manifest_is_refused(tmp_path: Path, text: str) -> None:
 def test_a_manifest_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match=r"m\.json: No such file"):
         read_manifest(tmp_path / "m.json")
+
+
+def test_a_file_of_records_is_not_quoted(tmp_path: Path) -> None:
+    (records := tmp_path / "in.dat").write_bytes(bytes(range(256)) * 400)
+    with pytest.raises(BadInputError, match="is not text in UTF-8") as refused:
+        read_manifest(records)
+    assert len(str(refused.value)) < 400

@@ -42,7 +42,7 @@ def test_what_is_no_manifest_is_refused(tmp_path: Path, text: str) -> None:
 
 
 def test_a_manifest_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(BadInputError, match=r"m\.json: No such file"):
+    with pytest.raises(BadInputError, match=r"m\.json cannot be read: No such file"):
         read_manifest(tmp_path / "m.json")
 
 

@@ -244,18 +244,17 @@ class RentedRun:
 
     def _result_text(self) -> str:
         """Say where the output is and how to fetch it."""
-        directory = self.directory.path
         return (
-            f"the sort is done and its output lies on the machines: {directory / MANIFEST} lists its partitions, each "
-            f"with its copies' nodes and paths. Try the rest again: planner cluster attach {self.order.run}. "
-            f"Or fetch a partition: ssh -F {directory / 'ssh_config'} NODE cat PATH > FILE\n"
-            f"{_kept_text(self.order)}"
+            f"the sort is done and its output lies on the machines. Try the rest again: planner cluster attach "
+            f"{self.order.run}. Or {_saving_text(self.order)}\n{_kept_text(self.order)}"
         )
 
     def _close(self, report: RunReport, job: SortJob) -> RunReport:
         """Account for the run, take the cluster down unless it is kept, and account again."""
         self._add_cost(report, job)
         if job.keep:
+            if is_unsaved(self.directory):
+                self.session.say(_saving_text(self.order))
             self.session.say(_kept_text(self.order))
         else:
             if is_unsaved(self.directory):
@@ -291,6 +290,10 @@ def _goes_on_text(order: Order) -> str:
         f"run {order.run} goes on by itself, and its machines end at {order.expires_at:%Y-%m-%d %H:%M} UTC at the "
         f"latest. Its result: planner cluster attach {order.run}; its end: planner cluster down {order.run}"
     )
+
+
+def _saving_text(order: Order) -> str:
+    return f"save the output, which lies on the machines alone: planner cluster fetch {order.run} FOLDER"
 
 
 def _kept_text(order: Order) -> str:

@@ -244,7 +244,7 @@ def test_a_result_that_the_store_refuses_stays_on_the_machines_until_it_takes_it
     assert ended.code == 6 and "partitions failed while the output was sent" in ended.text, ended.text
     (run,) = ec2.runs()
     directory = RunDirectory.open(run).path
-    assert f"ssh -F {directory / 'ssh_config'} NODE cat PATH" in ended.text
+    assert f"planner cluster fetch {directory.name} FOLDER" in ended.text
     assert f"planner cluster down {run}" in ended.text and ec2.machines() >= 2
     manifest = read_manifest(directory / "output.json")
     command = ["ssh", "-F", str(directory / "ssh_config")]

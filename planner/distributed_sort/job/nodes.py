@@ -160,9 +160,7 @@ class Nodes:
             if why and why is not LOST and alive.issuperset((self._ids[name], self._ids[other]))
         ]
         if blocked:
-            raise IoFailureError(
-                f"nodes do not reach each other: {len(blocked)} connections fail", [*blocked, OPEN_PORTS]
-            )
+            raise IoFailureError(blocked[0], [*blocked[1:], OPEN_PORTS])
 
     def _address_of(self, name: str, asked: Any) -> Any:
         """Return what a service answers, or LOST. A service whose process died restarts and is asked again."""

@@ -55,7 +55,6 @@ def ring(monkeypatch: pytest.MonkeyPatch, answers: dict[str, Any], *, alive: str
 def test_a_port_that_is_blocked_is_named_and_what_to_open(monkeypatch: pytest.MonkeyPatch) -> None:
     ring(monkeypatch, {"a": "", "b": "", "c": LOST}, alive="ab")
     ring(monkeypatch, {"a": "Connection refused", "b": ""}, alive="a")
-    with pytest.raises(IoFailureError, match="1 connections fail") as caught:
+    with pytest.raises(IoFailureError, match=r"^b does not reach c at host-c:7: no answer within 8 s") as caught:
         ring(monkeypatch, {"a": "", "b": "no answer within 8 s", "c": "Connection refused"}, alive="bc")
-    assert caught.value.details[0] == "b does not reach c at host-c:7: no answer within 8 s"
-    assert "20000 to 29999" in caught.value.details[-1]
+    assert "20000 to 29999" in caught.value.details[0]

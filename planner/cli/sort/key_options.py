@@ -17,8 +17,8 @@ KeySize = Annotated[
 ]  # fmt: skip
 Threads = Annotated[int | None, Option(help="Threads; all cores otherwise.", min=1)]
 _KEY_HELP: Final = (
-    "A key of lines as GNU sort's -k has it: 2,2n. Of columns: NAME[:int|num|float|fold][:desc][:first]. Of records:"
-    " OFFSET:SIZE[:KIND][:desc], KIND as of columns or u64le, i32be, f64le and their kin."
+    "A key of lines as GNU sort's -k has it: 2,2n. Of columns: NAME[:int|num|float|fold|natural][:desc][:first]."
+    " Of records: OFFSET:SIZE[:KIND][:desc], KIND as of columns or u64le, i32be, f64le and their kin."
 )
 Keys = Annotated[list[str] | None, Option(help=_KEY_HELP)]
 Separator = Annotated[str | None, Option(help="The byte between fields; blanks, or of CSV a comma, otherwise.")]

@@ -12,6 +12,7 @@ from planner.api.file_kinds import recognised
 from planner.api.files import STANDARD_OUTPUT, mode_of, require_readable
 from planner.api.input_format import Format, InputFormat
 from planner.api.progress import OnProgress
+from planner.api.sort_consuming import is_begun, resume_sort, sort_consuming
 from planner.api.sort_here import disorder_of_rows, disorder_of_text, sort_parquet, sort_records, sort_text
 from planner.api.sort_job import (
     USUAL_RECORD,
@@ -54,6 +55,8 @@ def sort(
     memory_bytes: int | None = None,
     threads: int | None = None,
     temp_dirs: Sequence[StrPath] = (),
+    consume_input: bool = False,
+    resume: bool = False,
     force: bool = False,
     ray: str | None = None,
     copies: int = 1,
@@ -68,7 +71,8 @@ def sort(
     """Sort files into one as `planner sort` does: records by their first bytes, or what `format` and `key` say.
 
     With `ray` the cluster at that address sorts (`"auto"`: the one of this machine), and `output` is a manifest; nodes
-    that do not know their disks use `directory`.
+    that do not know their disks use `directory`. With `consume_input` the inputs' space is freed as they are read, and
+    they are gone in the end; after a failure `resume` finishes what was begun, and needs neither inputs nor options.
     `say` receives notes, `on_event` the events of a cluster. Raises BadInputError for options that exclude each other
     and for an output that exists, unless `force` replaces it; IoFailureError; InterruptedRunError.
 
@@ -84,7 +88,8 @@ def sort(
         places = {"to": to is not None, "dir": directory is not None, "file-size": file_bytes is not None}
         _require_no_cluster_options(copies=copies != 1, uniform=uniform, **places)
         given = {"format": format, "separator": separator, "lines": lines, "zero_terminated": zero_terminated}
-        format, separator, lines = _kind(sources, given, key=key, record_size=record_size, say=say)
+        if not (resume and (is_begun(Path(output)) or not all(map(mode_of, sources)))):
+            format, separator, lines = _kind(sources, given, key=key, record_size=record_size, say=say)
     job = SortJob(
         form=_form(format, key, separator, no_header=no_header, unique=unique, zero_terminated=zero_terminated),
         lines=lines or format == "lines",
@@ -100,6 +105,11 @@ def sort(
         replaces=force,
     )
     outputs = [Path(output), *map(Path, more_outputs)]
+    if consume_input or resume:
+        _require_alone(ray=ray is not None, more_output=bool(more_outputs))
+        if resume:
+            return resume_sort(job, sources, outputs[0], force=force, say=say, on_progress=on_progress)
+        return sort_consuming(job, sources, outputs[0], force=force, on_progress=on_progress)
     if ray is not None:
         cluster = {"copies": copies, "uniform": uniform, "output": to or outputs[0].stem, "sums_input": True}
         cluster |= {"directory": os.fspath(directory or ""), "partition_bytes": file_bytes}
@@ -174,6 +184,11 @@ def _kind(
 def _require_no_cluster_options(**given: bool) -> None:
     if name := next((name for name, is_given in given.items() if is_given), None):
         raise BadInputError(f"--{name} is for a cluster: say --ray ADDRESS, or leave it out")
+
+
+def _require_alone(**given: bool) -> None:
+    if name := next((name for name, is_given in given.items() if is_given), None):
+        raise BadInputError(f"--consume-input does not go with --{name.replace('_', '-')}: leave out one of them")
 
 
 def _form(format: Format | None, key: str | Sequence[str] | None, separator: str | None, **flags: bool) -> InputFormat:

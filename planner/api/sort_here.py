@@ -55,7 +55,7 @@ def sort_text(
     from planner.sorting.text.text_files import sort_text_files
 
     to_stdout = str(output) == "-"
-    text_job = _text_job(
+    text_job = text_job_of(
         job,
         sources,
         output="" if to_stdout else str(output),
@@ -84,7 +84,7 @@ def disorder_of_text(job: SortJob, source: Path) -> Disorder | None:
     from planner.native import run_interruptible
     from planner.sorting.text.text_files import check_text_file
 
-    text_job = _text_job(job, [source])
+    text_job = text_job_of(job, [source])
     found = run_interruptible(lambda progress: check_text_file(text_job, progress))
     if found is None:
         return None
@@ -92,7 +92,7 @@ def disorder_of_text(job: SortJob, source: Path) -> Disorder | None:
     return Disorder(number=number, text=text.hex() if job.record_bytes else text.decode(errors="backslashreplace"))
 
 
-def _text_job(job: SortJob, sources: Sequence[Path], **limits: Any) -> TextJob:
+def text_job_of(job: SortJob, sources: Sequence[Path], **limits: Any) -> TextJob:
     from planner.sorting.records.keyed import TextOrder
     from planner.sorting.text.text_files import TextJob
 

@@ -19,6 +19,7 @@ GIVEN: Final[dict[str, Any]] = {
     "compress": "gz", "record_size": 200, "key_offset": 10, "key_size": 1, "stable": True, "spill": "lz4",
     "more_outputs": ["more"], "copies": 2, "to": "s3://bucket/x", "file_bytes": 10**6, "directory": "/mnt",
     "uniform": True, "lines": True,
+    "consume_input": True,
 }  # fmt: skip
 REFUSED: Final = {
     "records": {"separator", "no_header", "zero_terminated", "lines"},
@@ -30,7 +31,7 @@ REFUSED: Final = {
     },
 }  # fmt: skip
 FOR_CLUSTERS: Final = {"copies", "to", "file_bytes", "directory", "uniform"}
-UNSEEN: Final = {"stable", "spill"}
+UNSEEN: Final = {"stable", "spill", "consume_input"}
 """Obeyed, though so few rows show nothing of it."""
 
 

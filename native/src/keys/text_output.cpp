@@ -85,8 +85,8 @@ void TextOutput::open_as_it_is(const std::string& path, const std::string& scrat
   owned_ = true;
 }
 
-TextOutput::TextOutput(const File& scratch, const std::string& directory)
-    : descriptor_(scratch.descriptor()), name_(directory), place_(0) {}
+TextOutput::TextOutput(const File& scratch, const std::string& directory, std::uint64_t place)
+    : descriptor_(scratch.descriptor()), name_(directory), place_(place) {}
 
 TextOutput::~TextOutput() {
   if (owned_) ::close(descriptor_);

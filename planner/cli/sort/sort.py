@@ -39,8 +39,8 @@ _Spill = Annotated[
 
 
 def _require_source(ctx: Context, parameter: CallbackParam, value: list[Path]) -> list[Path]:
-    """With --check the only file is an input, and stands where the output does otherwise."""
-    if not value and not ctx.params.get("check"):
+    """With --check the only file is an input, and stands where the output does; with --resume it may be the output."""
+    if not value and not (ctx.params.get("check") or ctx.params.get("resume")):
         raise sys.modules[UsageError.__module__].MissingParameter(ctx=ctx, param=parameter)
     return value
 
@@ -69,6 +69,12 @@ def sort(
     lines: Annotated[bool, Option("--lines", help="Sort newline-terminated text by its lines.")] = False,
     stable: Annotated[bool, Option("--stable", help="Keep the order of equal keys.")] = False,
     spill: _Spill = "auto",
+    consume_input: Annotated[
+        bool, Option("--consume-input", help="Free the inputs' space while they are sorted: they are gone in the end.")
+    ] = False,
+    resume: Annotated[
+        bool, Option("--resume", is_eager=True, help="Finish a sort with --consume-input that was interrupted.")
+    ] = False,
     keys: KeyOptions,
     cluster: RayOptions,
     force: Force = False,
@@ -92,6 +98,10 @@ def sort(
 
     Example: planner sort --check --format csv --key time:desc sorted.csv.zst
 
+    Example: planner sort --consume-input big.dat sorted.dat
+
+    Example: planner sort --resume sorted.dat
+
     Example: planner sort input.json output.json --ray 10.0.0.1:6379 --copies 2
 
     Example: planner sort --format parquet --key time:desc events/ sorted.json --ray auto --dir /mnt/nvme
@@ -114,6 +124,8 @@ def sort(
         threads=threads,
         temp_dirs=temp_dir or (),
         spill=spill,
+        consume_input=consume_input,
+        resume=resume,
         force=force,
         **of_data,
         **of_cluster,

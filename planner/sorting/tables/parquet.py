@@ -15,6 +15,7 @@ from planner.sorting.tables.arrow_library import arrow, arrow_errors
 from planner.sorting.tables.packed_rows import PackedBatch, Packing
 from planner.sorting.tables.parquet_output import SortedFile, row_groups, style_of
 from planner.sorting.tables.parquet_rows import (
+    ParquetInput,
     decoded_bytes,
     keys_of,
     largest_group_bytes,
@@ -24,6 +25,7 @@ from planner.sorting.tables.parquet_rows import (
     rows_of,
 )
 from planner.sorting.tables.table import sorted_batches
+from planner.sorting.tables.table_keys import ColumnKey
 from planner.sorting.tables.table_order import bytes_beside_row
 from planner.sorting.tables.table_rows import is_taken_in_place, offset_bytes
 from planner.sorting.tables.table_runs import Runs, Tables, drop_repeats, first_disorder, make_ahead, take_first
@@ -83,10 +85,24 @@ def sort_parquet(job: ParquetJob, progress: Progress) -> ParquetReport:
     Raises BadInputError for a key, for schemas that differ, for what is no Parquet and for less
     than 320 MiB of memory; IoFailureError.
     """
-    if job.memory_bytes < _LEAST_BYTES:
-        raise BadInputError("sorting Parquet needs --memory of at least 320MiB, most of which pyarrow takes")
+    free_bytes_of(job.memory_bytes)
     with core_errors(), arrow_errors(f"cannot sort {job.inputs[0]} into {job.output}: pyarrow says"):
         return _Sort(job, progress).run()
+
+
+def sort_row_groups(
+    job: ParquetJob, inputs: Sequence[ParquetInput], keys: Sequence[ColumnKey], progress: Progress, *, group_rows: int
+) -> ParquetReport:
+    """Sort files as far as their metadata list row groups, in place of the job's, into row groups of so many rows."""
+    with core_errors(), arrow_errors(f"cannot sort {inputs[0].path}: pyarrow says"):
+        return _Sort(job, progress, inputs=inputs, keys=keys, group_rows=group_rows).run()
+
+
+def free_bytes_of(memory_bytes: int) -> int:
+    """Return what of the memory is for rows. Raises BadInputError where it is too little."""
+    if memory_bytes < _LEAST_BYTES:
+        raise BadInputError("sorting Parquet needs --memory of at least 320MiB, most of which pyarrow takes")
+    return memory_bytes - _LIBRARY_BYTES
 
 
 def find_disorder(path: str, keys: Sequence[str], *, unique: bool, progress: Progress) -> tuple[int, list[Any]] | None:
@@ -116,14 +132,24 @@ class _NamedOutput(FileIO):
 
 
 class _Sort:
-    def __init__(self, job: ParquetJob, progress: Progress) -> None:
+    def __init__(
+        self,
+        job: ParquetJob,
+        progress: Progress,
+        *,
+        inputs: Sequence[ParquetInput] | None = None,
+        keys: Sequence[ColumnKey] | None = None,
+        group_rows: int | None = None,
+    ) -> None:
         self._job = job
         self._progress = progress
-        self._inputs = [replace(source, memory_bytes=job.memory_bytes) for source in read_footers(job.inputs)]
+        self._inputs = [replace(source, memory_bytes=job.memory_bytes) for source in inputs or read_footers(job.inputs)]
         self._first = self._inputs[0]
-        self._keys = keys_of(job.keys, self._inputs)
+        self._keys = keys_of(job.keys, self._inputs) if keys is None else list(keys)
+        style = style_of(self._first.metadata)
+        self._style = replace(style, group_rows=group_rows or style.group_rows)
         self._threads, page_bytes = self._share_pages()
-        self._free_bytes = job.memory_bytes - _LIBRARY_BYTES - page_bytes
+        self._free_bytes = free_bytes_of(job.memory_bytes) - page_bytes
         self._run_bytes = min(self._free_bytes * 6 // 10, _MOST_RUN_BYTES)
         self._runs = Runs(self._keys, job.temp_dirs, progress=progress)
 
@@ -204,7 +230,7 @@ class _Sort:
         output = core.OutputFile(os.fsencode(self._job.output), replaces=self._job.replaces)
         rows = 0
         self._progress.begin_phase(1, bytes_total=decoded_bytes(self._inputs))
-        style = style_of(self._first.metadata)
+        style = self._style
         most = self._free_bytes // (_ENCODED * largest_group_bytes(self._inputs))  # so that none must be cut
         threads = min(arrow().cpu_count(), max(most, 1))
         with BufferedWriter(_NamedOutput(output.descriptor, self._job.output)) as file:

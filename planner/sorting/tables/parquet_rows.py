@@ -22,7 +22,6 @@ from planner.sorting.tables.table_runs import Tables
 
 BATCH_ROWS: Final = 1 << 14
 _BATCH_BYTES: Final = 1 << 23
-"""Of rows that are so long on average that fewer than `BATCH_ROWS` are decoded at a time."""
 _ROW_COPIES: Final = 10
 """How often a long row is in memory at most, as measured: pages, what pyarrow decodes, packed, taken and encoded."""
 _BESIDE_ROW_BYTES: Final = 150_000_000
@@ -40,6 +39,8 @@ class ParquetInput:
     """What a row must fit into, with what sorting it takes."""
     int96_unit: str = "ns"
     """What times that are stored in 96 bits are read in."""
+    batch_bytes: int = _BATCH_BYTES
+    """Rows that are so long on average that fewer than `BATCH_ROWS` have these are decoded fewer at a time."""
 
     def batches(self, groups: Sequence[int] | None = None, *, use_threads: bool = True) -> Iterator[Any]:
         """Yield the rows of all row groups, or of some. Raises BadInputError that names the file."""
@@ -60,7 +61,7 @@ class ParquetInput:
 
     @cached_property
     def _batch_rows(self) -> int:
-        return max(min(BATCH_ROWS, int(_BATCH_BYTES // max(self.pages.row, 1))), 1)
+        return max(min(BATCH_ROWS, int(self.batch_bytes // max(self.pages.row, 1))), 1)
 
     @cached_property
     def pages(self) -> PageSizes:
@@ -111,8 +112,8 @@ def read_footer(path: str) -> ParquetInput:
     return read_footers([path])[0]
 
 
-def read_footers(paths: Sequence[str]) -> list[ParquetInput]:
-    """Return inputs that are read with one schema.
+def read_footers(paths: Sequence[str], *, unit: str | None = None) -> list[ParquetInput]:
+    """Return inputs that are read with one schema; times of 96 bits in a unit, or in that which holds them all.
 
     Raises BadInputError also for columns that differ, and for times of 96 bits that no unit holds.
     """
@@ -121,7 +122,7 @@ def read_footers(paths: Sequence[str]) -> list[ParquetInput]:
         with _open(path, None) as file:
             sources.append(ParquetInput(path, file.metadata, file.schema_arrow))
     if timed := [source for source in sources if int96_leaves(source.metadata)]:
-        unit = int96_unit({source.path: partial(_int96_batches, source) for source in timed})
+        unit = unit or int96_unit({source.path: partial(_int96_batches, source) for source in timed})
         sources = [_in_unit(source, unit) if int96_leaves(source.metadata) else source for source in sources]
     schema = united_schema([source.schema for source in sources], paths)
     return [replace(source, schema=schema) for source in sources]

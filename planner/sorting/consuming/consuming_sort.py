@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
@@ -174,7 +175,7 @@ class ConsumingSort:
             return
         if replaces:
             if output.exists():
-                made.chmod(output.stat().st_mode & 0o7777)
+                take_after(output, made)
             made.replace(output)
         else:
             try:
@@ -201,6 +202,17 @@ def next_merge(state: State, *, most: int) -> Merge:
     sizes = [run.bytes for run in state.runs]
     first = min(range(runs - size + 1), key=lambda begin: sum(sizes[begin : begin + size]))
     return Merge(name=state.new_name, first=first, runs=size)
+
+
+def take_after(replaced: Path, made: Path) -> None:
+    """Give a file the owner, permissions and attributes of the one that it replaces, as far as the system allows."""
+    about = replaced.stat()
+    with suppress(PermissionError):
+        os.chown(made, about.st_uid, about.st_gid)
+    made.chmod(about.st_mode & 0o777)
+    for name in os.listxattr(replaced) if hasattr(os, "listxattr") else ():
+        if name.startswith("user.") or name == "system.posix_acl_access":
+            os.setxattr(made, name, os.getxattr(replaced, name))
 
 
 def free(path: str, ranges: Sequence[Range]) -> None:

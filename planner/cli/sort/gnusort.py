@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from planner.cli.sort.gnusort_options import Options, parse
-from planner.cli.sort.gnusort_words import GnuSortError
+from planner.cli.sort.gnusort_words import GnuSortError, quote_name
 
 if TYPE_CHECKING:
     from planner.sorting.records.keyed import TextOrder
@@ -67,8 +67,15 @@ def _run(options: Options) -> int:
             most_merged=options.batch_size,
         )
     except PlannerError as error:
-        raise GnuSortError(error.message) from error
+        raise GnuSortError(_with_quoted_names(error.message, options)) from error
     return 0
+
+
+def _with_quoted_names(message: str, options: Options) -> str:
+    for name in (*options.operands, options.output or "", *options.temp_dirs):
+        if name and quote_name(name) != name:
+            message = message.replace(name, quote_name(name))
+    return message
 
 
 def _check(options: Options, order: TextOrder) -> int:
@@ -104,7 +111,7 @@ def _require_readable(path: str) -> None:
             return
         os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK))  # says why not
     except OSError as error:
-        raise GnuSortError(f"cannot read: {path}: {error.strerror}") from error
+        raise GnuSortError(f"cannot read: {quote_name(path)}: {error.strerror}") from error
 
 
 def _end_as_programs_do() -> None:

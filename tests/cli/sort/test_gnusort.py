@@ -26,6 +26,7 @@ REFUSED = [
     ["-t", "x", "-t", "y"], ["-o", "a", "-o", "b"], ["--files0-from=-", "x"], ["-k", "-1"], ["-c", "lines"],
     ["-C", "lines"], ["-cu", "twice"], ["-c", "-r", "lines"], ["--check="], ["-S", "1 "], ["--parallel", "1 "],
     ["-o", ""], ["-y", "nofile"], ["--compress-program=a", "--compress-program=b"], ["-S", "9" * 5000],
+    ["a b"], ["a\nb"], ["a\x1b[31mb"], ["a'b"], ["#a"], ["a=b"], ["a\\b"], ["-k", "1\x1b\t"], ["-o", "/x y/z", "lines"],
 ]  # fmt: skip
 ACCEPTED = [
     [], ["-r"], ["-n"], ["--reverse", "--num"], ["-k", "2", "-t:"], ["-t:", "-k2,2nr", "-k1,1"],
@@ -93,6 +94,11 @@ def test_sizes_in_kibibytes_unless_they_say_otherwise() -> None:
     sizes = {"1": 1024, "7b": 7, "2K": 2048, "3M": 3 * 2**20, "1G": 2**30, "0": 1}
     assert {text: parse(["-S", text]).memory_bytes for text in sizes} == sizes
     assert parse(["-S1K", "-S", "5b"]).memory_bytes == 1024
+
+
+def test_ronna_and_quetta_come_behind_yotta(folder: Path) -> None:
+    (folder / "sizes").write_bytes(b"1Q\n2R\n-1Q\n3Y\n1R\n-2R\n")
+    assert ours(["-h", "sizes"], folder) == (0, b"-1Q\n-2R\n3Y\n1R\n2R\n1Q\n", b"")
 
 
 def test_random_order_keeps_equal_keys_together_and_follows_its_source(folder: Path) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from planner.native import Progress
     from planner.sorting.consuming.work_folder import State, WorkFolder
 
-_OF_THE_DATA = ("form", "lines", "record", "stable")
+_OF_THE_DATA = ("form", "lines", "record", "stable", "union_by_name")
 
 
 def sort_consuming(
@@ -138,7 +138,9 @@ def _form(job: SortJob, inputs: Sequence[str], progress: Progress) -> dict[str, 
         from planner.sorting.consuming import tables
 
         job.form.require_no_text_options()
-        form = tables.form_of(inputs, tuple(job.form.key or ()), unique=job.form.unique)
+        form = tables.form_of(
+            inputs, tuple(job.form.key or ()), unique=job.form.unique, fills=job.union_by_name, folders=job.folders
+        )
         return form | {"is_table": True, "counted": "rows"}
     from planner.sorting.consuming import text
 

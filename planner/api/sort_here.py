@@ -167,6 +167,8 @@ def sort_parquet(job: SortJob, sources: Sequence[Path], output: Path, on_progres
         memory_bytes=job.memory_bytes or core.default_memory_bytes(),
         temp_dirs=job.temp_dirs or (str(output.parent),),
         replaces=job.replaces,
+        fills=job.union_by_name,
+        folders=job.folders,
     )
     began = time.monotonic()
     with reported(["sort", "write"], on_progress) as progress:

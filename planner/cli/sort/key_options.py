@@ -47,8 +47,14 @@ class KeyOptions:
     key: Keys = None
     separator: Separator = None
     format: Format = None
-    no_header: NoHeader = False
+    no_header: Annotated[
+        bool | None,
+        Option("--no-header/--header", help="The first row of CSV is data, or is none.", show_default=False),
+    ] = None
     unique: _Unique = False
+    union_by_name: Annotated[
+        bool, Option("--union-by-name", help="Columns that not all Parquet files have are null where they are missing.")
+    ] = False
     merge: Annotated[bool, Option("--merge", help="The inputs are sorted already: merge them.")] = False
     check: Annotated[
         bool, Option("--check", is_eager=True, help="Say whether INPUT is sorted; 1 and the first line that is not.")

@@ -151,8 +151,8 @@ def _check(files: list[Path], options: dict[str, Any], *, more_output: list[Path
 
     if len(files) > 1 or more_output:
         raise BadInputError(f"--check takes one INPUT and no OUTPUT, not also {[*files[1:], *(more_output or ())][0]}")
-    if given := [name for name in ("compress", "merge", "limit") if options.pop(name)]:
-        raise BadInputError(f"--check writes nothing: leave out --{given[0]}")
+    if given := [name for name in ("compress", "merge", "limit", "union_by_name") if options.pop(name)]:
+        raise BadInputError(f"--check writes nothing: leave out --{given[0].replace('_', '-')}")
     with shown_progress() as on_progress:
         found = find_disorder(files[0], say=talk, on_progress=on_progress, **options)
     if json:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from io import BufferedWriter, BytesIO
@@ -17,6 +17,7 @@ from planner.sorting.consuming.work_folder import Merge, Run, State
 from planner.sorting.tables.arrow_library import arrow, arrow_errors
 from planner.sorting.tables.parquet import ParquetJob, free_bytes_of, sort_row_groups
 from planner.sorting.tables.parquet_output import ParquetStyle, SortedFile, style_of
+from planner.sorting.tables.parquet_pages import has_checksums
 from planner.sorting.tables.parquet_parts import FileFooter, JoinedParts
 from planner.sorting.tables.parquet_rows import ParquetInput, decoded_bytes, keys_of, read_footers
 from planner.sorting.tables.parquet_schemas import int96_leaves
@@ -34,14 +35,23 @@ _RUN, _ROW = "number of the run", "row in the run"
 """Columns beside those of the files while runs are merged."""
 
 
-def form_of(inputs: Sequence[str], keys: Sequence[str], *, unique: bool) -> dict[str, Any]:
+def form_of(
+    inputs: Sequence[str],
+    keys: Sequence[str],
+    *,
+    unique: bool,
+    fills: bool,
+    folders: Sequence[Mapping[str, str | None]],
+) -> dict[str, Any]:
     """Return what is needed to go on once rows are gone. Raises BadInputError."""
     with arrow_errors(f"cannot sort {inputs[0]}: pyarrow says"):
-        sources = read_footers(inputs)
+        sources = read_footers(inputs, fills=fills, folders=folders)
         parsed = keys_of(keys, sources)
     units = [source.int96_unit for source in sources if int96_leaves(source.metadata)]
     stored = [key._replace(categories=key.categories and key.categories.to_pylist()) for key in parsed]
-    return {"keys": stored, "unique": unique, "int96_unit": next(iter(units), None)}
+    checked = has_checksums(sources[0].path, sources[0].metadata)
+    read = {"unit": next(iter(units), None), "fills": fills, "folders": list(map(dict, folders))}
+    return {"keys": stored, "unique": unique, "read": read, "has_checksums": checked}
 
 
 class TableEngine:
@@ -55,9 +65,9 @@ class TableEngine:
         self._folder = str(folder)
         self._progress = progress
         self._memory_bytes = memory_bytes or core.default_memory_bytes()
-        self._inputs = read_footers(state.inputs, unit=state.form["int96_unit"])
+        self._inputs = read_footers(state.inputs, **state.form["read"])
         self._footers = [FileFooter(_footer_file(source.metadata)) for source in self._inputs]
-        self._style = style_of(self._inputs[0].metadata)
+        self._style = style_of(self._inputs[0].metadata, has_checksums=state.form["has_checksums"])
         self._keys = [_restored_key(key) for key in state.form["keys"]]
         self._is_unique = state.form["unique"]
         self._merging: _TableMerge | None = None
@@ -75,8 +85,8 @@ class TableEngine:
             temp_dirs=(self._folder,),
         )
         views = views or [_view(self._inputs[0], self._footers[0], ())]
-        group_rows = rows // _GROUPS_OF_A_RUN + 1
-        report = sort_row_groups(job, views, self._keys, self._progress, group_rows=group_rows)
+        style = replace(self._style, group_rows=rows // _GROUPS_OF_A_RUN + 1)
+        report = sort_row_groups(job, views, self._keys, self._progress, style=style)
         return RunMade(end, end[0] == len(self._inputs), report.rows)
 
     def _next_groups(self, place: tuple[int, int]) -> tuple[list[ParquetInput], tuple[int, int]]:

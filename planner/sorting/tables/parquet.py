@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from io import BufferedWriter, FileIO
@@ -13,7 +13,8 @@ from planner.errors import BadInputError
 from planner.native import Progress, core, core_errors
 from planner.sorting.tables.arrow_library import arrow, arrow_errors
 from planner.sorting.tables.packed_rows import PackedBatch, Packing
-from planner.sorting.tables.parquet_output import SortedFile, row_groups, style_of
+from planner.sorting.tables.parquet_output import ParquetStyle, SortedFile, row_groups, style_of
+from planner.sorting.tables.parquet_pages import has_checksums
 from planner.sorting.tables.parquet_rows import (
     ParquetInput,
     decoded_bytes,
@@ -68,6 +69,10 @@ class ParquetJob:
     memory_bytes: int
     temp_dirs: tuple[str, ...]
     replaces: bool = True
+    fills: bool = False
+    """Whether columns that not all inputs have are null where they are missing."""
+    folders: tuple[Mapping[str, str | None], ...] = ()
+    """Of each input, what its folders say of columns."""
 
 
 @dataclass(frozen=True)
@@ -91,11 +96,16 @@ def sort_parquet(job: ParquetJob, progress: Progress) -> ParquetReport:
 
 
 def sort_row_groups(
-    job: ParquetJob, inputs: Sequence[ParquetInput], keys: Sequence[ColumnKey], progress: Progress, *, group_rows: int
+    job: ParquetJob,
+    inputs: Sequence[ParquetInput],
+    keys: Sequence[ColumnKey],
+    progress: Progress,
+    *,
+    style: ParquetStyle,
 ) -> ParquetReport:
-    """Sort files as far as their metadata list row groups, in place of the job's, into row groups of so many rows."""
+    """Sort files as far as their metadata list row groups, in place of the job's, into one of a style."""
     with core_errors(), arrow_errors(f"cannot sort {inputs[0].path}: pyarrow says"):
-        return _Sort(job, progress, inputs=inputs, keys=keys, group_rows=group_rows).run()
+        return _Sort(job, progress, inputs=inputs, keys=keys, style=style).run()
 
 
 def free_bytes_of(memory_bytes: int) -> int:
@@ -131,6 +141,10 @@ class _NamedOutput(FileIO):
             raise OSError(error.errno, f"cannot write {self._path}: {error.strerror}") from error
 
 
+def _sources(job: ParquetJob) -> list[ParquetInput]:
+    return read_footers(job.inputs, fills=job.fills, folders=job.folders)
+
+
 class _Sort:
     def __init__(
         self,
@@ -139,15 +153,17 @@ class _Sort:
         *,
         inputs: Sequence[ParquetInput] | None = None,
         keys: Sequence[ColumnKey] | None = None,
-        group_rows: int | None = None,
+        style: ParquetStyle | None = None,
     ) -> None:
         self._job = job
         self._progress = progress
-        self._inputs = [replace(source, memory_bytes=job.memory_bytes) for source in inputs or read_footers(job.inputs)]
+        self._inputs = [replace(source, memory_bytes=job.memory_bytes) for source in inputs or _sources(job)]
         self._first = self._inputs[0]
         self._keys = keys_of(job.keys, self._inputs) if keys is None else list(keys)
-        style = style_of(self._first.metadata)
-        self._style = replace(style, group_rows=group_rows or style.group_rows)
+        style = style or style_of(
+            self._first.metadata, has_checksums=has_checksums(self._first.path, self._first.metadata)
+        )
+        self._style = style
         self._threads, page_bytes = self._share_pages()
         self._free_bytes = free_bytes_of(job.memory_bytes) - page_bytes
         self._run_bytes = min(self._free_bytes * 6 // 10, _MOST_RUN_BYTES)

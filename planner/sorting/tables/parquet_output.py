@@ -40,8 +40,8 @@ class ParquetStyle:
     details: Mapping[str, Any] = field(default_factory=dict)
 
 
-def style_of(metadata: Any) -> ParquetStyle:
-    """Return how a file was written, from its footer."""
+def style_of(metadata: Any, *, has_checksums: bool = False) -> ParquetStyle:
+    """Return how a file was written, from its footer; pages say whether they have checksums."""
     groups = metadata.num_row_groups
     rows = max((metadata.row_group(i).num_rows for i in range(groups)), default=0)
     return ParquetStyle(
@@ -49,7 +49,7 @@ def style_of(metadata: Any) -> ParquetStyle:
         dictionaries=_dictionaries(metadata),
         group_rows=min(rows, MOST_GROUP_ROWS) if rows else MOST_GROUP_ROWS,
         has_decimal_integers=_has_decimal_integers(metadata),
-        details=_details(metadata),
+        details=_details(metadata) | {"write_page_checksum": has_checksums},
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from planner.sorting.tables.parquet_parts import Struct, read_sized_struct
 
-_TYPE, _DECODED_BYTES, _STORED_BYTES, _DICTIONARY, _VALUES = 1, 2, 3, 7, 1
+_TYPE, _DECODED_BYTES, _STORED_BYTES, _CHECKSUM, _DICTIONARY, _VALUES = 1, 2, 3, 4, 7, 1
 """Fields of a page's header, and the number of values in that of a dictionary; see `parquet_parts`."""
 _DICTIONARY_PAGE: Final = 2
 _HEADER_BYTES: Final = (256, 1 << 14)
@@ -34,6 +34,15 @@ def page_sizes(path: str, metadata: Any) -> PageSizes:
     with Path(path).open("rb", buffering=0) as file:
         sizes = [_of_group(file, group) for group in groups if group.num_rows]
     return PageSizes(max((size.longest for size in sizes), default=0), max((size.row for size in sizes), default=0))
+
+
+def has_checksums(path: str, metadata: Any) -> bool:
+    """Whether the first page has one."""
+    if not (metadata.num_row_groups and metadata.num_columns):
+        return False
+    with Path(path).open("rb", buffering=0) as file, suppress(IndexError, KeyError, ValueError):
+        return _CHECKSUM in next(_headers(file, metadata.row_group(0).column(0)), {})
+    return False
 
 
 def _of_group(file: FileIO, group: Any) -> PageSizes:

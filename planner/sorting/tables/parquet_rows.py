@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import accumulate
 from typing import Any, Final
@@ -16,7 +16,14 @@ from planner.errors import BadInputError
 from planner.native import Progress
 from planner.sorting.tables.arrow_library import arrow, arrow_errors
 from planner.sorting.tables.parquet_pages import PageSizes, page_sizes
-from planner.sorting.tables.parquet_schemas import conforming, int96_leaves, int96_unit, united_schema
+from planner.sorting.tables.parquet_schemas import (
+    conforming,
+    folder_values,
+    int96_leaves,
+    int96_unit,
+    united_schema,
+    with_folders,
+)
 from planner.sorting.tables.table_keys import ColumnKey, has_categories, parse_table_keys, with_categories
 from planner.sorting.tables.table_runs import Tables
 
@@ -39,6 +46,8 @@ class ParquetInput:
     """What a row must fit into, with what sorting it takes."""
     int96_unit: str = "ns"
     """What times that are stored in 96 bits are read in."""
+    folders: Mapping[str, Any] = field(default_factory=dict)
+    """Columns that the folders of a file say, with their value."""
     batch_bytes: int = _BATCH_BYTES
     """Rows that are so long on average that fewer than `BATCH_ROWS` have these are decoded fewer at a time."""
 
@@ -47,7 +56,7 @@ class ParquetInput:
         damaged = f"{self.path} is damaged or encrypted, or pyarrow cannot read it"
         with _open(self.path, self.metadata, int96_unit=self.int96_unit) as file, arrow_errors(damaged):
             first_row = self._first_rows[groups[0] if groups else 0]
-            conform = conforming(file.schema_arrow, self.schema)
+            conform = conforming(file.schema_arrow, self.schema, self.folders)
             for batch in file.iter_batches(self._batch_rows, row_groups=groups, use_threads=use_threads):
                 self._require_rows_fit(batch, first_row)
                 first_row += batch.num_rows
@@ -112,10 +121,17 @@ def read_footer(path: str) -> ParquetInput:
     return read_footers([path])[0]
 
 
-def read_footers(paths: Sequence[str], *, unit: str | None = None) -> list[ParquetInput]:
+def read_footers(
+    paths: Sequence[str],
+    *,
+    unit: str | None = None,
+    fills: bool = False,
+    folders: Sequence[Mapping[str, str | None]] = (),
+) -> list[ParquetInput]:
     """Return inputs that are read with one schema; times of 96 bits in a unit, or in that which holds them all.
 
-    Raises BadInputError also for columns that differ, and for times of 96 bits that no unit holds.
+    Columns that not all have are null where they are missing, if it `fills` them; the folders of each path may say
+    some. Raises BadInputError also for columns that differ, and for times of 96 bits that no unit holds.
     """
     sources = []
     for path in paths:
@@ -124,7 +140,11 @@ def read_footers(paths: Sequence[str], *, unit: str | None = None) -> list[Parqu
     if timed := [source for source in sources if int96_leaves(source.metadata)]:
         unit = unit or int96_unit({source.path: partial(_int96_batches, source) for source in timed})
         sources = [_in_unit(source, unit) if int96_leaves(source.metadata) else source for source in sources]
-    schema = united_schema([source.schema for source in sources], paths)
+    if folders:
+        columns = folder_values(folders)
+        sources = [replace(source, folders=values) for source, values in zip(sources, columns, strict=True)]
+    schemas = [with_folders(source.schema, source.folders) for source in sources]
+    schema = united_schema(schemas, paths, fills=fills)
     return [replace(source, schema=schema) for source in sources]
 
 

@@ -176,10 +176,13 @@ class _Sort:
         """
         pages = [source.pages.longest for source in self._inputs]
         of_thread = max(_PAGE_COPIES * (sum(pages) if self._job.merge else max(pages)), _THREAD_BYTES)
-        free_bytes = self._job.memory_bytes - _LEAST_BYTES - (of_thread - _THREAD_BYTES)
+        needed_bytes = _LEAST_BYTES + of_thread - _THREAD_BYTES
+        free_bytes = self._job.memory_bytes - needed_bytes
+        needed_mb = needed_bytes // 1_000_000 + 1
+        for source in self._inputs:
+            replace(source, least_mb=needed_mb).require_cells_fit()
         if free_bytes < 0:
             path = self._inputs[pages.index(max(pages))].path
-            needed_mb = (self._job.memory_bytes - free_bytes) // 1_000_000 + 1
             raise BadInputError(
                 f"{path}: its pages of up to {max(pages)} bytes do not fit: give --memory of at least {needed_mb}MB",
                 ["pyarrow decodes a page whole, and pages hold very long rows; files with shorter pages take less"],

@@ -44,6 +44,8 @@ class ParquetInput:
     schema: Any
     memory_bytes: int | None = None
     """What a row must fit into, with what sorting it takes."""
+    least_mb: int = 0
+    """What the pages of all inputs take, so that what is advised is enough for them, too."""
     int96_unit: str = "ns"
     """What times that are stored in 96 bits are read in."""
     folders: Mapping[str, Any] = field(default_factory=dict)
@@ -90,11 +92,22 @@ class ParquetInput:
             raise self._does_not_fit(f"row {first_row + row} has", size - shared)
 
     def _does_not_fit(self, what: str, size: int) -> BadInputError:
-        needed_mb = (size * _ROW_COPIES + _BESIDE_ROW_BYTES) // 1_000_000 + 1
+        needed_mb = max(memory_for_row(size) // 1_000_000 + 1, self.least_mb)
         return BadInputError(
             f"{self.path}: {what} {size} bytes, which with what sorting takes do not fit into {self.memory_bytes} bytes"
             f" of memory; give --memory of at least {needed_mb}MB"
         )
+
+    def require_cells_fit(self) -> None:
+        """Raise BadInputError for a value whose page alone says that it is too long, before anything is read."""
+        cell = self.pages.cell
+        if cell and self.memory_bytes is not None and memory_for_row(cell.bytes) > self.memory_bytes:
+            raise self._does_not_fit(f"{cell.place} has at least", cell.bytes)
+
+
+def memory_for_row(size: int) -> int:
+    """Return what sorting a row of so many bytes takes."""
+    return size * _ROW_COPIES + _BESIDE_ROW_BYTES
 
 
 def _dictionary_bytes(batch: Any) -> int:

@@ -140,16 +140,24 @@ def int96_unit(files: Mapping[str, Callable[[str], Iterable[Any]]]) -> str:
     """
     is_far = is_fine = False
     for path, batches in files.items():
-        for in_ns, in_us in zip(batches("ns"), batches("us"), strict=True):
-            for nanoseconds, microseconds in zip(_times(in_ns), _times(in_us), strict=True):
-                is_far |= bool((np.abs(microseconds) > _MOST_MICROSECONDS).any())
-                is_fine |= bool((microseconds * _PER_MICROSECOND != nanoseconds).any())  # both wrap round alike
+        far, fine = int96_needs(batches)
+        is_far, is_fine = is_far or far, is_fine or fine
         if is_far and is_fine:
             raise BadInputError(
                 f"{path}: Arrow has no type for times beyond 2262 and others finer than a microsecond",
                 ["write times as timestamps of 64 bits, in microseconds"],
             )
     return "us" if is_far else "ns"
+
+
+def int96_needs(batches: Callable[[str], Iterable[Any]]) -> tuple[bool, bool]:
+    """Return whether times are beyond what nanoseconds can say, and whether they are finer than microseconds."""
+    is_far = is_fine = False
+    for in_ns, in_us in zip(batches("ns"), batches("us"), strict=True):
+        for nanoseconds, microseconds in zip(_times(in_ns), _times(in_us), strict=True):
+            is_far |= bool((np.abs(microseconds) > _MOST_MICROSECONDS).any())
+            is_fine |= bool((microseconds * _PER_MICROSECOND != nanoseconds).any())  # both wrap round alike
+    return is_far, is_fine
 
 
 def _times(batch: Any) -> Iterator[Any]:

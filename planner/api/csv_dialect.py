@@ -59,15 +59,21 @@ def dialect_of(text: str, keys: Sequence[str], *, separator: str | None = None) 
     A first row that has the names of keys is a header. So is one that has a text where all others have a number.
     """
     tables = {mark: _rows(text, mark) for mark in ([separator] if separator else _SEPARATORS)}
-    names = {key.split(":")[0] for key in keys if not key.split(":")[0].isdigit()}
+    names = [key for key in keys if not key.split(":")[0].isdigit()]
 
-    def fitness(mark: str) -> tuple[bool, int]:
+    def fitness(mark: str) -> tuple[int, int]:
         rows = tables[mark]
         is_regular = len({len(row) for row in rows}) == 1 < len(rows[0])
-        return bool(names) and names <= set(rows[0]), len(rows[0]) if is_regular else 0
+        return sum(_begins_with_one(key, rows[0]) for key in names), len(rows[0]) if is_regular else 0
 
     best = max(tables, key=fitness)
     return Dialect(separator=best, no_header=not names and _has_numbers_only_below(tables[best]))
+
+
+def _begins_with_one(key: str, columns: Sequence[str]) -> bool:
+    """Whether a key names one of the columns, which may have colons in their names."""
+    words = key.split(":")
+    return any(":".join(words[:size]) in columns for size in range(1, len(words) + 1))
 
 
 def _rows(text: str, separator: str) -> list[list[str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,14 +23,17 @@ def sort_records(
     job: SortJob, sources: Sequence[Path], outputs: Sequence[Path], on_progress: OnProgress | None
 ) -> SortResult:
     from planner.sorting.records.local import sort_file
-    from planner.sorting.records.memory import left_for_sorting
+    from planner.sorting.records.memory import memory_for_sorting
 
     record_size, key_offset, key_size = job.record
-    with reported(["read", "distribute", "write"], on_progress) as progress:
+    with (
+        reported(["read", "distribute", "write"], on_progress) as progress,
+        memory_for_sorting(job.memory_bytes) as memory_bytes,
+    ):
         report = sort_file(
             sources,
             outputs,
-            memory_bytes=job.memory_bytes and left_for_sorting(job.memory_bytes),
+            memory_bytes=memory_bytes,
             threads=job.threads,
             record_size=record_size,
             key_offset=key_offset,
@@ -51,7 +55,7 @@ def sort_text(
     """Sort text, or records by their keys; `-` is standard input or output."""
     from planner.api.text_advice import notes_on_columns
     from planner.native import run_interruptible
-    from planner.sorting.records.memory import left_for_sorting
+    from planner.sorting.records.memory import memory_for_sorting
     from planner.sorting.text.text_files import sort_text_files
 
     to_stdout = str(output) == "-"
@@ -62,15 +66,15 @@ def sort_text(
         merge=job.merge,
         most_lines=job.limit,
         compress=job.compress,
-        memory_bytes=left_for_sorting(job.memory_bytes) if job.memory_bytes else 0,
         temp_dirs=job.temp_dirs or (str(output.parent),),
         threads=job.threads or 0,
         spill=job.spill,
         replaces=job.replaces,
     )
     began = time.monotonic()
-    with reported(["read", "write"], on_progress) as progress:
-        report = run_interruptible(lambda shown: sort_text_files(text_job, shown), progress)
+    with reported(["read", "write"], on_progress) as progress, memory_for_sorting(job.memory_bytes) as memory_bytes:
+        limited = replace(text_job, memory_bytes=memory_bytes or 0)
+        report = run_interruptible(lambda shown: sort_text_files(limited, shown), progress)
     seconds = time.monotonic() - began
     counted = "rows" if text_job.csv else "records" if job.record_bytes else "lines"
     if say and not text_job.csv and text_job.order.separator and not to_stdout:

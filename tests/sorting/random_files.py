@@ -35,7 +35,7 @@ CODECS: dict[str, Callable[[bytes], bytes]] = {
     "": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress, ".zst": zstandard.compress,
 }  # fmt: skip
 BINARY = {"u16le": "<H", "u32be": ">I", "i32le": "<i", "i64be": ">q", "f64le": "<d", "f32be": ">f"}
-MEMORY_BYTES = [16 << 20, 64 << 20, None]
+MEMORY_BYTES = [32 << 20, 64 << 20, None]
 Problem = str | None
 
 
@@ -73,7 +73,7 @@ def lines(chance: random.Random, folder: Path) -> Problem:
     pieces = parts_of(split(case.text, case.line_end), chance)
     texts = [b"".join(line + case.line_end for line in piece) for piece in pieces]
     if chance.random() < 0.3:
-        texts = [text.removesuffix(case.line_end) if text != case.line_end else text for text in texts]
+        texts = [text if text[-2:-1] in (b"", case.line_end) else text.removesuffix(case.line_end) for text in texts]
     is_zero = case.line_end == b"\0"
     separator = case.separator.decode() if case.separator and case.keys else None
     out = sorted_bytes(

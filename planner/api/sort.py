@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from planner.api.csv_dialect import found_dialect
-from planner.api.file_kinds import recognised
+from planner.api.contents.csv_dialect import found_dialect
+from planner.api.contents.file_kinds import recognised
+from planner.api.contents.listed_files import Folders, listed_files
 from planner.api.files import STANDARD_OUTPUT, mode_of, require_readable
 from planner.api.input_format import Format, InputFormat
-from planner.api.listed_files import Folders, listed_files
 from planner.api.progress import OnProgress
 from planner.api.sort_consuming import is_begun, resume_sort, sort_consuming
 from planner.api.sort_here import disorder_of_rows, disorder_of_text, sort_parquet, sort_records, sort_text

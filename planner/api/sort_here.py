@@ -53,7 +53,7 @@ def sort_text(
     job: SortJob, sources: Sequence[Path], output: Path, *, say: Say | None, on_progress: OnProgress | None
 ) -> SortResult:
     """Sort text, or records by their keys; `-` is standard input or output."""
-    from planner.api.text_advice import notes_on_columns
+    from planner.api.contents.text_advice import notes_on_columns
     from planner.native import run_interruptible
     from planner.sorting.records.memory import memory_for_sorting
     from planner.sorting.text.text_files import sort_text_files

@@ -7,6 +7,7 @@ before that, so that it never takes half a text for the whole.
 from __future__ import annotations
 
 import bz2
+import fcntl
 import lzma
 import os
 import select
@@ -14,7 +15,7 @@ import stat
 import threading
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from itertools import chain
 from typing import Any, Final
 
@@ -23,6 +24,7 @@ from planner.extras import optional
 from planner.native import Progress
 
 BLOCK_BYTES: Final = 1 << 20
+_SET_PIPE_SIZE: Final = getattr(fcntl, "F_SETPIPE_SZ", 1031)
 _COMPRESSED_BYTES: Final = 1 << 16
 """A compressed block is read in small parts, because it can become very much larger."""
 _POLL_MS: Final = 200
@@ -282,6 +284,8 @@ class Pipe:
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
         self._read_end, self._write_end = os.pipe()
+        with suppress(OSError):  # a user may have so much for pipes, or less
+            fcntl.fcntl(self._write_end, _SET_PIPE_SIZE, BLOCK_BYTES)
         self._own_end = -1
         self._thread: threading.Thread | None = None
         self.failure: BaseException | None = None

@@ -1,6 +1,6 @@
 """Random files of all formats, in any layout, dialect and compression, and whether they are sorted as others sort them.
 
-    python tests/sorting/random_files.py COUNT SEED
+    python -m tests.sorting.random_files COUNT SEED
 
 prints how many cases there were of each format, and what is wrong. A case is made of its number and the seed alone.
 """
@@ -25,11 +25,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import zstandard
-from arrow_tables import order_of_duckdb, random_keys, random_table
-from csv_reference import random_csv
-from gnu_reference import expected, random_case, shown, split
 
 import planner
+from tests.sorting.arrow_tables import order_of_duckdb, random_keys, random_table
+from tests.sorting.csv_reference import random_csv
+from tests.sorting.gnu_reference import expected, random_case, shown, split
 
 CODECS: dict[str, Callable[[bytes], bytes]] = {
     "": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress, ".zst": zstandard.compress,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from random_files import FORMATS, run
 
 from tests.marks import QUICK_SOAK
+from tests.sorting.random_files import FORMATS, run
 
 
 @pytest.mark.parametrize(("count", "seed"), [(40, 1), pytest.param(1500, 2, marks=QUICK_SOAK)])

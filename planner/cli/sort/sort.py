@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import Argument, CallbackParam, Context, Exit, Option
 
+from planner.api.contents.text_advice import records_expected
 from planner.api.files import STANDARD_OUTPUT
-from planner.api.text_advice import records_expected
 from planner.cli.shell.cluster_progress import shown_events
 from planner.cli.shell.console import show_json, show_text, talk
 from planner.cli.shell.files import Force

@@ -19,10 +19,10 @@ from planner.errors import BadInputError, IoFailureError, PlannerError
 from planner.native import Progress, core, core_errors
 from planner.sorting.consuming.work_folder import Merge, Run, State, WorkFolder, identity_of, merged_state
 
-STRETCHES: Final = 30
+STRETCHES: Final = 24
 """A stretch of the inputs is this part of them, or less where memory is short: so much more disk is taken."""
-STEPS: Final = 60
-"""A piece of the output is this part of the inputs."""
+STEPS: Final = 24
+"""A piece of the output is this part of the inputs. More pieces take less disk and more time."""
 LEAST_STRETCH_BYTES: Final = 1 << 20
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from planner.native import Progress, core
-from planner.sorting.consuming.consuming_sort import STEPS, STRETCHES, Range, RunMade, Step
+from planner.sorting.consuming.consuming_sort import Range, RunMade, Step
 from planner.sorting.consuming.work_folder import Merge, Run, State
 from planner.sorting.tables.arrow_library import arrow, arrow_errors
 from planner.sorting.tables.parquet import ParquetJob, free_bytes_of, sort_row_groups
@@ -24,6 +24,9 @@ from planner.sorting.tables.parquet_schemas import int96_leaves
 from planner.sorting.tables.table_keys import ColumnKey
 from planner.sorting.tables.table_runs import MOST_MERGED, Runs, Tables, drop_repeats
 
+_STRETCHES: Final = 30
+_STEPS: Final = 60
+"""As for text, but that row groups which are partly taken have their share."""
 _GROUPS_OF_A_RUN: Final = 32
 """Each run that is merged keeps a row group at most that is partly taken."""
 _STRETCHES_IN_MEMORY: Final = 6
@@ -91,7 +94,7 @@ class TableEngine:
 
     def _next_groups(self, place: tuple[int, int]) -> tuple[list[ParquetInput], tuple[int, int]]:
         """Return a stretch of row groups, of each file together, and what comes behind it."""
-        most_bytes = min(decoded_bytes(self._inputs) // STRETCHES, self._memory_bytes // _STRETCHES_IN_MEMORY)
+        most_bytes = min(decoded_bytes(self._inputs) // _STRETCHES, self._memory_bytes // _STRETCHES_IN_MEMORY)
         number, group = place
         views, size = [], 0
         while number < len(self._inputs) and size <= most_bytes:
@@ -125,7 +128,7 @@ class TableEngine:
         with arrow_errors(f"cannot write {path}: pyarrow says"):
             if self._merging is None or self._merging.name != merge.name:
                 self._merging = self._new_merge(merge, runs, paths, path, is_last=is_last)
-            return self._merging.step(merge, decoded_bytes(self._inputs) // STEPS)
+            return self._merging.step(merge, decoded_bytes(self._inputs) // _STEPS)
 
     def _new_merge(
         self, merge: Merge, runs: Sequence[Run], paths: Sequence[str], path: str, *, is_last: bool

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import planner
-from planner.api.csv_dialect import Dialect, dialect_of
+from planner.api.contents.csv_dialect import Dialect, dialect_of
 
 SEMICOLONS = "name;price;n\nb;1,5;2\na;2,5;1\n"
 

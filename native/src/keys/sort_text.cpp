@@ -289,15 +289,17 @@ TextSortReport sort_text(const TextSortRequest& given, Progress* progress) {
 MergeStep merge_step(const MergeStepRequest& request, Progress* progress) {
   constexpr std::uint64_t least_buffer_bytes = 64 << 10, most_buffer_bytes = 1 << 20;
   const KeyOrder order = settled(request.order, request.unique);
-  const std::uint64_t buffer_bytes =
-      std::clamp(request.memory_bytes / 2 / std::max<std::size_t>(request.inputs.size(), 1),
-                 least_buffer_bytes, most_buffer_bytes);
+  // What is read beyond the step is read again by the next.
+  const std::uint64_t inputs = std::max<std::size_t>(request.inputs.size(), 1);
+  const std::uint64_t buffer_bytes = std::clamp(
+      std::min(request.memory_bytes / 2, request.most_bytes) / inputs, least_buffer_bytes, most_buffer_bytes);
   std::vector<LineStream> streams;
   streams.reserve(request.inputs.size());
   for (const TextSource& input : request.inputs) streams.emplace_back(TextInput(input), order, buffer_bytes);
   File file = File::open_to_overwrite(request.output);
   TextOutput output(file, request.output, request.end);
   output.count_in(progress);
+  output.write_early();
   MergeStep step;
   step.lines = merge_lines(streams, order, {.unique = request.unique, .most_bytes = request.most_bytes},
                            output, progress);

@@ -40,6 +40,8 @@ class TextOutput {
   void append(std::span<const std::byte> bytes);
   // Where a file that is written at any place goes on.
   std::uint64_t end() const { return place_.value(); }
+  // From now on the system begins to write to the disk what is written, so that a sync waits for little.
+  void write_early() noexcept { writes_early_ = true; }
   // From now on bytes that are written are counted.
   void count_in(Progress* progress) noexcept { counted_ = progress; }
   // To be called in the end: a file gets its name.
@@ -63,6 +65,7 @@ class TextOutput {
   std::optional<OverwrittenFile> overwritten_;
   int descriptor_ = -1;
   bool owned_ = false;
+  bool writes_early_ = false;
   std::string name_;
   Progress* counted_ = nullptr;
   std::optional<std::uint64_t> place_;  // in a file that is written at any place

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -86,11 +87,13 @@ class ConsumingSort:
         self._engine = engine
         self._progress = progress
         self._runs = self._run_bytes = 0
+        self._pool = ThreadPoolExecutor(1)
+        self._freeing: Future[None] | None = None
 
     def run(self, *, replaces: bool) -> Consumed:
         """Go on until the output has its name and the inputs are gone. Raises PlannerError that says how to resume."""
         try:
-            with core_errors():
+            with core_errors(), self._pool:
                 self._read()
                 self._merge_all()
                 self._name_output(replaces=replaces)
@@ -111,6 +114,16 @@ class ConsumingSort:
         self._folder.save(state)
         self._state = state
 
+    def _free_meanwhile(self, parts: Sequence[tuple[str, Sequence[Range]]]) -> None:
+        """Give space back while the next step is made, once that of the step before is free."""
+        self._wait_until_free()
+        self._freeing = self._pool.submit(free_parts, parts)
+
+    def _wait_until_free(self) -> None:
+        if self._freeing is not None:
+            self._freeing.result()
+        self._freeing = None
+
     def _read(self) -> None:
         """Make runs of all that is left of the inputs."""
         self._progress.begin_phase(0, bytes_total=sum(size for _, _, size in self._state.identities))
@@ -127,14 +140,16 @@ class ConsumingSort:
             self._free_inputs(state.place, made.place)
 
     def _free_inputs(self, begin: tuple[int, int], end: tuple[int, int]) -> None:
-        for number in range(begin[0], min(end[0] + 1, len(self._state.inputs))):
-            last = end[1] if number == end[0] else None
-            free(self._state.inputs[number], self._engine.input_ranges(number, last))
+        numbers = range(begin[0], min(end[0] + 1, len(self._state.inputs)))
+        ends = {number: end[1] if number == end[0] else None for number in numbers}
+        inputs, ranges = self._state.inputs, self._engine.input_ranges
+        self._free_meanwhile([(inputs[number], ranges(number, last)) for number, last in ends.items()])
 
     def _merge_all(self) -> None:
         if self._state.merge is not None:
             for run in self._group():
                 free(self._folder.file(run.name), self._engine.run_ranges(self._folder.file(run.name), run.taken))
+        self._wait_until_free()
         self._progress.begin_phase(1, bytes_total=sum(run.bytes for run in self._state.runs))
         while self._state.merged is None:
             self._merge_some()
@@ -159,11 +174,13 @@ class ConsumingSort:
         state = replace(state, runs=runs, merge=step.merge)
         if step.is_end:
             self._save(merged_state(state, Run(name=merge.name, bytes=step.merge.end)))
+            self._wait_until_free()
             self._folder.remove([run.name for run in group])
             return
         self._save(state)
-        for path, run in zip(paths, taken, strict=True):
-            free(path, self._engine.run_ranges(path, run.taken))
+        self._free_meanwhile(
+            [(path, self._engine.run_ranges(path, run.taken)) for path, run in zip(paths, taken, strict=True)]
+        )
 
     def _name_output(self, *, replaces: bool) -> None:
         assert self._state.merged is not None
@@ -215,8 +232,14 @@ def take_after(replaced: Path, made: Path) -> None:
             os.setxattr(made, name, os.getxattr(replaced, name))
 
 
+def free_parts(parts: Sequence[tuple[str, Sequence[Range]]]) -> None:
+    """Give the space of parts of files back."""
+    for path, ranges in parts:
+        free(path, ranges)
+
+
 def free(path: str, ranges: Sequence[Range]) -> None:
-    """Give the space of parts of a file back: from its beginning each time, as blocks are freed only as a whole."""
+    """Give the space of parts of one back: from its beginning each time, as blocks are freed only as a whole."""
     for begin, size in ranges:
         core.free_space(os.fsencode(path), begin, size)
 

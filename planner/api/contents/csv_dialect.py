@@ -121,4 +121,12 @@ def _beginning(path: Path) -> str:
     except (PlannerError, OSError):  # which the sort says better
         return ""
     text = head[: _BEGINNING_BYTES * 4].decode("utf-8-sig", errors="surrogateescape")
-    return text if len(head) < _BEGINNING_BYTES else text[: text.rfind("\n") + 1]
+    return text if len(head) < _BEGINNING_BYTES else _whole_rows(text)
+
+
+def _whole_rows(text: str) -> str:
+    """Return a text up to its last newline that is not within quotes."""
+    end = text.rfind("\n")
+    while end >= 0 and text.count('"', 0, end) % 2:
+        end = text.rfind("\n", 0, end)
+    return text[: end + 1]

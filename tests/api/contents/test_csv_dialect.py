@@ -61,3 +61,11 @@ def test_compressed_files_have_dialects_too(tmp_path: Path) -> None:
     planner.sort(tmp_path / "in.csv.gz", tmp_path / "out", key="n:num")
     assert (tmp_path / "out").read_text() == "name;price;n\na;2,5;1\nb;1,5;2\n"
     assert planner.find_disorder(tmp_path / "out", format="csv", key="n:num") is None
+
+
+def test_rows_that_the_beginning_cuts_do_not_count(tmp_path: Path) -> None:
+    row = 'a;"' + "long, and\n" * 200 + '";1\n'
+    (tmp_path / "in.csv").write_text("x;y;n\n" + row * 50)
+    said: list[str] = []
+    planner.sort(tmp_path / "in.csv", tmp_path / "out", key="3:num", say=said.append)
+    assert any("semicolons" in text for text in said)

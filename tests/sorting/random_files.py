@@ -27,12 +27,14 @@ import pyarrow.parquet as pq
 import zstandard
 
 import planner
+from planner.compression.lz4_frames import Lz4Compressor
 from tests.sorting.arrow_tables import order_of_duckdb, random_keys, random_table
 from tests.sorting.csv_reference import random_csv
 from tests.sorting.gnu_reference import expected, random_case, shown, split
 
 CODECS: dict[str, Callable[[bytes], bytes]] = {
     "": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress, ".zst": zstandard.compress,
+    ".lz4": lambda text: (frame := Lz4Compressor()).compress(text) + frame.flush(),
 }  # fmt: skip
 BINARY = {"u16le": "<H", "u32be": ">I", "i32le": "<i", "i64be": ">q", "f64le": "<d", "f32be": ">f"}
 MEMORY_BYTES = [32 << 20, 64 << 20, None]

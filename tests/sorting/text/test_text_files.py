@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 import zstandard
 
+from planner.compression.lz4_frames import Lz4Compressor
 from planner.compression.text_codecs import Source
 from planner.errors import BadInputError, IoFailureError, PlannerError
 from planner.native import Progress
@@ -182,6 +183,20 @@ def test_bzip2_and_xz_are_read_and_written(library: Any, tmp_path: Path) -> None
     assert library.decompress(out.read_bytes()) == b"a\nb\n"
     with pytest.raises(BadInputError, match=r"bzip2|xz"):
         sorted_text(tmp_path, library.compress(b"b\na\n")[:-4])
+
+
+def test_lz4_is_read_and_written(tmp_path: Path) -> None:
+    text = b"".join(b"%d\n" % (i * 7919 % 100_003) for i in range(100_003))
+    content = b""
+    for part in (text[:300_000], text[300_000:]):
+        frame = Lz4Compressor()
+        content += frame.compress(part) + frame.flush()
+    assert sorted_text(tmp_path, content) == b"".join(sorted(text.splitlines(keepends=True)))
+    out = tmp_path / "out.lz4"
+    sort_text_files(TextJob(inputs=(str(tmp_path / "in"),), output=str(out)), Progress())
+    assert sorted_text(tmp_path, out.read_bytes()) == b"".join(sorted(text.splitlines(keepends=True)))
+    with pytest.raises(BadInputError, match="the LZ4 data are damaged, or end early"):
+        sorted_text(tmp_path, content[:-9])
 
 
 def test_several_inputs_have_one_header(tmp_path: Path) -> None:

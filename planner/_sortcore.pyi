@@ -46,6 +46,7 @@ def generate_file(
     ascii: bool = False,
     skewed: bool = False,
     threads: int = 0,
+    replaces: bool = True,
     progress: Progress | None = None,
 ) -> None: ...
 
@@ -148,7 +149,7 @@ def validate_lines_file(
     path: str, *, key_offset: int = 0, key_bytes: int | None = None, threads: int = 0, progress: Progress | None = None
 ) -> LineSummary: ...
 def generate_lines_file(
-    path: str, *, bytes: int, seed: int = 0, threads: int = 0, progress: Progress | None = None
+    path: str, *, bytes: int, seed: int = 0, threads: int = 0, replaces: bool = True, progress: Progress | None = None
 ) -> int: ...
 
 @final
@@ -336,6 +337,29 @@ def sort_text(
     progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Return the fields of `planner.sorting.records.keyed.TextReport`."""
+
+def merge_step(
+    inputs: Sequence[bytes],
+    first_bytes: Sequence[int],
+    output: bytes,
+    order: KeyOrder,
+    *,
+    end: int,
+    most_bytes: int,
+    unique: bool = False,
+    memory_bytes: int = 0,
+    progress: Progress | None = None,
+) -> tuple[int, int, list[int]]:
+    """Merge about so many bytes of sorted files into an output, from its `end` on, and sync it.
+
+    Return the lines written, the output's new end and what is the first byte of each input that is left.
+    """
+
+def free_space(path: bytes, offset: int, bytes: int) -> None:
+    """Give the space of some bytes of a file back, which are zero from then on. Raises OSError."""
+
+def natural_keys(offsets: Buffer, texts: Buffer) -> tuple[bytes, bytes]:
+    """Return the offsets of keys, of 64 bits, and the keys, which compare as the texts do in natural order."""
 
 def default_memory_bytes() -> int:
     """Return four fifths of the memory that is available, as sorts take that are given none."""

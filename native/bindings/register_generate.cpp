@@ -17,10 +17,10 @@ void generate_into(const py::buffer& out, const py::int_& start, bool ascii, boo
 }
 
 void generate_to(const std::string& path, std::uint64_t records, const py::int_& start, bool ascii,
-                 bool skewed, unsigned threads, Progress* progress) {
+                 bool skewed, unsigned threads, bool replaces, Progress* progress) {
   const U128 first = to_u128(start);
   const py::gil_scoped_release unlocked;
-  generate_file(path, first, records, {.ascii = ascii, .skewed = skewed}, threads, progress);
+  generate_file(path, first, records, {.ascii = ascii, .skewed = skewed}, threads, progress, replaces);
 }
 
 }  // namespace
@@ -30,7 +30,7 @@ void register_generate(py::module_& module) {
              py::arg("ascii") = false, py::arg("skewed") = false, py::arg("threads") = 0);
   module.def("generate_file", &generate_to, py::arg("path"), py::kw_only(), py::arg("records"),
              py::arg("start") = 0, py::arg("ascii") = false, py::arg("skewed") = false,
-             py::arg("threads") = 0, py::arg("progress") = py::none());
+             py::arg("threads") = 0, py::arg("replaces") = true, py::arg("progress") = py::none());
 }
 
 }  // namespace sortcore::python

@@ -76,7 +76,7 @@ void register_lines(py::module_& module) {
              py::arg("key_bytes") = py::none(), py::arg("threads") = 0, py::arg("progress") = py::none());
   module.def("generate_lines_file", &generate_lines_file, py::arg("path"), py::kw_only(), py::arg("bytes"),
              py::arg("seed") = 0, py::arg("threads") = 0, py::arg("progress") = py::none(),
-             py::call_guard<py::gil_scoped_release>());
+             py::call_guard<py::gil_scoped_release>(), py::arg("replaces") = true);
 }
 
 }  // namespace sortcore::python

@@ -21,11 +21,16 @@ void commit(OutputFile& output, std::uint64_t bytes) {
   output.commit();
 }
 
+void free_space(const std::string& path, std::uint64_t offset, std::uint64_t bytes) {
+  File::open_to_overwrite(path).free_space(offset, bytes);
+}
+
 }  // namespace
 
 void register_output_file(py::module_& module) {
   module.def("remove_partial_files_on", &remove_partials_on, py::arg("signal"),
              "Make a signal that ends the process remove files that have a name and are not whole.");
+  module.def("free_space", &free_space, py::arg("path"), py::arg("offset"), py::arg("bytes"));
   py::class_<OutputFile>(module, "OutputFile",
                          "A file that appears under its name with `commit`, or not at all.")
       .def(py::init(&open_output), py::arg("path"), py::kw_only(), py::arg("replaces") = true)

@@ -11,6 +11,7 @@
 #include "register.hpp"
 #include "sortcore/external/external_plan.hpp"
 #include "sortcore/keys/line_encoder.hpp"
+#include "sortcore/keys/natural_keys.hpp"
 #include "sortcore/keys/partition_text.hpp"
 #include "sortcore/keys/sort_text.hpp"
 
@@ -31,10 +32,11 @@ using PartGiven = std::tuple<std::uint64_t, std::uint64_t, std::uint64_t, std::u
 
 void set_option(KeyPart& part, char letter) {
   constexpr std::pair<char, KeyKind> kinds[] = {
-      {'n', KeyKind::decimal},         {'g', KeyKind::general},       {'h', KeyKind::human},
-      {'M', KeyKind::month},           {'V', KeyKind::version},       {'R', KeyKind::random},
-      {'I', KeyKind::integer},         {'N', KeyKind::number},        {'F', KeyKind::floating},
-      {'U', KeyKind::binary_unsigned}, {'S', KeyKind::binary_signed}, {'D', KeyKind::binary_floating}};
+      {'n', KeyKind::decimal},        {'g', KeyKind::general},         {'h', KeyKind::human},
+      {'M', KeyKind::month},          {'V', KeyKind::version},         {'R', KeyKind::random},
+      {'A', KeyKind::natural},        {'I', KeyKind::integer},         {'N', KeyKind::number},
+      {'F', KeyKind::floating},       {'U', KeyKind::binary_unsigned}, {'S', KeyKind::binary_signed},
+      {'D', KeyKind::binary_floating}};
   if (const auto kind = std::ranges::find(kinds, letter, &std::pair<char, KeyKind>::first);
       kind != std::end(kinds))
     part.kind = kind->second;
@@ -141,6 +143,18 @@ py::dict sort_paths(const std::vector<std::string>& inputs, std::string output, 
       py::arg("packed_to_bytes") = report.packed_to_bytes, py::arg("spill_reason") = report.spill_reason);
 }
 
+py::tuple merge_part(const std::vector<std::string>& inputs, const std::vector<std::uint64_t>& first_bytes,
+                     std::string output, const KeyOrder& order, std::uint64_t end, std::uint64_t most_bytes,
+                     bool unique, std::uint64_t memory_bytes, Progress* progress) {
+  const MergeStepRequest request{
+      make_sources(inputs, first_bytes), std::move(output), end, most_bytes, order, unique, memory_bytes};
+  const MergeStep step = [&] {
+    const py::gil_scoped_release unlocked;
+    return merge_step(request, progress);
+  }();
+  return py::make_tuple(step.lines, step.end, step.first_bytes);
+}
+
 py::bytes sort_buffer(const py::buffer& text, const KeyOrder& order, bool unique) {
   const BytesView view(text, BytesView::Access::read, "text");
   return py::bytes(sorted_text(view.bytes(), order, unique));
@@ -196,6 +210,18 @@ py::list lines_of(const py::buffer& text, const KeyOrder& order, std::uint64_t m
   return lines;
 }
 
+// Keys of the values of a column, whose offsets have 64 bits: their offsets and bytes.
+py::tuple natural_keys_of(const py::buffer& offsets, const py::buffer& texts) {
+  const BytesView places(offsets, BytesView::Access::read, "offsets");
+  const BytesView text(texts, BytesView::Access::read, "texts");
+  const auto* const first = reinterpret_cast<const std::int64_t*>(places.bytes().data());
+  const NaturalKeys made = [&] {
+    const py::gil_scoped_release unlocked;
+    return natural_keys({first, places.bytes().size() / sizeof *first}, text.bytes());
+  }();
+  return py::make_tuple(to_bytes(std::as_bytes(std::span(made.offsets))), to_bytes(made.keys));
+}
+
 // For tests: what decides about a line.
 py::bytes key_of(const KeyOrder& order, const py::bytes& line) {
   const std::string bytes = line;
@@ -222,7 +248,11 @@ void register_sort_text(py::module_& module) {
              py::arg("temporary_directories") = std::vector<std::string>{}, py::arg("threads") = 0,
              py::arg("most_merged") = 0, py::arg("spill") = "auto", py::arg("replaces") = true,
              py::arg("progress") = py::none());
+  module.def("merge_step", &merge_part, py::arg("inputs"), py::arg("first_bytes"), py::arg("output"),
+             py::arg("order"), py::kw_only(), py::arg("end"), py::arg("most_bytes"),
+             py::arg("unique") = false, py::arg("memory_bytes") = 0, py::arg("progress") = py::none());
   module.def("default_memory_bytes", &default_memory_bytes);
+  module.def("natural_keys", &natural_keys_of, py::arg("offsets"), py::arg("texts"));
   module.def("sorted_text", &sort_buffer, py::arg("text"), py::arg("order"), py::kw_only(),
              py::arg("unique") = false);
   module.def("partition_text", &partition_buffer, py::arg("text"), py::arg("out"), py::arg("order"),

@@ -24,11 +24,13 @@ def generate(
     skew: bool = False,
     lines: bool = False,
     threads: int | None = None,
+    replaces: bool = True,
     on_progress: OnProgress | None = None,
 ) -> GenerateReport | GenerateLinesReport:
     """Write test records as sortbenchmark.org's gensort does, or log lines, of which `start` is the seed.
 
-    An existing file is replaced when all is written. Raises BadInputError for an amount that is not given once.
+    An existing file is replaced when all is written, unless `replaces` is False. Raises BadInputError for an amount
+    that is not given once.
 
     >>> import planner, tempfile
     >>> with tempfile.NamedTemporaryFile() as file:
@@ -41,12 +43,21 @@ def generate(
         count = record_count(records, size_bytes)
         with reported(["generate"], on_progress) as progress:
             return generate_file(
-                path, records=count, start=start, ascii=ascii, skew=skew, threads=threads, progress=progress
+                path,
+                records=count,
+                start=start,
+                ascii=ascii,
+                skew=skew,
+                threads=threads,
+                replaces=replaces,
+                progress=progress,
             )
     if ascii or skew or records is not None or size_bytes is None:
         raise BadInputError("--lines goes with --size, and not with --records, --ascii or --skew")
     with reported(["generate"], on_progress) as progress:
-        return generate_lines_file(path, size_bytes=size_bytes, seed=start, threads=threads, progress=progress)
+        return generate_lines_file(
+            path, size_bytes=size_bytes, seed=start, threads=threads, replaces=replaces, progress=progress
+        )
 
 
 def record_count(records: int | None, size_bytes: int | None) -> int:

@@ -8,10 +8,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from planner.api.file_kinds import recognised
+from planner.api.contents.csv_dialect import found_dialect
+from planner.api.contents.file_kinds import recognised
+from planner.api.contents.listed_files import Folders, listed_files
 from planner.api.files import STANDARD_OUTPUT, mode_of, require_readable
 from planner.api.input_format import Format, InputFormat
 from planner.api.progress import OnProgress
+from planner.api.sort_consuming import is_begun, resume_sort, sort_consuming
 from planner.api.sort_here import disorder_of_rows, disorder_of_text, sort_parquet, sort_records, sort_text
 from planner.api.sort_job import (
     USUAL_RECORD,
@@ -39,8 +42,9 @@ def sort(
     format: Format | None = None,
     key: str | Sequence[str] | None = None,
     separator: str | None = None,
-    no_header: bool = False,
+    no_header: bool | None = None,
     unique: bool = False,
+    union_by_name: bool = False,
     zero_terminated: bool = False,
     lines: bool = False,
     merge: bool = False,
@@ -54,6 +58,8 @@ def sort(
     memory_bytes: int | None = None,
     threads: int | None = None,
     temp_dirs: Sequence[StrPath] = (),
+    consume_input: bool = False,
+    resume: bool = False,
     force: bool = False,
     ray: str | None = None,
     copies: int = 1,
@@ -68,7 +74,8 @@ def sort(
     """Sort files into one as `planner sort` does: records by their first bytes, or what `format` and `key` say.
 
     With `ray` the cluster at that address sorts (`"auto"`: the one of this machine), and `output` is a manifest; nodes
-    that do not know their disks use `directory`.
+    that do not know their disks use `directory`. With `consume_input` the inputs' space is freed as they are read, and
+    they are gone in the end; after a failure `resume` finishes what was begun, and needs neither inputs nor options.
     `say` receives notes, `on_event` the events of a cluster. Raises BadInputError for options that exclude each other
     and for an output that exists, unless `force` replaces it; IoFailureError; InterruptedRunError.
 
@@ -80,26 +87,39 @@ def sort(
     2
     """
     sources = _paths(inputs)
+    folders: tuple[Folders, ...] = ()
     if ray is None:
         places = {"to": to is not None, "dir": directory is not None, "file-size": file_bytes is not None}
         _require_no_cluster_options(copies=copies != 1, uniform=uniform, **places)
+        sources, folders = _listed(sources, is_begun=resume, say=say)
         given = {"format": format, "separator": separator, "lines": lines, "zero_terminated": zero_terminated}
-        format, separator, lines = _kind(sources, given, key=key, record_size=record_size, say=say)
+        given |= {"no_header": no_header}
+        if not (resume and (is_begun(Path(output)) or not all(map(mode_of, sources)))):
+            format, separator, lines, no_header = _kind(sources, given, key=key, record_size=record_size, say=say)
     job = SortJob(
-        form=_form(format, key, separator, no_header=no_header, unique=unique, zero_terminated=zero_terminated),
+        form=_form(format, key, separator, no_header=bool(no_header), unique=unique, zero_terminated=zero_terminated),
         lines=lines or format == "lines",
         merge=merge,
         limit=limit,
         compress=compress,
         record=(USUAL_RECORD[0] if record_size is None else record_size, key_offset, key_size),
         stable=stable,
+        union_by_name=union_by_name,
+        folders=folders,
         spill=spill,
         memory_bytes=memory_bytes,
         threads=threads,
         temp_dirs=tuple(str(path) for path in temp_dirs),
         replaces=force,
     )
+    if format != "parquet" and (union_by_name or folders):
+        _without_columns_of_folders(union_by_name=union_by_name, say=say)
     outputs = [Path(output), *map(Path, more_outputs)]
+    if consume_input or resume:
+        _require_alone(ray=ray is not None, more_output=bool(more_outputs))
+        if resume:
+            return resume_sort(job, sources, outputs[0], force=force, say=say, on_progress=on_progress)
+        return sort_consuming(job, sources, outputs[0], force=force, on_progress=on_progress)
     if ray is not None:
         cluster = {"copies": copies, "uniform": uniform, "output": to or outputs[0].stem, "sums_input": True}
         cluster |= {"directory": os.fspath(directory or ""), "partition_bytes": file_bytes}
@@ -121,7 +141,7 @@ def find_disorder(
     format: Format | None = None,
     key: str | Sequence[str] | None = None,
     separator: str | None = None,
-    no_header: bool = False,
+    no_header: bool | None = None,
     unique: bool = False,
     zero_terminated: bool = False,
     lines: bool = False,
@@ -137,8 +157,9 @@ def find_disorder(
     With `unique` equal keys are out of order, too. Raises BadInputError for options that exclude each other.
     """
     given = {"format": format, "separator": separator, "lines": lines, "zero_terminated": zero_terminated}
-    format, separator, lines = _kind([Path(source)], given, key=key, record_size=record_size, say=say)
-    form = _form(format, key, separator, no_header=no_header, unique=unique, zero_terminated=zero_terminated)
+    given |= {"no_header": no_header}
+    format, separator, lines, no_header = _kind([Path(source)], given, key=key, record_size=record_size, say=say)
+    form = _form(format, key, separator, no_header=bool(no_header), unique=unique, zero_terminated=zero_terminated)
     layout = (USUAL_RECORD[0] if record_size is None else record_size, key_offset, key_size)
     job = SortJob(form=form, lines=lines or format == "lines", record=layout, stable=stable)
     job.require_one_output(others=False)
@@ -155,8 +176,8 @@ def _kind(
     key: str | Sequence[str] | None,
     record_size: int | None,
     say: Say | None,
-) -> tuple[Format | None, str | None, bool]:
-    """Return the format, the separator and whether there are lines: as they are given, or else found out.
+) -> tuple[Format | None, str | None, bool, bool | None]:
+    """Return the format, the separator, and whether there are lines and no header: as given, or else found out.
 
     Raises BadInputError for a size of records where there are none.
     """
@@ -165,15 +186,41 @@ def _kind(
     if given["lines"] and given["format"] in ("records", "parquet"):
         raise BadInputError(f"--format {given['format']} is not of lines; leave out --lines")
     if record_size is not None:
-        return "records", given["separator"], False
-    found = dict(given)
-    found |= recognised(sources, found | {"key": [key] if isinstance(key, str) else key}, say=say)
-    return found["format"], found["separator"], found["lines"]
+        return "records", given["separator"], False, given["no_header"]
+    found, keys = dict(given), [key] if isinstance(key, str) else key or ()
+    found |= recognised(sources, found | {"key": keys}, say=say)
+    if found["format"] == "csv":
+        found |= found_dialect(sources, found, keys, say=say)
+    return found["format"], found["separator"], found["lines"], found["no_header"]
 
 
 def _require_no_cluster_options(**given: bool) -> None:
     if name := next((name for name, is_given in given.items() if is_given), None):
         raise BadInputError(f"--{name} is for a cluster: say --ray ADDRESS, or leave it out")
+
+
+def _listed(sources: Sequence[Path], *, is_begun: bool, say: Say | None) -> tuple[list[Path], tuple[Folders, ...]]:
+    """Return the files that the inputs name, and what their folders say of columns."""
+    if is_begun and not all(map(mode_of, sources)):
+        return list(sources), ()
+    listed = listed_files([path for path in sources if str(path) != "-"])
+    if len(listed) < len(sources):  # standard input, or a file named twice
+        return list(sources), ()
+    if say and len(listed) > len(sources):
+        say(f"note: {', '.join(map(str, sources))}: {len(listed)} files")
+    return list(listed), tuple(listed.values()) if any(listed.values()) else ()
+
+
+def _without_columns_of_folders(*, union_by_name: bool, say: Say | None) -> None:
+    if union_by_name:
+        raise BadInputError("--union-by-name is for --format parquet: headers of CSV must be equal; leave it out")
+    if say:
+        say("note: folders name columns, as year=2026 does; text is sorted without them, and Parquet gets them")
+
+
+def _require_alone(**given: bool) -> None:
+    if name := next((name for name, is_given in given.items() if is_given), None):
+        raise BadInputError(f"--consume-input does not go with --{name.replace('_', '-')}: leave out one of them")
 
 
 def _form(format: Format | None, key: str | Sequence[str] | None, separator: str | None, **flags: bool) -> InputFormat:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,14 +23,17 @@ def sort_records(
     job: SortJob, sources: Sequence[Path], outputs: Sequence[Path], on_progress: OnProgress | None
 ) -> SortResult:
     from planner.sorting.records.local import sort_file
-    from planner.sorting.records.memory import left_for_sorting
+    from planner.sorting.records.memory import memory_for_sorting
 
     record_size, key_offset, key_size = job.record
-    with reported(["read", "distribute", "write"], on_progress) as progress:
+    with (
+        reported(["read", "distribute", "write"], on_progress) as progress,
+        memory_for_sorting(job.memory_bytes) as memory_bytes,
+    ):
         report = sort_file(
             sources,
             outputs,
-            memory_bytes=job.memory_bytes and left_for_sorting(job.memory_bytes),
+            memory_bytes=memory_bytes,
             threads=job.threads,
             record_size=record_size,
             key_offset=key_offset,
@@ -49,28 +53,28 @@ def sort_text(
     job: SortJob, sources: Sequence[Path], output: Path, *, say: Say | None, on_progress: OnProgress | None
 ) -> SortResult:
     """Sort text, or records by their keys; `-` is standard input or output."""
-    from planner.api.text_advice import notes_on_columns
+    from planner.api.contents.text_advice import notes_on_columns
     from planner.native import run_interruptible
-    from planner.sorting.records.memory import left_for_sorting
+    from planner.sorting.records.memory import memory_for_sorting
     from planner.sorting.text.text_files import sort_text_files
 
     to_stdout = str(output) == "-"
-    text_job = _text_job(
+    text_job = text_job_of(
         job,
         sources,
         output="" if to_stdout else str(output),
         merge=job.merge,
         most_lines=job.limit,
         compress=job.compress,
-        memory_bytes=left_for_sorting(job.memory_bytes) if job.memory_bytes else 0,
         temp_dirs=job.temp_dirs or (str(output.parent),),
         threads=job.threads or 0,
         spill=job.spill,
         replaces=job.replaces,
     )
     began = time.monotonic()
-    with reported(["read", "write"], on_progress) as progress:
-        report = run_interruptible(lambda shown: sort_text_files(text_job, shown), progress)
+    with reported(["read", "write"], on_progress) as progress, memory_for_sorting(job.memory_bytes) as memory_bytes:
+        limited = replace(text_job, memory_bytes=memory_bytes or 0)
+        report = run_interruptible(lambda shown: sort_text_files(limited, shown), progress)
     seconds = time.monotonic() - began
     counted = "rows" if text_job.csv else "records" if job.record_bytes else "lines"
     if say and not text_job.csv and text_job.order.separator and not to_stdout:
@@ -84,7 +88,7 @@ def disorder_of_text(job: SortJob, source: Path) -> Disorder | None:
     from planner.native import run_interruptible
     from planner.sorting.text.text_files import check_text_file
 
-    text_job = _text_job(job, [source])
+    text_job = text_job_of(job, [source])
     found = run_interruptible(lambda progress: check_text_file(text_job, progress))
     if found is None:
         return None
@@ -92,7 +96,7 @@ def disorder_of_text(job: SortJob, source: Path) -> Disorder | None:
     return Disorder(number=number, text=text.hex() if job.record_bytes else text.decode(errors="backslashreplace"))
 
 
-def _text_job(job: SortJob, sources: Sequence[Path], **limits: Any) -> TextJob:
+def text_job_of(job: SortJob, sources: Sequence[Path], **limits: Any) -> TextJob:
     from planner.sorting.records.keyed import TextOrder
     from planner.sorting.text.text_files import TextJob
 
@@ -167,6 +171,8 @@ def sort_parquet(job: SortJob, sources: Sequence[Path], output: Path, on_progres
         memory_bytes=job.memory_bytes or core.default_memory_bytes(),
         temp_dirs=job.temp_dirs or (str(output.parent),),
         replaces=job.replaces,
+        fills=job.union_by_name,
+        folders=job.folders,
     )
     began = time.monotonic()
     with reported(["sort", "write"], on_progress) as progress:

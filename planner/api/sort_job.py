@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -78,6 +78,9 @@ class SortJob:
     memory_bytes: int | None = None
     threads: int | None = None
     temp_dirs: tuple[str, ...] = ()
+    union_by_name: bool = False
+    folders: tuple[Mapping[str, str | None], ...] = ()
+    """Of each input, what its folders say of columns."""
     replaces: bool = False
     """Whether the output may replace a file, also one that appears meanwhile."""
 

@@ -66,6 +66,8 @@ def _require_sortable_on_ray(job: SortJob, outputs: Sequence[Path]) -> None:
         raise BadInputError(
             "with --ray the manifest says --record-size, --key-offset and --key-size; of text say --key 1.6,1.17"
         )
+    if job.union_by_name:
+        raise BadInputError("--union-by-name is for one machine: leave it out, or leave out --ray")
     if job.merge or job.limit:
         raise BadInputError("--merge and --limit are for one machine: leave them out, or leave out --ray")
 

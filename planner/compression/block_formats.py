@@ -41,6 +41,12 @@ class Bytes:
             self._buffer += chunk
         if self._buffer and len(self._buffer) < size:
             raise BrokenDataError("the compressed data end in the middle of a block")
+        return self.read_some(size)
+
+    def read_some(self, size: int) -> bytes:
+        """Return up to `size` bytes, which are fewer at the end of the data only."""
+        while len(self._buffer) < size and (chunk := next(self._chunks, b"")):
+            self._buffer += chunk
         taken = bytes(self._buffer[:size])
         del self._buffer[:size]
         return taken

@@ -1,4 +1,4 @@
-"""Compressed text on its way into the sort core and out of it: gzip, zstd, bzip2 and xz, through pipes.
+"""Compressed text on its way into the sort core and out of it: gzip, zstd, bzip2, xz and LZ4, through pipes.
 
 Inputs are told by their first bytes, never by their names. A pipe ends when what fills it fails; the sort is cancelled
 before that, so that it never takes half a text for the whole.
@@ -7,6 +7,7 @@ before that, so that it never takes half a text for the whole.
 from __future__ import annotations
 
 import bz2
+import fcntl
 import lzma
 import os
 import select
@@ -14,7 +15,7 @@ import stat
 import threading
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from itertools import chain
 from typing import Any, Final
 
@@ -23,6 +24,7 @@ from planner.extras import optional
 from planner.native import Progress
 
 BLOCK_BYTES: Final = 1 << 20
+_SET_PIPE_SIZE: Final = getattr(fcntl, "F_SETPIPE_SZ", 1031)
 _COMPRESSED_BYTES: Final = 1 << 16
 """A compressed block is read in small parts, because it can become very much larger."""
 _POLL_MS: Final = 200
@@ -30,10 +32,16 @@ _SKIPPABLE: Final = {bytes((0x50 + number, 0x2A, 0x4D, 0x18)): "zst" for number 
 """Frames of zstd that hold no data (RFC 8878, section 3.1.2): tools that compress in parallel begin with one."""
 _BZIP2: Final = {b"BZh%d" % level + block: "bz2" for level in range(1, 10) for block in (b"1A", b"\x17r")}
 """What follows the level are the first bytes of a block, or of the end where there is none."""
-_MAGIC: Final = {b"\x1f\x8b": "gz", b"\x28\xb5\x2f\xfd": "zst", b"\xfd7zXZ\x00": "xz", **_BZIP2, **_SKIPPABLE}
+_MAGIC: Final = {
+    b"\x1f\x8b": "gz",
+    b"\x28\xb5\x2f\xfd": "zst",
+    b"\xfd7zXZ\x00": "xz",
+    b"\x04\x22\x4d\x18": "lz4",
+    **_BZIP2,
+    **_SKIPPABLE,
+}
 MAGIC_BYTES: Final = 6
 _NOT_READ: Final = {
-    b"\x04\x22\x4d\x18": "LZ4",
     b"\xff\x06\x00\x00sN": "Snappy",
     b"PK\x03\x04": "ZIP",
     b"PAR1\x15": "Parquet",
@@ -41,7 +49,7 @@ _NOT_READ: Final = {
     b"Obj\x01": "Avro",
 }
 """What is no text, as it has bytes that texts do not begin with."""
-SUFFIXES: Final = {".gz": "gz", ".zst": "zst", ".bz2": "bz2", ".xz": "xz"}
+SUFFIXES: Final = {".gz": "gz", ".zst": "zst", ".bz2": "bz2", ".xz": "xz", ".lz4": "lz4"}
 _HEADER_BYTES: Final = 18
 """Of a frame of zstd, at most."""
 _MOST_WINDOW_BYTES: Final = 1 << 31
@@ -173,7 +181,7 @@ def require_text(beginning: bytes, *, name: str) -> None:
 
 
 def compression_of(beginning: bytes) -> str:
-    """Return how data are compressed that begin so, gz, zst, bz2 or xz, '' for not: `MAGIC_BYTES` are enough."""
+    """Return how data are compressed that begin so, gz, zst, bz2, xz or lz4, '' for not: `MAGIC_BYTES` are enough."""
     return next((form for magic, form in _MAGIC.items() if beginning.startswith(magic)), "")
 
 
@@ -237,7 +245,7 @@ def _text(name: str, chunks: Iterable[bytes], form: str) -> Iterator[bytes]:
 
 
 def _decoders() -> dict[str, Callable[[Iterable[bytes]], Iterator[bytes]]]:
-    return {"gz": _gunzip, "zst": _unzstd, "bz2": _bunzip2, "xz": _unxz}
+    return {"gz": _gunzip, "zst": _unzstd, "bz2": _bunzip2, "xz": _unxz, "lz4": _unlz4}
 
 
 def _gunzip(chunks: Iterable[bytes]) -> Iterator[bytes]:
@@ -266,12 +274,22 @@ def _unxz(chunks: Iterable[bytes]) -> Iterator[bytes]:
     return by_members(chunks, new=lzma.LZMADecompressor, errors=(lzma.LZMAError,), name="xz")
 
 
+def _unlz4(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    from planner.compression.lz4_frames import unlz4
+
+    return unlz4(chunks)
+
+
 def compressor(form: str, threads: int) -> Any:
     """Return what has `compress` and `flush`; zstd alone has threads. Raises PlannerError without the library."""
     if form == "gz":
         return zlib.compressobj(6, zlib.DEFLATED, 31)
     if form in ("bz2", "xz"):
         return bz2.BZ2Compressor() if form == "bz2" else lzma.LZMACompressor()
+    if form == "lz4":
+        from planner.compression.lz4_frames import Lz4Compressor
+
+        return Lz4Compressor()
     library = optional("zstandard", extra="zstd", purpose=_ZSTD_PURPOSE)
     return library.ZstdCompressor(level=3, threads=threads or -1, write_checksum=True).compressobj()
 
@@ -282,6 +300,8 @@ class Pipe:
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
         self._read_end, self._write_end = os.pipe()
+        with suppress(OSError):  # a user may have so much for pipes, or less
+            fcntl.fcntl(self._write_end, _SET_PIPE_SIZE, BLOCK_BYTES)
         self._own_end = -1
         self._thread: threading.Thread | None = None
         self.failure: BaseException | None = None

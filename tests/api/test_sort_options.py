@@ -19,18 +19,19 @@ GIVEN: Final[dict[str, Any]] = {
     "compress": "gz", "record_size": 200, "key_offset": 10, "key_size": 1, "stable": True, "spill": "lz4",
     "more_outputs": ["more"], "copies": 2, "to": "s3://bucket/x", "file_bytes": 10**6, "directory": "/mnt",
     "uniform": True, "lines": True,
+    "consume_input": True, "union_by_name": True,
 }  # fmt: skip
 REFUSED: Final = {
-    "records": {"separator", "no_header", "zero_terminated", "lines"},
-    "lines": {"separator", "no_header", "record_size"},
-    "csv": {"zero_terminated", "record_size", "key_offset", "key_size", "more_outputs", "lines"},
+    "records": {"separator", "no_header", "zero_terminated", "lines", "union_by_name"},
+    "lines": {"separator", "no_header", "record_size", "union_by_name"},
+    "csv": {"zero_terminated", "record_size", "key_offset", "key_size", "more_outputs", "lines", "union_by_name"},
     "parquet": {
         "separator", "no_header", "zero_terminated", "compress", "record_size", "key_offset", "key_size", "spill",
         "more_outputs", "lines",
     },
 }  # fmt: skip
 FOR_CLUSTERS: Final = {"copies", "to", "file_bytes", "directory", "uniform"}
-UNSEEN: Final = {"stable", "spill"}
+UNSEEN: Final = {"stable", "spill", "consume_input", "union_by_name"}
 """Obeyed, though so few rows show nothing of it."""
 
 

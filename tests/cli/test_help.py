@@ -93,6 +93,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         (folder / "app-20261101-0001.zstd").write_bytes(CODECS["zstd"](lines(small_job())))
         for command in (
             "generate --records 1000 input.dat",
+            "generate --records 1000 big.dat",
             "generate --lines --size 100kB app.log",
             "generate --records 1000 --start 1000 more.dat",
             "sort input.dat output.dat",

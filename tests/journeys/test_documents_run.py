@@ -40,6 +40,8 @@ NOT_HERE = {
     "planner sort --format": "takes the user's table: tests/cli/sort/test_sort.py",
     "zcat": "takes the user's text: tests/cli/sort/test_gnusort.py",
     "sort -": "what the alias then does: tests/cli/sort/test_gnusort.py",
+    "planner sort --consume-input": "takes the user's text: tests/sorting/consuming/test_consuming_sort.py",
+    "planner sort --resume": "takes a sort that was interrupted: tests/sorting/consuming/test_consuming_sort.py",
     "planner sort --lines": "takes the user's text: tests/cli/test_help.py",
 }
 """What is not typed, by its beginning, with the reason and the tests that do."""

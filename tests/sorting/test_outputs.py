@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+import planner
 from planner.errors import BadInputError, IoFailureError
 from planner.native import Progress
 from planner.sorting.records.generate import generate_file
@@ -136,3 +140,16 @@ def test_a_mount_point_is_refused_before_anything_is_sorted(source: Path) -> Non
     command = ["unshare", "--mount", "sh", "-c", script]
     done = subprocess.run(command, cwd=source.parent, capture_output=True, text=True, check=True)
     assert "out is a mount point, which no file can replace; name another output" in done.stderr
+
+
+@pytest.mark.parametrize("format", ["lines", "parquet"])
+def test_attributes_of_what_is_replaced_are_passed_on(tmp_path: Path, format: str) -> None:
+    source, out = tmp_path / "in", tmp_path / "out"
+    pq.write_table(pa.table({"n": [2, 1]}), source) if format == "parquet" else source.write_text("b\na\n")
+    out.write_text("before")
+    os.setxattr(out, "user.origin", b"here")
+    for consume_input in (False, True):
+        key = "n" if format == "parquet" else None
+        copy = shutil.copy(source, tmp_path / "copy")
+        planner.sort(copy, out, format=format, key=key, force=True, consume_input=consume_input)  # type: ignore[arg-type]
+        assert os.getxattr(out, "user.origin") == b"here"

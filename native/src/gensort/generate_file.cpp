@@ -17,13 +17,14 @@ static_assert(records_per_block * generated_record_bytes % page_bytes == 0);
 }  // namespace
 
 void generate_file(const std::string& path, U128 first, std::uint64_t records,
-                   const GeneratorOptions& options, unsigned threads, Progress* progress) {
+                   const GeneratorOptions& options, unsigned threads, Progress* progress, bool replaces) {
   if (records > INT64_MAX / generated_record_bytes) {
     throw Error(ErrorCode::bad_input, "no file can hold " + std::to_string(records) + " records", path);
   }
   const std::uint64_t bytes = records * generated_record_bytes;
   if (progress != nullptr) progress->begin_phase(0, bytes);
   OutputFile output(path, File::Caching::direct);
+  if (!replaces) output.replace_nothing();
   output.set_size(bytes);
   std::atomic<std::uint64_t> next_record{0};
   run_parallel(resolve_threads(threads), [&](unsigned) {

@@ -86,11 +86,12 @@ void generate_lines(std::uint64_t seed, std::uint64_t block, std::span<std::byte
 }
 
 std::uint64_t generate_lines_file(const std::string& path, std::uint64_t bytes, std::uint64_t seed,
-                                  unsigned threads, Progress* progress) {
+                                  unsigned threads, Progress* progress, bool replaces) {
   if (bytes > INT64_MAX)
     throw Error(ErrorCode::bad_input, "no file can hold " + std::to_string(bytes) + " bytes", path);
   if (progress != nullptr) progress->begin_phase(0, bytes);
   OutputFile output(path, bytes, File::Caching::direct);
+  if (!replaces) output.replace_nothing();
   std::atomic<std::uint64_t> next_block{0}, lines{0};
   run_parallel(resolve_threads(threads), [&](unsigned) {
     Buffer memory(generated_text_block_bytes);

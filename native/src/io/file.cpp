@@ -179,6 +179,21 @@ void File::set_size(std::uint64_t bytes) {
   if (retry_interrupted(call) != 0) throw Error::from_errno("set the size of", path_, errno);
 }
 
+void File::free_space(std::uint64_t offset, std::uint64_t bytes) {
+  if (bytes == 0) return;
+#ifdef __linux__
+  const auto call = [&] {
+    return ::fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
+                       static_cast<off_t>(bytes));
+  };
+  if (retry_interrupted(call) == 0) return;
+  const int reason = errno;
+#else
+  const int reason = EOPNOTSUPP;
+#endif
+  throw Error::from_errno("free space of", path_, reason, static_cast<std::int64_t>(offset));
+}
+
 void File::sync() {
   if (retry_interrupted([&] { return ::fsync(descriptor_); }) != 0)
     throw Error::from_errno("sync", path_, errno);

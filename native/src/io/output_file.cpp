@@ -2,6 +2,9 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#ifdef __linux__
+#include <sys/xattr.h>
+#endif
 #include <unistd.h>
 
 #include <cerrno>
@@ -38,6 +41,42 @@ std::string only_a_file(std::string path) {
     throw Error(ErrorCode::bad_input,
                 path + " is a mount point, which no file can replace; name another output", path);
   return path;
+}
+
+// The names of a file's attributes that are its user's to copy, each ended by NUL.
+std::string attributes_of([[maybe_unused]] const std::string& path) {
+  std::string names;
+#ifdef __linux__
+  const ssize_t bytes = ::listxattr(path.c_str(), nullptr, 0);
+  if (bytes <= 0) return names;
+  names.resize(static_cast<std::size_t>(bytes));
+  const ssize_t listed = ::listxattr(path.c_str(), names.data(), names.size());
+  names.resize(listed < 0 ? 0 : static_cast<std::size_t>(listed));
+#endif
+  return names;
+}
+
+// What a file system or the system refuses is left out.
+void copy_attributes([[maybe_unused]] const std::string& from, [[maybe_unused]] const File& to) {
+#ifdef __linux__
+  const std::string names = attributes_of(from);
+  for (std::size_t at = 0; at < names.size(); at = names.find('\0', at) + 1) {
+    const std::string name = names.c_str() + at;
+    if (!name.starts_with("user.") && name != "system.posix_acl_access") continue;
+    const ssize_t bytes = ::getxattr(from.c_str(), name.c_str(), nullptr, 0);
+    std::string value(bytes < 0 ? 0 : static_cast<std::size_t>(bytes), '\0');
+    if (bytes < 0 || ::getxattr(from.c_str(), name.c_str(), value.data(), value.size()) != bytes) continue;
+    static_cast<void>(::fsetxattr(to.descriptor(), name.c_str(), value.data(), value.size(), 0));
+  }
+#endif
+}
+
+// Its owner, permissions and attributes; only the superuser may give files away.
+void take_after(const struct stat& replaced, const std::string& path, File& file) {
+  constexpr unsigned permissions = 0777;
+  [[maybe_unused]] const int refused = ::fchown(file.descriptor(), replaced.st_uid, replaced.st_gid);
+  file.set_mode(replaced.st_mode & permissions);
+  copy_attributes(path, file);
 }
 
 }  // namespace
@@ -101,7 +140,7 @@ void OutputFile::remove_partial() noexcept {
 
 // What replaces a file is nobody else's to read before it has that file's permissions.
 File OutputFile::create(File::Caching wanted) {
-  constexpr unsigned for_the_owner = 0600, for_whom_the_mask_allows = 0666, permissions = 0777;
+  constexpr unsigned for_the_owner = 0600, for_whom_the_mask_allows = 0666;
   const std::string directory = directory_of(place_.path);
   struct stat replaced{};
   const bool replaces = ::stat(place_.path.c_str(), &replaced) == 0;
@@ -113,7 +152,7 @@ File OutputFile::create(File::Caching wanted) {
     file = File::create(partial_path, wanted, path_, mode);
     partial_path_ = partial_path;
   }
-  if (replaces) file->set_mode(replaced.st_mode & permissions);
+  if (replaces) take_after(replaced, place_.path, *file);
   return std::move(*file);
 }
 

@@ -93,7 +93,6 @@ std::byte* encode_number(const Decimal& number, std::byte* to) noexcept {
   return to;
 }
 
-// Ronna and quetta came with GNU coreutils 9.2.
 int order_of_suffix(std::byte suffix) noexcept {
   switch (value_of(suffix)) {
     case 'k':
@@ -113,6 +112,10 @@ int order_of_suffix(std::byte suffix) noexcept {
       return 7;
     case 'Y':
       return 8;
+    case 'R':
+      return 9;
+    case 'Q':
+      return 10;
     default:
       return 0;
   }

@@ -17,6 +17,7 @@ namespace sortcore {
 constexpr std::size_t most_encoded_bytes(KeyKind kind, std::size_t key_bytes) noexcept {
   constexpr std::size_t of_numbers = 64;
   if (kind == KeyKind::text) return 2 * key_bytes + 1;
+  if (kind == KeyKind::natural) return 4 * key_bytes + of_numbers;
   return kind == KeyKind::version ? 8 * key_bytes + of_numbers : key_bytes + of_numbers;
 }
 
@@ -51,6 +52,9 @@ std::byte* encode_month(std::span<const std::byte> key, std::byte* to) noexcept;
 // File names with versions: runs of digits by value, "~" before the end, the suffix only if all else is
 // equal.
 std::byte* encode_version(std::span<const std::byte> key, std::byte* to);
+
+// Text whose runs of digits compare by value, then by the zeros before them.
+std::byte* encode_natural(std::span<const std::byte> key, std::byte* to) noexcept;
 
 // A hash of the key, which differs from seed to seed: equal keys stay together.
 std::byte* encode_random(std::span<const std::byte> key, const std::array<std::byte, 16>& seed,

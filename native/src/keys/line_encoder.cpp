@@ -69,6 +69,8 @@ std::byte* LineEncoder::encode(std::span<const std::byte> key, const KeyPart& pa
       return encode_month(key, to);
     case KeyKind::version:
       return encode_version(key, to);
+    case KeyKind::natural:
+      return encode_natural(key, to);
     case KeyKind::random:
       return encode_random(key, random_seed_, to);
     case KeyKind::integer:
@@ -105,7 +107,7 @@ std::uint64_t LineEncoder::about_key_bytes(std::span<const std::byte> line) {
   if (fields_ && fields_->is_blank(line)) return 1;
   if (fields_) fields_->split(line);
   for (const auto& [key, translation] : parts_) {
-    if (key.kind != KeyKind::text && key.kind != KeyKind::version) continue;
+    if (!is_of_text(key.kind)) continue;
     bytes += fields_ ? fields_->stored_bytes(key.first_field) : extract_key(line, key, separator_).size();
   }
   return bytes;

@@ -43,6 +43,7 @@ bool LineStream::next_line() {
     searched = end_ - begin_;
     if (!read_on()) break;
   }
+  line_begin_ = begin_;
   if (begin_ == end_) return false;
   ++row_;
   if (behind == nullptr) {

@@ -32,6 +32,8 @@ class LineStream {
   bool next();
   // Its number, where the first of all has `first_row`.
   std::uint64_t row() const noexcept { return row_ - 1; }
+  // Where it begins in its file; behind the last line the end.
+  std::uint64_t offset() const noexcept { return read_bytes_ - (end_ - line_begin_); }
   // Without its end.
   std::span<const std::byte> line() const noexcept { return line_; }
   // The line with an end behind it, to be written.
@@ -66,6 +68,7 @@ class LineStream {
   Buffer buffer_;
   std::size_t begin_ = 0;  // of what was not yet returned
   std::size_t end_ = 0;
+  std::size_t line_begin_ = 0;
   bool at_end_ = false;
   std::span<const std::byte> line_;
   GrowingBytes encoded_;

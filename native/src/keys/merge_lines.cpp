@@ -112,13 +112,16 @@ std::uint64_t merge_lines(std::vector<LineStream>& streams, const KeyOrder& orde
   StreamHeap heap(streams, order);
   BlockWriter writer(output);
   LastKey last;
-  std::uint64_t lines = 0;
+  std::uint64_t lines = 0, bytes = 0;
   for (; !heap.empty() && lines < wanted.most_lines; heap.advance()) {
     if (wanted.unique) {
       if (last.is(heap.front().key())) continue;
       last.set(heap.front().key());
     }
-    writer.add(heap.front().ended_line());
+    if (bytes >= wanted.most_bytes) break;
+    const auto line = heap.front().ended_line();
+    writer.add(line);
+    bytes += line.size();
     if (++lines % lines_between_polls == 0) throw_if_cancelled(progress);
   }
   writer.flush();

@@ -24,10 +24,11 @@ int compare_lines(const KeyedLine& a, const KeyedLine& b, const KeyOrder& order)
 struct Wanted {
   bool unique = false;
   std::uint64_t most_lines = UINT64_MAX;
+  std::uint64_t most_bytes = UINT64_MAX;  // the last line may go beyond
 };
 
-// Writes the lines of all streams in order; equal ones in the order of the streams. Returns the lines
-// written.
+// Writes the lines of all streams in order; equal ones in the order of the streams. Each stream then is at
+// its first line that was neither written nor left out. Returns the lines written.
 std::uint64_t merge_lines(std::vector<LineStream>& streams, const KeyOrder& order, const Wanted& wanted,
                           TextOutput& output, const Progress* progress);
 

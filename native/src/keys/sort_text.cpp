@@ -286,6 +286,29 @@ TextSortReport sort_text(const TextSortRequest& given, Progress* progress) {
   }
 }
 
+MergeStep merge_step(const MergeStepRequest& request, Progress* progress) {
+  constexpr std::uint64_t least_buffer_bytes = 64 << 10, most_buffer_bytes = 1 << 20;
+  const KeyOrder order = settled(request.order, request.unique);
+  // What is read beyond the step is read again by the next.
+  const std::uint64_t inputs = std::max<std::size_t>(request.inputs.size(), 1);
+  const std::uint64_t buffer_bytes = std::clamp(
+      std::min(request.memory_bytes / 2, request.most_bytes) / inputs, least_buffer_bytes, most_buffer_bytes);
+  std::vector<LineStream> streams;
+  streams.reserve(request.inputs.size());
+  for (const TextSource& input : request.inputs) streams.emplace_back(TextInput(input), order, buffer_bytes);
+  File file = File::open_to_overwrite(request.output);
+  TextOutput output(file, request.output, request.end);
+  output.count_in(progress);
+  output.write_early();
+  MergeStep step;
+  step.lines = merge_lines(streams, order, {.unique = request.unique, .most_bytes = request.most_bytes},
+                           output, progress);
+  file.sync();
+  step.end = output.end();
+  for (const LineStream& stream : streams) step.first_bytes.push_back(stream.offset());
+  return step;
+}
+
 std::optional<Disorder> find_disorder(const TextSource& input, const KeyOrder& given, bool unique,
                                       std::uint64_t first_row) {
   const KeyOrder order = settled(given, unique);

@@ -50,6 +50,7 @@ TextInput::TextInput(const TextSource& source)
   if (source.first_byte != 0 && ::lseek(descriptor_, static_cast<off_t>(source.first_byte), SEEK_SET) < 0 &&
       errno != ESPIPE)
     fail("read failed", path_, errno);
+  first_size_ = regular_bytes(path_).value_or(0);
 #ifdef POSIX_FADV_SEQUENTIAL
   ::posix_fadvise(descriptor_, 0, 0, POSIX_FADV_SEQUENTIAL);
 #endif
@@ -65,6 +66,7 @@ TextInput::TextInput(std::unique_ptr<RunFile> run) : path_(run->path()), run_(st
 TextInput::TextInput(TextInput&& other) noexcept
     : path_(std::move(other.path_)),
       first_byte_(other.first_byte_),
+      first_size_(other.first_size_),
       run_(std::move(other.run_)),
       descriptor_(std::exchange(other.descriptor_, -1)) {}
 
@@ -83,9 +85,19 @@ std::optional<std::uint64_t> TextInput::size_left() const {
 std::size_t TextInput::read_some(std::byte* into, std::size_t most) {
   while (true) {
     const ssize_t bytes = ::read(descriptor_, into, std::min(most, most_per_call));
+    if (bytes == 0) require_not_shorter();
     if (bytes >= 0) return static_cast<std::size_t>(bytes);
     if (errno != EINTR) fail("read failed", path_, errno);
   }
+}
+
+// Else rows would be sorted that the file does not have any more, with others that it has.
+void TextInput::require_not_shorter() const {
+  const off_t at = first_size_ == 0 ? 0 : ::lseek(descriptor_, 0, SEEK_CUR);
+  struct stat status{};
+  if (at > 0 && ::fstat(descriptor_, &status) == 0 && status.st_size < at)
+    throw Error(ErrorCode::io, "read failed: " + path_ + ": it became shorter while it was read", path_,
+                status.st_size, EIO);
 }
 
 void TextInput::read_at(std::byte* into, std::size_t bytes, std::uint64_t offset) const {

@@ -54,9 +54,8 @@ LineLimits::LineLimits(const KeyOrder& order, bool unique, std::uint64_t memory_
       fixed_bytes_(std::min(fixed_bytes(threads), memory_bytes / 2)) {}
 
 LongLine LineLimits::unread(std::uint64_t offset, std::uint64_t bytes) const noexcept {
-  const bool has_long_keys = std::ranges::any_of(order_.parts, [](const KeyPart& part) {
-    return part.kind == KeyKind::text || part.kind == KeyKind::version;
-  });
+  const bool has_long_keys =
+      std::ranges::any_of(order_.parts, [](const KeyPart& part) { return is_of_text(part.kind); });
   return {offset, bytes, has_long_keys ? bytes : 0};
 }
 

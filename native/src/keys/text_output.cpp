@@ -69,6 +69,7 @@ bool TextOutput::is_new_file(const std::string& path) {
   }
   descriptor_ = file_->file().descriptor();
   place_ = 0;
+  writes_early_ = durability_ == OutputFile::Durability::on_disk;
   return true;
 }
 
@@ -85,8 +86,8 @@ void TextOutput::open_as_it_is(const std::string& path, const std::string& scrat
   owned_ = true;
 }
 
-TextOutput::TextOutput(const File& scratch, const std::string& directory)
-    : descriptor_(scratch.descriptor()), name_(directory), place_(0) {}
+TextOutput::TextOutput(const File& scratch, const std::string& directory, std::uint64_t place)
+    : descriptor_(scratch.descriptor()), name_(directory), place_(place) {}
 
 TextOutput::~TextOutput() {
   if (owned_) ::close(descriptor_);
@@ -105,6 +106,9 @@ void TextOutput::fail(int reason) const {
 }
 
 void TextOutput::write_at(std::span<const std::byte> bytes, std::uint64_t offset) const {
+#ifdef SYNC_FILE_RANGE_WRITE
+  const std::uint64_t begin = offset, size = bytes.size();
+#endif
   while (!bytes.empty()) {
     const ssize_t done = ::pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
     if (done < 0 && errno == EINTR) continue;
@@ -113,6 +117,11 @@ void TextOutput::write_at(std::span<const std::byte> bytes, std::uint64_t offset
     bytes = bytes.subspan(static_cast<std::size_t>(done));
     offset += static_cast<std::uint64_t>(done);
   }
+#ifdef SYNC_FILE_RANGE_WRITE
+  if (writes_early_)
+    ::sync_file_range(descriptor_, static_cast<off_t>(begin), static_cast<off_t>(size),
+                      SYNC_FILE_RANGE_WRITE);
+#endif
 }
 
 void TextOutput::write_next(std::span<const std::byte> bytes) const {

@@ -25,8 +25,8 @@ class TextOutput {
   // over. What is there stays unless it `replaces` it. Throws Error(io).
   TextOutput(const std::string& path, OutputFile::Durability durability, const std::string& scratch_directory,
              bool replaces = true);
-  // A scratch file, which must outlive this.
-  TextOutput(const File& scratch, const std::string& directory);
+  // A scratch file, which must outlive this, from `place` on.
+  TextOutput(const File& scratch, const std::string& directory, std::uint64_t place = 0);
   // A run that is packed, likewise.
   explicit TextOutput(RunFile& run) : run_(&run), name_(run.path()) {}
   ~TextOutput();
@@ -38,6 +38,10 @@ class TextOutput {
   void write(std::uint64_t bytes, unsigned threads, const Gather& gather, const Progress* progress);
   // Writes what comes next.
   void append(std::span<const std::byte> bytes);
+  // Where a file that is written at any place goes on.
+  std::uint64_t end() const { return place_.value(); }
+  // From now on the system begins to write to the disk what is written, so that a sync waits for little.
+  void write_early() noexcept { writes_early_ = true; }
   // From now on bytes that are written are counted.
   void count_in(Progress* progress) noexcept { counted_ = progress; }
   // To be called in the end: a file gets its name.
@@ -61,6 +65,7 @@ class TextOutput {
   std::optional<OverwrittenFile> overwritten_;
   int descriptor_ = -1;
   bool owned_ = false;
+  bool writes_early_ = false;
   std::string name_;
   Progress* counted_ = nullptr;
   std::optional<std::uint64_t> place_;  // in a file that is written at any place

@@ -8,7 +8,7 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from typer.core import TyperCommand
 
@@ -100,10 +100,14 @@ def said(error: Exception, *, before: str = "error: ") -> int:
     return code
 
 
+_CONTROL: Final = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\t\n"}
+"""Characters that names and data may have, and that terminals obey."""
+
+
 def talk(text: str) -> None:
     """Say something to the person, on stderr. Where nobody can hear it, the command goes on."""
     try:
-        print(text, file=sys.stderr)
+        print(text.translate(_CONTROL), file=sys.stderr)
     except OSError:
         forget(sys.stderr)
 

@@ -52,6 +52,7 @@ def generate(
             skew=skew,
             lines=lines,
             threads=threads,
+            replaces=force,
             on_progress=on_progress,
         )
     if json:

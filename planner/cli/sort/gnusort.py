@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, BinaryIO
 
 from planner.cli.sort.gnusort_options import Options, parse
-from planner.cli.sort.gnusort_words import GnuSortError
+from planner.cli.sort.gnusort_words import GnuSortError, quote_name
 
 if TYPE_CHECKING:
     from planner.sorting.records.keyed import TextOrder
@@ -45,30 +45,68 @@ def main(arguments: Sequence[str]) -> int:
 
 def _run(options: Options) -> int:
     from planner.errors import PlannerError
-    from planner.sorting.records.keyed import sort_text
 
     order = options.order()
     _end_as_programs_do()
     try:
         if options.check:
             return _check(options, order)
-        inputs = options.inputs()
-        for path in inputs:
-            _require_readable(path)
-        sort_text(
-            inputs,
-            _output(options),
-            order=order,
-            merge=options.merge,
-            memory_bytes=options.memory_bytes,
-            lines_may_exceed_memory=True,
-            temp_dirs=options.temp_dirs or [os.environ.get("TMPDIR") or "/tmp"],
-            threads=options.threads,
-            most_merged=options.batch_size,
-        )
+        if options.debug:
+            return _debug(options, order)
+        _sort(options, order, _output(options))
     except PlannerError as error:
-        raise GnuSortError(error.message) from error
+        raise GnuSortError(_with_quoted_names(error.message, options)) from error
     return 0
+
+
+def _sort(options: Options, order: TextOrder, output: str) -> None:
+    from planner.sorting.records.keyed import sort_text
+
+    inputs = options.inputs()
+    for path in inputs:
+        _require_readable(path)
+    sort_text(
+        inputs,
+        output,
+        order=order,
+        merge=options.merge,
+        memory_bytes=options.memory_bytes,
+        lines_may_exceed_memory=True,
+        temp_dirs=options.temp_dirs or [os.environ.get("TMPDIR") or "/tmp"],
+        threads=options.threads,
+        most_merged=options.batch_size,
+    )
+
+
+def _debug(options: Options, order: TextOrder) -> int:
+    """Say what is doubtful, and write the sorted lines with marks below their keys."""
+    import tempfile
+
+    from planner.cli.sort.gnusort_debug import debug_lines, warnings
+
+    for warning in warnings(options):
+        sys.stderr.write(f"sort: {warning}\n")
+    sys.stderr.flush()
+    with tempfile.NamedTemporaryFile(dir=options.temp_dirs[0] if options.temp_dirs else None) as file:
+        _sort(options, order, file.name)
+        with open(file.name, "rb") as lines, open(1, "wb", closefd=False) as out:  # noqa: PTH123  # of a new file
+            ended = (line.removesuffix(order.line_end) for line in _lines(lines, order.line_end))
+            out.writelines(debug_lines(ended, options))
+    return 0
+
+
+def _lines(file: BinaryIO, end: bytes) -> Iterator[bytes]:
+    if end == b"\n":
+        yield from file
+        return
+    yield from filter(None, (part + end for part in file.read().removesuffix(end).split(end)))
+
+
+def _with_quoted_names(message: str, options: Options) -> str:
+    for name in (*options.operands, options.output or "", *options.temp_dirs):
+        if name and quote_name(name) != name:
+            message = message.replace(name, quote_name(name))
+    return message
 
 
 def _check(options: Options, order: TextOrder) -> int:
@@ -104,7 +142,7 @@ def _require_readable(path: str) -> None:
             return
         os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK))  # says why not
     except OSError as error:
-        raise GnuSortError(f"cannot read: {path}: {error.strerror}") from error
+        raise GnuSortError(f"cannot read: {quote_name(path)}: {error.strerror}") from error
 
 
 def _end_as_programs_do() -> None:

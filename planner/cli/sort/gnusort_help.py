@@ -17,8 +17,8 @@ def gnusort(
     """Sort lines by keys with GNU sort's options, output and exit codes, as under LC_ALL=C.
 
     Takes -b -d -f -g -h -i -k -m -M -n -o -r -R -s -S -t -T -u -V -z -c -C, --parallel, --batch-size, --files0-from,
-    --random-source, --sort, --check and all long names. Refuses --debug by name. Temporary data is not
-    compressed, even with --compress-program.
+    --random-source, --sort, --check, --debug and all long names. Temporary data is not compressed, even with
+    --compress-program.
 
     Example: planner gnusort -t, -k3,3r -k1,1n data.csv -o sorted.csv
     """

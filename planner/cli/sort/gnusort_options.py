@@ -17,6 +17,7 @@ from planner.cli.sort.gnusort_words import (
     whole_number,
 )
 from planner.sorting.records.keys import (
+    UNLIMITED,
     BadKeyError,
     Key,
     check_compatible,
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 _SHORT = "bcCdfghik:mMno:rRsS:t:T:uVy:z"
 _LONG = {
-    "ignore-leading-blanks": "b", "check": "check?", "compress-program": "compress-program:", "debug": "unsupported",
+    "ignore-leading-blanks": "b", "check": "check?", "compress-program": "compress-program:", "debug": "debug",
     "dictionary-order": "d", "ignore-case": "f", "files0-from": "files0:", "general-numeric-sort": "g",
     "ignore-nonprinting": "i", "key": "k:", "merge": "m", "month-sort": "M", "numeric-sort": "n",
     "human-numeric-sort": "h", "version-sort": "V", "random-sort": "R", "random-source": "random-source:",
@@ -54,8 +55,8 @@ With no FILE, or when FILE is -, read standard input.
 Ordering: -b -d -f -g -h -i -M -n -R -r -V, --sort=WORD, --random-source=FILE
 Others:   -k POS1[,POS2][OPTS]  -t SEP  -s  -u  -z  -m  -c  -C  --check=WORD  -o FILE
           -S SIZE  -T DIR  --parallel=N  --batch-size=N  --files0-from=F
-All have GNU sort's meanings and long names. --debug is not supported. Temporary data is not compressed, even with
---compress-program=PROGRAM.
+          --debug
+All have GNU sort's meanings and long names. Temporary data is not compressed, even with --compress-program=PROGRAM.
 """
 
 
@@ -65,9 +66,10 @@ class Options:
     def __init__(self) -> None:
         self.operands: list[str] = []
         self.keys: list[Key] = []
+        self.old_keys: dict[int, str] = {}
         self.ordering = ""
         self.separator: bytes | None = None
-        self.stable = self.unique = self.zero_terminated = self.merge = False
+        self.stable = self.unique = self.zero_terminated = self.merge = self.debug = False
         self.check = ""
         self.output: str | None = None
         self.compress_program: str | None = None
@@ -91,6 +93,8 @@ class Options:
             raise GnuSortError(str(error)) from error
         if self.check and self.output is not None:
             raise GnuSortError(f"options '-{self.check}o' are incompatible")
+        if self.debug and (self.check or self.output is not None):
+            raise GnuSortError(f"options '-{self.check or 'o'} --debug' are incompatible")
         return TextOrder(
             keys=tuple(keys),
             separator=self.separator,
@@ -162,10 +166,21 @@ def _take_old_key(options: Options, word: str, rest: list[str]) -> bool:
     except BadKeyError:
         return False
     try:
-        options.keys.append(parse_old_key(word[1:], rest.pop(0)[1:] if has_end else None))
+        key = parse_old_key(word[1:], rest.pop(0)[1:] if has_end else None)
+        options.old_keys[len(options.keys)] = _advice_on(key)
+        options.keys.append(key)
     except BadKeyError as error:
         raise GnuSortError(str(error)) from error
     return True
+
+
+def _advice_on(key: Key) -> str:
+    """Return what GNU sort says of an obsolete key with --debug."""
+    first = 0 if key.first_field == UNLIMITED else key.first_field
+    old, new = f"+{first}", f"-k {first + 1}"
+    if key.last_field != UNLIMITED:
+        old, new = f"{old} -{key.last_field + 1}", f"{new},{key.last_field + 1}"
+    return f"obsolescent key '{old}' used; consider '{new}' instead"
 
 
 def _apply(options: Options, what: str, argument: str, name: str) -> None:
@@ -179,11 +194,9 @@ def _apply(options: Options, what: str, argument: str, name: str) -> None:
         options.ordering += _SORTS[match_word(argument, _SORTS, name)]
     elif what in _SETTERS:
         _SETTERS[what](options, argument, name)
-    elif what == "unsupported":
-        raise GnuSortError(f"option '{name}' is not supported by planner gnusort")
 
 
-_FLAGS = {"s": "stable", "u": "unique", "z": "zero_terminated", "m": "merge"}
+_FLAGS = {"s": "stable", "u": "unique", "z": "zero_terminated", "m": "merge", "debug": "debug"}
 
 
 def _set_check(options: Options, letter: str) -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 
-from planner.sorting.records.keys import quote
+from planner.sorting.records.keys import escaped, quote
 
 TRY_HELP = "\nTry 'sort --help' for more information."
-_UNITS = {unit: 1024**power for power, units in enumerate(["b", "kK", "mM", "gG", "tT", "P", "E", "Z", "Y"])
+_UNITS = {unit: 1024**power for power, units in enumerate(["b", "kK", "mM", "gG", "tT", "P", "E", "Z", "Y", "R", "Q"])
           for unit in units}  # fmt: skip
 _SPACE = " \t\n\v\f\r"
+_PLAIN = frozenset("%+,-./:=@]_0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
+_SPECIAL = frozenset(" !\"$&'()*;<=>?[\\^`|")
 _MOST_DIGITS = 30  # Python refuses to read thousands of them; so many are above all limits already
 
 
@@ -20,6 +22,23 @@ class GnuSortError(Exception):
     def __init__(self, message: str, exit_code: int = 2) -> None:
         super().__init__(message)
         self.exit_code = exit_code
+
+
+def quote_name(name: str) -> str:
+    """Return the name of a file as GNU programs print it: in quotes that a shell understands, where it needs them."""
+    prints = all(" " <= letter <= "~" for letter in name)
+    if prints and name and not _SPECIAL & set(name) and name[0] not in "#~":
+        return name
+    if prints and "'" in name and set(name) <= _PLAIN | {"'", " "}:
+        return f'"{name}"'
+    shown, is_escaping = "'", False
+    for letter in name:
+        escapes = not " " <= letter <= "~"
+        if escapes != is_escaping:
+            shown += "'$'" if escapes else "''"
+        is_escaping = escapes
+        shown += "'\\''" if letter == "'" else escaped(letter)
+    return f"{shown}'"
 
 
 def short_options(letters: str, rest: list[str], taken: str) -> Iterator[tuple[str, str, str]]:

@@ -17,8 +17,8 @@ KeySize = Annotated[
 ]  # fmt: skip
 Threads = Annotated[int | None, Option(help="Threads; all cores otherwise.", min=1)]
 _KEY_HELP: Final = (
-    "A key of lines as GNU sort's -k has it: 2,2n. Of columns: NAME[:int|num|float|fold][:desc][:first]. Of records:"
-    " OFFSET:SIZE[:KIND][:desc], KIND as of columns or u64le, i32be, f64le and their kin."
+    "A key of lines as GNU sort's -k has it: 2,2n. Of columns: NAME[:int|num|float|fold|natural][:desc][:first]."
+    " Of records: OFFSET:SIZE[:KIND][:desc], KIND as of columns or u64le, i32be, f64le and their kin."
 )
 Keys = Annotated[list[str] | None, Option(help=_KEY_HELP)]
 Separator = Annotated[str | None, Option(help="The byte between fields; blanks, or of CSV a comma, otherwise.")]
@@ -47,8 +47,14 @@ class KeyOptions:
     key: Keys = None
     separator: Separator = None
     format: Format = None
-    no_header: NoHeader = False
+    no_header: Annotated[
+        bool | None,
+        Option("--no-header/--header", help="The first row of CSV is data, or is none.", show_default=False),
+    ] = None
     unique: _Unique = False
+    union_by_name: Annotated[
+        bool, Option("--union-by-name", help="Columns that not all Parquet files have are null where they are missing.")
+    ] = False
     merge: Annotated[bool, Option("--merge", help="The inputs are sorted already: merge them.")] = False
     check: Annotated[
         bool, Option("--check", is_eager=True, help="Say whether INPUT is sorted; 1 and the first line that is not.")

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import Argument, CallbackParam, Context, Exit, Option
 
+from planner.api.contents.text_advice import records_expected
 from planner.api.files import STANDARD_OUTPUT
-from planner.api.text_advice import records_expected
 from planner.cli.shell.cluster_progress import shown_events
 from planner.cli.shell.console import show_json, show_text, talk
 from planner.cli.shell.files import Force
@@ -39,8 +39,8 @@ _Spill = Annotated[
 
 
 def _require_source(ctx: Context, parameter: CallbackParam, value: list[Path]) -> list[Path]:
-    """With --check the only file is an input, and stands where the output does otherwise."""
-    if not value and not ctx.params.get("check"):
+    """With --check the only file is an input, and stands where the output does; with --resume it may be the output."""
+    if not value and not (ctx.params.get("check") or ctx.params.get("resume")):
         raise sys.modules[UsageError.__module__].MissingParameter(ctx=ctx, param=parameter)
     return value
 
@@ -69,6 +69,12 @@ def sort(
     lines: Annotated[bool, Option("--lines", help="Sort newline-terminated text by its lines.")] = False,
     stable: Annotated[bool, Option("--stable", help="Keep the order of equal keys.")] = False,
     spill: _Spill = "auto",
+    consume_input: Annotated[
+        bool, Option("--consume-input", help="Free the inputs' space while they are sorted: they are gone in the end.")
+    ] = False,
+    resume: Annotated[
+        bool, Option("--resume", is_eager=True, help="Finish a sort with --consume-input that was interrupted.")
+    ] = False,
     keys: KeyOptions,
     cluster: RayOptions,
     force: Force = False,
@@ -92,6 +98,10 @@ def sort(
 
     Example: planner sort --check --format csv --key time:desc sorted.csv.zst
 
+    Example: planner sort --consume-input big.dat sorted.dat
+
+    Example: planner sort --resume sorted.dat
+
     Example: planner sort input.json output.json --ray 10.0.0.1:6379 --copies 2
 
     Example: planner sort --format parquet --key time:desc events/ sorted.json --ray auto --dir /mnt/nvme
@@ -114,6 +124,8 @@ def sort(
         threads=threads,
         temp_dirs=temp_dir or (),
         spill=spill,
+        consume_input=consume_input,
+        resume=resume,
         force=force,
         **of_data,
         **of_cluster,
@@ -139,8 +151,8 @@ def _check(files: list[Path], options: dict[str, Any], *, more_output: list[Path
 
     if len(files) > 1 or more_output:
         raise BadInputError(f"--check takes one INPUT and no OUTPUT, not also {[*files[1:], *(more_output or ())][0]}")
-    if given := [name for name in ("compress", "merge", "limit") if options.pop(name)]:
-        raise BadInputError(f"--check writes nothing: leave out --{given[0]}")
+    if given := [name for name in ("compress", "merge", "limit", "union_by_name") if options.pop(name)]:
+        raise BadInputError(f"--check writes nothing: leave out --{given[0].replace('_', '-')}")
     with shown_progress() as on_progress:
         found = find_disorder(files[0], say=talk, on_progress=on_progress, **options)
     if json:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from typer import Argument, Option
 
-from planner.api.file_kinds import recognised
+from planner.api.contents.file_kinds import recognised
+from planner.api.contents.text_advice import records_expected
 from planner.api.files import require_new, require_readable
-from planner.api.text_advice import records_expected
 from planner.cli.shell.console import show_json, show_text, talk
 from planner.cli.shell.files import Force
 from planner.cli.shell.progress import shown_progress

@@ -13,7 +13,13 @@ import numpy as np
 
 from planner.arrays import Bytes, Ints
 from planner.distributed_sort.content import table_blocks
-from planner.distributed_sort.content.table_file import open_copy, open_parquet, parquet_of, with_folder_columns
+from planner.distributed_sort.content.table_file import (
+    open_copy,
+    open_parquet,
+    parquet_of,
+    require_int96_fits,
+    with_folder_columns,
+)
 from planner.distributed_sort.content.table_format import TableFormat
 from planner.distributed_sort.content.table_splitting import TableSplitting, split_tables
 from planner.distributed_sort.content.table_summary import TableSummary, format_keys
@@ -95,6 +101,7 @@ class Tables:
             groups = [group for group in np.flatnonzero(within).tolist() if rows[group]]
             if not groups:
                 return self._on_the_way.empty_table()
+            require_int96_fits(copy.uri, footer, groups)
             rows_read = file.read_row_groups(groups, use_threads=False)
             return with_folder_columns(rows_read, self._schema, partition).cast(self._on_the_way)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,7 +18,9 @@ from planner.distributed_sort.dataset.dataset import Copy, Partition
 from planner.distributed_sort.dataset.partition_reader import DamagedFileError, copy_here
 from planner.distributed_sort.node_files.node_environment import node_name
 from planner.distributed_sort.node_files.run_files import file_errors
+from planner.errors import BadInputError
 from planner.sorting.tables.arrow_library import arrow
+from planner.sorting.tables.parquet_schemas import int96_leaves, int96_needs
 
 _FOOTERS_KEPT: Final = 8
 """Of the files that a process reads: each can take tens of megabytes."""
@@ -107,19 +109,39 @@ def open_copy(copy: Copy) -> Iterator[tuple[Any, Footer]]:
             yield file, footer
 
 
-def parquet_of(source: Any, *, is_far: bool = False, metadata: Any = None) -> Any:
+def parquet_of(source: Any, *, is_far: bool = False, metadata: Any = None, unit: str | None = None) -> Any:
     """Return pyarrow's `ParquetFile`; what `is_far` is read in long ranges. Checksums of pages are checked, where the
     file has them. Spark's times of 96 bits have microseconds, and may be later than nanoseconds can say.
     """
     library = arrow("pyarrow.parquet")
-    is_of_spark = metadata is not None and metadata.created_by.startswith("parquet-mr")
+    if unit is None and metadata is not None:
+        unit = _int96_unit(metadata)
     return library.ParquetFile(
-        source,
-        metadata=metadata,
-        pre_buffer=is_far,
-        page_checksum_verification=True,
-        coerce_int96_timestamp_unit="us" if is_of_spark else None,
+        source, metadata=metadata, pre_buffer=is_far, page_checksum_verification=True, coerce_int96_timestamp_unit=unit
     )
+
+
+def _int96_unit(metadata: Any) -> str:
+    return "us" if metadata.created_by.startswith("parquet-mr") else "ns"
+
+
+def require_int96_fits(uri: str, footer: Footer, groups: Sequence[int]) -> None:
+    """Raise BadInputError for times of 96 bits that the unit does not hold which their writer is known for."""
+    columns = int96_leaves(footer.metadata)
+    if not columns:
+        return
+    size, _ = _version(uri)
+
+    def batches(unit: str) -> Iterator[Any]:
+        with _file(uri, size, footer.metadata, unit=unit) as file:
+            yield from file.iter_batches(row_groups=list(groups), columns=columns, use_threads=False)
+
+    is_far, is_fine = int96_needs(batches)
+    if is_far if _int96_unit(footer.metadata) == "ns" else is_fine:
+        raise BadInputError(
+            f"{uri}: a cluster does not keep its times of 96 bits: they are beyond 2262, or finer than a microsecond",
+            ["sort on one machine, or write timestamps of 64 bits"],
+        )
 
 
 @lru_cache(maxsize=_FOOTERS_KEPT)
@@ -132,9 +154,9 @@ def _footer(uri: str, size: int, _changed: str) -> Footer:
         return Footer(metadata, file.schema_arrow, rows)
 
 
-def _file(uri: str, size: int, metadata: Any) -> Any:
+def _file(uri: str, size: int, metadata: Any, *, unit: str | None = None) -> Any:
     is_far = object_store.is_object(uri)
-    return parquet_of(StoredObject(uri, size) if is_far else uri, is_far=is_far, metadata=metadata)
+    return parquet_of(StoredObject(uri, size) if is_far else uri, is_far=is_far, metadata=metadata, unit=unit)
 
 
 def _version(uri: str) -> tuple[int, str]:

@@ -35,12 +35,13 @@ def generate_file(
     ascii: bool = False,
     skew: bool = False,
     threads: int | None = None,
+    replaces: bool = True,
     progress: Progress | None = None,
 ) -> GenerateReport:
     """Write `records` records from number `start` (up to 2^128) on to `path`, replacing it only when all is written.
 
-    Raises BadInputError for impossible numbers, IoFailureError when the file cannot be written (nothing is left
-    behind), InterruptedRunError when cancelled.
+    Unless it `replaces` a file, one that appears meanwhile stays. Raises BadInputError for impossible numbers,
+    IoFailureError when the file cannot be written (nothing is left behind), InterruptedRunError when cancelled.
     """
     if not 0 <= records <= MOST_RECORDS or not 0 <= start < 2**128:
         raise BadInputError(
@@ -51,7 +52,14 @@ def generate_file(
     target = os.fspath(path)
     run_interruptible(
         lambda watched: core.generate_file(
-            target, records=records, start=start, ascii=ascii, skewed=skew, threads=threads or 0, progress=watched
+            target,
+            records=records,
+            start=start,
+            ascii=ascii,
+            skewed=skew,
+            threads=threads or 0,
+            replaces=replaces,
+            progress=watched,
         ),
         progress,
     )
@@ -83,6 +91,7 @@ def generate_lines_file(
     size_bytes: int,
     seed: int = 0,
     threads: int | None = None,
+    replaces: bool = True,
     progress: Progress | None = None,
 ) -> GenerateLinesReport:
     """Write `size_bytes` of lines such as servers log them, the same for the same seed; replaces only a whole file.
@@ -96,7 +105,7 @@ def generate_lines_file(
     target = os.fspath(path)
     lines = run_interruptible(
         lambda watched: core.generate_lines_file(
-            target, bytes=size_bytes, seed=seed, threads=threads or 0, progress=watched
+            target, bytes=size_bytes, seed=seed, threads=threads or 0, replaces=replaces, progress=watched
         ),
         progress,
     )

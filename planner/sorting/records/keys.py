@@ -131,7 +131,17 @@ class _Reader:
 
 def quote(text: str) -> str:
     """Return the text in single quotes, as GNU sort shows it in the locale C."""
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    return "'" + "".join(f"\\{letter}" if letter in "\\'" else escaped(letter) for letter in text) + "'"
+
+
+_ESCAPES = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v"}
+
+
+def escaped(letter: str) -> str:
+    """Return a character as GNU programs print it in the locale C: what does not print by its bytes."""
+    if " " <= letter <= "~":
+        return letter
+    return _ESCAPES.get(letter) or "".join(f"\\{byte:03o}" for byte in letter.encode(errors="surrogateescape"))
 
 
 def _digits(text: str) -> int:

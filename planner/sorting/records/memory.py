@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -95,6 +98,21 @@ def left_for_sorting(given_bytes: int) -> int:
     """
     held = _anonymous_bytes()
     return given_bytes if held is None else max(given_bytes - held - _LATER_BYTES, given_bytes // 2)
+
+
+@contextmanager
+def memory_for_sorting(given_bytes: int | None) -> Iterator[int | None]:
+    """Yield what Python leaves of the memory given; errors speak of all of it, so that what they advise is enough."""
+    left_bytes = given_bytes and left_for_sorting(given_bytes)
+    try:
+        yield left_bytes
+    except BadInputError as error:
+        more_bytes = (_anonymous_bytes() or 0) + _LATER_BYTES
+        message = error.message.replace(f"{left_bytes} bytes of memory", f"{given_bytes} bytes of memory")
+        message = re.sub(r"(?<=give at least )\d+", lambda least: str(int(least[0]) + more_bytes), message)
+        if not given_bytes or message == error.message:
+            raise
+        raise BadInputError(message, error.details) from error
 
 
 def _anonymous_bytes() -> int | None:

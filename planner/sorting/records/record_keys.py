@@ -8,12 +8,12 @@ from typing import Final
 from planner.errors import BadInputError, nearest
 from planner.sorting.records.keys import UNLIMITED, Key
 
-_TEXTS: Final = {"bytes": "U", "fold": "f", "int": "I", "num": "N", "float": "F"}
+_TEXTS: Final = {"bytes": "U", "fold": "f", "natural": "A", "int": "I", "num": "N", "float": "F"}
 _DIRECTIONS: Final = {"asc": "", "desc": "r"}
 _LETTERS: Final = {"u": "U", "i": "S", "f": "D"}
 _BINARY: Final = re.compile(r"([uif])(8|16|24|32|40|48|56|64)(le|be)?")
 _FLOAT_BYTES: Final = (2, 4, 8)
-_FORM: Final = "OFFSET:SIZE[:bytes|fold|int|num|float][:desc], or OFFSET:u64le, :i32be, :f64le and their kin"
+_FORM: Final = "OFFSET:SIZE[:bytes|fold|natural|int|num|float][:desc], or OFFSET:u64le, :i32be, :f64le and their kin"
 
 
 def is_record_key(text: str) -> bool:
@@ -24,8 +24,8 @@ def is_record_key(text: str) -> bool:
 def parse_record_key(text: str, *, record_bytes: int) -> Key:
     """Return the key `OFFSET:SIZE[:KIND][:asc|desc]`; the size may be left out where the kind says it.
 
-    KIND is bytes, fold, or int, num and float in digits; or u, i, f with its bits and le or be, as u64le: a binary
-    number. Of binary floats NaN is the greatest, and -0.0 equals 0.0. Raises BadInputError.
+    KIND is bytes, fold, natural, or int, num and float in digits; or u, i, f with its bits and le or be, as u64le: a
+    binary number. Of binary floats NaN is the greatest, and -0.0 equals 0.0. Raises BadInputError.
     """
     words = text.split(":")
     numbers = [int(word) for word in words[:2] if word.isascii() and word.isdigit()]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from io import BufferedWriter, FileIO
@@ -13,8 +13,10 @@ from planner.errors import BadInputError
 from planner.native import Progress, core, core_errors
 from planner.sorting.tables.arrow_library import arrow, arrow_errors
 from planner.sorting.tables.packed_rows import PackedBatch, Packing
-from planner.sorting.tables.parquet_output import SortedFile, row_groups, style_of
+from planner.sorting.tables.parquet_output import ParquetStyle, SortedFile, row_groups, style_of
+from planner.sorting.tables.parquet_pages import has_checksums
 from planner.sorting.tables.parquet_rows import (
+    ParquetInput,
     decoded_bytes,
     keys_of,
     largest_group_bytes,
@@ -24,6 +26,7 @@ from planner.sorting.tables.parquet_rows import (
     rows_of,
 )
 from planner.sorting.tables.table import sorted_batches
+from planner.sorting.tables.table_keys import ColumnKey
 from planner.sorting.tables.table_order import bytes_beside_row
 from planner.sorting.tables.table_rows import is_taken_in_place, offset_bytes
 from planner.sorting.tables.table_runs import Runs, Tables, drop_repeats, first_disorder, make_ahead, take_first
@@ -66,6 +69,10 @@ class ParquetJob:
     memory_bytes: int
     temp_dirs: tuple[str, ...]
     replaces: bool = True
+    fills: bool = False
+    """Whether columns that not all inputs have are null where they are missing."""
+    folders: tuple[Mapping[str, str | None], ...] = ()
+    """Of each input, what its folders say of columns."""
 
 
 @dataclass(frozen=True)
@@ -83,10 +90,29 @@ def sort_parquet(job: ParquetJob, progress: Progress) -> ParquetReport:
     Raises BadInputError for a key, for schemas that differ, for what is no Parquet and for less
     than 320 MiB of memory; IoFailureError.
     """
-    if job.memory_bytes < _LEAST_BYTES:
-        raise BadInputError("sorting Parquet needs --memory of at least 320MiB, most of which pyarrow takes")
+    free_bytes_of(job.memory_bytes)
     with core_errors(), arrow_errors(f"cannot sort {job.inputs[0]} into {job.output}: pyarrow says"):
         return _Sort(job, progress).run()
+
+
+def sort_row_groups(
+    job: ParquetJob,
+    inputs: Sequence[ParquetInput],
+    keys: Sequence[ColumnKey],
+    progress: Progress,
+    *,
+    style: ParquetStyle,
+) -> ParquetReport:
+    """Sort files as far as their metadata list row groups, in place of the job's, into one of a style."""
+    with core_errors(), arrow_errors(f"cannot sort {inputs[0].path}: pyarrow says"):
+        return _Sort(job, progress, inputs=inputs, keys=keys, style=style).run()
+
+
+def free_bytes_of(memory_bytes: int) -> int:
+    """Return what of the memory is for rows. Raises BadInputError where it is too little."""
+    if memory_bytes < _LEAST_BYTES:
+        raise BadInputError("sorting Parquet needs --memory of at least 320MiB, most of which pyarrow takes")
+    return memory_bytes - _LIBRARY_BYTES
 
 
 def find_disorder(path: str, keys: Sequence[str], *, unique: bool, progress: Progress) -> tuple[int, list[Any]] | None:
@@ -115,15 +141,31 @@ class _NamedOutput(FileIO):
             raise OSError(error.errno, f"cannot write {self._path}: {error.strerror}") from error
 
 
+def _sources(job: ParquetJob) -> list[ParquetInput]:
+    return read_footers(job.inputs, fills=job.fills, folders=job.folders)
+
+
 class _Sort:
-    def __init__(self, job: ParquetJob, progress: Progress) -> None:
+    def __init__(
+        self,
+        job: ParquetJob,
+        progress: Progress,
+        *,
+        inputs: Sequence[ParquetInput] | None = None,
+        keys: Sequence[ColumnKey] | None = None,
+        style: ParquetStyle | None = None,
+    ) -> None:
         self._job = job
         self._progress = progress
-        self._inputs = [replace(source, memory_bytes=job.memory_bytes) for source in read_footers(job.inputs)]
+        self._inputs = [replace(source, memory_bytes=job.memory_bytes) for source in inputs or _sources(job)]
         self._first = self._inputs[0]
-        self._keys = keys_of(job.keys, self._inputs)
+        self._keys = keys_of(job.keys, self._inputs) if keys is None else list(keys)
+        style = style or style_of(
+            self._first.metadata, has_checksums=has_checksums(self._first.path, self._first.metadata)
+        )
+        self._style = style
         self._threads, page_bytes = self._share_pages()
-        self._free_bytes = job.memory_bytes - _LIBRARY_BYTES - page_bytes
+        self._free_bytes = free_bytes_of(job.memory_bytes) - page_bytes
         self._run_bytes = min(self._free_bytes * 6 // 10, _MOST_RUN_BYTES)
         self._runs = Runs(self._keys, job.temp_dirs, progress=progress)
 
@@ -134,10 +176,13 @@ class _Sort:
         """
         pages = [source.pages.longest for source in self._inputs]
         of_thread = max(_PAGE_COPIES * (sum(pages) if self._job.merge else max(pages)), _THREAD_BYTES)
-        free_bytes = self._job.memory_bytes - _LEAST_BYTES - (of_thread - _THREAD_BYTES)
+        needed_bytes = _LEAST_BYTES + of_thread - _THREAD_BYTES
+        free_bytes = self._job.memory_bytes - needed_bytes
+        needed_mb = needed_bytes // 1_000_000 + 1
+        for source in self._inputs:
+            replace(source, least_mb=needed_mb).require_cells_fit()
         if free_bytes < 0:
             path = self._inputs[pages.index(max(pages))].path
-            needed_mb = (self._job.memory_bytes - free_bytes) // 1_000_000 + 1
             raise BadInputError(
                 f"{path}: its pages of up to {max(pages)} bytes do not fit: give --memory of at least {needed_mb}MB",
                 ["pyarrow decodes a page whole, and pages hold very long rows; files with shorter pages take less"],
@@ -204,7 +249,7 @@ class _Sort:
         output = core.OutputFile(os.fsencode(self._job.output), replaces=self._job.replaces)
         rows = 0
         self._progress.begin_phase(1, bytes_total=decoded_bytes(self._inputs))
-        style = style_of(self._first.metadata)
+        style = self._style
         most = self._free_bytes // (_ENCODED * largest_group_bytes(self._inputs))  # so that none must be cut
         threads = min(arrow().cpu_count(), max(most, 1))
         with BufferedWriter(_NamedOutput(output.descriptor, self._job.output)) as file:

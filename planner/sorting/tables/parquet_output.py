@@ -40,8 +40,8 @@ class ParquetStyle:
     details: Mapping[str, Any] = field(default_factory=dict)
 
 
-def style_of(metadata: Any) -> ParquetStyle:
-    """Return how a file was written, from its footer."""
+def style_of(metadata: Any, *, has_checksums: bool = False) -> ParquetStyle:
+    """Return how a file was written, from its footer; pages say whether they have checksums."""
     groups = metadata.num_row_groups
     rows = max((metadata.row_group(i).num_rows for i in range(groups)), default=0)
     return ParquetStyle(
@@ -49,7 +49,7 @@ def style_of(metadata: Any) -> ParquetStyle:
         dictionaries=_dictionaries(metadata),
         group_rows=min(rows, MOST_GROUP_ROWS) if rows else MOST_GROUP_ROWS,
         has_decimal_integers=_has_decimal_integers(metadata),
-        details=_details(metadata),
+        details=_details(metadata) | {"write_page_checksum": has_checksums},
     )
 
 
@@ -92,11 +92,18 @@ def _leaves(value_type: Any) -> int:
 class SortedFile:
     """A file that threads encode, part by part, and that one writes in order; small row groups are written by one."""
 
-    def __init__(self, file: Any, schema: Any, style: ParquetStyle, keys: Sequence[ColumnKey]) -> None:
+    def __init__(
+        self,
+        file: Any,
+        schema: Any,
+        style: ParquetStyle,
+        keys: Sequence[ColumnKey],
+        *,
+        joined: JoinedParts | None = None,
+    ) -> None:
         self._file = file
         self._how = schema, style, keys
-        self._joined = JoinedParts(file)
-        self._written = 0
+        self._joined = joined or JoinedParts(file)
         self._is_complete = False
 
     def write(self, groups: Iterator[Any], *, threads: int) -> Iterator[Any]:
@@ -104,7 +111,7 @@ class SortedFile:
         first = next(groups, None)
         if first is None:
             return
-        write = self._write_alone if first.nbytes < _LEAST_COLUMN_BYTES * first.num_columns else self._write_parts
+        write = self._write_alone if first.nbytes < _LEAST_COLUMN_BYTES * first.num_columns else self.write_parts
         yield from write(chain([first], groups), threads)
 
     def _write_alone(self, groups: Iterator[Any], threads: int) -> Iterator[Any]:
@@ -115,7 +122,8 @@ class SortedFile:
                 yield _Part(None, table.num_rows, table.nbytes)
         self._is_complete = True
 
-    def _write_parts(self, groups: Iterator[Any], threads: int) -> Iterator[Any]:
+    def write_parts(self, groups: Iterator[Any], threads: int) -> Iterator[Any]:
+        """Do the same with threads, so that more may follow."""
         with ThreadPoolExecutor(threads) as pool:
             waiting: deque[Future[_Part]] = deque()
             try:
@@ -132,9 +140,18 @@ class SortedFile:
         """Write the footer; return the size of the file."""
         if self._is_complete:
             return int(self._file.tell())
-        if not self._written:
+        if not self._joined.end:
             self._append(self._encode([]))
         return self._joined.finish()
+
+    def footer(self) -> bytes:
+        """Return the footer of the parts that are written."""
+        return self._joined.footer()
+
+    @property
+    def end(self) -> int:
+        """How many bytes of parts are written."""
+        return self._joined.end
 
     def _encode(self, tables: list[Any]) -> _Part:
         file = arrow().BufferOutputStream()
@@ -150,7 +167,6 @@ class SortedFile:
     def _append(self, part: _Part) -> _Part:
         begin = self._joined.end
         self._joined.add(part.file)
-        self._written += 1
         _begin_to_sync(self._file, begin, self._joined.end - begin)
         return part._replace(file=None)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from io import FileIO
 from pathlib import Path
@@ -10,8 +10,10 @@ from typing import Any, Final, NamedTuple
 
 from planner.sorting.tables.parquet_parts import Struct, read_sized_struct
 
-_TYPE, _DECODED_BYTES, _STORED_BYTES, _DICTIONARY, _VALUES = 1, 2, 3, 7, 1
+_TYPE, _DECODED_BYTES, _STORED_BYTES, _CHECKSUM, _DICTIONARY, _VALUES = 1, 2, 3, 4, 7, 1
 """Fields of a page's header, and the number of values in that of a dictionary; see `parquet_parts`."""
+_DATA_HEADERS: Final = (5, 8)
+"""Fields of a page's header that have the number of its values first."""
 _DICTIONARY_PAGE: Final = 2
 _HEADER_BYTES: Final = (256, 1 << 14)
 """A header has the least and the greatest value, too, which may be long."""
@@ -19,45 +21,104 @@ _MOST_PAGE_BYTES: Final = 1 << 21
 """Columns of a row group that are no longer are not looked into: pages have 1 MB, as a rule."""
 
 
+class Cell(NamedTuple):
+    """A column, the first and last of some rows, and the bytes that one of these has there at least."""
+
+    bytes: int
+    column: str
+    first_row: int
+    last_row: int
+
+    @property
+    def place(self) -> str:
+        """Where it is, in words."""
+        one = f"row {self.first_row}"
+        rows = one if self.first_row == self.last_row else f"one of rows {self.first_row} to {self.last_row}"
+        return f"{rows}, column {self.column},"
+
+
 class PageSizes(NamedTuple):
     """Bytes of the longest page of each column in a row group, all together, and of a row, where values are long or
-    repeated.
+    repeated; and the longest value that is known to be there.
     """
 
     longest: int
     row: float
+    cell: Cell | None = None
 
 
 def page_sizes(path: str, metadata: Any) -> PageSizes:
     """Return the largest of all row groups."""
-    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    sizes, first_row = [], 1
     with Path(path).open("rb", buffering=0) as file:
-        sizes = [_of_group(file, group) for group in groups if group.num_rows]
-    return PageSizes(max((size.longest for size in sizes), default=0), max((size.row for size in sizes), default=0))
+        for number in range(metadata.num_row_groups):
+            group = metadata.row_group(number)
+            if group.num_rows:
+                sizes.append(_of_group(file, group, metadata.schema, first_row))
+            first_row += group.num_rows
+    return PageSizes(
+        max((size.longest for size in sizes), default=0), max((size.row for size in sizes), default=0), _longest(sizes)
+    )
 
 
-def _of_group(file: FileIO, group: Any) -> PageSizes:
-    sizes = [_of_chunk(file, group.column(number)) for number in range(group.num_columns)]
+def _longest(sizes: Sequence[PageSizes]) -> Cell | None:
+    return max((size.cell for size in sizes if size.cell), default=None)
+
+
+def has_checksums(path: str, metadata: Any) -> bool:
+    """Whether the first page has one."""
+    if not (metadata.num_row_groups and metadata.num_columns):
+        return False
+    with Path(path).open("rb", buffering=0) as file, suppress(IndexError, KeyError, ValueError):
+        return _CHECKSUM in next(_headers(file, metadata.row_group(0).column(0)), {})
+    return False
+
+
+def _of_group(file: FileIO, group: Any, schema: Any, first_row: int) -> PageSizes:
+    columns = range(group.num_columns)
+    sizes = [
+        _of_chunk(file, group.column(number), _Rows(schema.column(number), group, first_row)) for number in columns
+    ]
     rows = sum(max(size.row, group.column(i).total_uncompressed_size / group.num_rows) for i, size in enumerate(sizes))
-    return PageSizes(sum(size.longest for size in sizes), rows)
+    return PageSizes(sum(size.longest for size in sizes), rows, _longest(sizes))
 
 
-def _of_chunk(file: FileIO, chunk: Any) -> PageSizes:
-    """Return the longest page of a column, and what one value of its dictionary takes on average."""
+class _Rows:
+    """The rows of a column's pages, one after another; of lists they are those of the row group."""
+
+    def __init__(self, leaf: Any, group: Any, first_row: int) -> None:
+        self._name = leaf.path
+        self._of_lists = leaf.max_repetition_level > 0
+        self._first, self._last = first_row, first_row + group.num_rows - 1
+
+    def cell(self, header: Struct) -> Cell | None:
+        """Return what one value has at least, of the next page."""
+        values = next((header[field].value[_VALUES].value for field in _DATA_HEADERS if field in header), 0)
+        if not values:
+            return None
+        last = self._last if self._of_lists else self._first + values - 1
+        found = Cell(header[_DECODED_BYTES].value // values, self._name, self._first, last)
+        self._first += 0 if self._of_lists else values
+        return found
+
+
+def _of_chunk(file: FileIO, chunk: Any, rows: _Rows) -> PageSizes:
+    """Return the longest page of a column, what one value of its dictionary takes on average, and the longest value."""
     size = chunk.total_uncompressed_size
     if size <= _MOST_PAGE_BYTES and not chunk.has_dictionary_page:
         return PageSizes(size, 0)
-    longest, value_bytes = 0, 0.0
+    longest, value_bytes, cells = 0, 0.0, []
     try:
         for header in _headers(file, chunk):
             longest = max(longest, header[_DECODED_BYTES].value)
+            cells.append(rows.cell(header))
             if header[_TYPE].value == _DICTIONARY_PAGE:
                 value_bytes = header[_DECODED_BYTES].value / max(header[_DICTIONARY].value[_VALUES].value, 1)
                 if size <= _MOST_PAGE_BYTES:
                     return PageSizes(size, value_bytes)
     except (IndexError, KeyError, ValueError):  # damaged, as pyarrow says better
         return PageSizes(size, value_bytes)
-    return PageSizes(longest, value_bytes)
+    return PageSizes(longest, value_bytes, max((cell for cell in cells if cell), default=None))
 
 
 def _headers(file: FileIO, chunk: Any) -> Iterator[Struct]:

@@ -9,13 +9,14 @@ dictionary of its fields by number, in their order; each keeps its type, so that
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 _MAGIC: Final = b"PAR1"
 _TAIL_BYTES: Final = 8
 """The length of the footer, and the magic bytes."""
 _FILE_ROWS, _FILE_GROUPS = 3, 4
-_GROUP_COLUMNS, _GROUP_OFFSET, _GROUP_ORDINAL = 1, 5, 7
+_GROUP_COLUMNS, _GROUP_ROWS, _GROUP_OFFSET, _GROUP_ORDINAL = 1, 3, 5, 7
 _CHUNK_OFFSET, _CHUNK_METADATA, _CHUNK_OFFSET_INDEX, _CHUNK_COLUMN_INDEX = 2, 3, 4, 6
 _DATA_PAGE, _INDEX_PAGE, _DICTIONARY_PAGE, _BLOOM_FILTER = 9, 10, 11, 14
 _MOST_ORDINAL: Final = 2**15 - 1
@@ -24,12 +25,13 @@ _MOST_ORDINAL: Final = 2**15 - 1
 class JoinedParts:
     """What of the parts has been written to a file."""
 
-    def __init__(self, file: Any) -> None:
+    def __init__(self, file: Any, *, footer: bytes = b"", end: int = 0) -> None:
+        """Go on at the `end` of what another has written, and has a footer of."""
         self._file = file
-        self._footer: Struct | None = None
-        self._groups: list[Struct] = []
-        self._rows = 0
-        self.end = 0
+        self._footer: Struct | None = read_struct(footer) if footer else None
+        self._groups: list[Struct] = list(self._footer[_FILE_GROUPS].value.values) if self._footer else []
+        self._rows = self._footer[_FILE_ROWS].value if self._footer else 0
+        self.end = end
         """How many bytes have been written."""
 
     def add(self, part: Any) -> None:
@@ -50,17 +52,40 @@ class JoinedParts:
 
     def finish(self) -> int:
         """Write the footer, after one part at least; return the size of the file."""
-        assert self._footer is not None
-        rows, groups = self._footer[_FILE_ROWS], self._footer[_FILE_GROUPS]
-        self._footer[_FILE_ROWS] = rows._replace(value=self._rows)
-        self._footer[_FILE_GROUPS] = Field(groups.type_id, List(groups.value.type_id, list(self._groups)))
-        footer = struct_bytes(self._footer)
-        self._write(footer + len(footer).to_bytes(4, "little") + _MAGIC)
+        self._write(_with_length(self.footer()))
         return self.end
+
+    def footer(self) -> bytes:
+        """Return the footer of what has been written; none before the first part."""
+        return b"" if self._footer is None else struct_bytes(_listing(self._footer, self._groups, rows=self._rows))
 
     def _write(self, data: Any) -> None:
         self._file.write(data)
         self.end += len(data)
+
+
+class FileFooter:
+    """The footer of a Parquet file, which may also have no rows."""
+
+    def __init__(self, file: bytes) -> None:
+        size = int.from_bytes(file[-_TAIL_BYTES:-4], "little")
+        self._footer = read_struct(file[-_TAIL_BYTES - size : -_TAIL_BYTES])
+
+    def with_groups(self, numbers: Sequence[int]) -> bytes:
+        """Return a file that has no rows and says that it has some of the row groups, where they lie."""
+        groups = [self._footer[_FILE_GROUPS].value.values[number] for number in numbers]
+        rows = sum(group[_GROUP_ROWS].value for group in groups)
+        return _MAGIC + _with_length(struct_bytes(_listing(self._footer, groups, rows=rows)))
+
+
+def _listing(footer: Struct, groups: Sequence[Struct], *, rows: int) -> Struct:
+    """Return a footer with other row groups."""
+    listed = Field(footer[_FILE_GROUPS].type_id, List(footer[_FILE_GROUPS].value.type_id, list(groups)))
+    return footer | {_FILE_ROWS: footer[_FILE_ROWS]._replace(value=rows), _FILE_GROUPS: listed}
+
+
+def _with_length(footer: bytes) -> bytes:
+    return footer + len(footer).to_bytes(4, "little") + _MAGIC
 
 
 def _move_group(group: Struct, moved_by: int, *, ordinal: int) -> None:

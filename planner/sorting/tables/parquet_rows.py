@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import accumulate
 from typing import Any, Final
@@ -16,13 +16,19 @@ from planner.errors import BadInputError
 from planner.native import Progress
 from planner.sorting.tables.arrow_library import arrow, arrow_errors
 from planner.sorting.tables.parquet_pages import PageSizes, page_sizes
-from planner.sorting.tables.parquet_schemas import conforming, int96_leaves, int96_unit, united_schema
+from planner.sorting.tables.parquet_schemas import (
+    conforming,
+    folder_values,
+    int96_leaves,
+    int96_unit,
+    united_schema,
+    with_folders,
+)
 from planner.sorting.tables.table_keys import ColumnKey, has_categories, parse_table_keys, with_categories
 from planner.sorting.tables.table_runs import Tables
 
 BATCH_ROWS: Final = 1 << 14
 _BATCH_BYTES: Final = 1 << 23
-"""Of rows that are so long on average that fewer than `BATCH_ROWS` are decoded at a time."""
 _ROW_COPIES: Final = 10
 """How often a long row is in memory at most, as measured: pages, what pyarrow decodes, packed, taken and encoded."""
 _BESIDE_ROW_BYTES: Final = 150_000_000
@@ -38,15 +44,21 @@ class ParquetInput:
     schema: Any
     memory_bytes: int | None = None
     """What a row must fit into, with what sorting it takes."""
+    least_mb: int = 0
+    """What the pages of all inputs take, so that what is advised is enough for them, too."""
     int96_unit: str = "ns"
     """What times that are stored in 96 bits are read in."""
+    folders: Mapping[str, Any] = field(default_factory=dict)
+    """Columns that the folders of a file say, with their value."""
+    batch_bytes: int = _BATCH_BYTES
+    """Rows that are so long on average that fewer than `BATCH_ROWS` have these are decoded fewer at a time."""
 
     def batches(self, groups: Sequence[int] | None = None, *, use_threads: bool = True) -> Iterator[Any]:
         """Yield the rows of all row groups, or of some. Raises BadInputError that names the file."""
         damaged = f"{self.path} is damaged or encrypted, or pyarrow cannot read it"
         with _open(self.path, self.metadata, int96_unit=self.int96_unit) as file, arrow_errors(damaged):
             first_row = self._first_rows[groups[0] if groups else 0]
-            conform = conforming(file.schema_arrow, self.schema)
+            conform = conforming(file.schema_arrow, self.schema, self.folders)
             for batch in file.iter_batches(self._batch_rows, row_groups=groups, use_threads=use_threads):
                 self._require_rows_fit(batch, first_row)
                 first_row += batch.num_rows
@@ -60,7 +72,7 @@ class ParquetInput:
 
     @cached_property
     def _batch_rows(self) -> int:
-        return max(min(BATCH_ROWS, int(_BATCH_BYTES // max(self.pages.row, 1))), 1)
+        return max(min(BATCH_ROWS, int(self.batch_bytes // max(self.pages.row, 1))), 1)
 
     @cached_property
     def pages(self) -> PageSizes:
@@ -80,11 +92,22 @@ class ParquetInput:
             raise self._does_not_fit(f"row {first_row + row} has", size - shared)
 
     def _does_not_fit(self, what: str, size: int) -> BadInputError:
-        needed_mb = (size * _ROW_COPIES + _BESIDE_ROW_BYTES) // 1_000_000 + 1
+        needed_mb = max(memory_for_row(size) // 1_000_000 + 1, self.least_mb)
         return BadInputError(
             f"{self.path}: {what} {size} bytes, which with what sorting takes do not fit into {self.memory_bytes} bytes"
             f" of memory; give --memory of at least {needed_mb}MB"
         )
+
+    def require_cells_fit(self) -> None:
+        """Raise BadInputError for a value whose page alone says that it is too long, before anything is read."""
+        cell = self.pages.cell
+        if cell and self.memory_bytes is not None and memory_for_row(cell.bytes) > self.memory_bytes:
+            raise self._does_not_fit(f"{cell.place} has at least", cell.bytes)
+
+
+def memory_for_row(size: int) -> int:
+    """Return what sorting a row of so many bytes takes."""
+    return size * _ROW_COPIES + _BESIDE_ROW_BYTES
 
 
 def _dictionary_bytes(batch: Any) -> int:
@@ -111,19 +134,30 @@ def read_footer(path: str) -> ParquetInput:
     return read_footers([path])[0]
 
 
-def read_footers(paths: Sequence[str]) -> list[ParquetInput]:
-    """Return inputs that are read with one schema.
+def read_footers(
+    paths: Sequence[str],
+    *,
+    unit: str | None = None,
+    fills: bool = False,
+    folders: Sequence[Mapping[str, str | None]] = (),
+) -> list[ParquetInput]:
+    """Return inputs that are read with one schema; times of 96 bits in a unit, or in that which holds them all.
 
-    Raises BadInputError also for columns that differ, and for times of 96 bits that no unit holds.
+    Columns that not all have are null where they are missing, if it `fills` them; the folders of each path may say
+    some. Raises BadInputError also for columns that differ, and for times of 96 bits that no unit holds.
     """
     sources = []
     for path in paths:
         with _open(path, None) as file:
             sources.append(ParquetInput(path, file.metadata, file.schema_arrow))
     if timed := [source for source in sources if int96_leaves(source.metadata)]:
-        unit = int96_unit({source.path: partial(_int96_batches, source) for source in timed})
+        unit = unit or int96_unit({source.path: partial(_int96_batches, source) for source in timed})
         sources = [_in_unit(source, unit) if int96_leaves(source.metadata) else source for source in sources]
-    schema = united_schema([source.schema for source in sources], paths)
+    if folders:
+        columns = folder_values(folders)
+        sources = [replace(source, folders=values) for source, values in zip(sources, columns, strict=True)]
+    schemas = [with_folders(source.schema, source.folders) for source in sources]
+    schema = united_schema(schemas, paths, fills=fills)
     return [replace(source, schema=schema) for source in sources]
 
 

@@ -21,24 +21,29 @@ _MOST_MICROSECONDS: Final = (2**63 - 1) // _PER_MICROSECOND
 """So many are counted in nanoseconds, too."""
 
 
-def united_schema(schemas: Sequence[Any], names: Sequence[str]) -> Any:
+def united_schema(schemas: Sequence[Any], names: Sequence[str], *, fills: bool = False) -> Any:
     """Return the schema that files of these names are read with: the first one's, if all are alike.
 
-    Raises BadInputError for columns that another file has not, or with values of another type.
+    Raises BadInputError for columns with values of another type, and, unless it `fills` them with nulls, for columns
+    that another file has not.
     """
     united = first = schemas[0]
     for schema, path in zip(schemas[1:], names[1:], strict=True):
         if schema.equals(united):
             continue
-        if sorted(schema.names) != sorted(first.names) or len(set(first.names)) < len(first.names):
-            raise BadInputError(_differ(path, names[0]), _names_that_differ(schema, first))
-        fields = [_united(field, schema.field(field.name)) for field in united]
+        is_unclear = any(len(set(one.names)) < len(one.names) for one in (schema, first))
+        if is_unclear or (sorted(schema.names) != sorted(united.names) and not fills):
+            advice = ["--union-by-name puts nulls in their places"]
+            raise BadInputError(_differ(path, names[0]), _names_that_differ(schema, first) + advice)
+        fields = [_united(field, schema.field(field.name)) if field.name in schema.names else field.with_nullable(True)
+                  for field in united]  # fmt: skip
         if wrong := [field.name for field, both in zip(united, fields, strict=True) if both is None]:
             lines = [
-                f"column {column}: {schema.field(column).type}, not {first.field(column).type}" for column in wrong
+                f"column {column}: {schema.field(column).type}, not {united.field(column).type}" for column in wrong
             ]
             raise BadInputError(_differ(path, names[0]), lines)
-        united = arrow().schema(fields, metadata=first.metadata)
+        more = [field.with_nullable(True) for field in schema if field.name not in united.names]
+        united = arrow().schema([*fields, *more], metadata=first.metadata)
     return united
 
 
@@ -76,14 +81,48 @@ def _plain_type(value_type: Any) -> Any:
     return value_type
 
 
-def conforming(schema: Any, wanted: Any) -> Callable[[Any], Any]:
-    """Return what makes record batches of one schema those of another that unites it with others."""
+def with_folders(schema: Any, columns: Mapping[str, Any]) -> Any:
+    """Return a schema with the columns that folders add to a file which has them not."""
+    for name, value in columns.items():
+        if name not in schema.names:
+            schema = schema.append(arrow().field(name, value.type))
+    return schema
+
+
+def folder_values(folders: Sequence[Mapping[str, str | None]]) -> list[dict[str, Any]]:
+    """Return what folders say of each file: numbers of columns that are whole numbers in all of them, else texts."""
+    library = arrow()
+    names = folders[0] if folders else {}
+    found: dict[str, Any] = {}
+    for name in names:
+        texts = [values[name] for values in folders]
+        is_whole = all(text is None or text.lstrip("-").isdecimal() for text in texts)
+        found[name] = library.int64() if is_whole and any(texts) else library.string()
+    return [
+        {name: library.scalar(text).cast(found[name]) if text else library.scalar(None, found[name])
+         for name, text in values.items()}
+        for values in folders
+    ]  # fmt: skip
+
+
+def conforming(schema: Any, wanted: Any, columns: Mapping[str, Any] | None = None) -> Callable[[Any], Any]:
+    """Return what makes record batches of one schema those of another that unites it with others.
+
+    What is not in a batch is one of the `columns` that folders add, else null.
+    """
     if schema.equals(wanted):
         return lambda batch: batch
+    library, constants = arrow(), columns or {}
+
+    def column(batch: Any, field: Any) -> Any:
+        if field.name in schema.names:
+            return batch.column(field.name).cast(field.type)
+        if field.name in constants:
+            return library.repeat(constants[field.name], batch.num_rows)
+        return library.nulls(batch.num_rows, field.type)
 
     def conform(batch: Any) -> Any:
-        columns = [batch.column(field.name).cast(field.type) for field in wanted]
-        return arrow().RecordBatch.from_arrays(columns, schema=wanted)
+        return library.RecordBatch.from_arrays([column(batch, field) for field in wanted], schema=wanted)
 
     return conform
 
@@ -101,16 +140,24 @@ def int96_unit(files: Mapping[str, Callable[[str], Iterable[Any]]]) -> str:
     """
     is_far = is_fine = False
     for path, batches in files.items():
-        for in_ns, in_us in zip(batches("ns"), batches("us"), strict=True):
-            for nanoseconds, microseconds in zip(_times(in_ns), _times(in_us), strict=True):
-                is_far |= bool((np.abs(microseconds) > _MOST_MICROSECONDS).any())
-                is_fine |= bool((microseconds * _PER_MICROSECOND != nanoseconds).any())  # both wrap round alike
+        far, fine = int96_needs(batches)
+        is_far, is_fine = is_far or far, is_fine or fine
         if is_far and is_fine:
             raise BadInputError(
                 f"{path}: Arrow has no type for times beyond 2262 and others finer than a microsecond",
                 ["write times as timestamps of 64 bits, in microseconds"],
             )
     return "us" if is_far else "ns"
+
+
+def int96_needs(batches: Callable[[str], Iterable[Any]]) -> tuple[bool, bool]:
+    """Return whether times are beyond what nanoseconds can say, and whether they are finer than microseconds."""
+    is_far = is_fine = False
+    for in_ns, in_us in zip(batches("ns"), batches("us"), strict=True):
+        for nanoseconds, microseconds in zip(_times(in_ns), _times(in_us), strict=True):
+            is_far |= bool((np.abs(microseconds) > _MOST_MICROSECONDS).any())
+            is_fine |= bool((microseconds * _PER_MICROSECOND != nanoseconds).any())  # both wrap round alike
+    return is_far, is_fine
 
 
 def _times(batch: Any) -> Iterator[Any]:

@@ -21,16 +21,20 @@ _ORDERED_EXTENSIONS = ("arrow.uuid", "arrow.json")
 """They have the order of the bytes and texts that they are stored as."""
 _POLARS_CATEGORIES = b"_PL_ENUM_VALUES"
 _MOST_SHORT_BYTES = 2**31 - 1
-_WORDS = ("asc", "desc", "first", "last")
+_WORDS = ("asc", "desc", "first", "last", "natural")
 
 
 class ColumnKey(NamedTuple):
-    """A column by its place, and how it is ordered; `categories` in their order, where a column has such."""
+    """A column by its place, and how it is ordered; `categories` in their order, where a column has such.
+
+    In natural order the numbers within texts compare by value: chr2 comes before chr10.
+    """
 
     column: int
     descending: bool = False
     nulls_first: bool = False
     categories: Any = None
+    natural: bool = False
 
 
 class KeyColumn(NamedTuple):
@@ -41,7 +45,7 @@ class KeyColumn(NamedTuple):
 
 
 def parse_table_keys(texts: Sequence[str], schema: Any) -> list[ColumnKey]:
-    """Return the keys `COLUMN[:asc|desc][:first|last]` of a schema. Raises BadInputError."""
+    """Return the keys `COLUMN[:natural][:asc|desc][:first|last]` of a schema. Raises BadInputError."""
     if not texts:
         raise BadInputError("say which columns to sort by: --key NAME")
     if not schema.names:
@@ -50,13 +54,14 @@ def parse_table_keys(texts: Sequence[str], schema: Any) -> list[ColumnKey]:
     for text in texts:
         column, words = split_column(text, schema.names, columns=len(schema.names))
         if wrong := [word for word in words if word not in _WORDS]:
-            raise BadInputError(
-                f"key {text}: {wrong[0]!r} is none of asc, desc, first, last.{nearest(wrong[0], _WORDS)}"
-            )
+            raise BadInputError(f"key {text}: {wrong[0]!r} is none of {', '.join(_WORDS)}.{nearest(wrong[0], _WORDS)}")
         if {"asc", "desc"} <= set(words) or {"first", "last"} <= set(words):
             raise BadInputError(f"key {text}: two of its words exclude each other")
         _require_order(schema.field(column), text)
-        keys.append(ColumnKey(column, "desc" in words, "first" in words))
+        is_natural = "natural" in words
+        if is_natural and _comparable_type(schema.field(column), text) not in _text_types():
+            raise BadInputError(f"key {text}: column {schema.names[column]!r} is no text; leave out :natural")
+        keys.append(ColumnKey(column, "desc" in words, "first" in words, natural=is_natural))
     return keys
 
 
@@ -85,6 +90,7 @@ def _parts_of(values: Any, field: Any, key: ColumnKey, *, all_parts: bool) -> li
         values = _places(values, key.categories, name=field.name)
     else:
         values = values.cast(_type_for(values, field))
+        values = _natural(values) if key.natural else values
     parts = _null_part(values, key, all_parts=all_parts)
     if types.is_floating(values.type):
         is_nan = compute.is_nan(values).fill_null(False)
@@ -93,6 +99,26 @@ def _parts_of(values: Any, field: Any, key: ColumnKey, *, all_parts: bool) -> li
             values = compute.if_else(is_nan, arrow().scalar(None, values.type), values)
         values = compute.add(values, arrow().scalar(0, values.type))  # -0.0 becomes 0.0
     return [*parts, KeyColumn(values, key.descending)]
+
+
+def _text_types() -> tuple[Any, Any]:
+    return arrow().binary(), arrow().large_binary()
+
+
+def _natural(values: Any) -> Any:
+    """Return keys that compare as texts do in natural order."""
+    from planner.native import core
+
+    library = arrow()
+    chunks = []
+    for chunk in values.cast(library.large_binary()).chunks if hasattr(values, "chunks") else [values]:
+        validity, offsets, texts = chunk.buffers()
+        of_chunk = offsets.slice(chunk.offset * 8, (len(chunk) + 1) * 8)
+        made = map(library.py_buffer, core.natural_keys(of_chunk, texts or b""))
+        keys = library.LargeBinaryArray.from_buffers(library.large_binary(), len(chunk), [None, *made])
+        compute = arrow("pyarrow.compute")
+        chunks.append(compute.if_else(chunk.is_valid(), keys, None) if validity else keys)
+    return library.chunked_array(chunks, library.large_binary())
 
 
 def _null_part(values: Any, key: ColumnKey, *, all_parts: bool) -> list[KeyColumn]:

@@ -70,7 +70,7 @@ class TextJob:
 
 
 @dataclass(frozen=True)
-class _Opened:
+class OpenedInputs:
     """Inputs as the core takes them."""
 
     paths: list[str]
@@ -120,11 +120,11 @@ def check_text_file(job: TextJob, progress: Progress) -> tuple[int, bytes] | Non
 
 
 @contextmanager
-def _open_inputs(job: TextJob, progress: Progress) -> Iterator[_Opened]:
+def _open_inputs(job: TextJob, progress: Progress) -> Iterator[OpenedInputs]:
     """Yield the inputs; those that are no plain files are read by threads. A failure of theirs goes before others."""
     with core_errors():
         sources = [open_source(path, progress, by_name=bool(job.order.record_bytes)) for path in job.inputs]
-        opened = _open_csv(job.csv, sources, job.order) if job.csv else _Opened([], {}, job.order)
+        opened = open_csv(job.csv, sources, job.order) if job.csv else OpenedInputs([], {}, job.order)
         pipes: list[Pipe] = []
     try:
         window_bytes = _window_bytes(job, sources)
@@ -140,7 +140,7 @@ def _open_inputs(job: TextJob, progress: Progress) -> Iterator[_Opened]:
 
 
 def _paths(
-    job: TextJob, sources: Sequence[Source], opened: _Opened, pipes: list[Pipe], progress: Progress
+    job: TextJob, sources: Sequence[Source], opened: OpenedInputs, pipes: list[Pipe], progress: Progress
 ) -> list[int]:
     """Give the inputs paths, and pipes where they need them. Returns the first byte of each path.
 
@@ -193,17 +193,17 @@ def _name_inputs(error: PlannerError, names: dict[str, str]) -> PlannerError:
     return type(error)(message, error.details)
 
 
-def _open_csv(csv: CsvColumns, sources: Sequence[Source], order: TextOrder) -> _Opened:
+def open_csv(csv: CsvColumns, sources: Sequence[Source], order: TextOrder) -> OpenedInputs:
     """Take the header off every input, or but a byte order mark."""
     rows = {source.name: read_first_row(source.head(), name=source.name, delimiter=csv.delimiter) for source in sources}
     if not any(row.values for row in rows.values()):
-        return _Opened([], {}, order._replace(keys=()), [len(row.content) for row in rows.values()])
+        return OpenedInputs([], {}, order._replace(keys=()), [len(row.content) for row in rows.values()])
     common = common_rows(csv, rows)
     sizes = [csv.skipped_bytes(rows[source.name]) for source in sources]
     for source, size in zip(sources, sizes, strict=True):
         source.skip(size)
     order = order._replace(keys=common.keys, csv=common.format, stable=True)
-    return _Opened([], {}, order, sizes, common.prologue, 2 if csv.header else 1)
+    return OpenedInputs([], {}, order, sizes, common.prologue, 2 if csv.header else 1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -351,19 +351,24 @@ def join_texts(sources: Sequence[Source], order: TextOrder) -> Iterator[bytes]:
     Raises BadInputError for a quoted field of CSV without an end, and for half a record, by the source's name.
     """
     for source in sources:
-        size, is_within_quotes, last = 0, False, b""
-        for chunk in source.chunks or ():
-            if chunk:
-                size += len(chunk)
-                last = chunk[-1:]
-                is_within_quotes ^= bool(order.csv) and _flips_quotes(chunk, order)
-            yield chunk
-        if is_within_quotes:
-            raise BadInputError(f"{source.name}: the last row has a quoted field that has no end")
-        if order.record_bytes:
-            _require_whole_records(source.name, size, order.record_bytes)
-        elif last not in (b"", order.line_end):
-            yield _line_end(order, last)
+        yield from ended_text(source.name, source.chunks or iter(()), order)
+
+
+def ended_text(name: str, chunks: Iterable[bytes], order: TextOrder) -> Iterator[bytes]:
+    """Yield the same of one text."""
+    size, is_within_quotes, last = 0, False, b""
+    for chunk in chunks:
+        if chunk:
+            size += len(chunk)
+            last = chunk[-1:]
+            is_within_quotes ^= bool(order.csv) and _flips_quotes(chunk, order)
+        yield chunk
+    if is_within_quotes:
+        raise BadInputError(f"{name}: the last row has a quoted field that has no end")
+    if order.record_bytes:
+        _require_whole_records(name, size, order.record_bytes)
+    elif last not in (b"", order.line_end):
+        yield _line_end(order, last)
 
 
 def _flips_quotes(chunk: bytes, order: TextOrder) -> bool:

@@ -10,7 +10,7 @@ from spark_events import CODECS, lines, small_job
 from typer.testing import CliRunner
 
 from planner.cli.app import build
-from planner.cli.shell.console import exit_code_of, show, table
+from planner.cli.shell.console import exit_code_of, show, table, talk
 from tests.marks import QUICK_SOAK
 
 SHOWN = (
@@ -99,3 +99,8 @@ def test_what_the_system_says_of_a_file_is_no_traceback(capsys: pytest.CaptureFi
     assert exit_code_of(lambda: Path(name).stat() and None) == 6
     message = f"error: {name}: File name too long; name another file, or change what forbids this\n"
     assert capsys.readouterr().err == message
+
+
+def test_messages_have_no_control_characters(capsys: pytest.CaptureFixture[str]) -> None:
+    talk("in\x1b[31m\r\x9b.txt:\n\tno such file")
+    assert capsys.readouterr().err == "in\\x1b[31m\\x0d\\x9b.txt:\n\tno such file\n"

@@ -13,7 +13,6 @@ import pytest
 
 from planner.cli.sort.gnusort import main
 from planner.cli.sort.gnusort_options import parse
-from planner.cli.sort.gnusort_words import GnuSortError
 from planner.sorting.records import keyed  # noqa: F401  # so that a fork without privileges need not load it
 
 GNU_SORT = shutil.which("sort") or ""
@@ -26,6 +25,7 @@ REFUSED = [
     ["-t", "x", "-t", "y"], ["-o", "a", "-o", "b"], ["--files0-from=-", "x"], ["-k", "-1"], ["-c", "lines"],
     ["-C", "lines"], ["-cu", "twice"], ["-c", "-r", "lines"], ["--check="], ["-S", "1 "], ["--parallel", "1 "],
     ["-o", ""], ["-y", "nofile"], ["--compress-program=a", "--compress-program=b"], ["-S", "9" * 5000],
+    ["a b"], ["a\nb"], ["a\x1b[31mb"], ["a'b"], ["#a"], ["a=b"], ["a\\b"], ["-k", "1\x1b\t"], ["-o", "/x y/z", "lines"],
 ]  # fmt: skip
 ACCEPTED = [
     [], ["-r"], ["-n"], ["--reverse", "--num"], ["-k", "2", "-t:"], ["-t:", "-k2,2nr", "-k1,1"],
@@ -34,6 +34,14 @@ ACCEPTED = [
     ["-t", "\\0", "-k1"], ["-S10%", "-T", "/nodir", "--parallel=3"], ["-c", "twice"], ["-y0", "-s"],
     ["--check=quiet", "twice"], ["-bk2"], ["--files0-from=list"], ["-y", "-r"], ["-y", "5"], ["-y", "twice"],
     ["--compress-program=gzip"], ["--compress-program", "a", "--compress-program", "a"], ["-S", " \v1"],
+]  # fmt: skip
+
+
+DEBUGGED = [
+    [], ["-n"], ["-k2,2n"], ["-t:", "-k2"], ["-r", "-k1,1"], ["-k1,1M"], ["-k2.2,2.4h"], ["-b", "-k2"], ["-u", "-k1,1"],
+    ["-s", "-k2"], ["-f"], ["-k3"], ["-k2,1"], ["-nr"], ["-k1n"], ["-d", "-k1,1n"], ["-k2b,2", "-k1,1r"], ["+1", "-2"],
+    ["-t.", "-k1n"], ["-t-", "-k1n"], ["-t+", "-k1g"], ["-g"], ["-z"], ["-ru", "-k1,1n"], ["-m"], ["-c"], ["-o", "x"],
+    ["-bdf", "-k1,1", "-k2n,2"], ["-h"], ["-M"], ["+0.1n"], ["-k1.2,1.3"], ["-k1.2b,2.3b"],
 ]  # fmt: skip
 
 
@@ -83,16 +91,23 @@ def test_the_same_output_messages_and_exit_code(arguments: list[str], folder: Pa
     assert ours(arguments, folder) == beside(["sort", *arguments], folder, GNU_SORT)
 
 
-def test_what_is_not_supported_is_refused_by_name() -> None:
-    with pytest.raises(GnuSortError, match="'--debug' is not supported") as caught:
-        parse(["--debug"])
-    assert caught.value.exit_code == 2
+@pytest.mark.skipif(not GNU_SORT, reason="GNU sort is not installed")
+@pytest.mark.parametrize("arguments", DEBUGGED, ids=" ".join)
+def test_keys_are_marked_and_doubted_as_gnu_sort_does(arguments: list[str], folder: Path) -> None:
+    (folder / "marked").write_bytes(b"a\tb 10K x\n  jan:-12.5x 7\n\nB:3 \x01\xff2\n-.5e3 0x1F nan\n5. 1,000 1e\nfeb 2M")
+    words = ["--debug", *arguments, "marked"]
+    assert ours(words, folder) == beside(["sort", *words], folder, GNU_SORT)
 
 
 def test_sizes_in_kibibytes_unless_they_say_otherwise() -> None:
     sizes = {"1": 1024, "7b": 7, "2K": 2048, "3M": 3 * 2**20, "1G": 2**30, "0": 1}
     assert {text: parse(["-S", text]).memory_bytes for text in sizes} == sizes
     assert parse(["-S1K", "-S", "5b"]).memory_bytes == 1024
+
+
+def test_ronna_and_quetta_come_behind_yotta(folder: Path) -> None:
+    (folder / "sizes").write_bytes(b"1Q\n2R\n-1Q\n3Y\n1R\n-2R\n")
+    assert ours(["-h", "sizes"], folder) == (0, b"-1Q\n-2R\n3Y\n1R\n2R\n1Q\n", b"")
 
 
 def test_random_order_keeps_equal_keys_together_and_follows_its_source(folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 import os
 from pathlib import Path
@@ -179,3 +180,17 @@ def test_keys_may_be_all_columns_in_another_order(tmp_path: Path, keys: list[str
         pq.write_table(table, tmp_path / name, row_group_size=100)
     parts, _ = sorted_parts(tables_of([str(tmp_path)], keys), partitions=3, slice_rows=100)
     assert pa.concat_tables(parts).equals(sort_table(pa.concat_tables([table, table]), keys=keys))
+
+
+@pytest.mark.parametrize(("year", "fits"), [(2262, True), (9999, False)])
+def test_times_of_96_bits_are_kept_or_refused(year: int, fits: bool, tmp_path: Path) -> None:
+    times = pa.array([datetime.datetime(year, 1, 1), None], pa.timestamp("us"))
+    columns = pa.table({"n": [2, 1], "at": times})
+    pq.write_table(columns, tmp_path / "in", use_deprecated_int96_timestamps=True, store_schema=False)
+    dataset = tables_of([str(tmp_path / "in")], ["n"])
+    if not fits:
+        with pytest.raises(BadInputError, match="does not keep its times of 96 bits"):
+            sorted_parts(dataset, partitions=1, slice_rows=10)
+        return
+    ((part,), _) = sorted_parts(dataset, partitions=1, slice_rows=10)
+    assert part.column("at").cast(pa.timestamp("us")).to_pylist() == times.to_pylist()[::-1]

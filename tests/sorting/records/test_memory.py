@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import pickle
+import re
 import signal
 import threading
 import time
@@ -15,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import planner
 from planner.errors import BadInputError, InterruptedRunError
 from planner.native import Progress, Splitters, core, run_interruptible
 from planner.sorting.records import memory
@@ -189,3 +191,27 @@ def test_what_python_holds_is_taken_off(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_this_process_holds_something() -> None:
     assert (1 << 40) // 2 < left_for_sorting(1 << 40) < 1 << 40
+
+
+def test_the_memory_that_is_advised_is_that_of_the_whole_process(tmp_path: Path) -> None:
+    (tmp_path / "in").write_bytes(b"b\na\n")
+    with pytest.raises(BadInputError, match="16777216 bytes of memory are too few") as error:
+        planner.sort(
+            tmp_path / "in",
+            tmp_path / "out",
+            lines=True,
+            memory_bytes=16 << 20,
+            threads=2,
+            more_outputs=[tmp_path / "more"],
+        )
+    advised = re.search(r"give at least (\d+)", str(error.value))
+    assert advised
+    planner.sort(
+        tmp_path / "in",
+        tmp_path / "out",
+        lines=True,
+        memory_bytes=int(advised[1]),
+        threads=2,
+        more_outputs=[tmp_path / "more"],
+    )
+    assert (tmp_path / "out").read_bytes() + (tmp_path / "more").read_bytes() == b"a\nb\n"

@@ -87,3 +87,11 @@ def test_many_small_row_groups_take_no_time_each(tmp_path: Path) -> None:
     table = pa.table({"a": range(20_000, 0, -1)})
     _, out = written(tmp_path, "a", table, row_group_size=10)
     assert out.num_row_groups == 2000
+
+
+def test_checksums_of_pages_are_kept(tmp_path: Path) -> None:
+    from planner.sorting.tables.parquet_pages import has_checksums
+
+    for has in (False, True):
+        _, out = written(tmp_path, "a", rows(50), write_page_checksum=has)
+        assert has_checksums(str(tmp_path / "out"), out) is has

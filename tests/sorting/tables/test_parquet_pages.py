@@ -13,6 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import planner
+from planner.errors import BadInputError
 from planner.sorting.tables.parquet_pages import page_sizes
 from planner.sorting.tables.parquet_rows import read_footer
 
@@ -47,7 +49,7 @@ def test_damaged_headers_count_as_one_page(tmp_path: Path) -> None:
 
 
 def test_no_rows_have_no_pages(tmp_path: Path) -> None:
-    assert page_sizes(str(tmp_path / "in"), written(tmp_path / "in", s=[])) == (0, 0)
+    assert page_sizes(str(tmp_path / "in"), written(tmp_path / "in", s=[])) == (0, 0, None)
 
 
 PEAK = "print(next(line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM')))"
@@ -68,3 +70,16 @@ def test_the_memory_that_is_advised_is_enough_and_kept(tmp_path: Path) -> None:
     done = sort(enough_mb)
     assert int(done.stdout) * 1024 < enough_mb * 1_100_000, done.stderr
     assert pq.read_table(tmp_path / "out").column("n").to_pylist() == list(range(1, 1501))
+
+
+def test_a_long_value_is_refused_at_once_by_row_and_column(tmp_path: Path) -> None:
+    long = os.urandom(30_000_000)
+    columns = pa.table({"n": [3, 2, 1], "blob": [b"a", long, b"b"]})
+    pq.write_table(columns, tmp_path / "in", use_dictionary=False, data_page_size=1, write_batch_size=1)
+    with pytest.raises(BadInputError, match="row 2, column blob, has at least") as error:
+        planner.sort(tmp_path / "in", tmp_path / "out", format="parquet", key="n", memory_bytes=340_000_000)
+    advised = re.search(r"at least (\d+)MB", str(error.value))
+    assert advised
+    memory_bytes = int(advised[1]) * 1_000_000
+    planner.sort(tmp_path / "in", tmp_path / "out", format="parquet", key="n", memory_bytes=memory_bytes)
+    assert pq.read_table(tmp_path / "out").column("n").to_pylist() == [1, 2, 3]

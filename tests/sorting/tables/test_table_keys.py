@@ -11,6 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import planner
+from planner.errors import BadInputError
 from planner.native import Progress
 from planner.sorting.tables import table_keys
 from planner.sorting.tables.parquet import ParquetJob, find_disorder, sort_parquet
@@ -95,3 +97,47 @@ def test_texts_longer_than_short_offsets_count_are_sorted(monkeypatch: pytest.Mo
     (rank, values) = key_columns(table, [ColumnKey(0)])
     assert (rank.values.to_pylist(), values.values.type) == ([0, 1, 0], pa.large_binary())
     assert sort_table(table, keys="s").column("s").to_pylist() == ["a" * 20, "b" * 20, None]
+
+
+NATURAL = [
+    "",
+    "-",
+    "1a",
+    "01a",
+    "1b",
+    "2",
+    "10",
+    "a",
+    "a1",
+    "a01",
+    "a2",
+    "a10",
+    "chr2",
+    "chr02",
+    "chr10",
+    "chr10x",
+    "\u00e9",
+]
+"""In order: numbers by value, what is equal then by the zeros, other bytes as they are."""
+
+
+def test_natural_order_takes_numbers_by_value(tmp_path: Path) -> None:
+    mixed = [*reversed(NATURAL), None]
+    for values in (
+        pa.array(mixed),
+        pa.array(mixed).cast(pa.large_string()).slice(3),
+        pa.array(mixed).dictionary_encode(),
+    ):
+        expected = [text for text in NATURAL if text in values.to_pylist()]
+        table = pa.table({"s": values})
+        assert sort_table(table, keys="s:natural").column("s").to_pylist() == [*expected, None]
+        assert sort_table(table, keys="s:desc:natural").column("s").to_pylist() == [*reversed(expected), None]
+    with pytest.raises(BadInputError, match="no text"):
+        sort_table(pa.table({"n": [1]}), keys="n:natural")
+    (tmp_path / "in.csv").write_text("s,n\n" + "".join(f"{text},{i}\n" for i, text in enumerate(reversed(NATURAL))))
+    planner.sort(tmp_path / "in.csv", tmp_path / "out.csv", key="s:natural:first")
+    assert [line.split(",")[0] for line in (tmp_path / "out.csv").read_text().splitlines()[1:]] == NATURAL
+    padded = [text.encode().ljust(8) for text in NATURAL if text and "0" not in text.removesuffix("10")]
+    (tmp_path / "in").write_bytes(b"".join(reversed(padded)))
+    planner.sort(tmp_path / "in", tmp_path / "out", record_size=8, key="0:8:natural")
+    assert (tmp_path / "out").read_bytes() == b"".join(padded)

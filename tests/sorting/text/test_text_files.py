@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import bz2
+import contextlib
 import gzip
 import lzma
 import os
 import random
 import re
 import resource
+import threading
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,10 +19,11 @@ from typing import Any
 import pytest
 import zstandard
 
+from planner.compression.lz4_frames import Lz4Compressor
 from planner.compression.text_codecs import Source
-from planner.errors import BadInputError, PlannerError
+from planner.errors import BadInputError, IoFailureError, PlannerError
 from planner.native import Progress
-from planner.sorting.records.keyed import TextOrder
+from planner.sorting.records.keyed import TextOrder, sort_text
 from planner.sorting.records.keys import parse_key
 from planner.sorting.text.text_files import (
     CsvColumns,
@@ -179,6 +183,20 @@ def test_bzip2_and_xz_are_read_and_written(library: Any, tmp_path: Path) -> None
     assert library.decompress(out.read_bytes()) == b"a\nb\n"
     with pytest.raises(BadInputError, match=r"bzip2|xz"):
         sorted_text(tmp_path, library.compress(b"b\na\n")[:-4])
+
+
+def test_lz4_is_read_and_written(tmp_path: Path) -> None:
+    text = b"".join(b"%d\n" % (i * 7919 % 100_003) for i in range(100_003))
+    content = b""
+    for part in (text[:300_000], text[300_000:]):
+        frame = Lz4Compressor()
+        content += frame.compress(part) + frame.flush()
+    assert sorted_text(tmp_path, content) == b"".join(sorted(text.splitlines(keepends=True)))
+    out = tmp_path / "out.lz4"
+    sort_text_files(TextJob(inputs=(str(tmp_path / "in"),), output=str(out)), Progress())
+    assert sorted_text(tmp_path, out.read_bytes()) == b"".join(sorted(text.splitlines(keepends=True)))
+    with pytest.raises(BadInputError, match="the LZ4 data are damaged, or end early"):
+        sorted_text(tmp_path, content[:-9])
 
 
 def test_several_inputs_have_one_header(tmp_path: Path) -> None:
@@ -384,3 +402,34 @@ def test_an_error_names_the_input_and_not_another_whose_pipe_begins_alike(tmp_pa
     job = TextJob(inputs=paths, output=str(tmp_path / "out"), csv=CsvColumns(keys=("n:int",)), merge=True)
     with pytest.raises(BadInputError, match=f"{paths[50]}: row 2"):
         sort_text_files(job, Progress())
+
+
+def test_a_file_that_becomes_shorter_is_named(tmp_path: Path) -> None:
+    shrinking, pipe = tmp_path / "shrinking", tmp_path / "pipe"
+    shrinking.write_bytes(b"a" * 99 + b"\n" + b"".join(b"b%098d\n" % i for i in range(150_000)))
+    os.mkfifo(pipe)
+
+    def shorten() -> None:
+        with pipe.open("wb") as end:
+            while read_bytes_of(shrinking) < 100_000:  # the merge then waits for the pipe
+                time.sleep(0.01)
+            os.truncate(shrinking, 1000)
+            end.write(b"c\n")
+
+    other = threading.Thread(target=shorten)
+    other.start()
+    with pytest.raises(IoFailureError, match=r"shrinking.*became shorter while it was read"):
+        inputs = [str(shrinking), str(pipe)]
+        sort_text(inputs, str(tmp_path / "out"), order=TextOrder(), merge=True, memory_bytes=8 << 20)
+    other.join()
+    assert not (tmp_path / "out").exists()
+
+
+def read_bytes_of(path: Path) -> int:
+    """Return how far this process has read a file that it has open; 0 for none."""
+    for descriptor in Path("/proc/self/fd").iterdir():
+        with contextlib.suppress(OSError):
+            if descriptor.readlink() == path:
+                info = Path("/proc/self/fdinfo", descriptor.name).read_text()
+                return int(info.split()[1])
+    return 0

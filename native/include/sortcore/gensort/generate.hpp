@@ -28,9 +28,11 @@ inline constexpr std::size_t generated_record_bytes = 100;
 void generate_records(U128 first, std::span<std::byte> out, const GeneratorOptions& options,
                       unsigned threads = 1);
 
-// Writes `records` records to `path`, replacing it only when all is written; one progress phase, counted in
-// bytes. Throws Error(io) naming path and offset; then, and on cancellation, nothing is left behind.
+// Writes `records` records to `path`, replacing it, unless it must stay, only when all is written; one
+// progress phase, counted in bytes. Throws Error(io) naming path and offset; then, and on cancellation,
+// nothing is left behind.
 void generate_file(const std::string& path, U128 first, std::uint64_t records,
-                   const GeneratorOptions& options, unsigned threads = 0, Progress* progress = nullptr);
+                   const GeneratorOptions& options, unsigned threads = 0, Progress* progress = nullptr,
+                   bool replaces = true);
 
 }  // namespace sortcore

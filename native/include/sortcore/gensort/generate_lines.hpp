@@ -16,10 +16,10 @@ inline constexpr std::size_t generated_text_block_bytes = 4'096'000;
 // Fills `out` with whole lines; the last is cut to fit and ends with a newline too.
 void generate_lines(std::uint64_t seed, std::uint64_t block, std::span<std::byte> out);
 
-// Writes `bytes` of lines to `path`, replacing it only when all is written; one progress phase, counted in
-// bytes. Throws Error(io) naming path and offset; then, and on cancellation, nothing is left behind. Returns
-// the number of lines.
+// Writes `bytes` of lines to `path`, replacing it, unless it must stay, only when all is written; one
+// progress phase, counted in bytes. Throws Error(io) naming path and offset; then, and on cancellation,
+// nothing is left behind. Returns the number of lines.
 std::uint64_t generate_lines_file(const std::string& path, std::uint64_t bytes, std::uint64_t seed,
-                                  unsigned threads = 0, Progress* progress = nullptr);
+                                  unsigned threads = 0, Progress* progress = nullptr, bool replaces = true);
 
 }  // namespace sortcore

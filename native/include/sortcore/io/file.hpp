@@ -68,6 +68,9 @@ class File {
   // full.
   bool preallocate(std::uint64_t offset, std::uint64_t bytes);
   void set_size(std::uint64_t bytes);
+  // Gives the space of bytes back, which are zero from now on; the size stays. Throws Error(io) also where
+  // the file system cannot do that.
+  void free_space(std::uint64_t offset, std::uint64_t bytes);
   // Waits until the data and what is needed to find it are on the device.
   void sync();
   // Throws Error(io) for an error the system reports only now.

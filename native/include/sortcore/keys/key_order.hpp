@@ -21,6 +21,7 @@ enum class KeyKind : std::uint8_t {
   human,
   month,
   version,
+  natural,
   random,
   integer,
   number,
@@ -29,6 +30,10 @@ enum class KeyKind : std::uint8_t {
   binary_signed,
   binary_floating
 };
+// Whether keys are as long as what they are made of.
+constexpr bool is_of_text(KeyKind kind) noexcept {
+  return kind == KeyKind::text || kind == KeyKind::version || kind == KeyKind::natural;
+}
 // Which bytes of a key count: all, letters, digits and blanks alone, or printing ones alone.
 enum class KeyBytes : std::uint8_t { all, dictionary, printing };
 

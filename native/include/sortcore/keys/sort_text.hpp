@@ -60,6 +60,24 @@ struct TextSortReport {
 // what is written.
 TextSortReport sort_text(const TextSortRequest& request, Progress* progress = nullptr);
 
+// Part of a merge of sorted files, which can go on where it ended.
+struct MergeStepRequest {
+  std::vector<TextSource> inputs;
+  std::string output;            // is there, and goes on
+  std::uint64_t end = 0;         // behind so many bytes
+  std::uint64_t most_bytes = 0;  // written; the last line may go beyond
+  KeyOrder order;
+  bool unique = false;
+  std::uint64_t memory_bytes = 0;
+};
+struct MergeStep {
+  std::uint64_t lines = 0;                 // written
+  std::uint64_t end = 0;                   // of the output
+  std::vector<std::uint64_t> first_bytes;  // of what is left of each input
+};
+// What it returns is on the disk. Throws Error: io, bad_record, cancelled.
+MergeStep merge_step(const MergeStepRequest& request, Progress* progress = nullptr);
+
 // The lines of `text`, each with its end, sorted on this thread in as much memory as it takes.
 std::string sorted_text(std::span<const std::byte> text, const KeyOrder& order, bool unique);
 

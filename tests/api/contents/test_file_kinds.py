@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from planner.api.file_kinds import common_kind, kind_of
+from planner.api.contents.file_kinds import common_kind, kind_of
 from planner.api.generate import generate
 from planner.errors import BadInputError
 

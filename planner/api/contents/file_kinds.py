@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from planner.api.contents.text_advice import is_text
 from planner.api.files import mode_of
 from planner.api.input_format import Format
-from planner.api.text_advice import is_text
 from planner.errors import BadInputError
 
 _PARQUET: Final = b"PAR1"

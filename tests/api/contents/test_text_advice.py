@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from planner.api.text_advice import notes_on_columns
+from planner.api.contents.text_advice import notes_on_columns
 from planner.cli.app import build
 from planner.errors import BadInputError
 

@@ -1,0 +1,70 @@
+"""Frames of LZ4 as texts, in pieces, by pyarrow: what the tool `lz4` reads and writes."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from planner.compression.block_formats import BrokenDataError, Bytes
+from planner.extras import optional
+
+_READ_BYTES: Final = 1 << 20
+
+
+def _library() -> Any:
+    return optional("pyarrow", extra="arrow", purpose="text compressed with LZ4")
+
+
+class _Chunks(io.RawIOBase):
+    """Chunks as a file."""
+
+    def __init__(self, chunks: Iterable[bytes]) -> None:
+        super().__init__()
+        self._bytes = Bytes(chunks)
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def read(self, size: int = -1, /) -> bytes:
+        """Return as many bytes as there are, up to `size`."""
+        return self._bytes.read_some(size)
+
+
+def unlz4(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the text of frames that follow each other. Raises BrokenDataError where they are damaged, or end early."""
+    library = _library()
+    stream = library.CompressedInputStream(library.PythonFile(_Chunks(chunks), mode="r"), "lz4")
+    try:
+        while text := stream.read(_READ_BYTES):
+            yield text
+    except OSError as error:
+        if error.errno is not None:  # the system's
+            raise
+        raise BrokenDataError(f"the LZ4 data are damaged, or end early ({error})") from error
+
+
+class Lz4Compressor:
+    """Compresses piece by piece, as zlib's objects do."""
+
+    def __init__(self) -> None:
+        self._made = io.BytesIO()
+        self._stream = _library().CompressedOutputStream(self._made, "lz4")
+
+    def compress(self, content: bytes) -> bytes:
+        """Return what is there of the frame so far, and was not returned before."""
+        self._stream.write(content)
+        made = self._made.getvalue()
+        self._made.seek(0)
+        self._made.truncate()
+        return made
+
+    def flush(self) -> bytes:
+        """Return the end of the frame."""
+        made = self._made
+        made.close, close = lambda: None, made.close  # type: ignore[method-assign]  # the stream closes what it fills
+        self._stream.close()
+        ended = made.getvalue()
+        close()
+        return ended

@@ -1,0 +1,260 @@
+"""Sorting within little more disk than the inputs take: their space is freed as they are read, and that of runs as
+these are merged.
+
+A stretch of the inputs becomes a sorted run beside the output. Once that is on the disk and the journal says so, the
+stretch is freed. Likewise a piece of the output is on the disk before the rows of runs that it has are freed. So every
+row is in the inputs, a run or the output, whenever the process is killed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final, NamedTuple, Protocol
+
+from planner.errors import BadInputError, IoFailureError, PlannerError
+from planner.native import Progress, core, core_errors
+from planner.sorting.consuming.work_folder import Merge, Run, State, WorkFolder, identity_of, merged_state
+
+STRETCHES: Final = 24
+"""A stretch of the inputs is this part of them, or less where memory is short: so much more disk is taken."""
+STEPS: Final = 24
+"""A piece of the output is this part of the inputs. More pieces take less disk and more time."""
+LEAST_STRETCH_BYTES: Final = 1 << 20
+
+
+class RunMade(NamedTuple):
+    """Where the inputs go on behind a run, whether they end there, and the rows of the run."""
+
+    place: tuple[int, int]
+    is_end: bool
+    rows: int
+
+
+class Step(NamedTuple):
+    """A merge behind another piece, what is `taken` of each of its runs, and whether that is all."""
+
+    merge: Merge
+    taken: list[int]
+    is_end: bool
+
+
+Range = tuple[int, int]
+"""Where bytes begin in a file, and how many there are."""
+
+
+class Engine(Protocol):
+    """What is done with files of one format."""
+
+    most_merged: int
+
+    def make_run(self, place: tuple[int, int], path: str) -> RunMade:
+        """Sort a stretch of the inputs into a new file, which is on the disk then."""
+        ...
+
+    def input_ranges(self, number: int, end: int | None) -> list[Range]:
+        """Return the bytes of an input that are not needed behind a place; None: its end."""
+        ...
+
+    def run_ranges(self, path: str, end: int) -> list[Range]:
+        """Return the bytes of a run before a place."""
+        ...
+
+    def merge(self, merge: Merge, runs: Sequence[Run], paths: Sequence[str], path: str, *, is_last: bool) -> Step:
+        """Write another piece, which is on the disk then."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Consumed:
+    """How many rows were written, and how many runs there were, of so many bytes."""
+
+    rows: int
+    runs: int
+    run_bytes: int
+
+
+class ConsumingSort:
+    """A sort in its folder, begun or resumed."""
+
+    def __init__(self, folder: WorkFolder, state: State, engine: Engine, progress: Progress) -> None:
+        self._folder = folder
+        self._state = state
+        self._engine = engine
+        self._progress = progress
+        self._runs = self._run_bytes = 0
+        self._pool = ThreadPoolExecutor(1)
+        self._freeing: Future[None] | None = None
+
+    def run(self, *, replaces: bool) -> Consumed:
+        """Go on until the output has its name and the inputs are gone. Raises PlannerError that says how to resume."""
+        try:
+            with core_errors(), self._pool:
+                self._read()
+                self._merge_all()
+                self._name_output(replaces=replaces)
+                self._remove_inputs()
+                self._folder.remove_all()
+        except (PlannerError, OSError) as error:
+            raise self._resumable(error) from error
+        return Consumed(rows=self._state.rows, runs=self._runs, run_bytes=self._run_bytes)
+
+    def _resumable(self, error: PlannerError | OSError) -> PlannerError:
+        advice = f"no row is lost: `planner sort --resume {self._folder.output}` goes on, with the rows that are in"
+        advice = f"{advice} the inputs and in {self._folder.path}"
+        if isinstance(error, PlannerError):
+            return type(error)(error.message, [*error.details, advice])
+        return IoFailureError(f"cannot go on in {self._folder.path}: {error.strerror or error}", [advice])
+
+    def _save(self, state: State) -> None:
+        self._folder.save(state)
+        self._state = state
+
+    def _free_meanwhile(self, parts: Sequence[tuple[str, Sequence[Range]]]) -> None:
+        """Give space back while the next step is made, once that of the step before is free."""
+        self._wait_until_free()
+        self._freeing = self._pool.submit(free_parts, parts)
+
+    def _wait_until_free(self) -> None:
+        if self._freeing is not None:
+            self._freeing.result()
+        self._freeing = None
+
+    def _read(self) -> None:
+        """Make runs of all that is left of the inputs."""
+        self._progress.begin_phase(0, bytes_total=sum(size for _, _, size in self._state.identities))
+        if self._state.merged is None:
+            self._free_inputs((0, 0), self._state.place)
+        while not self._state.is_read:
+            state = self._state
+            made = self._engine.make_run(state.place, self._folder.file(state.new_name))
+            run = Run(name=state.new_name, bytes=Path(self._folder.file(state.new_name)).stat().st_size)
+            self._runs += 1
+            self._run_bytes += run.bytes
+            runs = (*state.runs, run)
+            self._save(replace(state, place=made.place, is_read=made.is_end, runs=runs, made=state.made + 1))
+            self._free_inputs(state.place, made.place)
+
+    def _free_inputs(self, begin: tuple[int, int], end: tuple[int, int]) -> None:
+        numbers = range(begin[0], min(end[0] + 1, len(self._state.inputs)))
+        ends = {number: end[1] if number == end[0] else None for number in numbers}
+        inputs, ranges = self._state.inputs, self._engine.input_ranges
+        self._free_meanwhile([(inputs[number], ranges(number, last)) for number, last in ends.items()])
+
+    def _merge_all(self) -> None:
+        if self._state.merge is not None:
+            for run in self._group():
+                free(self._folder.file(run.name), self._engine.run_ranges(self._folder.file(run.name), run.taken))
+        self._wait_until_free()
+        self._progress.begin_phase(1, bytes_total=sum(run.bytes for run in self._state.runs))
+        while self._state.merged is None:
+            self._merge_some()
+
+    def _group(self) -> tuple[Run, ...]:
+        """Return the runs that are merged."""
+        merge = self._state.merge
+        return () if merge is None else self._state.runs[merge.first : merge.first + merge.runs]
+
+    def _merge_some(self) -> None:
+        state, group = self._state, self._group()
+        merge = state.merge
+        if merge is None:
+            merge = next_merge(state, most=self._engine.most_merged)
+            self._save(replace(state, merge=merge, made=state.made + 1))
+            return
+        paths = [self._folder.file(run.name) for run in group]
+        is_last = merge.runs == len(state.runs)
+        step = self._engine.merge(merge, group, paths, self._folder.file(merge.name), is_last=is_last)
+        taken = [replace(run, taken=end) for run, end in zip(group, step.taken, strict=True)]
+        runs = (*state.runs[: merge.first], *taken, *state.runs[merge.first + merge.runs :])
+        state = replace(state, runs=runs, merge=step.merge)
+        if step.is_end:
+            self._save(merged_state(state, Run(name=merge.name, bytes=step.merge.end)))
+            self._wait_until_free()
+            self._folder.remove([run.name for run in group])
+            return
+        self._save(state)
+        self._free_meanwhile(
+            [(path, self._engine.run_ranges(path, run.taken)) for path, run in zip(paths, taken, strict=True)]
+        )
+
+    def _name_output(self, *, replaces: bool) -> None:
+        assert self._state.merged is not None
+        made, output = Path(self._folder.file(self._state.merged.name)), self._folder.output
+        if not made.exists():  # a sort that was killed got this far
+            return
+        if output.exists() and output.samefile(made):
+            made.unlink()
+            return
+        if replaces:
+            if output.exists():
+                take_after(output, made)
+            made.replace(output)
+        else:
+            try:
+                os.link(made, output)
+            except FileExistsError:
+                raise BadInputError(
+                    f"{output} appeared while the sort ran: move it away, or resume with --force"
+                ) from None
+            made.unlink()
+        directory = os.open(output.parent, os.O_RDONLY)
+        os.fsync(directory)
+        os.close(directory)
+
+    def _remove_inputs(self) -> None:
+        for path, identity in zip(self._state.inputs, self._state.identities, strict=True):
+            if os.path.exists(path) and identity_of(path) == identity:  # noqa: PTH110  # else the output replaced it
+                os.unlink(path)  # noqa: PTH108
+
+
+def next_merge(state: State, *, most: int) -> Merge:
+    """Return the last merge, or one of neighbours, of few bytes, that leaves no more runs than can be merged."""
+    runs = len(state.runs)
+    size = runs if runs <= most else min(most, runs - most + 1)
+    sizes = [run.bytes for run in state.runs]
+    first = min(range(runs - size + 1), key=lambda begin: sum(sizes[begin : begin + size]))
+    return Merge(name=state.new_name, first=first, runs=size)
+
+
+def take_after(replaced: Path, made: Path) -> None:
+    """Give a file the owner, permissions and attributes of the one that it replaces, as far as the system allows."""
+    about = replaced.stat()
+    with suppress(PermissionError):
+        os.chown(made, about.st_uid, about.st_gid)
+    made.chmod(about.st_mode & 0o777)
+    for name in os.listxattr(replaced) if hasattr(os, "listxattr") else ():
+        if name.startswith("user.") or name == "system.posix_acl_access":
+            os.setxattr(made, name, os.getxattr(replaced, name))
+
+
+def free_parts(parts: Sequence[tuple[str, Sequence[Range]]]) -> None:
+    """Give the space of parts of files back."""
+    for path, ranges in parts:
+        free(path, ranges)
+
+
+def free(path: str, ranges: Sequence[Range]) -> None:
+    """Give the space of parts of one back: from its beginning each time, as blocks are freed only as a whole."""
+    for begin, size in ranges:
+        core.free_space(os.fsencode(path), begin, size)
+
+
+def require_consumable(path: str) -> None:
+    """Raise BadInputError for a file whose space cannot be freed, or which has other names."""
+    status = os.stat(path)  # noqa: PTH116
+    if status.st_nlink > 1:
+        raise BadInputError(f"{path} has {status.st_nlink} names, and none would keep its data: copy it first")
+    if not os.access(path, os.W_OK) or not os.access(os.path.dirname(path), os.W_OK):  # noqa: PTH120
+        raise BadInputError(f"{path}: permission denied; --consume-input removes it, so you must be allowed to")
+    try:
+        with core_errors():
+            core.free_space(os.fsencode(path), status.st_size, 4096)
+    except IoFailureError as error:
+        raise BadInputError(
+            f"{path}: its file system frees no parts of files; leave out --consume-input", [error.message]
+        ) from error

@@ -1,0 +1,72 @@
+"""Folders and patterns as inputs of a sort, the columns that folders say, and columns that not all files have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import planner
+from planner.errors import BadInputError
+
+
+def put(path: Path, **columns: Any) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.table(columns), path)
+
+
+def test_a_folder_stands_for_its_files(tmp_path: Path) -> None:
+    for name, text in {"a.txt": "b\n", "deep/b.txt": "a\n", "_SUCCESS": "x\n", ".hidden": "y\n", "empty": ""}.items():
+        (tmp_path / "in" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "in" / name).write_text(text)
+    said: list[str] = []
+    planner.sort(tmp_path / "in", tmp_path / "out", lines=True, say=said.append)
+    assert (tmp_path / "out").read_text() == "a\nb\n"
+    assert any("2 files" in text for text in said)
+    planner.sort(tmp_path / "in" / "**" / "*.txt", tmp_path / "out", lines=True, force=True)
+    assert (tmp_path / "out").read_text() == "a\nb\n"
+    (tmp_path / "nothing").mkdir()
+    for source in (tmp_path / "nothing", tmp_path / "in" / "*.csv"):
+        with pytest.raises(BadInputError, match="there are no files in it"):
+            planner.sort(source, tmp_path / "more", lines=True)
+
+
+def test_a_name_with_the_letters_of_a_pattern_is_a_name(tmp_path: Path) -> None:
+    (tmp_path / "in[1].txt").write_text("b\na\n")
+    planner.sort(tmp_path / "in[1].txt", tmp_path / "out", lines=True)
+    assert (tmp_path / "out").read_text() == "a\nb\n"
+
+
+def test_folders_say_columns_as_duckdb_reads_them(tmp_path: Path) -> None:
+    put(tmp_path / "in/year=2025/place=a%20b/1.parquet", n=[3, 1])
+    put(tmp_path / "in/year=2024/place=c/2.parquet", n=[2])
+    put(tmp_path / "in/year=2024/place=__HIVE_DEFAULT_PARTITION__/3.parquet", n=[0])
+    planner.sort(tmp_path / "in", tmp_path / "out.parquet", format="parquet", key=["year", "n:desc"])
+    found = pq.read_table(tmp_path / "out.parquet")
+    source = f"read_parquet('{tmp_path}/in/**/*.parquet', hive_partitioning=true)"
+    assert found.to_pylist() == [
+        dict(zip(("n", "year", "place"), row, strict=True))
+        for row in duckdb.sql(f"select n, year, place from {source} order by year, n desc").fetchall()
+    ]
+    planner.sort(
+        tmp_path / "in", tmp_path / "same.parquet", format="parquet", key=["year", "n:desc"], consume_input=True
+    )
+    assert pq.read_table(tmp_path / "same.parquet") == found
+
+
+def test_columns_that_are_missing_are_null_if_asked(tmp_path: Path) -> None:
+    put(tmp_path / "in/1.parquet", a=[3, 1], b=["x", "y"])
+    put(tmp_path / "in/2.parquet", c=[0.5], a=[2])
+    with pytest.raises(BadInputError, match="its columns are not those of") as error:
+        planner.sort(tmp_path / "in", tmp_path / "out.parquet", format="parquet", key="a")
+    assert any("--union-by-name" in line for line in error.value.details)
+    planner.sort(tmp_path / "in", tmp_path / "out.parquet", format="parquet", key="a", union_by_name=True)
+    wanted = f"select * from read_parquet('{tmp_path}/in/*.parquet', union_by_name=true) order by a"
+    found = pq.read_table(tmp_path / "out.parquet")
+    assert [tuple(row.values()) for row in found.to_pylist()] == duckdb.sql(wanted).fetchall()
+    with pytest.raises(BadInputError, match="is for --format parquet"):
+        planner.sort(tmp_path / "in", tmp_path / "out", lines=True, union_by_name=True)

@@ -1,0 +1,245 @@
+"""Sorts that consume their inputs: little disk is taken, and after any end all rows come out once resumed."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import planner
+from planner.errors import BadInputError, PlannerError
+from planner.sorting.consuming.work_folder import State, WorkFolder
+
+MEMORY_BYTES = 400 << 20
+
+
+def lines(folder: Path) -> tuple[list[Path], dict[str, Any]]:
+    numbers = random.Random(1)
+    path = folder / "in.txt"
+    path.write_text("".join(f"{numbers.getrandbits(50):x} {'x' * numbers.randrange(90)}\n" for _ in range(120_000)))
+    return [path], {"lines": True}
+
+
+def first_of_equals(folder: Path) -> tuple[list[Path], dict[str, Any]]:
+    numbers = random.Random(2)
+    path = folder / "in.txt"
+    rows = (f"{numbers.randrange(9_000)} {i} {'x' * 40}\n" for i in range(100_000))
+    path.write_text("".join(rows).removesuffix("\n"))
+    return [path], {"key": ["1,1n"], "unique": True}
+
+
+def records(folder: Path) -> tuple[list[Path], dict[str, Any]]:
+    paths = [folder / "one.dat", folder / "two.dat"]
+    for number, path in enumerate(paths):
+        planner.generate(path, records=30_000, start=number * 10**6)
+    return paths, {}
+
+
+def rows(folder: Path) -> tuple[list[Path], dict[str, Any]]:
+    numbers = random.Random(3)
+    path = folder / "in.csv"
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["name", "text"])
+        for i in range(50_000):
+            writer.writerow([numbers.randrange(10**4), 'a "b"\nc' if i % 5 == 0 else "z" * numbers.randrange(90)])
+    return [path], {"key": ["name:num:desc"]}
+
+
+def compressed_rows(folder: Path) -> tuple[list[Path], dict[str, Any]]:
+    (path,), options = rows(folder)
+    content = path.read_bytes()
+    parts = [path.with_name(f"{number}.csv.gz") for number in range(3)]
+    for part in parts:
+        part.write_bytes(gzip.compress(content, compresslevel=1))
+    path.unlink()
+    return parts, options
+
+
+def table(folder: Path, *, unique: bool = False) -> tuple[list[Path], dict[str, Any]]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    numbers = random.Random(4)
+    path = folder / "in.parquet"
+    keys = [numbers.randrange(9_000) for _ in range(100_000)]
+    values = pa.table({"key": keys, "text": [f"{key} {i}" for i, key in enumerate(keys)]})
+    pq.write_table(values, path, row_group_size=2_000)
+    return [path], {"key": ["key", "text:natural:desc"] if not unique else ["key"], "unique": unique}
+
+
+def first_rows_of_equals(folder: Path) -> tuple[list[Path], dict[str, Any]]:
+    return table(folder, unique=True)
+
+
+MAKERS = [lines, first_of_equals, records, rows, compressed_rows, table, first_rows_of_equals]
+Maker = Callable[[Path], tuple[list[Path], dict[str, Any]]]
+
+
+class KilledError(BaseException):
+    """Ends a sort as SIGKILL does: nothing is done after it."""
+
+
+@pytest.fixture(params=MAKERS, ids=lambda make: make.__name__)
+def case(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Maker, bytes]]:
+    """A maker of inputs, and what its files become without being consumed."""
+    folder = tmp_path / "plain"
+    folder.mkdir()
+    inputs, options = request.param(folder)
+    planner.sort(inputs, folder / "out", memory_bytes=MEMORY_BYTES, **options)
+    yield request.param, content(folder / "out")
+
+
+def content(path: Path) -> Any:
+    """Return a file's bytes, of Parquet its rows."""
+    found = path.read_bytes()
+    if not found.startswith(b"PAR1"):
+        return found
+    import pyarrow.parquet as pq
+
+    return pq.read_table(path)
+
+
+def disk_bytes(folder: Path) -> int:
+    return sum(path.stat().st_blocks * 512 for path in folder.rglob("*") if path.is_file())
+
+
+def ending_at(save: int, after: Callable[[], None] = lambda: None) -> Any:
+    """Return a `save` that calls `after` each time, and ends the process instead for the last."""
+    real, calls = WorkFolder.save, 0
+
+    def saving(self: WorkFolder, state: State) -> None:
+        nonlocal calls
+        calls += 1
+        after()
+        if calls == save:
+            raise KilledError
+        real(self, state)
+
+    return saving
+
+
+def test_the_output_is_that_of_a_sort_that_keeps_its_input(case: tuple[Maker, Any], tmp_path: Path) -> None:
+    make, expected = case
+    inputs, options = make(tmp_path)
+    planner.sort(inputs, tmp_path / "out", consume_input=True, memory_bytes=MEMORY_BYTES, **options)
+    assert content(tmp_path / "out") == expected
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "plain"]
+
+
+def test_a_sort_killed_at_any_step_is_resumed(
+    case: tuple[Maker, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make, expected = case
+    inputs, options = make(tmp_path)
+    output = tmp_path / "out"
+    begin = {"consume_input": True, **options}
+    for save in (1, 2, 3, 7, 20, 2, 1, 2, 30):
+        with monkeypatch.context() as patch:
+            patch.setattr(WorkFolder, "save", ending_at(save))
+            try:
+                planner.sort(inputs, output, memory_bytes=MEMORY_BYTES, **begin)
+            except KilledError:
+                begin = {"resume": True, **options}
+            else:
+                break
+    else:
+        planner.sort([], output, resume=True)
+    assert content(output) == expected
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "plain"]
+
+
+def test_little_more_disk_is_taken_than_the_input_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "in.txt"
+    numbers = random.Random(5)
+    path.write_text("".join(f"{numbers.getrandbits(64):016x}{'x' * 48}\n" for _ in range(800_000)))
+    size, most = disk_bytes(tmp_path), 0
+
+    def measure() -> None:
+        nonlocal most
+        most = max(most, disk_bytes(tmp_path))
+
+    monkeypatch.setattr(WorkFolder, "save", ending_at(0, after=measure))
+    planner.sort(path, tmp_path / "out", lines=True, consume_input=True, memory_bytes=64 << 20)
+    assert size < most <= 1.1 * size
+
+
+def test_an_output_may_be_its_input(tmp_path: Path) -> None:
+    path = records(tmp_path)[0][0]
+    before = path.read_bytes()
+    planner.sort(path, path, record_size=100, consume_input=True, force=True)
+    assert path.read_bytes() == b"".join(sorted(before[i : i + 100] for i in range(0, len(before), 100)))
+
+
+def test_a_wrong_row_is_named_and_no_row_is_lost(tmp_path: Path) -> None:
+    path = tmp_path / "in.csv"
+    good = "".join(f"{i},{'x' * 60}\n" for i in range(40_000, 0, -1))
+    path.write_text("n,text\n" + good + "1,2,3\n")
+    with pytest.raises(BadInputError, match=r"in\.csv: row \d+: .*") as error:
+        planner.sort(path, tmp_path / "out", key="n:num", consume_input=True)
+    assert any("no row is lost" in line for line in error.value.details)
+    assert not (tmp_path / "out").exists()
+    with path.open("r+b") as file:  # mended where it lies
+        file.seek(-len("1,2,3\n"), 2)
+        file.write(b"1,2_3\n")
+    planner.sort([], tmp_path / "out", resume=True)
+    assert len((tmp_path / "out").read_text().splitlines()) == 40_002
+
+
+def test_a_sort_is_resumed_with_its_own_inputs_and_options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    inputs, options = lines(tmp_path)
+    output = tmp_path / "out"
+    monkeypatch.setattr(WorkFolder, "save", ending_at(4))
+    with pytest.raises(KilledError):
+        planner.sort(inputs, output, consume_input=True, **options)
+    monkeypatch.undo()
+    with pytest.raises(BadInputError, match="--resume"):
+        planner.sort(inputs, output, consume_input=True, **options)
+    with pytest.raises(BadInputError, match="other options"):
+        planner.sort(inputs, output, resume=True, key="2,2n")
+    with pytest.raises(BadInputError, match="other inputs"):
+        planner.sort([tmp_path / "other"], output, resume=True)
+    with inputs[0].open("a") as file:
+        file.write("one more\n")
+    with pytest.raises(BadInputError, match="not as it was"):
+        planner.sort([], output, resume=True)
+
+
+def test_nothing_to_resume_is_said(tmp_path: Path) -> None:
+    with pytest.raises(BadInputError, match="nothing to resume"):
+        planner.sort([], tmp_path / "out", resume=True)
+    inputs, options = lines(tmp_path)
+    said: list[str] = []
+    planner.sort(inputs, tmp_path / "out", resume=True, say=said.append, **options)
+    assert any("it begins now" in text for text in said)
+    planner.sort(inputs, tmp_path / "out", resume=True, say=said.append, **options)
+    assert "nothing to resume" in said[-1]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"limit": 3}, {"merge": True}, {"compress": "gz"}, {"temp_dirs": ["/tmp"]}, {"spill": "lz4"}, {"ray": "auto"}],
+    ids=lambda options: next(iter(options)),
+)
+def test_options_that_would_lose_rows_or_space_are_refused(tmp_path: Path, options: dict[str, Any]) -> None:
+    inputs, lines_options = lines(tmp_path)
+    before = inputs[0].read_bytes()
+    with pytest.raises(PlannerError, match="--consume-input"):
+        planner.sort(inputs, tmp_path / "out", consume_input=True, **lines_options, **options)
+    assert inputs[0].read_bytes() == before
+
+
+def test_files_that_others_would_miss_are_refused(tmp_path: Path) -> None:
+    inputs, options = lines(tmp_path)
+    (tmp_path / "other name").hardlink_to(inputs[0])
+    with pytest.raises(BadInputError, match="2 names"):
+        planner.sort(inputs, tmp_path / "out", consume_input=True, **options)
+    with pytest.raises(BadInputError, match="this is none"):
+        planner.sort("-", tmp_path / "out", consume_input=True, **options)
+    with pytest.raises(BadInputError, match="no compressed text"):
+        planner.sort(inputs, tmp_path / "out.gz", consume_input=True, **options)

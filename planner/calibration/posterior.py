@@ -148,7 +148,7 @@ def _alike(runs: Runs, families: tuple[Family, ...]) -> dict[Family, list[Family
     groups: dict[tuple[Family, bytes], list[Family]] = {}
     for family in families:
         plain = replace(family, working_set=FITS, odds=1.0)
-        groups.setdefault((plain, runs.units(family.shape).spill.tobytes()), []).append(family)
+        groups.setdefault((plain, runs.units(family.shape).second[-1].tobytes()), []).append(family)
     return {replace(alike[0], odds=sum(family.odds for family in alike)): alike for alike in groups.values()}
 
 

@@ -179,10 +179,13 @@ def _phase(times: Floats) -> Floats:
     """Return what each row of `times` (disk, network, cpu, serial, spill) adds to a phase: a spill keeps the disks busy
     while cores and network go on.
     """
-    disk = times[..., :1, :] + times[..., 4:, :]
-    parts = _rounded_maximum(np.concatenate([disk, times[..., 1:4, :]], axis=-2))
-    share = parts[..., :1, :] / np.maximum(disk, _INSTANT_S)
-    return np.concatenate([share * times[..., :1, :], parts[..., 1:, :], share * times[..., 4:, :]], axis=-2)
+    busy = times[..., :4, :].copy()
+    busy[..., 0, :] += times[..., 4, :]
+    adds = np.empty_like(times)
+    adds[..., :4, :] = _rounded_maximum(busy)
+    of_disks = adds[..., 0, :] / np.maximum(busy[..., 0, :], _INSTANT_S)
+    adds[..., 0, :], adds[..., 4, :] = of_disks * times[..., 0, :], of_disks * times[..., 4, :]
+    return adds
 
 
 def _rounded_maximum(times: Floats) -> Floats:

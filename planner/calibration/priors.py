@@ -124,6 +124,11 @@ class Family:
         """Prior standard deviations, shape (8,)."""
         return np.array([prior.spread for prior in self.priors])
 
+    @cached_property
+    def log_density(self) -> float:
+        """Log of the odds over the volume of the priors."""
+        return math.log(self.odds) - sum(math.log(prior.spread) for prior in self.priors)
+
 
 _STARTUP: Final = Prior(centre=20, spread=0.5)
 _JVM: Final[dict[str, Any]] = {

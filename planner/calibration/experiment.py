@@ -170,7 +170,7 @@ def posterior_moments(profile: Fit, explanation: Explanation, jobs: Sequence[Job
     gradient = jacobian.T - white @ explanation.white_jacobian
     prior = Kinship(where, where, past).covariance(explanation.amplitude)
     covariance = prior - white @ white.T + gradient @ explanation.spread @ gradient.T
-    return log_s + white @ explanation.white_gap, covariance
+    return log_s + white @ explanation.white_gap + profile.options.expected(jobs), covariance
 
 
 def _grid(profile: Fit) -> list[JobRow]:

@@ -41,7 +41,9 @@ class Fit:
 
         After few runs it is wider than the posterior, as these hold too few of the runs to come.
         """
-        return self._beside(jobs)._posterior(jobs, instances).widened(few_runs_factor(len(self.runs)))
+        fit = self._beside(jobs)
+        known = fit._posterior(jobs, instances)
+        return replace(known, mean=known.mean + fit.options.expected(jobs)).widened(few_runs_factor(len(self.runs)))
 
     def _beside(self, jobs: Sequence[JobRow]) -> Self:
         """Return the fit with columns read as the values of a query need it."""
@@ -97,7 +99,7 @@ class Fit:
         contradictory, scatter = contradictions(self.runs)
         options, _ = self.options.encode(self.runs, ())
         nobody = np.zeros(len(self.runs), bool)
-        log_s = np.log([job.runtime_s or 1.0 for job in self.runs])
+        log_s = np.log([job.runtime_s or 1.0 for job in self.runs]) - self.options.expected(self.runs)
         runs = Runs(work=self.workload(self.runs), options=options, log_s=log_s, outlier=nobody, least_noise=scatter)
         known = families(self.model, share_option=self.options.share, holding=bool(self.runs))
         return judge(runs, known, contradictory=contradictory)

@@ -1,8 +1,9 @@
 """Further columns of the runs (`line_length`, `iterations`, `variant`, ...) as coordinates.
 
 A positive number counts by its logarithm, bent upwards; another by its share of the largest, a text by being the same
-or not. A count that grows with the data (`lines`, `links`) says something new only per gigabyte. Nothing is known of a
-column's effect before the runs show one, so a query whose options differ from all runs gets a wider range.
+or not. A count that grows with the data (`lines`, `links`) says something new only per gigabyte. Before the runs show
+an effect, only one is expected: more records in as many bytes are more work. A query whose options differ from all runs
+gets a wider range.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ from planner.errors import BadInputError
 _SAME: Final = 0.02
 """Relative difference below which a ratio counts as constant."""
 _MOST_NAMES: Final = 20
+_MANY_PER_GB: Final = float(np.log(1e4))
+RECORDS_SHARE: Final = 0.5
+"""Exponent of records per GB before any run: work goes half by bytes, half by records (docs/calibration.md)."""
 _LEAST_SHARE: Final = 0.05
 """A column that stays below is a tolerance or the like: as a share of the data it would let out next to nothing."""
 
@@ -56,6 +60,18 @@ class Option:
             cells = [None if (value := job.options.get(self.name)) is None else str(value) for job in jobs]
             return np.array([[float(cell == name) for name in names] for cell in cells]).reshape(len(jobs), len(names))
         return np.array([[self._cell_number(job)] for job in jobs]).reshape(len(jobs), 1)
+
+    @property
+    def counts_records(self) -> bool:
+        """Whether the column counts so many for each GB that these can only be records of the data, in any unit."""
+        return self.centre > _MANY_PER_GB
+
+    def records(self, job: JobRow) -> float:
+        """Return by how much more of these a job has for each GB than the runs, as a logarithm; 0 if unknown."""
+        value = job.options.get(self.name)
+        if not isinstance(value, float | int) or value <= 0:
+            return 0.0
+        return float(np.log(value / job.data_gb)) - self.centre
 
     def _cell_number(self, job: JobRow) -> float:
         value = job.options.get(self.name)
@@ -94,6 +110,14 @@ class OptionSet:
         empty = (np.zeros((len(runs), 0)), np.zeros((len(query), 0)))
         ours, theirs = zip(empty, *blocks, strict=True)
         return np.concatenate(ours, axis=1), np.concatenate(theirs, axis=1)
+
+    def expected(self, jobs: Sequence[JobRow]) -> Floats:
+        """Return what is believed of the columns' effect on log time before the runs show one, shape (rows,): that of
+        the count of records that departs least from the runs'.
+        """
+        counts = [option for option in self.options if option.counts_records]
+        least = [min((option.records(job) for option in counts), key=abs, default=0.0) for job in jobs]
+        return RECORDS_SHARE * np.array(least)
 
     def unread(self, query: Sequence[JobRow]) -> dict[str, str]:
         """Return the columns of a query that change nothing, each with the reason."""

@@ -4,10 +4,10 @@ The two-phase model of Conley, Vahdat and Porter (SoCC 2015, section 3: a phase 
 with the terms that frameworks add: compute, one serial stream, start-up and per-node overhead. With |.|_p the p-norm, a
 maximum with a rounded corner:
 
-    T = (startup + per_node n + |disk_1, net_1, cpu_1|_p + |disk_2, net_2, cpu_2, serial|_p) m^-memory
+    T = (startup + per_node n + |disk_1 + spill, net_1, cpu_1|_p + |disk_2 + spill, net_2, cpu_2, serial|_p) m^-memory
 
-where m is the memory per core over 4 GB. `work` multiplies everything but `serial`, as a job's result is let out once;
-it is 1 for a job that passes over its data as a sort does.
+where m is the memory per core over 4 GB. `work` multiplies everything but `spill` and `serial`, as a job's result is
+let out once; it is 1 for a job that passes over its data as a sort does.
 
 Every coefficient but `memory` is held as its logarithm, so none can turn negative.
 """
@@ -48,6 +48,8 @@ all machine types have the same.
 
 OVERLAP: Final = 5.0
 """The p of the rounded maximum: 1 adds resources up, infinity overlaps them perfectly."""
+_INSTANT_S: Final = 1e-300
+"""Stands for the time of disks that have nothing to do, so that it can be divided by."""
 
 USUAL_MEMORY_GB_PER_CORE: Final = 4.0
 
@@ -81,14 +83,13 @@ class Workload:
 
 
 class UnitSeconds(NamedTuple):
-    """Seconds per unit of coefficient: `fixed` (2, rows), the phases (3, rows: disk, network, cpu) and (4, rows: also
-    serial), `spill` (rows,), `log_memory` (rows,). Rows stand last, as numpy is slow along a short last axis.
+    """Seconds per unit of coefficient: `fixed` (2, rows), each phase (5, rows: disk, network, cpu, serial, spill),
+    `log_memory` (rows,). Rows stand last, as numpy is slow along a short last axis.
     """
 
     fixed: Floats
     first: Floats
     second: Floats
-    spill: Floats
     log_memory: Floats
 
 
@@ -136,11 +137,11 @@ def unit_seconds(work: Workload, shape: Shape) -> UnitSeconds:
     network = share_gb / work.network_gb_per_s
     cpu = share_gb / (work.cores * work.clock_ghz) / 2
     serial = work.data_gb * (work.output_share if selective else 1.0) / _stream_rate(work, stream)
+    spill = working_set.spilled_gb(work) / work.nodes / work.disk_gb_per_s / 2
     return UnitSeconds(
         fixed=np.stack([np.ones_like(share_gb), work.nodes]),
-        first=np.stack([disk * work.disk_passes_1, network * work.network_passes_1, cpu]),
-        second=np.stack([disk * work.disk_passes_2, network * work.network_passes_2, cpu, serial]),
-        spill=working_set.spilled_gb(work) / work.nodes / work.disk_gb_per_s,
+        first=np.stack([disk * work.disk_passes_1, network * work.network_passes_1, cpu, np.zeros_like(cpu), spill]),
+        second=np.stack([disk * work.disk_passes_2, network * work.network_passes_2, cpu, serial, spill]),
         log_memory=np.log(work.memory_gb / work.cores / USUAL_MEMORY_GB_PER_CORE),
     )
 
@@ -163,20 +164,28 @@ def log_seconds(coefficients: Floats, units: UnitSeconds) -> tuple[Floats, Float
     scale, memory = np.exp(coefficients[..., :7, None]), coefficients[..., 8:]
     scale[..., :5, :] *= np.exp(coefficients[..., 7:8, None])
     fixed = units.fixed * scale[..., :2, :]
-    first, second = (
-        _rounded_maximum(units.first * scale[..., 2:5, :]),
-        _rounded_maximum(units.second * scale[..., 2:6, :]),
-    )
+    phases = _phase(units.first * scale[..., 2:7, :]) + _phase(units.second * scale[..., 2:7, :])
     jacobian = np.empty((*fixed.shape[:-2], len(COEFFICIENTS), fixed.shape[-1]))
-    jacobian[..., :2, :], jacobian[..., 2:6, :] = fixed, second
-    jacobian[..., 2:5, :] += first
-    jacobian[..., 6, :] = units.spill * scale[..., 6, :]
+    jacobian[..., :2, :], jacobian[..., 2:7, :] = fixed, phases
     of_work = jacobian[..., :5, :].sum(axis=-2)
     seconds = of_work + jacobian[..., 5:7, :].sum(axis=-2)
     jacobian[..., 7, :] = of_work
     jacobian[..., :8, :] /= seconds[..., None, :]
     jacobian[..., 8, :] = -units.log_memory
     return np.log(seconds) - memory * units.log_memory, jacobian
+
+
+def _phase(times: Floats) -> Floats:
+    """Return what each row of `times` (disk, network, cpu, serial, spill) adds to a phase: a spill keeps the disks busy
+    while cores and network go on.
+    """
+    busy = times[..., :4, :].copy()
+    busy[..., 0, :] += times[..., 4, :]
+    adds = np.empty_like(times)
+    adds[..., :4, :] = _rounded_maximum(busy)
+    of_disks = adds[..., 0, :] / np.maximum(busy[..., 0, :], _INSTANT_S)
+    adds[..., 0, :], adds[..., 4, :] = of_disks * times[..., 0, :], of_disks * times[..., 4, :]
+    return adds
 
 
 def _rounded_maximum(times: Floats) -> Floats:

@@ -8,6 +8,7 @@ causes apart leave both uncertain.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import compress, product
@@ -133,12 +134,13 @@ def explain_runs(runs: Runs, families: tuple[Family, ...]) -> tuple[Explanation,
     ways, start = _screen(runs, ways, start)
     finer = [(amplitude, noise_sd, way[2]) for way in ways for amplitude, noise_sd in product(AMPLITUDES, levels)]
     found = _explain(runs, finer, np.repeat(start, len(finer) // len(ways), axis=0))
-    told_apart = (
-        replace(way, family=twin, log_evidence=way.log_evidence + float(np.log(twin.odds / way.family.odds)))
+    told_apart = [
+        (way.log_evidence + math.log(twin.odds / way.family.odds), way, twin)
         for way in found
         for twin in twins[way.family]
-    )
-    return tuple(sorted(told_apart, key=lambda way: -way.log_evidence)[:MOST_EXPLANATIONS])
+    ]
+    heaviest = sorted(told_apart, key=lambda entry: -entry[0])[:MOST_EXPLANATIONS]
+    return tuple(replace(way, family=twin, log_evidence=evidence) for evidence, way, twin in heaviest)
 
 
 def _alike(runs: Runs, families: tuple[Family, ...]) -> dict[Family, list[Family]]:
@@ -148,7 +150,7 @@ def _alike(runs: Runs, families: tuple[Family, ...]) -> dict[Family, list[Family
     groups: dict[tuple[Family, bytes], list[Family]] = {}
     for family in families:
         plain = replace(family, working_set=FITS, odds=1.0)
-        groups.setdefault((plain, runs.units(family.shape).spill.tobytes()), []).append(family)
+        groups.setdefault((plain, runs.units(family.shape).second[-1].tobytes()), []).append(family)
     return {replace(alike[0], odds=sum(family.odds for family in alike)): alike for alike in groups.values()}
 
 
@@ -250,8 +252,8 @@ def _log_prior(way: Way) -> float:
     """Return the log weight of a way before the runs, less the volume of its prior."""
     amplitude, noise_sd, family = way
     doubt = _log_bell(noise_sd / family.scatter, NOISE_DOUBT) + _log_bell(amplitude / USUAL_AMPLITUDE, AMPLITUDE_DOUBT)
-    return float(doubt + np.log(family.odds) - np.log(family.sd).sum())
+    return doubt + family.log_density
 
 
 def _log_bell(ratio: float, sd: float) -> float:
-    return -0.5 * float(np.log(ratio) / sd) ** 2
+    return -0.5 * (math.log(ratio) / sd) ** 2

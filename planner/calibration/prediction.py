@@ -22,6 +22,8 @@ PRIOR_WORTH_RUNS: Final = 2.0
 """How many runs the prior is worth in judging how far a prediction may be off; chosen by leaving out whole jobs
 (docs/calibration.md).
 """
+MOST_CHARGED: Final = 1.3
+"""Expected time over the median at most; a higher charge changed no choice (docs/calibration.md)."""
 _MOST_STEPS: Final = 60
 _CLOSE: Final = 1e-9
 """How near a quantile of log seconds is found; Newton's steps need about six, halvings of the range the most."""
@@ -52,10 +54,12 @@ class Mixture:
         """Return what each explanation takes for the usual time, averaged by weight, shape (rows,).
 
         A cluster that may not hold the working set is charged for it, so that the cheapest by this is the cheapest on
-        average. Widening after few runs is left out: it says how far off all may be, not which way.
+        average. Charging more than MOST_CHARGED changes no choice and errs where the data fits. Widening after few runs
+        is left out: it says how far off all may be, not which way.
         """
         median = self._log_quantile(0.5)
-        return self.weight @ np.exp(median + (self.mean - median) / self.widening)
+        expected = self.weight @ np.exp(median + (self.mean - median) / self.widening)
+        return np.minimum(expected, MOST_CHARGED * np.exp(median))
 
     def widened(self, factor: float) -> Mixture:
         """Return the same medians with every deviation from them `factor` times as large, in log seconds."""

@@ -55,10 +55,10 @@ disks. How far the centres lie below a sort's was chosen by leaving out families
 _COMPUTES: Final = 1000
 """Core GHz s/GB from which cores count; sorters that move bytes at device speed are sorters, and have less."""
 
-SPILL: Final = Prior(centre=16, spread=1.2)
+SPILL: Final = Prior(centre=32, spread=1.2)
 """How often what memory cannot hold crosses a disk: a few times in a sort or join, once an iteration elsewhere."""
 HOLDS_DATA: Final = 0.75
-HOLDS_BY_CORE: Final = 0.4
+HOLDS_BY_CORE: Final = 0.2
 """Odds that a job of Spark keeps data in memory, and that each of its tasks needs some."""
 DATA_HELD_GB_PER_GB: Final = tuple(0.25 * 2 ** (k / 2) for k in range(9))
 """Memory for each GB of data: from compressed blocks to objects four times the size of the text they come from."""
@@ -123,6 +123,11 @@ class Family:
     def sd(self) -> Floats:
         """Prior standard deviations, shape (8,)."""
         return np.array([prior.spread for prior in self.priors])
+
+    @cached_property
+    def log_density(self) -> float:
+        """Log of the odds over the volume of the priors."""
+        return math.log(self.odds) - sum(math.log(prior.spread) for prior in self.priors)
 
 
 _STARTUP: Final = Prior(centre=20, spread=0.5)

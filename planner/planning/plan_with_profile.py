@@ -66,11 +66,11 @@ def plan_with_profile(
     jobs = [job for candidate in base.candidates for job in _jobs(candidate, request, options or {})]
     if not jobs:
         return replace(base, request=request)
-    usual, _, high = profile.mixture(
-        jobs, instances={job.instance_type: specs[job.instance_type] for job in jobs}
-    ).range_s()
+    mixture = profile.mixture(jobs, instances={job.instance_type: specs[job.instance_type] for job in jobs})
+    (usual, _, high), (median,) = mixture.range_s(), mixture.quantiles_s(0.5)
     promising = _promising(base.candidates, jobs, request, usual_s=usual, high_s=high)
-    jobs, usual, high = [jobs[place] for place in promising], usual[promising], high[promising]
+    jobs = [jobs[place] for place in promising]
+    usual, median, high = usual[promising], median[promising], high[promising]
     estimated = _by_equations(free, jobs, plan_again)
     times = _what_if_times(free, jobs, estimated, plan_again)
     ratios = {
@@ -81,11 +81,14 @@ def plan_with_profile(
     tried = [
         with_quoted(
             _timed(
-                estimated[cluster], *_stretched(float(usual_s), float(high_s), ratios[cluster]), ratio=ratios[cluster]
+                estimated[cluster],
+                *_stretched(float(usual_s), float(high_s), ratios[cluster]),
+                median_s=float(median_s) * ratios[cluster],
+                ratio=ratios[cluster],
             ),
             data_bytes=request.bytes_to_sort,
         )
-        for cluster, usual_s, high_s in zip(map(_cluster, jobs), usual, high, strict=True)
+        for cluster, usual_s, median_s, high_s in zip(map(_cluster, jobs), usual, median, high, strict=True)
         if cluster in ratios
     ]
     without = sorted({name for name, _ in estimated.keys() - ratios.keys()} - {name for name, _ in ratios})
@@ -254,15 +257,15 @@ def _by_equations(
     return {(candidate.instance_type, candidate.nodes): candidate for plan in plans for candidate in plan.candidates}
 
 
-def _timed(candidate: Candidate, usual_s: float, high_s: float, *, ratio: float) -> Candidate:
-    """Put the profile's time in place of the equations', which stays visible as `equation`."""
+def _timed(candidate: Candidate, usual_s: float, high_s: float, *, median_s: float, ratio: float) -> Candidate:
+    """Put the profile's time in place of the equations', which stays visible as `equation`; `usual_s` is expected."""
     old = candidate.time_s
     energy = candidate.energy_j
     return replace(
         candidate,
         energy_j=None if energy is None or not old.expected else energy * usual_s / old.expected,
-        time_s=Range(equation=old.equation, expected=usual_s, p50=usual_s, p95=high_s),
-        cost_usd=_cost(candidate, usual_s=usual_s, high_s=high_s),
+        time_s=Range(equation=old.equation, expected=usual_s, p50=median_s, p95=high_s),
+        cost_usd=_cost(candidate, usual_s=usual_s, median_s=median_s, high_s=high_s),
         bill=retimed(candidate, job_s=usual_s),
         warnings=(*candidate.warnings, _source_of_time(ratio)),
     )
@@ -273,7 +276,7 @@ def _source_of_time(ratio: float) -> str:
     return words if ratio == 1 else f"{words}; the what-if makes it {ratio:.2f} times as long, by the equations"
 
 
-def _cost(candidate: Candidate, *, usual_s: float, high_s: float) -> Cost:
+def _cost(candidate: Candidate, *, usual_s: float, median_s: float, high_s: float) -> Cost:
     """Price the profile's times at the equations' rate; requests and charges do not depend on time."""
     old = candidate.cost_usd
     equation_s = candidate.time_s.equation
@@ -282,7 +285,7 @@ def _cost(candidate: Candidate, *, usual_s: float, high_s: float) -> Cost:
     return replace(
         old,
         expected=per_s * usual_s + old.requests,
-        p50=per_s * usual_s + old.requests,
+        p50=per_s * median_s + old.requests,
         p95=per_s * high_s + old.requests,
         total=totals[0],
         total_p95=totals[1],

@@ -60,3 +60,30 @@ def test_few_iterations_change_less_than_many(middle: float, few: float, many: f
     least, usual, most = profile.predict([{**job(), "level": level} for level in (few, middle, many)])["runtime_s"]
     assert abs(np.log(least / usual)) < 0.8 * np.log(most / usual)
     assert least / usual == pytest.approx(0.55, rel=0.35)
+
+
+def counted(records: int, data_gb: float, **options: float) -> dict[str, float]:
+    return {**job(data_gb=data_gb), "records": records, **options}
+
+
+@pytest.mark.parametrize("unit", [1, 1000])
+def test_four_times_the_records_in_as_many_bytes_are_expected_to_take_twice_as_long(unit: int) -> None:
+    past = [{**run, "records": int(run["data_gb"] * 1e7) * unit} for run in runs(grid())]
+    profile = calibrate(past, instances=SPECS, model="spark")
+    usual, many = profile.predict([counted(n * 10**8 * unit, 20.0) for n in (2, 8)])["runtime_s"]
+    assert many / usual == pytest.approx(2, rel=0.05)
+
+
+def test_of_two_counts_the_one_that_goes_with_the_bytes_is_of_records() -> None:
+    """A graph of three times the pages and as many links per GB is no more work for that."""
+    past = [{**run, "records": int(run["data_gb"] * 7e7), "pages": 2_000_000} for run in runs(grid(sizes=[20]))]
+    profile = calibrate(past, instances=SPECS, model="spark")
+    few, many = profile.predict([counted(1_400_000_000, 20.0, pages=n) for n in (2_000_000, 6_000_000)])["runtime_s"]
+    assert many / few == pytest.approx(1, rel=0.02)
+
+
+def test_runs_in_which_records_change_nothing_are_believed() -> None:
+    past = [{**run, "records": 10**8 * (1 + n % 3 * 4)} for n, run in enumerate(runs(grid() * 2))]
+    profile = calibrate(past, instances=SPECS, model="spark")
+    few, many = profile.predict([counted(n * 10**8, 20.0) for n in (1, 9)])["runtime_s"]
+    assert many / few == pytest.approx(1, rel=0.15)

@@ -93,6 +93,15 @@ def test_what_memory_cannot_hold_crosses_a_disk() -> None:
     assert spilled(gb_per_core=2) == pytest.approx(0.25 * 20 / 4 / 2 / 0.5)
 
 
+def test_cores_go_on_while_what_spills_crosses_the_disks_with_the_rest() -> None:
+    def both(**coefficients: float) -> float:
+        return seconds(one_node(), working_set=WorkingSet(gb_per_gb=2.4), **coefficients)
+
+    spill = both(spill=1)
+    assert spill < both(spill=1, cpu=10) < 1.05 * spill
+    assert both(spill=1, disk=1) == pytest.approx(spill + seconds(one_node(), disk=1))
+
+
 @settings(max_examples=30, deadline=None)
 @given(st.floats(0, 5), st.floats(0.01, 5), st.floats(0.1, 50), st.floats(1, 4))
 def test_more_memory_never_spills_more(by_data: float, by_core: float, usable_gb: float, times: float) -> None:

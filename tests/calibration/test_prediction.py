@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from planner.calibration.prediction import PRIOR_WORTH_RUNS, Mixture, few_runs_factor
+from planner.calibration.prediction import MOST_CHARGED, PRIOR_WORTH_RUNS, Mixture, few_runs_factor
 
 T_95 = {3: 2.353, 5: 2.015, 10: 1.812, 30: 1.697}
 """95% points of Student's t by degrees of freedom, from a printed table; the normal's is 1.645."""
@@ -34,9 +34,16 @@ def test_widening_keeps_the_median_and_stretches_the_range_about_it() -> None:
 
 
 def test_what_is_expected_is_the_mean_over_explanations_and_stays_within_the_range() -> None:
-    """150 s or ten times as long, at even odds, are 825 s on average."""
-    half = Mixture(mean=np.log([[150.0], [1500.0]]), sd=np.full((2, 1), 0.05), weight=np.array([0.5, 0.5]))
-    assert half.range_s()[0] == pytest.approx(825)
+    """150 s or 450 s, at odds of four to one, are 210 s on average; ten hours in place of 450 s charge no more than
+    MOST_CHARGED times the median.
+    """
+
+    def rarely(longer_s: float) -> Mixture:
+        return Mixture(mean=np.log([[150.0], [longer_s]]), sd=np.full((2, 1), 0.05), weight=np.array([0.8, 0.2]))
+
+    mean, most = rarely(450).range_s()[0], rarely(36000)
+    assert mean == pytest.approx(210)
+    assert most.expected_s() == pytest.approx(MOST_CHARGED * most.quantiles_s(0.5)[0])
     rare = Mixture(mean=np.log([[150.0], [1e6]]), sd=np.full((2, 1), 0.05), weight=np.array([0.98, 0.02]))
     middle, low, high = rare.range_s()[:, 0]
     assert low <= middle <= high

@@ -52,8 +52,8 @@ def test_times_are_the_profiles_and_the_equation_stays_visible(request_for: Call
     assert calibrated.time_s.equation == plain.time_s.equation
     assert calibrated.time_s.p50 == pytest.approx(60 + 40 * 100 / 8, rel=0.15)
     assert calibrated.time_s.p95 > calibrated.time_s.p50
-    assert calibrated.cost_usd.expected == pytest.approx(8 * calibrated.time_s.p50 / 3600)
-    assert calibrated.cost_usd.p50 == calibrated.cost_usd.expected
+    assert calibrated.cost_usd.expected == pytest.approx(8 * calibrated.time_s.expected / 3600)
+    assert calibrated.cost_usd.p50 == pytest.approx(8 * calibrated.time_s.p50 / 3600)
     assert calibrated.cost_usd.p95 == pytest.approx(8 * calibrated.time_s.p95 / 3600)
 
 
@@ -142,7 +142,7 @@ def test_energy_is_that_of_the_profiles_time(request_for: Callable[..., Request]
     """Eight nodes of 100 W and a switch of 1,300 W, for as long as the profile says; unknown without the power."""
     calibrated = answer_with_profile(request_for(nodes=8, instances=("a",), assume={"power": 100.0}), "mine").best
     assert calibrated is not None
-    assert calibrated.energy_j == pytest.approx(2100 * calibrated.time_s.p50)
+    assert calibrated.energy_j == pytest.approx(2100 * calibrated.time_s.expected)
     unknown = answer_with_profile(request_for(nodes=8, instances=("a",)), "mine").best
     assert unknown is not None
     assert unknown.energy_j is None
@@ -164,8 +164,8 @@ def test_a_what_if_stretches_the_profile_as_the_equations_and_widens_it(request_
     ratio = equations[1].time_s.expected / equations[0].time_s.expected
     assert ratio > 2
     assert after.time_s.p50 == pytest.approx(ratio * before.time_s.p50)
-    width = math.hypot(math.log(before.time_s.p95 / before.time_s.p50), 1.645 * 0.5 * math.log(ratio))
-    assert after.time_s.p95 == pytest.approx(after.time_s.p50 * math.exp(width))
+    width = math.hypot(math.log(before.time_s.p95 / before.time_s.expected), 1.645 * 0.5 * math.log(ratio))
+    assert after.time_s.p95 == pytest.approx(after.time_s.expected * math.exp(width))
     assert any(f"the what-if makes it {ratio:.2f} times as long" in warning for warning in after.warnings)
     dearer = answer_with_profile(replace(asked, scale={"price": 2.0}), "mine").best
     assert dearer is not None
@@ -234,6 +234,6 @@ def test_a_bill_that_is_known_in_part_stays_one(request_for: Callable[..., Reque
     cost = replace(best.cost_usd, equation=10.0, requests=0.0, unknown=("traffic",), at_least=True)
     bill = (BillLine(name="job", time_s=100.0, usd=10.0), BillLine(name="traffic", time_s=None, usd=None))
     times = replace(best.time_s, equation=100.0, expected=100.0)
-    priced = _cost(replace(best, cost_usd=cost, bill=bill, time_s=times), usual_s=150.0, high_s=200.0)
-    assert (priced.total, priced.total_p95, priced.expected) == pytest.approx((15, 20, 15))
+    priced = _cost(replace(best, cost_usd=cost, bill=bill, time_s=times), usual_s=150.0, median_s=140.0, high_s=200.0)
+    assert (priced.total, priced.total_p95, priced.expected, priced.p50) == pytest.approx((15, 20, 15, 14))
     assert (priced.unknown, priced.at_least) == (("traffic",), True)

@@ -17,6 +17,7 @@ from planner.api.input_format import Format
 from planner.errors import BadInputError
 
 _PARQUET: Final = b"PAR1"
+_MANIFEST: Final = b'"planner-manifest-'
 _RECORD_BYTES: Final = 100
 _BEGINNING_BYTES: Final = 1 << 16
 _END_OF_PRINTABLE: Final = b"\r\n"
@@ -45,7 +46,7 @@ class FileKind:
 def kind_of(path: Path) -> FileKind | None:
     """Return what a file holds; None for one that is empty, or no regular file, as a pipe can be read only once.
 
-    Raises BadInputError for what is not sorted, such as Arrow.
+    Raises BadInputError for what is not sorted, such as Arrow or a list of files.
     """
     from planner.compression.text_codecs import SUFFIXES, compression_of, require_text
 
@@ -57,6 +58,11 @@ def kind_of(path: Path) -> FileKind | None:
         return None
     if start.startswith(_PARQUET):
         return FileKind(format="parquet")
+    if _MANIFEST in start[:200]:
+        raise BadInputError(
+            f"{path} lists the partitions of a dataset: give --ray ADDRESS, name the files of the partitions, or say"
+            " --format lines to take it as text"
+        )
     require_text(start, name=str(path))
     compression = compression_of(start)
     name = Path(path.stem if compression and path.suffix in SUFFIXES else path.name)

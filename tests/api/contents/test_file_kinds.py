@@ -50,3 +50,9 @@ def test_files_of_several_kinds_are_refused(tmp_path: Path) -> None:
     (tmp_path / "b.txt").write_text("a\n")
     with pytest.raises(BadInputError, match="different kinds"):
         common_kind([tmp_path / "a.csv", tmp_path / "b.txt"])
+
+
+def test_a_manifest_is_not_sorted_as_text(tmp_path: Path) -> None:
+    (manifest := tmp_path / "sorted.json").write_text('{"format": "planner-manifest-1", "records": 1}\n')
+    with pytest.raises(BadInputError, match="lists the partitions of a dataset"):
+        kind_of(manifest)

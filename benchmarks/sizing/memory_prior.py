@@ -26,12 +26,13 @@ from planner.calibration.history import parse_jobs
 JOBS = [suite for suite in SUITES if suite.startswith(("c3o", "dataproc")) and suite != "c3o_kmeans"]
 """Spark's jobs; of k-means on C3O no six clusters ran on the same least data."""
 CANDIDATES = {
-    "no memory": (0.0, 32.0),
-    "0.5, 16": (0.5, 16.0),
+    "no memory": (0.0, 64.0),
     "0.5, 32": (0.5, 32.0),
+    "0.5, 64": (0.5, 64.0),
     "0.75, 16": (0.75, 16.0),
     "0.75, 32": (0.75, 32.0),
     "0.75, 64": (0.75, 64.0),
+    "0.75, 128": (0.75, 128.0),
 }
 """Odds that a job holds data in memory, and the passes over a disk of what does not fit."""
 
@@ -42,7 +43,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     seeds = parser.parse_args().seeds
     found = {name: {job: _regret(job, seeds, *prior) for job in JOBS} for name, prior in CANDIDATES.items()}
-    medians = {job: _regret(job, seeds, 0.75, 32.0, level=0.5) for job in JOBS}
+    medians = {job: _regret(job, seeds, 0.75, 64.0, level=0.5) for job in JOBS}
     print(f"| left out | {' | '.join(CANDIDATES)} | chosen | regret with it | without memory | by the median |")
     print(f"|---|{'---:|' * (len(CANDIDATES) + 4)}")
     for job in JOBS:

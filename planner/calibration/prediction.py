@@ -22,7 +22,7 @@ PRIOR_WORTH_RUNS: Final = 2.0
 """How many runs the prior is worth in judging how far a prediction may be off; chosen by leaving out whole jobs
 (docs/calibration.md).
 """
-MOST_CHARGED: Final = 1.3
+MOST_CHARGED: Final = 1.4
 """Expected time over the median at most; a higher charge changed no choice (docs/calibration.md)."""
 _MOST_STEPS: Final = 60
 _CLOSE: Final = 1e-9

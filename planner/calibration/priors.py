@@ -55,7 +55,7 @@ disks. How far the centres lie below a sort's was chosen by leaving out families
 _COMPUTES: Final = 1000
 """Core GHz s/GB from which cores count; sorters that move bytes at device speed are sorters, and have less."""
 
-SPILL: Final = Prior(centre=32, spread=1.2)
+SPILL: Final = Prior(centre=64, spread=1.2)
 """How often what memory cannot hold crosses a disk: a few times in a sort or join, once an iteration elsewhere."""
 HOLDS_DATA: Final = 0.75
 HOLDS_BY_CORE: Final = 0.2

@@ -69,7 +69,8 @@ def _straggler(stages: Sequence[Stage], _sums: TaskSums, _time: TaskTime) -> str
 
 
 def _few(stages: Sequence[Stage], _sums: TaskSums, _time: TaskTime) -> str:
-    return f"at most {max(stage.tasks for stage in stages):,} tasks at once"
+    most = max(stage.tasks for stage in stages)
+    return f"at most {most:,} task{'s' * (most != 1)} in a stage"
 
 
 def _small(stages: Sequence[Stage], sums: TaskSums, time: TaskTime) -> str:

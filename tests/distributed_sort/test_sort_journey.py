@@ -497,8 +497,10 @@ def small_disk(cluster: SortCluster, name: str, *, phase: str) -> Iterator[Path]
 HOG = """
 import ray, sys, time
 ray.init(address=sys.argv[1], logging_level="ERROR", log_to_driver=False)
-use = ray.remote(num_cpus=3)(time.sleep)
-used = [use.options(scheduling_strategy="SPREAD").remote(600) for _ in range(int(sys.argv[2]))]
+def hold():
+    time.sleep(600)
+use = ray.remote(num_cpus=3)(hold).options(scheduling_strategy="SPREAD")
+used = [use.remote() for _ in range(int(sys.argv[2]))]
 for _ in range(600):
     if ray.available_resources().get("CPU", 0) <= 9 - 3 * len(used):
         print("used", flush=True)
@@ -523,6 +525,7 @@ def busy_nodes(cluster: SortCluster, count: int) -> Iterator[None]:
             hog.kill()
 
 
+@quick_soak
 def test_a_cluster_whose_cpus_are_all_in_use_says_so(sort_cluster: SortCluster, tmp_path: Path) -> None:
     source = generated(sort_cluster, "busy-in", records=1000)
     with busy_nodes(sort_cluster, 3):

@@ -93,7 +93,7 @@ class UnitSeconds(NamedTuple):
     log_memory: Floats
 
 
-TASK_SPILL: Final = 0.25
+TASK_SPILL: Final = 0.0625
 """Passes of what a task spills for one of data read again: it is written and read once, no matter how often the job
 iterates.
 """

@@ -5,7 +5,7 @@ range.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Final
 
@@ -22,8 +22,9 @@ PRIOR_WORTH_RUNS: Final = 2.0
 """How many runs the prior is worth in judging how far a prediction may be off; chosen by leaving out whole jobs
 (docs/calibration.md).
 """
+CHARGED_WHERE_IT_RAN: Final = 1.1
 MOST_CHARGED: Final = 1.4
-"""Expected time over the median at most; a higher charge changed no choice (docs/calibration.md)."""
+"""Expected time over the median at most: for data as large as the runs', and for any (docs/calibration.md)."""
 _MOST_STEPS: Final = 60
 _CLOSE: Final = 1e-9
 """How near a quantile of log seconds is found; Newton's steps need about six, halvings of the range the most."""
@@ -33,13 +34,15 @@ _CLOSE: Final = 1e-9
 class Mixture:
     """Normals of log seconds: `mean` and `sd` of shape (parts, rows), `weight` (parts,) summing to 1.
 
-    `widening` is how many times wider they are than the posterior.
+    `widening` is how many times wider they are than the posterior, `most_charged` the expected time over the median at
+    most, of all rows or of each.
     """
 
     mean: Floats
     sd: Floats
     weight: Floats
     widening: float = 1.0
+    most_charged: float | Floats = MOST_CHARGED
 
     def quantiles_s(self, *levels: float) -> Floats:
         """Return seconds below which a run stays with each probability, shape (levels, rows)."""
@@ -54,18 +57,18 @@ class Mixture:
         """Return what each explanation takes for the usual time, averaged by weight, shape (rows,).
 
         A cluster that may not hold the working set is charged for it, so that the cheapest by this is the cheapest on
-        average. Charging more than MOST_CHARGED changes no choice and errs where the data fits. Widening after few runs
-        is left out: it says how far off all may be, not which way.
+        average: by `most_charged` at most, as more errs where the data fits. Widening after few runs is left out: it
+        says how far off all may be, not which way.
         """
         median = self._log_quantile(0.5)
         expected = self.weight @ np.exp(median + (self.mean - median) / self.widening)
-        return np.minimum(expected, MOST_CHARGED * np.exp(median))
+        return np.minimum(expected, self.most_charged * np.exp(median))
 
     def widened(self, factor: float) -> Mixture:
         """Return the same medians with every deviation from them `factor` times as large, in log seconds."""
         median = self._log_quantile(0.5)
         mean = median + factor * (self.mean - median)
-        return Mixture(mean=mean, sd=factor * self.sd, weight=self.weight, widening=factor * self.widening)
+        return replace(self, mean=mean, sd=factor * self.sd, widening=factor * self.widening)
 
     def joined(self, other: Mixture, *, share: float) -> Mixture:
         """Return the mixture in which `other` has the weight `share`."""

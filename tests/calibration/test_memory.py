@@ -9,6 +9,7 @@ import pytest
 from made_up_clusters import job
 
 from planner.calibration import Profile, calibrate
+from planner.calibration.history import parse_jobs
 
 SPECS = {
     f"{cores}-{gb}": {"vcpu": cores, "mem_gib": gb, "ghz": 2.8, "ebs_mbps": 1000, "net_base_gbps": 10}
@@ -71,3 +72,14 @@ def test_a_job_that_never_spilled_says_that_it_may() -> None:
     roomy = [{**row, "runtime_s": true_seconds(row)} for row in (job("8-64", n, 50.0) for n in (4, 8, 16))]
     ranges = spark(roomy).predict([job("8-8", 4, 200.0), job("8-64", 12, 50.0)])
     assert ranges["hi"][0] / ranges["lo"][0] > 2 * ranges["hi"][1] / ranges["lo"][1]
+
+
+@pytest.mark.parametrize(("times", "most"), [(0.5, 1.1), (1.0, 1.1), (2.0, 1.1 * 2 ** (1 / 3)), (8.0, 1.4)])
+def test_more_data_than_ran_is_charged_more_for_what_may_not_fit(times: float, most: float) -> None:
+    """Four clusters that held 40 GB tell nothing of the smallest that would hold more."""
+    runs = [row for row in table(40.0) if fits(row)][:4]
+    asked = [job("8-8", 8, 40.0 * times)]
+    mixture = spark(runs).mixture(parse_jobs(asked, what="query", timed=False), instances=SPECS)
+    expected, median = mixture.expected_s()[0], mixture.quantiles_s(0.5)[0][0]
+    assert expected <= most * median * (1 + 1e-9)
+    assert mixture.most_charged[0] == pytest.approx(most)

@@ -14,6 +14,7 @@ from planner.calibration.physics import (
     COEFFICIENTS,
     FITS,
     STREAMS,
+    TASK_SPILL,
     Shape,
     Stream,
     WorkingSet,
@@ -90,7 +91,7 @@ def test_what_memory_cannot_hold_crosses_a_disk() -> None:
 
     assert spilled(gb_per_gb=0.5) == pytest.approx(0, abs=1e-6)
     assert spilled(gb_per_gb=2.4) == pytest.approx((36 * 48) ** 0.5 / 2 / 0.5)
-    assert spilled(gb_per_core=2) == pytest.approx(0.25 * 20 / 4 / 2 / 0.5)
+    assert spilled(gb_per_core=2) == pytest.approx(TASK_SPILL * 20 / 4 / 2 / 0.5)
 
 
 def test_cores_go_on_while_what_spills_crosses_the_disks_with_the_rest() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import stat
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -37,7 +38,7 @@ def listed_files(sources: Sequence[Path]) -> dict[Path, Folders]:
 
 
 def _listed(source: Path) -> Iterator[tuple[Path, Folders]]:
-    if source.is_dir():
+    if stat.S_ISDIR(mode_of(source)):
         paths = (path for path in source.rglob("*") if path.is_file() and path.stat().st_size)
         for path in sorted(path for path in paths if _is_data(path.relative_to(source))):
             yield path, _columns(path.relative_to(source))

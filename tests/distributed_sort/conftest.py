@@ -121,9 +121,20 @@ class SortCluster:
     def restart(self, node: int) -> None:
         """End everything on a node, as a new one would have nothing of the old, and start Ray on it."""
         self.emulated.nodes.end(node)
-        for left in self.directory(node).rglob(".planner-sort-*"):
-            shutil.rmtree(left)
+        self.forget(node)
         self.emulated.start_worker(node, store_bytes=STORE_BYTES)
+
+    def forget(self, *nodes: int) -> list[Path]:
+        """Remove what jobs that stopped keep on some nodes, or on all, for the next call; return what was there."""
+        places = [
+            place
+            for node in nodes or range(1, WORKERS + 1)
+            for place in (self.directory(node), self.emulated.nodes.memory(node))
+        ]
+        left = [path for place in places for path in place.rglob(".planner-sort-*")]
+        for path in left:
+            shutil.rmtree(path)
+        return left
 
 
 @pytest.fixture(scope="session")

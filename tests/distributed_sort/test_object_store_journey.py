@@ -269,6 +269,7 @@ def test_a_missing_object_is_named_and_no_output_is_left(
     with pytest.raises(IoFailureError, match=f"cannot read {copy.uri}"):
         sort_cluster.sort(source, tmp_path / "j", output=f"{BUCKET}/none", uniform=True)
     assert store.sizes("none") == {}
+    assert sort_cluster.forget(), "what is done stays for a call when the object is there"
 
 
 def test_a_store_needs_no_second_copy(sort_cluster: SortCluster, tmp_path: Path) -> None:

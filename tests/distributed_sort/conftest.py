@@ -153,6 +153,14 @@ def sort_cluster(swept: None, tmp_path_factory: pytest.TempPathFactory) -> Itera
         yield SortCluster(cluster, opened)
 
 
+@pytest.fixture(autouse=True)
+def nothing_is_kept(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Remove what a job that stopped keeps for its next call, which other tests would count."""
+    yield
+    if "sort_cluster" in request.fixturenames:
+        request.getfixturevalue("sort_cluster").forget()
+
+
 @pytest.fixture
 def this_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """This process as node-1: disk0 and disk1 for data, disk1 and disk2 for intermediate files, and a memory."""

@@ -384,7 +384,7 @@ def test_lost_input_that_cannot_be_had_again_is_named(sort_cluster: SortCluster,
     event = Once(lambda: sort_cluster.lose(3), phase=MAP, share=0.0)
     with pytest.raises(IoFailureError, match="lost with node-3") as caught:
         sort_cluster.sort(source, tmp_path / "j", output="lost", on_event=event)
-    assert caught.value.details == (f"{source.partitions[2].uri} on node-3: {RECORDS_PER_NODE} records",)
+    assert caught.value.details[0] == f"{source.partitions[2].uri} on node-3: {RECORDS_PER_NODE} records"
 
 
 def test_input_of_a_node_that_never_came_is_made_anew_or_named(sort_cluster: SortCluster, tmp_path: Path) -> None:

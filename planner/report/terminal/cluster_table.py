@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from planner.clouds.order import ClusterOffer, Order
@@ -53,7 +54,8 @@ def decision_text(
     Without `own_address` the network that reaches the head is a placeholder.
     """
     counts = [_count(count, name.replace("-", " ")) for name, count in made.made.items()]
-    offered = offer_text(order, [made.place], now=now)
+    others = [replace(made.place, choice=choice) for choice in order.choices if choice != made.place.choice]
+    offered = offer_text(order, [made.place, *others], now=now)
     if not own_address:
         offered = offered.replace(order.ssh_from, f"{order.ssh_from} (a placeholder for your address)")
     return "\n".join(

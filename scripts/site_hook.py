@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 from mkdocs.structure.files import File, Files
-from site_pages import architecture, leave_one_out, lee_fox, measured_rates, papers, reference, tritonsort, variation
+from site_pages import (
+    architecture,
+    leave_one_out,
+    lee_fox,
+    measured_rates,
+    measurements,
+    papers,
+    reference,
+    tritonsort,
+    variation,
+)
+
+def beneath(page: str, *others: str) -> str:
+    """Return a page with others as its last sections."""
+    return "\n".join([page, *(re.sub("^#", "##", other, flags=re.MULTILINE) for other in others)])
+
 
 PAGES: dict[str, Callable[[], str]] = {
     "architecture.svg": architecture.picture,
     "commands.md": reference.commands_page,
-    "data-sources.md": reference.sources_page,
+    "data-sources.md": lambda: beneath(reference.sources_page(), measured_rates.page()),
     "leave-one-out.md": leave_one_out.page,
-    "lee-fox.md": lee_fox.page,
-    "measured-rates.md": measured_rates.page,
-    "papers.md": papers.page,
+    "measurements.md": measurements.page,
+    "papers.md": lambda: beneath(papers.page(), tritonsort.page(), lee_fox.page()),
     "python.md": reference.interface_page,
-    "tritonsort.md": tritonsort.page,
     "variation.md": variation.page,
 }
 

@@ -83,3 +83,11 @@ def test_reference_has_every_command_and_every_source(site: dict[Path, Page]) ->
 def test_links_of_the_checkout_lead_somewhere(document: str) -> None:
     links = re.findall(r"\]\(([^)#\s]+)", (CHECKOUT / document).read_text(encoding="utf-8"))
     assert [link for link in links if "://" not in link and not (CHECKOUT / link).exists()] == []
+
+
+def test_measurements_fit_a_page_and_name_programs_that_exist(site: dict[Path, Page]) -> None:
+    measurements = next(path for path in site if path.name == "measurements.html").read_text(encoding="utf-8")
+    named = set(re.findall(r"(?:benchmarks|tests)/[\w/]+\.py", measurements))
+    assert len(named) > 20
+    assert [name for name in sorted(named) if not (CHECKOUT / name).exists()] == []
+    assert len(re.findall("<tr>|<li>|<h2", measurements.partition("<h1")[2])) <= 300

@@ -2,7 +2,7 @@
 All of `published_runs.csv`, and those of `published/further_runs.csv`, which are no sorts of a shipped model.
 
     python benchmarks/simulation/bench_published.py           # prints the table
-    python benchmarks/simulation/bench_published.py --write   # replaces that of docs/measurements.md
+    python benchmarks/simulation/bench_published.py --write   # also writes benchmarks/results/simulated_published_runs.csv
 """
 
 from __future__ import annotations
@@ -19,11 +19,10 @@ from planner import recommend
 
 CHECKOUT: Final = Path(__file__).resolve().parents[2]
 RUNS: Final = CHECKOUT / "catalogs" / "published_runs.csv"
-PAGE: Final = CHECKOUT / "docs" / "measurements.md"
+RESULTS: Final = CHECKOUT / "benchmarks" / "results" / "simulated_published_runs.csv"
+"""What the page leave-one-out.md shows of the simulation."""
 FURTHER: Final = Path(__file__).resolve().parent / "published"
 """Runs whose models and machines are described here alone."""
-BEGIN: Final = "| published run |"
-END: Final = "| mean error, all |"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,14 +84,14 @@ def runs(draws: int) -> Iterator[Foreseen]:
 
 def lines(seen: Sequence[Foreseen]) -> Iterator[str]:
     """Yield a table of the runs, which ends with their mean errors."""
-    yield f"{BEGIN} engine | measured | equations | simulated | waits for | what the miss is |"
+    yield f"| published run | engine | measured | equations | simulated | waits for | what the miss is |"
     yield "|---|---|--:|--:|--:|---|---|"
     for run in seen:
         star = "*" if run.held else ""
         figures = f"{run.measured_s:,.0f} s | {run.equations:.2f} | {run.simulated:.2f}{star}"
         yield f"| {run.name} | `{run.engine}` | {figures} | {run.waits} | {run.miss} |"
     yield _mean("| mean error, without the last two |", [run for run in seen if not run.is_further])
-    yield _mean(END, seen)
+    yield _mean("| mean error, all |", seen)
 
 
 def _mean(name: str, seen: Sequence[Foreseen]) -> str:
@@ -104,21 +103,23 @@ def _mean(name: str, seen: Sequence[Foreseen]) -> str:
     return f"{name} | | {equations:.0%} | {simulated:.0%} | | 95% held in {held} of {len(seen)} |"
 
 
-def written(page: str, table: Sequence[str]) -> str:
-    """Return the page with its table replaced."""
-    before, after = page.partition(BEGIN)[0], page.partition(END)[2].partition("\n")[2]
-    return before + "\n".join(table) + "\n" + after
+def write(seen: Sequence[Foreseen]) -> None:
+    """Replace the file of results."""
+    with RESULTS.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["run", "simulated_over_measured", "p95_held", "waits_for"])
+        writer.writerows([run.name, f"{run.simulated:.2f}", str(run.held).lower(), run.waits] for run in seen)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--draws", type=int, default=8)
-    parser.add_argument("--write", action="store_true", help="replace the table of docs/measurements.md")
+    parser.add_argument("--write", action="store_true", help=f"replace {RESULTS.name}")
     given = parser.parse_args()
-    table = list(lines(list(runs(given.draws))))
+    seen = list(runs(given.draws))
     if given.write:
-        PAGE.write_text(written(PAGE.read_text(encoding="utf-8"), table), encoding="utf-8")
-    print("\n".join(table))
+        write(seen)
+    print("\n".join(lines(seen)))
 
 
 if __name__ == "__main__":

@@ -256,7 +256,7 @@ def _longest(context: JobContext, phases: tuple[PhaseEstimate, ...]) -> tuple[Ph
 
 _EARLY: Final = (0.5, 0.45)
 """What share of the mean of its slowest node a run takes at least with a small probability: so much, and so much for
-each unit of the probability, below what was seen of any cluster (docs/measurements.md).
+each unit of the probability, below what was seen of any cluster (benchmarks/results/engines.toml).
 """
 
 

@@ -24,7 +24,7 @@ from planner.sort_policy.sizing import NODES_PER_COORDINATOR
 from planner.units import parse_count, parse_share
 
 COORDINATORS_BEGIN_S: Final = 0.6
-"""So long a coordinator takes to begin, all at the same time (docs/measurements.md, Sorting on a cluster)."""
+"""So long a coordinator takes to begin, all at the same time (benchmarks/results/cluster.toml)."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,6 +15,7 @@ from planner import recommend
 
 CHECKOUT: Final = Path(__file__).resolve().parents[2]
 RUNS: Final = CHECKOUT / "catalogs" / "published_runs.csv"
+SIMULATED: Final = CHECKOUT / "benchmarks" / "results" / "simulated_published_runs.csv"
 OWN: Final = CHECKOUT / "benchmarks" / "cluster" / "own_runs.jsonl"
 OWN_ENGINE: Final = "ray"
 Z95: Final = 1.645
@@ -31,6 +32,7 @@ emulated nodes, each predicted before it ran (`benchmarks/cluster/bench_engine_p
   Exoshuffle's own runs.
 * **Left out** corrects a prediction by what the *other* systems' runs teach: their mean of ln(measured / predicted), in
   which each system counts once, and a 95% as wide as they scatter. The run's own system has no part in it.
+* **Simulated** is what `python benchmarks/simulation/bench_published.py --write` last wrote, and what the run waits for there.
 
 Each program is planned with the engine nearest to it: `ideal` for Themis and TritonSort, whose equations it has,
 `spark` for Spark, and `ray` for Exoshuffle, which runs on Ray, too. `ray` describes this project's sort, so
@@ -164,11 +166,22 @@ def _table(runs: Sequence[Foreseen]) -> Iterator[str]:
     """Yield a row for each run: what it took, and predicted over measured by engine; a star where the 95% held."""
     yield "## Run by run\n"
     yield "Predicted over measured; a star where the 95% held."
-    yield "\n| system | run | measured | as planned | left out | what the miss is |\n|---|---|--:|--:|--:|---|"
+    yield "\n| system | run | measured | as planned | left out | simulated | what the miss is |"
+    yield "|---|---|--:|--:|--:|---|---|"
+    simulated = _simulated()
     for run in runs:
-        cells = f"{_cell(run)} | {_cell(left_out(run, runs))} | {run.miss}"
+        cells = f"{_cell(run)} | {_cell(left_out(run, runs))} | {simulated.get(f'{run.group}: {run.run}', '')} | {run.miss}"
         yield f"| {run.group} | {run.run} | {run.measured_s:,.4g} s | {cells} |"
 
 
 def _cell(run: Foreseen) -> str:
     return f"{run.ratio:.2f}{'*' if run.held else ''}" if run.feasible else "not feasible"
+
+
+def _simulated() -> dict[str, str]:
+    """Return each published run's cell of the simulation."""
+    with SIMULATED.open(newline="", encoding="utf-8") as file:
+        return {
+            row["run"]: f"{row['simulated_over_measured']}{'*' if row['p95_held'] == 'true' else ''}, {row['waits_for']}"
+            for row in csv.DictReader(file)
+        }

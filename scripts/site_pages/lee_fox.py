@@ -1,4 +1,4 @@
-"""The page lee-fox.md: the storage figures that Lee & Fox (2019) print of four clouds, beside the planner's."""
+"""Of the page papers.md: the storage figures that Lee & Fox (2019) print of four clouds, beside the planner's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page measured-rates.md: which rates of each catalog were measured, by whom and when."""
+"""Of the page data-sources.md: which rates of each catalog were measured, by whom and when."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page tritonsort.md: TritonSort's published runs beside what the equations say of its testbed."""
+"""Of the page papers.md: TritonSort's published runs beside what the equations say of its testbed."""
 
 from __future__ import annotations
 

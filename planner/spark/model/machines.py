@@ -45,7 +45,7 @@ class NodeType:
     def speed(self, busy: Floats, *, sibling_share: float) -> Floats:
         """Return the speed of a slot in GHz when a share `busy` of all slots computes: siblings slow each other once
         there are more tasks than cores. What all slots do at once goes as a core's speed to a power that depends on the
-        work, from 0.4 for copies in memory to 0.9 for sorting (docs/measurements.md, Spark).
+        work, from 0.4 for copies in memory to 0.9 for sorting (benchmarks/results/spark.toml).
         """
         crowded = np.clip(2 * busy - 1, 0.0, 1.0) if self.siblings else np.zeros_like(busy)
         return np.asarray(self.clock_ghz * (1 - sibling_share * crowded))

@@ -19,6 +19,7 @@ from site_pages import (
     variation,
 )
 
+
 def beneath(page: str, *others: str) -> str:
     """Return a page with others as its last sections."""
     return "\n".join([page, *(re.sub("^#", "##", other, flags=re.MULTILINE) for other in others)])
@@ -27,7 +28,7 @@ def beneath(page: str, *others: str) -> str:
 PAGES: dict[str, Callable[[], str]] = {
     "architecture.svg": architecture.picture,
     "commands.md": reference.commands_page,
-    "data-sources.md": lambda: beneath(reference.sources_page(), measured_rates.page()),
+    "data-sources.md": lambda: beneath(reference.sources_page(), measured_rates.page(), reference.files_page()),
     "leave-one-out.md": leave_one_out.page,
     "measurements.md": measurements.page,
     "papers.md": lambda: beneath(papers.page(), tritonsort.page(), lee_fox.page()),

@@ -32,7 +32,8 @@ emulated nodes, each predicted before it ran (`benchmarks/cluster/bench_engine_p
   Exoshuffle's own runs.
 * **Left out** corrects a prediction by what the *other* systems' runs teach: their mean of ln(measured / predicted), in
   which each system counts once, and a 95% as wide as they scatter. The run's own system has no part in it.
-* **Simulated** is what `python benchmarks/simulation/bench_published.py --write` last wrote, and what the run waits for there.
+* **Simulated** is what `python benchmarks/simulation/bench_published.py --write` last wrote, and what the run waits
+  for there.
 
 Each program is planned with the engine nearest to it: `ideal` for Themis and TritonSort, whose equations it has,
 `spark` for Spark, and `ray` for Exoshuffle, which runs on Ray, too. `ray` describes this project's sort, so
@@ -170,7 +171,7 @@ def _table(runs: Sequence[Foreseen]) -> Iterator[str]:
     yield "|---|---|--:|--:|--:|---|---|"
     simulated = _simulated()
     for run in runs:
-        cells = f"{_cell(run)} | {_cell(left_out(run, runs))} | {simulated.get(f'{run.group}: {run.run}', '')} | {run.miss}"
+        cells = f"{_cell(run)} | {_cell(left_out(run, runs))} | {simulated.get((run.group, run.run), '')} | {run.miss}"
         yield f"| {run.group} | {run.run} | {run.measured_s:,.4g} s | {cells} |"
 
 
@@ -178,10 +179,12 @@ def _cell(run: Foreseen) -> str:
     return f"{run.ratio:.2f}{'*' if run.held else ''}" if run.feasible else "not feasible"
 
 
-def _simulated() -> dict[str, str]:
-    """Return each published run's cell of the simulation."""
+def _simulated() -> dict[tuple[str, str], str]:
+    """Return the simulation's cell of each published run, by group and run."""
+    cells = {}
     with SIMULATED.open(newline="", encoding="utf-8") as file:
-        return {
-            row["run"]: f"{row['simulated_over_measured']}{'*' if row['p95_held'] == 'true' else ''}, {row['waits_for']}"
-            for row in csv.DictReader(file)
-        }
+        for row in csv.DictReader(file):
+            group, _, run = row["run"].partition(": ")
+            star = "*" if row["p95_held"] == "true" else ""
+            cells[group, run] = f"{row['simulated_over_measured']}{star}, {row['waits_for']}"
+    return cells

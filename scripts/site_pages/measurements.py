@@ -14,10 +14,11 @@ MACHINES: Final = {"xeon": "Xeon", "epyc": "EPYC"}
 
 HEAD: Final = """# Measurements
 
-Drawn from `benchmarks/results/` when the site is built: one file a topic, where new figures go. A heading leads to the page that explains
-the topic. **Spread** is the range, with the number of runs in brackets. **Aim** is what the project set out to reach.
-**Machines**: virtual ones of two cores that share their hosts, so rates swing by a third from minute to minute and alternatives run in turn. The Xeon (Sapphire
-Rapids) has 23 GB of memory and a disk of 1.7 to 2.4 GB/s, reads and writes together; the EPYC is a Zen 5.
+Drawn from `benchmarks/results/` when the site is built. Each topic has a file there; a heading here leads to the page
+that explains it. **Spread** is the range, with the number of runs in brackets. **Aim** is what the project set out to
+reach. Both **machines** are virtual, with two cores on shared hosts. Their rates swing by a third from minute to
+minute, so alternatives run in turn. The Xeon (Sapphire Rapids) has 23 GB of memory, and a disk of 1.7 to 2.4 GB/s for
+reads and writes together. The EPYC is a Zen 5.
 """
 
 
@@ -55,7 +56,11 @@ class Topic:
     @property
     def lines(self) -> Iterator[str]:
         """Yield the heading, a row for each figure, and what gives them again, by number."""
-        yield from (f"\n## [{self.title}]({self.page})\n", "| what | figure | spread | aim | run |", "|---|---|---|---|--:|")
+        yield from (
+            f"\n## [{self.title}]({self.page})\n",
+            "| what | figure | spread | aim | run |",
+            "|---|---|---|---|--:|",
+        )
         for number, run in enumerate(self.runs, 1):
             yield from (f"| {' | '.join(figure)} | {number} |" for figure in run.figures)
         yield ""

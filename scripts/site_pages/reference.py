@@ -1,4 +1,4 @@
-"""The reference pages: commands.md, python.md, and data-sources.md."""
+"""The reference pages: commands.md, python.md, and most of data-sources.md."""
 
 from __future__ import annotations
 
@@ -10,12 +10,16 @@ import typer.main
 
 import planner
 from planner.catalog import catalog_names, load_catalog
+from planner.catalog.schema import ALL
+from planner.catalog.tables import Column, Schema
 from planner.cli.app import build
 from planner.report import plots
 from planner.report.answer import Answer
 from planner.schemas.plan import Candidate, Plan, Rejection, Request
 from planner.schemas.run_report import RunReport
 
+EVERYWHERE = ("evidence", "source", "as_of", "note")
+"""Columns that every file has."""
 NOTE = "Made from the code when the site is built.\n"
 
 
@@ -139,3 +143,22 @@ def sources_page() -> str:
             lines.append(f"| `{key}` | {title} | {getattr(source, 'licence', '') or 'not stated'} |")
         lines.append("")
     return "\n".join(lines)
+
+
+def files_page() -> str:
+    """Return every file of a catalog with its columns, as the loader reads them."""
+    return "\n".join(["# Files of a catalog\n", *(line for schema in ALL for line in file_of(schema))])
+
+
+def file_of(schema: Schema) -> Iterator[str]:
+    yield f"## {schema.name}.csv\n"
+    yield f"{schema.meaning[0].upper()}{schema.meaning[1:]}. One row per {', '.join(schema.key)}.\n"
+    yield "| column | cell | meaning |\n|---|---|---|"
+    yield from (column_row(column) for column in schema.columns if column.name not in EVERYWHERE)
+    yield ""
+
+
+def column_row(column: Column) -> str:
+    """Return a column's row; a blank cell is allowed where it says so."""
+    blank, unit = "" if column.required else ", or blank", f" ({column.unit})" if column.unit else ""
+    return f"| `{column.name}` | {column.expected}{blank} | {column.meaning}{unit} |"

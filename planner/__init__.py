@@ -1,4 +1,4 @@
-"""Which cluster to rent to sort or shuffle terabytes, for how long and for how much.
+"""The cluster to rent to sort or shuffle terabytes, for how long and for how much.
 
 >>> import planner
 >>> answer = planner.recommend("100TB")

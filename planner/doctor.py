@@ -1,4 +1,4 @@
-"""What this machine has of what the planner can use: each finding with what it is for and what to do about it.
+"""Check of this machine for what the planner can use: each finding with its purpose and what to do about it.
 
 Credentials are looked for by the places where they lie; their contents are never read.
 """

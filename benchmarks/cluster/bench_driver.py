@@ -1,4 +1,4 @@
-"""What it takes to order a sort on many nodes, in seconds of a processor: the real driver, real Ray, made-up nodes.
+"""Processor time of ordering a sort on many nodes: the real driver, real Ray, made-up nodes.
 
 All nodes are one raylet, whose workers answer each task at once, with blocks that nobody fetches. Every made-up node
 is a resource of its own, so Ray leases workers for each anew, as it does from many raylets. Two actors are the services

@@ -1,4 +1,4 @@
-"""What the cluster sort on Ray costs: processor seconds by byte, by slice and by node, for the plans of `--engine ray`.
+"""Cost of the cluster sort on Ray: processor seconds by byte, by slice and by node, for the plans of `--engine ray`.
 
 Sorts of several shapes run on emulated nodes; each is one equation of a least-squares fit. As root:
 

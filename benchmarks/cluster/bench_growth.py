@@ -1,4 +1,4 @@
-"""How calls and time of a launch and a teardown grow with nodes, on the emulators of all three clouds.
+"""Growth of calls and time of a launch and a teardown with nodes, on the emulators of all three clouds.
 
     python benchmarks/cluster/bench_growth.py --nodes 50 100 200 --rounds 5
 

@@ -1,4 +1,4 @@
-"""What a cluster sort costs the head whatever the data: the start of workers and services, and each phase's barrier.
+"""Fixed cost of a cluster sort on the head: the start of workers and services, and each phase's barrier.
 
 Sorts of a few megabytes run on more and more emulated nodes. The head's processor seconds count, not the clock, since
 all nodes share this machine: of the first call those of its busiest process, as the head has several processors. What

@@ -1,4 +1,4 @@
-"""What the sorts of `bench_kills.py` get, and whether what came out is that: records by valsort's sums, all else by
+"""Inputs of the sorts of `bench_kills.py`, and checks of their outputs: records by valsort's sums, all else by
 DuckDB, which has nothing in common with the sort.
 """
 

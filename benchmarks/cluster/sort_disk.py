@@ -1,4 +1,4 @@
-"""What a disk gives to the code by which the sort on a cluster reads and writes, a few files at a time, each synced.
+"""Disk rate of the code by which the sort on a cluster reads and writes, a few files at a time, each synced.
 
 DiskBench (`planner bench disk`) keeps deeper queues in files that exist already, and gets more out of the same disk.
 """

@@ -1,4 +1,4 @@
-"""What Python adds: the same sorts called from this process and made by the C++ programs, in turn.
+"""Overhead of Python: the same sorts called from this process and made by the C++ programs, in turn.
 
     python benchmarks/native/bench_python.py [--records N] [--rounds R]
 

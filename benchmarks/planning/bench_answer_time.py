@@ -1,4 +1,4 @@
-"""How long `plan` takes to answer: as a command beside `import pandas`, and as a call over all types and node counts.
+"""Answer time of `plan`: as a command beside `import pandas`, and as a call over all types and node counts.
 
 Commands run in turn; figures are medians with their range, ratios those of neighbouring pairs.
 """

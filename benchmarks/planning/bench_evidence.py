@@ -1,4 +1,4 @@
-"""What choosing by evidence saves: true rates are drawn from what is believed of each, and choices are compared.
+"""Savings from choosing by evidence: true rates are drawn from what is believed of each, and choices are compared.
 
 Usage: python benchmarks/planning/bench_evidence.py [--cloud aws,gcp] [--data 100TB] [--model daytona] [--draws 200]
        [--seed 1]

@@ -1,4 +1,4 @@
-"""How well the local run is foreseen: predicted and measured seconds of each phase over several runs of 1 GB.
+"""Accuracy of the local run's prediction: predicted and measured seconds of each phase over several runs of 1 GB.
 
 Usage: python benchmarks/run/bench_prediction.py [--runs 5] [--data 1GB] [--model daytona] [--dir DIR]
 Each run is a process of its own, as a user starts it; figures are medians with their range.

@@ -1,4 +1,4 @@
-"""What lost and slow nodes cost, simulated: beside the emulated kills, and on clusters of 178 and 1,000 nodes.
+"""Simulated cost of lost and slow nodes: beside the emulated kills, and on clusters of 178 and 1,000 nodes.
 
 The kills are those of `benchmarks/cluster/bench_kills.py`: two copies of 1.6 GB on four nodes behind 400 Mbit/s.
 

@@ -1,4 +1,4 @@
-"""What this project's own sort would do with 1 PB on 1,000 nodes and 10 PB on 10,000, with its driver and without.
+"""Simulation of this project's sort of 1 PB on 1,000 nodes and 10 PB on 10,000, with its driver and without.
 
 The driver's share is set to zero in the second and fourth row: that is what a driver would bring that sees groups of
 nodes only. It prints the processor seconds of each simulation.

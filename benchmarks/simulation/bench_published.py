@@ -2,7 +2,7 @@
 All of `published_runs.csv`, and those of `published/further_runs.csv`, which are no sorts of a shipped model.
 
     python benchmarks/simulation/bench_published.py           # prints the table
-    python benchmarks/simulation/bench_published.py --write   # also writes benchmarks/results/simulated_published_runs.csv
+    python benchmarks/simulation/bench_published.py --write   # and benchmarks/results/simulated_published_runs.csv
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def runs(draws: int) -> Iterator[Foreseen]:
 
 def lines(seen: Sequence[Foreseen]) -> Iterator[str]:
     """Yield a table of the runs, which ends with their mean errors."""
-    yield f"| published run | engine | measured | equations | simulated | waits for | what the miss is |"
+    yield "| published run | engine | measured | equations | simulated | waits for | what the miss is |"
     yield "|---|---|--:|--:|--:|---|---|"
     for run in seen:
         star = "*" if run.held else ""

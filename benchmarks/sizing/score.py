@@ -1,4 +1,4 @@
-"""What a prediction is worth: the regret of choosing by it, its error, whether its range holds, deadlines met."""
+"""Scores of a prediction: the regret of choosing by it, its error, whether its range holds, deadlines met."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the time of a sort grows with its bytes: each thing that files have many of is doubled four times.
+"""Growth of a sort's time with its bytes: each thing that files have many of is doubled four times.
 
     python benchmarks/sort/bench_exponents.py [--repeats N] [--dir DIR]
 

@@ -1,4 +1,4 @@
-"""What the sort on this machine costs its processors: seconds for each byte, for the plans of `--engine local`.
+"""Processor time of the sort on this machine: seconds for each byte, for the plans of `--engine local`.
 
 A file is sorted in two passes, with `--memory` to do it in; processor time is told apart by phase. As a plan has it the
 first phase reads, groups and writes all bytes, and the second reads, sorts and writes them:

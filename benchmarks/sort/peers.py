@@ -1,4 +1,4 @@
-"""How other tools sort a file of 100-byte records by their first ten bytes: `python peers.py TOOL INPUT OUTPUT`.
+"""Other tools that sort a file of 100-byte records by their first ten bytes: `python peers.py TOOL INPUT OUTPUT`.
 
 Each is given the fastest formulation known to us that writes the same output. Only `duckdb-streamed` keeps to the bytes
 of memory that are named behind OUTPUT; the others hold all of the data.

@@ -1,4 +1,4 @@
-"""How long `planner.spark.log.read` takes for a large event log, and how much memory.
+"""Time and memory of `planner.spark.log.read` for a large event log.
 
 Each run is a process of its own. The log is made: stages of 10,000 tasks whose lines are as long as those of Spark 3,
 3.6 kB with their accumulables. The floor is Python's json over the same lines.

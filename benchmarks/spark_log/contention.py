@@ -1,4 +1,4 @@
-"""How much others on this machine, or on its host, slow a trial: a small fixed loop is timed now and then."""
+"""Slowdown of a trial by others on this machine or its host: a small fixed loop is timed now and then."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What trials of `bench_predictions.py` show: errors, ranges, and what the clusters that are picked cost."""
+"""Report on trials of `bench_predictions.py`: errors, ranges, and what the clusters that are picked cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the planner's policy is compared with: always on demand, greedy, Uniform Progress, one that knows the future."""
+"""Policies to compare the planner's with: always on demand, greedy, Uniform Progress, one that knows the future."""
 
 from __future__ import annotations
 

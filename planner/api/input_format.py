@@ -1,4 +1,4 @@
-"""What the data to sort holds, text or tables or records, and the keys that it is sorted by."""
+"""Format of the data to sort, text or tables or records, and its sort keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a listing of the input tells: how much is stored, in how many files, of which format, and how compressed."""
+"""Facts from a listing of the input: bytes, number of files, format and compression."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a user said about machines to rent, and what of it cannot be."""
+"""A user's options for machines to rent, and checks of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a request is planned with: the models, catalogs and overheads that it names, loaded."""
+"""Inputs of a request, loaded: the models, catalogs and overheads that it names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run has to do, and the `planner run` command that repeats it with each option that it had."""
+"""The job of a run, and the `planner run` command that repeats it with each option that it had."""
 
 from __future__ import annotations
 

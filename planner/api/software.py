@@ -1,4 +1,4 @@
-"""How the planner gets to rented machines, whatever their processor is, and what that adds to a run."""
+"""Delivery of the planner to rented machines of any processor, and its cost in a run."""
 
 from __future__ import annotations
 

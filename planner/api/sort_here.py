@@ -156,8 +156,8 @@ def sort_parquet(job: SortJob, sources: Sequence[Path], output: Path, on_progres
     if job.spill != "auto":
         raise BadInputError("--spill is for text and records: Parquet is spilled as pyarrow writes it")
     _require_parquet(job, [*sources, output])
-    # Every byte of memory is touched once. In pages of 2 MB that took longer: 5.68 s of a processor, not 5.14, for 255 MB
-    # of Parquet.
+    # Every byte of memory is touched once. In pages of 2 MB that took longer: 5.68 s of a processor, not 5.14, for
+    # 255 MB of Parquet.
     os.environ.setdefault("MIMALLOC_ALLOW_THP", "0")  # read when pyarrow is loaded
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy's, which begin by spinning and have nothing to do
     if job.threads:

@@ -1,4 +1,4 @@
-"""What the planner keeps on this machine: where, how much, since when; and how to get rid of it."""
+"""Files that the planner keeps on this machine: place, size, age, removal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which one further run to make: the one whose outcome saves most on the cluster chosen after it, less its own price.
+"""Choice of the next run: the one whose outcome saves most on the cluster chosen after it, less its own price.
 
 Where none pays for itself it is the one that narrows the ranges most.
 """

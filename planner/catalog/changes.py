@@ -1,4 +1,4 @@
-"""What differs between two states of a catalog: types that came and went, shapes that changed, prices that moved."""
+"""Differences between two states of a catalog: types that came and went, shapes that changed, prices that moved."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which regions the clouds have, priced in a catalog or not, and which of them a user's words mean.
+"""The regions of the clouds, priced in a catalog or not, and those that a user's words mean.
 
 `regions.csv` lists the regions open to everyone, with the names that consoles show. Sources: AWS, the endpoints that
 botocore 1.44 ships; Azure, https://learn.microsoft.com/azure/reliability/regions-list; Google Cloud,

@@ -1,4 +1,4 @@
-"""What a catalog answers with: prices and rates aligned to its instances, measured points, single facts for display."""
+"""Answers of a catalog: prices and rates aligned to its instances, measured points, single facts for display."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far a measurement can be trusted: the six criteria of "Cloud Truth" (Scalyr 2013, "Thoughts on Benchmark
+"""Trust in a measurement: the six criteria of "Cloud Truth" (Scalyr 2013, "Thoughts on Benchmark
 Quality").
 
 A criterion counts as met only when the catalog says so; what a source does not tell is not met. A figure that nobody

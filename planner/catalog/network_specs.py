@@ -1,4 +1,4 @@
-"""What several sources state of a type's network, and which of them counts.
+"""A type's network as several sources state it, and the choice among them.
 
 instances.csv is one source, every row of network_specs.csv another. What most of them state counts; of a tie the
 lowest, which disappoints nobody. Rates within `AGREEING` of each other are the same.

@@ -1,4 +1,4 @@
-"""What a plan takes of the user's measurements of disks and volumes, of which there may be many kinds.
+"""Selection among the user's measurements of disks and volumes, of which there may be many kinds.
 
 A sort moves large blocks: of the settings measured with such (block size, depth, threads) the fastest counts, since a
 sort chooses its own. Random operations of 4 KiB are a second figure of the same disks. All other measurements (blocks

@@ -1,4 +1,4 @@
-"""Where `planner` and `plan` begin: an interrupt or an error while their modules load gets its sentence, too."""
+"""Entry points of `planner` and `plan`: an interrupt or an error while their modules load gets its sentence, too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a cloud's error means to a run. Each cloud translates its own error codes into these."""
+"""Errors of a cloud by their meaning for a run. Each cloud translates its own error codes into these."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a machine does when it boots, as cloud-init: it formats each disk, and sets the time of its own end.
+"""The cloud-init of a machine: at boot it formats each disk, and sets the time of its own end.
 
 Stock Ubuntu and Debian images carry cloud-init on all clouds. It holds no secret, because everybody on the machine, and
 everybody who may describe the machine, can read it.

@@ -1,4 +1,4 @@
-"""What a run asks of a cloud: which cluster, where it may stand, until when, and who may reach it."""
+"""A run's order to a cloud: the cluster, its places, its end, and who may reach it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every cloud's preflight collects: findings, the places that are left to try, and today's prices."""
+"""Result of every cloud's preflight: findings, the places left to try, and today's prices."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Where the data files are, and what users have set."""
+"""Paths of the data files, and the user's settings."""

@@ -1,4 +1,4 @@
-"""What the clouds' own tools have been told to use: the region, and the project or subscription.
+"""Defaults of the clouds' own tools: the region, and the project or subscription.
 
 Environment variables come first, then the files of `aws`, `gcloud` and `az`; a file that cannot be read says nothing.
 """

@@ -1,4 +1,4 @@
-"""Where data lies: the shipped `models/` and `catalogs/`, in a checkout, an editable install and a wheel alike, and
+"""Paths of the data: the shipped `models/` and `catalogs/`, in a checkout, an editable install and a wheel alike, and
 what users keep of their own. The TOML files of cost models and engines: the shipped ones by name, others by path.
 
 A wheel carries both directories inside the package; a checkout (and so an editable install) keeps them beside it.

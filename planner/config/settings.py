@@ -1,4 +1,4 @@
-"""What users set once: the clouds they rent from, how these are reached, and prices of their own.
+"""Settings that users make once: the clouds they rent from, how these are reached, and prices of their own.
 
 One TOML file, `settings.toml`, with a table for each cloud and one for each command's defaults. A file that is not
 there sets nothing.

@@ -1,4 +1,4 @@
-"""How many nodes it takes to hold the data: the planner never recommends a cluster that runs out of disk."""
+"""Number of nodes that hold the data: the planner never recommends a cluster that runs out of disk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a cluster's numbers rest on, and what about them to distrust."""
+"""Evidence behind a cluster's numbers, and doubts about them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a node keeps its data and intermediate files, and how its local disks divide between them.
+"""Places of a node's data and intermediate files, and the division of its local disks between them.
 
 n local disks either divide into k data and n - k intermediate disks, or both groups share all of them. Of exclusive
 rates (only reading, only writing) sharing always wins: its time (r/R + w/W)/n is a weighted mean of the two times

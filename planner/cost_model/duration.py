@@ -1,4 +1,4 @@
-"""How long a cluster's job takes, as a distribution: order statistics within a phase, phases in turn, what all nodes
+"""Duration of a cluster's job as a distribution: order statistics within a phase, phases in turn, what all nodes
 of a run share, spares that stand in for the slowest, and spot nodes that are taken back.
 """
 

@@ -1,4 +1,4 @@
-"""What a cluster costs beside its nodes' hourly price: spares, capacity, requests, and how the bill is rounded."""
+"""Costs of a cluster beside its nodes' hourly price: spares, capacity, requests, and how the bill is rounded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far each rate of a type may be off as a whole, given what it rests on: a slower type, not a slower node.
+"""Doubt about each rate of a type as a whole, by its evidence: a slower type, not a slower node.
 
 A measured rate is not doubted here: what plans with measured rates missed is in `RunOverheads.shared_sigma`. Nor is one
 that the user assumes. Every other is at least as doubtful as one that the cloud states; where claims of its kind were

@@ -1,4 +1,4 @@
-"""How the rate of each resource differs from node to node: the usual spread, the network's where the request names a
+"""Spread of each resource's rate from node to node: the usual spread, the network's where the request names a
 distribution, and the straggler tails that were seen on single rows of a catalog.
 """
 

@@ -1,4 +1,4 @@
-"""What a run costs beyond the job itself, as data: boot, installing, screening, loading, teardown and spare nodes.
+"""Overheads of a run beyond the job, as data: boot, installing, screening, loading, teardown and spare nodes.
 
 The papers' cost counts the job alone; budgets must count everything that is billed.
 """

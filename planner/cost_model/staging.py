@@ -1,4 +1,4 @@
-"""What surrounds the job on every node: loading or generating the input, validating, and taking the output away."""
+"""Work around the job on every node: loading or generating the input, validating, and taking the output away."""
 
 from __future__ import annotations
 

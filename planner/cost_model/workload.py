@@ -1,4 +1,4 @@
-"""What each resource of a node has to do in a phase: bytes moved and the node-seconds they take.
+"""Per-node work of each resource in a phase: bytes moved and the node-seconds they take.
 
 Disks, volumes and CPU serve a node's own share, so their time is `node_seconds / nodes`; only the network's rate
 depends on the number of nodes too. Arrays are over R layouts and N cluster sizes.

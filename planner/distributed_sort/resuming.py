@@ -1,4 +1,4 @@
-"""Whether a call goes on with the job of an earlier one, or begins a new one and deletes the files of the other."""
+"""Decision whether a call resumes an earlier job, or starts a new one and deletes the files of the other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked of a platform: the chosen cluster, the next choices, Spark's properties and how long it may live."""
+"""The order to a platform: the chosen cluster, the next choices, Spark's properties and how long it may live."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a plan has to keep to before somebody pays for it: limits on money, time and machines, and what breaks them."""
+"""Policy for a plan: limits on money, time and machines, and what breaks them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run did beside what its plan said: predicted and measured apart, phase by phase."""
+"""Report of a run: predicted and measured values in separate fields, phase by phase."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What the files that users name hold: their kind, their dialect, and what a newcomer should know of them."""
+"""Content of the files that users name: kind, dialect, and notes for a newcomer."""

@@ -1,4 +1,4 @@
-"""What separates the columns of CSV and whether its first row is a header, as its beginning has them."""
+"""Dialect of CSV from its beginning: the separator, and whether the first row is a header."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a file holds, by its name and its first bytes: records, lines, CSV or Parquet, perhaps compressed; and which
+"""Kind of a file by its name and its first bytes: records, lines, CSV or Parquet, perhaps compressed; and which
 options this stands for where the caller does not say.
 """
 

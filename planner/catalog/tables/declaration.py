@@ -1,4 +1,4 @@
-"""What a file must contain (`Column`, `Schema`), what it does contain (`Table`), what is wrong with it (`Problem`)."""
+"""Declared content of a file (`Column`, `Schema`), its actual content (`Table`), and its mistakes (`Problem`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How `plan` shows its answer: on one screen, as a table, in full, or for other programs."""
+"""Output of `plan`: on one screen, as a table, in full, or for other programs."""
 
 from __future__ import annotations
 

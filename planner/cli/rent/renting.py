@@ -1,4 +1,4 @@
-"""What the commands that rent machines have in common: their options, the look beforehand, and the question."""
+"""Common parts of the commands that rent machines: options, the look beforehand, the question."""
 
 from __future__ import annotations
 

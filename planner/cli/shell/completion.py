@@ -1,4 +1,4 @@
-"""What a shell offers while one types: models, catalogs, regions, instance types, profiles, runs, and words of which
+"""Shell completion: models, catalogs, regions, instance types, profiles, runs, and words of which
 one is chosen.
 """
 

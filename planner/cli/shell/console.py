@@ -1,4 +1,4 @@
-"""What all commands share: stdout for results, stderr for talk, and one way for errors to become exit codes."""
+"""Conventions of all commands: stdout for results, stderr for talk, and one way for errors to become exit codes."""
 
 from __future__ import annotations
 

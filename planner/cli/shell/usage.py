@@ -1,4 +1,4 @@
-"""What is typed and cannot be taken is refused with the command that was meant, or an example of it."""
+"""Usage errors suggest the intended command, or an example of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `planner gnusort --debug` adds: marks below each line where its keys are, and warnings of doubtful options."""
+"""Output of `planner gnusort --debug`: marks below each line where its keys are, and warnings of doubtful options."""
 
 from __future__ import annotations
 

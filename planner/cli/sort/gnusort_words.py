@@ -1,4 +1,4 @@
-"""How GNU programs read a command line: short options joined, long ones abbreviated, numbers with units."""
+"""Command lines as GNU programs read them: short options joined, long ones abbreviated, numbers with units."""
 
 from __future__ import annotations
 

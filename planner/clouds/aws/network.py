@@ -1,4 +1,4 @@
-"""What the machines of a run need in a region before they can be launched: network, security groups, key, group.
+"""Resources that the machines of a run need in a region before their launch: network, security groups, key, group.
 
 One private network (VPC) with two subnets: the head's can be reached from outside, the nodes' cannot, and has no way
 out but, where the run stages data, a gateway to the object store. Security groups let machines of the run talk to each

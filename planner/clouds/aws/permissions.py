@@ -1,4 +1,4 @@
-"""Which actions a run needs on AWS, and asking AWS, without doing anything, whether the account may.
+"""Actions that a run needs on AWS, and dry runs that ask whether the account may.
 
 EC2 checks the permission before it checks whether what a call names exists, and stops there when the call is a dry
 run. So a made-up id serves: "unauthorized" is a no, any other answer a yes. All else is asked just as a launch does,

@@ -1,4 +1,4 @@
-"""What is looked at on AWS before anything is created."""
+"""Checks on AWS before anything is created."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the machines of a run need in a zone before they can be launched, all in one resource group of their own.
+"""Resources that the machines of a run need in a zone before their launch, in one resource group.
 
 Deleting the group removes everything in it, so it alone has to be found: by its tags. One private network has two
 subnets: the caller reaches the head's by SSH, nobody the nodes'; machines of the run reach each other, and nothing else

@@ -1,4 +1,4 @@
-"""What is looked at on Azure before anything is created."""
+"""Checks on Azure before anything is created."""
 
 from __future__ import annotations
 

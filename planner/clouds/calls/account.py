@@ -1,4 +1,4 @@
-"""What is wrong with an account, in one sentence, and how to get what is missing: the same for every cloud and call."""
+"""Faults of an account, each in one sentence with its remedy: the same for every cloud and call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How clients of AWS's SDK are made, and what its errors mean, whether they only read or rent."""
+"""Clients of AWS's SDK, and the meaning of its errors, for reading and for renting."""
 
 from __future__ import annotations
 

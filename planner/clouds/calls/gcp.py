@@ -1,4 +1,4 @@
-"""What errors of Google Cloud's SDK mean, whether calls only read or rent."""
+"""Meaning of the errors of Google Cloud's SDK, for reading and for renting."""
 
 from __future__ import annotations
 

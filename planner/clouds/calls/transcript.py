@@ -1,4 +1,4 @@
-"""What is said to a cloud and what it answers, noted below the SDKs while a block runs. All three use urllib3.
+"""Transcript of the requests to a cloud and its answers, taken below the SDKs, which all use urllib3.
 
 A transcript is for a bug report or a test's fixture: no header is in it, no request for a token, and what could name an
 account, a person or an address is replaced by a word that is the same wherever it stood.

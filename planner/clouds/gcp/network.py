@@ -1,4 +1,4 @@
-"""What the machines of a run need in a region before they can be launched: network, firewall, placement policy.
+"""Resources that the machines of a run need in a region before their launch: network, firewall, placement policy.
 
 One private network with one subnet. Its firewall lets machines of the run talk to each other and the caller to the head
 by SSH, and nothing else in or out; where the run stages data, also HTTPS to the addresses behind

@@ -1,4 +1,4 @@
-"""Which permissions a run needs on Compute Engine; docs/gcp-role.json holds the same as a role."""
+"""Permissions that a run needs on Compute Engine; docs/gcp-role.json holds the same as a role."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is looked at on Compute Engine before anything is created."""
+"""Checks on Compute Engine before anything is created."""
 
 from __future__ import annotations
 

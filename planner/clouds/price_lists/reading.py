@@ -1,4 +1,4 @@
-"""What a cloud said: rows of instances.csv and prices.csv, what was left out of them, and where they are from."""
+"""A reading of a cloud: rows of instances.csv and prices.csv, what was left out of them, and where they are from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run ordered, what the cloud shows of it, and what is proven gone: the one account that launch, replacement,
+"""Account of what a run ordered, what the cloud lists, and what is proven gone, that launch, replacement,
 teardown, sweep and status read.
 
 A listing may be late or short, and may still show what is gone. So a listing only adds to what is known; whether a

@@ -1,4 +1,4 @@
-"""What all runs that this machine knows cost in a calendar month, and the limit that holds over them."""
+"""Spending of all runs known to this machine in a calendar month, and its limit."""
 
 from __future__ import annotations
 

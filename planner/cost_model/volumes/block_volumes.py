@@ -1,4 +1,4 @@
-"""Which block volumes to attach: type, count and least size that reach a rate at the least price.
+"""Choice of block volumes: type, count and least size that reach a rate at the least price.
 
 Volumes that were measured on an instance type (SoCC 2015, section 4.4) are planned with the measured rates; otherwise
 the instance's volume link and the limits of one volume are what the cloud states. A volume's rate comes with it, with

@@ -1,4 +1,4 @@
-"""What a node reads and writes with one block volume, two, three ...: up to its link, and what the rate costs.
+"""Rates of a node with one block volume, two, three ...: up to its link, and what the rate costs.
 
 Source: SoCC 2015, section 4.4 and Figure 10. One volume does not fill the link between a node and its volumes; beyond
 the number that does, more volumes only cost.

@@ -1,4 +1,4 @@
-"""How large a block volume must be, and what must be bought with it, to do so many operations and bytes a second.
+"""Size of a block volume, and what must be bought with it, for given operations and bytes a second.
 
 Operations and throughput come with a volume's size, with the volume, or are bought; a throughput may ask for operations
 that are bought. Sizes are whole GiB, as volumes are sold.

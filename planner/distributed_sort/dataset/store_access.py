@@ -1,4 +1,4 @@
-"""Whether anything here opens an object store, found out before the store's library waits for a metadata server."""
+"""Check for credentials of an object store, before the store's library waits for a metadata server."""
 
 from __future__ import annotations
 

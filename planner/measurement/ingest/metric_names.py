@@ -1,4 +1,4 @@
-"""Which way a metric is better, by the words and units in its name; a name without any is asked about, never guessed.
+"""Direction of a metric, by the words and units in its name; a name without any is asked about, never guessed.
 
 `mb_s`, `iops` and `net_MBps` are rates, of which more is better; `rtt`, `clat_ns_p99` and `boot_s` are times and
 `errors` a count, of which less is. `vcpu` and `mem_gib` say what a node is, and measure nothing.

@@ -1,4 +1,4 @@
-"""What to measure next, so that the top of a ranking rests on measurements: which type, how many nodes, at what cost.
+"""The next measurement, so that the top of a ranking rests on measurements: type, number of nodes, cost.
 
 A plan is worth what the worst figure behind it is worth. For each of the best candidates that rest on little, one
 small cluster answers both questions that matter: NetBench while doubling up to as many nodes as a curve needs points,

@@ -1,4 +1,4 @@
-"""What a dollar buys of each instance type: operations, bandwidth, arithmetic.
+"""Performance per dollar of each instance type: operations, bandwidth, arithmetic.
 
 Sources: Scalyr, A Systematic Look at EC2 I/O (operations and bulk transfers per dollar, hourly rates without monthly
 storage fees for local disks); Lee & Fox, section III-E and Figure 8 (price over measured FLOPS) and Table VI (volumes).

@@ -1,4 +1,4 @@
-"""What comes nearest to a request that no cluster meets: the least that can be had of what it limits, worked out.
+"""The clusters nearest to a request that none meets: the least that can be had of what it limits, worked out.
 
 The estimates of all clusters are hardly above what a cluster is worked out to. Less a hundredth they are bounds, which
 say where to look, and when to stop: where those of all that is left exceed what was worked out already.

@@ -1,4 +1,4 @@
-"""Which cluster size of each type to show, and which cluster comes first.
+"""Selection of the cluster size to show of each type, and of the first cluster.
 
 The default objective is the fastest cluster that costs at most 5% more than the cheapest, or less than 25 cents for
 each hour that it saves; of those within a minute or 1% of it, the cheapest. Equation 7 of SoCC 2015 does not depend on

@@ -1,1 +1,1 @@
-"""What was asked: checks, constraints, filters, regions and prices."""
+"""The request: checks, constraints, filters, regions and prices."""

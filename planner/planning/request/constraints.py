@@ -1,4 +1,4 @@
-"""What the request asks of a cluster beyond holding the data: deadline, budget, quota. And which of them clash."""
+"""Constraints of a request beyond holding the data: deadline, budget, quota; and clashes between them."""
 
 from __future__ import annotations
 

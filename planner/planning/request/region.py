@@ -1,4 +1,4 @@
-"""What a region has to offer whatever the cost model: its prices, the volumes to attach, the types asked for."""
+"""Offers of a region, whatever the cost model: its prices, the volumes to attach, the types asked for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong with a request before anything is planned."""
+"""Checks of a request before anything is planned."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a request says of its files: format, compression and number; what is stored, and what that unpacks to."""
+"""The files of a request: format, compression and number, their stored size and their size unpacked."""
 
 from __future__ import annotations
 

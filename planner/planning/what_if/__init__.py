@@ -1,1 +1,1 @@
-"""What would change the answer."""
+"""Changes of the answer."""

@@ -1,4 +1,4 @@
-"""What would overturn a recommendation: how much of a doubtful rate its type may lose and still be the best choice."""
+"""The margin by which a recommendation stands: how much of a doubtful rate its type may lose and stay the best."""
 
 from __future__ import annotations
 

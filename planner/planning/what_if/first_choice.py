@@ -1,4 +1,4 @@
-"""What would make a type the first choice: a lower price, or how many times as fast one of its resources must be."""
+"""Conditions that make a type the first choice: a lower price, or a faster resource."""
 
 from __future__ import annotations
 

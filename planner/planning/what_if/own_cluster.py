@@ -1,4 +1,4 @@
-"""How long a cluster of one's own takes, what limits it, whether more of its machines would help."""
+"""The time of a cluster of one's own, its bottleneck, and the gain from more of its machines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How every chart looks: one palette, one font size, units on the axes.
+"""Look of every chart: one palette, one font size, units on the axes.
 
 Colours are Okabe and Ito's (2008), which colour-blind readers tell apart; what a colour says is also said by position,
 shape or text. Charts have a white ground of their own, so that they are readable in a dark notebook too; a page that

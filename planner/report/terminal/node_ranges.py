@@ -1,4 +1,4 @@
-"""How much nodes differ and how they change over time, in the terminal: a line for each node, a line for each run."""
+"""Ranges of nodes, and their change over time, in the terminal: a line for each node, a line for each run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where to move a logged Spark application, on one screen: at most 24 lines of 80 columns, as plain text."""
+"""Recommended cluster for a logged Spark application on one screen: at most 24 lines of 80 columns, as plain text."""
 
 from __future__ import annotations
 

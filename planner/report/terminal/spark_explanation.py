@@ -1,4 +1,4 @@
-"""Where a Spark application's time went, on one screen: at most 24 lines of 80 columns, as plain text.
+"""Account of a Spark application's time on one screen: at most 24 lines of 80 columns, as plain text.
 
 Also the table of a trace of tasks, a row for each name.
 """

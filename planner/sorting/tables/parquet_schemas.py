@@ -1,4 +1,4 @@
-"""What Parquet files have in common that are sorted into one: columns by their names, whatever their writers' hints.
+"""Common schema of Parquet files that are sorted into one: columns by their names, whatever their writers' hints.
 
 Arrow keeps hints beside a Parquet schema, which say whether text has long offsets, is a view or has a dictionary. They
 are no part of what the file holds, and neither is the order of columns. Times of 96 bits, as Spark and Impala write

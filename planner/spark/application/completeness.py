@@ -1,4 +1,4 @@
-"""How much of an application's run its log holds: planned against seen, and what is missing in words."""
+"""Completeness of an application's log: planned against seen, and what is missing in words."""
 
 from __future__ import annotations
 

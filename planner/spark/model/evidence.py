@@ -1,4 +1,4 @@
-"""What in a log shows why stages took their time, in words."""
+"""Evidence in a log for the time that stages took, in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What platforms charge for running an application, on top of its machines or in place of them."""
+"""Fees of platforms for running an application, on top of its machines or in place of them."""
 
 from __future__ import annotations
 

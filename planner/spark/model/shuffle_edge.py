@@ -1,4 +1,4 @@
-"""Where fewer executors with more shuffle blocks each fail: fetches then congest, and stages are tried again.
+"""The edge below which too few executors fail: fetches of many blocks congest, and stages are retried.
 
 One job of 15 TB of shuffle ran in 25 min on 300 executors with 1,150 partitions, which waited for blocks in 45% of
 their time. On 82 executors with 5,250 partitions, 17 times the blocks for each executor, it was given up after 5 hours

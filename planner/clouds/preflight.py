@@ -2,13 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import threading
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any, Final
 
 from planner.clouds.order import ClusterOffer
-from planner.clouds.protocol import Finding, Place, Preflight
+from planner.clouds.protocol import Finding, Place, Preflight, Resource
 from planner.errors import ProviderRefusedError
+
+_AT_ONCE: Final = 16
+"""Checks at the same time; each waits for a call or two of its own, and clouds take ten reads a second and more."""
+
+
+class AskedOnce:
+    """Answers that several checks of one preflight need, even at the same time: each is asked for once."""
+
+    def __init__(self) -> None:
+        self._answers: dict[Hashable, Future[Any]] = {}
+        self._lock = threading.Lock()
+
+    def __call__(self, key: Hashable, ask: Callable[[], Any]) -> Any:
+        """Return what the first `ask` of a key returned, or raise what it raised."""
+        mine: Future[Any] = Future()
+        with self._lock:
+            answer = self._answers.setdefault(key, mine)
+        if answer is mine:
+            try:
+                mine.set_result(ask())
+            except BaseException as error:
+                mine.set_exception(error)
+        return answer.result()
+
+
+class Unnoted:
+    """A journal of what is not made: a preflight only pretends to launch."""
+
+    def intend(self, resource_kind: str, *, name: str, region: str) -> None:
+        """See Journal."""
+
+    def made(self, resource: Resource) -> None:
+        """See Journal."""
+
+    def not_made(self, resource_kind: str, *, name: str) -> None:
+        """See Journal."""
+
+    def ordered(self) -> tuple[Resource, ...]:
+        """See Journal."""
+        return ()
 
 
 @dataclass(kw_only=True)
@@ -17,8 +60,20 @@ class PreflightLog:
 
     findings: list[Finding] = field(default_factory=list)
     places: list[Place] = field(default_factory=list)
-    price_usd_per_hour: dict[tuple[str, str], float] = field(default_factory=dict)
-    head_usd_per_hour: dict[tuple[str, str], float] = field(default_factory=dict)
+    price_usd_per_hour: dict[tuple[str, str, str], float] = field(default_factory=dict)
+
+    def run_at_once(self, checks: Sequence[Callable[[PreflightLog], Any]]) -> list[Any]:
+        """Run checks at the same time, each with a log of its own; add what they found, and return what they returned,
+        in their order.
+        """
+        logs = [PreflightLog() for _ in checks]
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            returned = list(pool.map(lambda check, log: check(log), checks, logs))
+        for log in logs:
+            self.findings += log.findings
+            self.places += log.places
+            self.price_usd_per_hour |= log.price_usd_per_hour
+        return returned
 
     def add(self, finding: Finding) -> bool:
         """Add a finding and return whether the place can still be tried."""
@@ -42,13 +97,13 @@ class PreflightLog:
         return self.add(Finding(subject=subject, ok=ok, text=text))
 
     def note_prices(self, choice: ClusterOffer, region: str, price: Callable[[str], float | None]) -> None:
-        """Set today's prices beside the planned ones: `price` by how machines are bought, None where not stated."""
-        if not choice.is_spot and (choice.type_with_disks, region) in self.head_usd_per_hour:
-            return  # the same machines were asked for as spot ones before, whose head is bought so
+        """Set today's prices beside the planned ones: `price` by how machines are bought, None where not stated. The
+        head of spot machines is bought on demand.
+        """
         self.note_price(choice, region, price(choice.pricing))
         head = price("on-demand") if choice.is_spot else None
         if head is not None:
-            self.head_usd_per_hour[choice.type_with_disks, region] = head
+            self.price_usd_per_hour[choice.type_with_disks, region, "on-demand"] = head
 
     def note_price(self, choice: ClusterOffer, region: str, usd_per_hour: float | None) -> None:
         """Set today's price of a node beside the planned one; None is a price that the cloud does not state."""
@@ -57,7 +112,7 @@ class PreflightLog:
         if usd_per_hour is None:
             self.note(subject, None, f"not known; planned with ${planned:.4f} per hour")
             return
-        self.price_usd_per_hour[choice.type_with_disks, region] = usd_per_hour
+        self.price_usd_per_hour[choice.type_with_disks, region, choice.pricing] = usd_per_hour
         change = "as planned" if usd_per_hour == planned else f"planned with ${planned:.4f}"
         if planned and usd_per_hour != planned:
             change = f"{usd_per_hour / planned - 1:+.1%} against the plan"
@@ -70,8 +125,5 @@ class PreflightLog:
     def result(self) -> Preflight:
         """Return what was collected."""
         return Preflight(
-            findings=tuple(self.findings),
-            places=tuple(self.places),
-            price_usd_per_hour=self.price_usd_per_hour,
-            head_usd_per_hour=self.head_usd_per_hour,
+            findings=tuple(self.findings), places=tuple(self.places), price_usd_per_hour=self.price_usd_per_hour
         )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Literal, Protocol, Self, runtime_checkable
 
@@ -123,14 +123,13 @@ class Finding:
 @dataclass(frozen=True, kw_only=True)
 class Preflight:
     """What was found before anything was created. `places` are those left to try, in order; prices are US dollars per
-    node-hour as of now, by (`ClusterOffer.type_with_disks`, region), and lack what could not be asked. Heads have
-    prices of their own where the other machines are spot ones.
+    node-hour as of now, by (`ClusterOffer.type_with_disks`, region, how they are bought), and lack what could not be
+    asked.
     """
 
     findings: tuple[Finding, ...]
     places: tuple[Place, ...]
-    price_usd_per_hour: dict[tuple[str, str], float]
-    head_usd_per_hour: dict[tuple[str, str], float] = field(default_factory=dict)
+    price_usd_per_hour: dict[tuple[str, str, str], float]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import threading
+from functools import partial
+
 import pytest
 from emulated_ec2 import choice
 
-from planner.clouds.preflight import PreflightLog
+from planner.clouds.cloud_errors import PassingError
+from planner.clouds.preflight import AskedOnce, PreflightLog
 from planner.clouds.protocol import Place
 from planner.clusters.provisioning.order_from_plan import at_todays_price
 
@@ -23,7 +27,7 @@ def test_todays_price_stands_beside_the_planned_one(usd_per_hour: float | None, 
     log.note_price(choice(), "us-east-1", usd_per_hour)
     [finding] = log.findings
     assert (finding.subject, finding.text) == ("price of i4i.large in us-east-1", text)
-    prices = {} if usd_per_hour is None else {("i4i.large", "us-east-1"): usd_per_hour}
+    prices = {} if usd_per_hour is None else {("i4i.large", "us-east-1", "on-demand"): usd_per_hour}
     assert log.result().price_usd_per_hour == prices
 
 
@@ -55,3 +59,29 @@ def test_only_a_reason_against_keeps_a_place_from_being_tried() -> None:
     result = log.result()
     assert [place.zone for place in result.places] == ["us-east-1a", "us-east-1b"]
     assert [finding.ok for finding in result.findings] == [True, None, False]
+
+
+def test_checks_run_at_once_and_are_reported_in_their_order() -> None:
+    """Each of three checks waits until all have begun; the second is refused a place."""
+    log, all_began = PreflightLog(), threading.Barrier(3)
+
+    def check(name: str, own: PreflightLog) -> bool:
+        all_began.wait(60)
+        return own.note(name, name != "b", "")
+
+    assert log.run_at_once([partial(check, name) for name in "abc"]) == [True, False, True]
+    assert [finding.subject for finding in log.result().findings] == ["a", "b", "c"]
+
+
+def test_what_several_checks_need_is_asked_for_once() -> None:
+    once, asked = AskedOnce(), []
+
+    def ask() -> str:
+        asked.append(1)
+        raise PassingError("away")
+
+    for _ in range(2):
+        with pytest.raises(PassingError, match="away"):
+            once("sizes", ask)
+    assert once("prices", lambda: "answer") == once("prices", ask) == "answer"
+    assert asked == [1]

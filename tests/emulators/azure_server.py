@@ -91,6 +91,7 @@ class World:
     reservations: dict[str, list[dict[str, Any]]] = field(default_factory=dict)  # by their group's name
     refuse_at_once: bool = False  # no capacity: said in the answer to the call, not later
     reject_deletions: int = 0  # so many deletions of groups are accepted, and come to nothing
+    policies: dict[str, list[str]] = field(default_factory=dict)  # of allowed sizes, by the assignment's name
     unregistered: list[str] = field(default_factory=list)  # services with which the subscription is not registered
     actions: list[str] | None = None  # what the caller's role allows; everything if None
 
@@ -193,6 +194,20 @@ class Cloud:
             if self.world.actions is not None and action not in self.world.actions:
                 message = f"The client does not have authorization to perform action '{action}'"
                 raise RefusedError(403, "AuthorizationFailed", message)
+
+    def restrictions(self, asked: dict[str, Any]) -> dict[str, Any]:
+        """Evaluate policies as the built-in "Allowed virtual machine size SKUs" does; the content must be a request."""
+        content = dict(asked["resourceContent"])
+        kind = content.pop("type").rpartition("/")[2]
+        if not (content.pop("name") and asked["apiVersion"]):
+            raise RefusedError(400, "InvalidRequestContent", "name and apiVersion")
+        check(MODELS.get(kind, resources.ResourceGroup), content)
+        size = content.get("properties", {}).get("hardwareProfile", {}).get("vmSize")
+        denying = [name for name, sizes in self.world.policies.items() if size and size not in sizes]
+        return {
+            "fieldRestrictions": [],
+            "contentEvaluationResult": {"policyEvaluations": [denial(name, size) for name in denying]},
+        }
 
     def providers(self) -> dict[str, Any]:
         names = ("Microsoft.Compute", "Microsoft.Network", "Microsoft.DevTestLab", "Microsoft.Sql")
@@ -515,6 +530,9 @@ class Handler(BaseHTTPRequestHandler):
                 CLOUD.permit(["Microsoft.Features/providers/features/read"])
                 state = CLOUD.world.features.get(feature[2], "Registered")
                 return 200, {"id": path, "name": f"{feature[1]}/{feature[2]}", "properties": {"state": state}}
+            if path.endswith("/providers/Microsoft.PolicyInsights/checkPolicyRestrictions"):
+                CLOUD.permit(["Microsoft.PolicyInsights/checkPolicyRestrictions/read"])
+                return 200, CLOUD.restrictions(content["resourceDetails"])
             if match is None or "api-version" not in query:
                 raise RefusedError(404, "InvalidPath", f"{self.command} {path}")
             parts = {key: value or "" for key, value in match.groupdict().items()}
@@ -528,6 +546,26 @@ class Handler(BaseHTTPRequestHandler):
 
     def log_message(self, *_: Any) -> None:
         """Say nothing."""
+
+
+def denial(assignment: str, size: str) -> dict[str, Any]:
+    """Tell of a policy that denies a size, in the form of the REST reference's example."""
+    expression = {
+        "result": "True",
+        "expressionKind": "Field",
+        "expression": "Microsoft.Compute/virtualMachines/sku.name",
+        "path": "properties.hardwareProfile.vmSize",
+        "expressionValue": size,
+        "targetValue": "[parameters('listOfAllowedSKUs')]",
+        "operator": "NotIn",
+    }
+    return {
+        "policyInfo": {
+            "policyAssignmentId": f"/subscriptions/s/providers/Microsoft.Authorization/policyAssignments/{assignment}"
+        },
+        "evaluationResult": "NonCompliant",
+        "evaluationDetails": {"evaluatedExpressions": [expression]},
+    }
 
 
 def price_item(name: str) -> dict[str, Any]:

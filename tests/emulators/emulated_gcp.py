@@ -51,8 +51,10 @@ class EmulatedGcp(EmulatedCloud):
         return {
             "GOOGLE_CLOUD_PROJECT": PROJECT,
             "GOOGLE_APPLICATION_CREDENTIALS": str(self.account_file),
-            "CLOUDSDK_API_ENDPOINT_OVERRIDES_COMPUTE": self.proxy.url,
-            "CLOUDSDK_API_ENDPOINT_OVERRIDES_CLOUDRESOURCEMANAGER": self.proxy.url,
+            **{
+                f"CLOUDSDK_API_ENDPOINT_OVERRIDES_{name}": self.proxy.url
+                for name in ("COMPUTE", "CLOUDRESOURCEMANAGER", "IAM", "POLICYTROUBLESHOOTER")
+            },
             "NO_GCE_CHECK": "true",
             **self.usual_environment(),
             "PLANNER_SETTINGS": str(self.settings_file),

@@ -47,6 +47,9 @@ class World:
     reservations: list[dict[str, Any]] = field(default_factory=list)  # as Google describes them
     policies: dict[str, dict[str, Any]] = field(default_factory=dict)  # of the organisation, by their constraint
     permissions: list[str] | None = None  # what the account may do; everything if None
+    conditional: dict[str, str] = field(default_factory=dict)  # by permission: what names of resources must contain
+    account_permissions: list[str] = field(default_factory=list)  # what it may do with any service account
+    troubleshoots: bool = True  # whether the policy troubleshooter is enabled
 
 
 class Cloud:
@@ -86,7 +89,9 @@ class Cloud:
         if self.world.permissions is None:
             return
         for permission in needed(asked):
-            if permission not in self.world.permissions:
+            named = [asked.body.get("name", ""), *asked.path.values(), *asked.body.get("perInstanceProperties", ())]
+            part = self.world.conditional.get(permission)
+            if permission not in self.world.permissions and not (part and any(part in name for name in named)):
                 raise RefusedError(403, "forbidden", f"Required '{permission}' permission for 'projects/p'")
 
     def _tick(self) -> None:
@@ -413,6 +418,18 @@ def body_of(machine: dict[str, Any]) -> dict[str, Any]:
 
 CLOUD, LOCK = Cloud(), threading.Lock()
 COMPUTE, MANAGER = Discovery("compute.v1"), Discovery("cloudresourcemanager.v1")
+IAM, TROUBLESHOOTER = Discovery("iam.v1"), Discovery("policytroubleshooter.v3")
+
+
+def access_state(asked: dict[str, Any]) -> str:
+    """Say what the troubleshooter says: a condition cannot be evaluated without the name of a resource."""
+    permission, name = asked["permission"], asked.get("conditionContext", {}).get("resource", {}).get("name", "")
+    part = CLOUD.world.conditional.get(permission)
+    if CLOUD.world.permissions is None or permission in CLOUD.world.permissions:
+        return "CAN_ACCESS"
+    if part and not name:
+        return "UNKNOWN_CONDITIONAL"
+    return "CAN_ACCESS" if part and part in name else "CANNOT_ACCESS"
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -466,6 +483,14 @@ class Handler(BaseHTTPRequestHandler):
         if asked and asked.method == "projects.getEffectiveOrgPolicy":
             constraint = asked.body["constraint"].removeprefix("constraints/")
             return {"constraint": asked.body["constraint"], **CLOUD.world.policies.get(constraint, {})}
+        asked = IAM.asked(self.command, path, query, body)
+        if asked and asked.method == "projects.serviceAccounts.testIamPermissions":
+            return {"permissions": [p for p in asked.body["permissions"] if p in CLOUD.world.account_permissions]}
+        asked = TROUBLESHOOTER.asked(self.command, path, query, body)
+        if asked and asked.method == "iam.troubleshoot":
+            if not CLOUD.world.troubleshoots:
+                raise RefusedError(403, "accessNotConfigured", "Policy Troubleshooter API has not been used in project")
+            return {"overallAccessState": access_state(asked.body["accessTuple"])}
         raise RefusedError(404, "notFound", f"{self.command} {path}")
 
     def log_message(self, *_: Any) -> None:

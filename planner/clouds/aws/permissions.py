@@ -23,7 +23,8 @@ from planner.clouds.aws.resources import RESOURCE_TYPES
 from planner.clouds.calls.retry import RetryPolicy
 from planner.clouds.cloud_errors import PermissionDeniedError, RefusedCallError, StillInUseError
 from planner.clouds.order import Order
-from planner.clouds.protocol import ANYWHERE, NETWORK, NODES_SUBNET, Finding, Place, Resource
+from planner.clouds.preflight import Unnoted
+from planner.clouds.protocol import ANYWHERE, NETWORK, NODES_SUBNET, Finding, Place
 from planner.errors import BadInputError, PlannerError, ProviderRefusedError
 
 _VPC: Final = {"VpcId": "vpc-00000000000000000"}
@@ -100,23 +101,6 @@ _MADE_UP: Final = {
 _AT_ONCE: Final = 8
 
 
-class _Unnoted:
-    """A journal of what is not made."""
-
-    def intend(self, resource_kind: str, *, name: str, region: str) -> None:
-        """See Journal."""
-
-    def made(self, resource: Resource) -> None:
-        """See Journal."""
-
-    def not_made(self, resource_kind: str, *, name: str) -> None:
-        """See Journal."""
-
-    def ordered(self) -> tuple[Resource, ...]:
-        """See Journal."""
-        return ()
-
-
 def launch_requests(ec2: Service, order: Order) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the requests that create an order's clusters in a region, as a launch makes them, with made-up ids.
 
@@ -129,7 +113,7 @@ def launch_requests(ec2: Service, order: Order) -> Iterator[tuple[str, dict[str,
             if ec2.region in choice.regions:
                 place = Place(choice=choice, region=ec2.region, zone=_zone(ec2, choice.instance_type))
                 service = pretended.connect("ec2", ec2.region)
-                network = RunNetwork.of(replace(order, node_identity=""), service, _Unnoted(), RetryPolicy())
+                network = RunNetwork.of(replace(order, node_identity=""), service, Unnoted(), RetryPolicy())
                 prepare(network, place)
                 launch(network, place, machines=choice.machines, head=True, round=0)
     for request in pretended.requests:

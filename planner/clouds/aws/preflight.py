@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache, partial
+from itertools import compress
 from statistics import median
-from typing import Final
+from typing import Any, Final, Self
 
 from planner.clouds.aws.client import Connect, Service, temporary_credentials_end
 from planner.clouds.aws.instances import (
@@ -24,36 +25,70 @@ from planner.clouds.aws.network import described_subnet
 from planner.clouds.aws.permissions import denied_conditions, identity_finding, permission_finding
 from planner.clouds.cloud_errors import RefusedCallError
 from planner.clouds.order import ClusterOffer, Order
-from planner.clouds.preflight import PreflightLog
+from planner.clouds.preflight import AskedOnce, PreflightLog
 from planner.clouds.price_lists.aws import hourly_usd, price_filters
 from planner.clouds.protocol import Finding, Preflight
 from planner.errors import BadInputError, PlannerError
 
 MOST_MACHINES: Final = 1000
 """AWS counts each instance of RunInstances against a bucket of so many (EC2 Developer Guide, request throttling)."""
+MOST_GROUPS: Final = 500
+"""Of an account in a region (EC2 User Guide, placement group rules); Service Quotas has no code for it."""
 
 
 def preflight(order: Order, connect: Connect) -> Preflight:
-    """Look at credentials and permissions, then at every choice in every region."""
-    checks = _Checks(order=order, connect=connect)
+    """Look at credentials, then at permissions, quotas and every choice in every region at the same time."""
+    checks = _Checks(order=order, connect=_remembering(connect))
     log = checks.log
     if not log.add(credentials_finding(order, now=datetime.now(UTC))):
         return log.result()
     account = connect("sts", order.choices[0].regions[0]).call("get_caller_identity")
     log.note("credentials", True, f"account {account['Account']} as {account['Arn']}")
     regions = list(dict.fromkeys(region for choice in order.choices for region in choice.regions))
-    allowed = [region for region in regions if checks.is_permitted(region)]
-    if order.node_identity and allowed and not checks.may_lend_identity(allowed[0]):
-        allowed = []
-    if any(choice.is_spot for choice in order.choices):
-        log.add(spot_role_finding(connect("iam", regions[0])))
-    roomy = [region for region in regions if checks.has_room_for_network(region)]
-    for choice in order.choices:
-        for region in choice.regions:
-            with log.noting_refusals(f"{choice.instance_type} in {region}"):
-                checks.look_at(choice, region)
+    allowed, roomy, *_ = checks.at_once(
+        [
+            lambda its: its.allowed_regions(regions),
+            lambda its: its.regions_with_room(regions),
+            lambda its: its.look_at_spot_role(regions[0]),
+            *(
+                partial(_Checks.look_at, choice=choice, region=region)
+                for choice in order.choices
+                for region in choice.regions
+            ),
+        ]
+    )
     log.places = [place for place in log.places if place.region in allowed and place.region in roomy]
     return log.result()
+
+
+def _remembering(connect: Connect) -> Connect:
+    """Return services that ask each thing once: several checks need the same description of a type."""
+    once = AskedOnce()
+    return lambda name, region: _Remembering(connect(name, region), name=name, once=once)
+
+
+class _Remembering:
+    """A Service that gives the same answer to the same request, and lets one caller ask."""
+
+    def __init__(self, service: Service, *, name: str, once: AskedOnce) -> None:
+        self.region = service.region
+        self._service, self._name, self._once = service, name, once
+
+    def call(self, operation: str, *, repeatable: bool = True, fresh: bool = False, **request: Any) -> dict[str, Any]:
+        """See Service."""
+        answer: dict[str, Any] = self._once(
+            self._key(operation, request),
+            lambda: self._service.call(operation, repeatable=repeatable, fresh=fresh, **request),
+        )
+        return answer
+
+    def items(self, operation: str, key: str, **request: Any) -> Iterator[dict[str, Any]]:
+        """See Service."""
+        listed = lambda: list(self._service.items(operation, key, **request))  # noqa: E731
+        yield from self._once(self._key(operation, request), listed)
+
+    def _key(self, operation: str, request: dict[str, Any]) -> tuple[str, ...]:
+        return self._name, self.region, operation, repr(sorted(request.items()))
 
 
 def credentials_finding(order: Order, *, now: datetime) -> Finding:
@@ -96,6 +131,22 @@ class _Checks:
     connect: Connect
     log: PreflightLog = field(default_factory=PreflightLog)
 
+    def at_once(self, checks: Sequence[Callable[[Self], Any]]) -> list[Any]:
+        """Run checks at the same time; what they find out is in their order."""
+
+        def with_log(check: Callable[[Self], Any]) -> Callable[[PreflightLog], Any]:
+            return lambda log: check(replace(self, log=log))
+
+        return self.log.run_at_once([with_log(check) for check in checks])
+
+    def allowed_regions(self, regions: Sequence[str]) -> list[str]:
+        """Return the regions where the account may do all that a run does."""
+        permitted = self.at_once([partial(_Checks.is_permitted, region=region) for region in regions])
+        allowed = list(compress(regions, permitted))
+        if self.order.node_identity and allowed and not self.may_lend_identity(allowed[0]):
+            return []
+        return allowed
+
     def is_permitted(self, region: str) -> bool:
         decode = partial(denied_conditions, self.connect("sts", region))
         return self.log.add(permission_finding(self.connect("ec2", region), self.order, decode=decode))
@@ -104,8 +155,20 @@ class _Checks:
         """Check the instance profile, which is the same in all regions, in one of them."""
         return self.log.add(identity_finding(self.connect("ec2", region), self.order))
 
-    def has_room_for_network(self, region: str) -> bool:
-        """Say whether a network (VPC) and a gateway more are within their quotas; one that is not stated is unknown."""
+    def look_at_spot_role(self, region: str) -> None:
+        """Look for the role of spot instances if there are to be any."""
+        if any(choice.is_spot for choice in self.order.choices):
+            self.log.add(spot_role_finding(self.connect("iam", region)))
+
+    def regions_with_room(self, regions: Sequence[str]) -> list[str]:
+        """Return the regions where a run's network and placement group are within their quotas."""
+        return list(compress(regions, self.at_once([partial(_Checks.has_room, region=region) for region in regions])))
+
+    def has_room(self, region: str) -> bool:
+        """Say whether what a run makes once is within its quotas; one that is not stated is unknown."""
+        return all([self._has_room_for_network(region), self._has_room_for_group(region)])
+
+    def _has_room_for_network(self, region: str) -> bool:
         if self.order.subnet:
             return True
         ec2, quotas = self.connect("ec2", region), self.connect("service-quotas", region)
@@ -117,8 +180,19 @@ class _Checks:
             suffices &= self.log.note(f"quota of {name} in {region}", is_enough, f"1 needed, {free}")
         return suffices
 
+    def _has_room_for_group(self, region: str) -> bool:
+        if not any(choice.placement_group and region in choice.regions for choice in self.order.choices):
+            return True
+        used = sum(1 for _ in self.connect("ec2", region).items("describe_placement_groups", "PlacementGroups"))
+        text = f"1 needed, {MOST_GROUPS - used} of {MOST_GROUPS} free"
+        return self.log.note(f"quota of placement groups in {region}", used < MOST_GROUPS, text)
+
     def look_at(self, choice: ClusterOffer, region: str) -> None:
-        """Add the zones of a region where a choice may be tried."""
+        """Add the zones of a region where a choice may be tried; what AWS refuses to tell is a finding."""
+        with self.log.noting_refusals(f"{choice.instance_type} in {region}"):
+            self._add_zones(choice, region)
+
+    def _add_zones(self, choice: ClusterOffer, region: str) -> None:
         name = choice.instance_type
         if not self._fits(choice, region):
             return

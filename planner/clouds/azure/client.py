@@ -92,6 +92,8 @@ SCHEDULES_VERSION: Final = "2018-09-15"
 
 FEATURES_VERSION: Final = "2021-07-01"
 """Of Microsoft.Features, for which they have none either."""
+POLICY_VERSION: Final = "2022-03-01"
+"""Of Microsoft.PolicyInsights/checkPolicyRestrictions, for which they have none either."""
 _FORCED: Final = "Microsoft.Compute/virtualMachines"
 """Machines of a group end at once with it, without a shutdown of their own."""
 
@@ -163,6 +165,9 @@ class Arm(Protocol):
 
     def feature(self, namespace: str, name: str) -> str:
         """Return the state of a feature of a service in this subscription: Registered, NotRegistered and others."""
+
+    def restrictions(self, content: dict[str, Any], *, api_version: str) -> dict[str, Any]:
+        """Return what Azure Policy says to the creation of a `content`: type, name and body of something."""
 
     def machine_view(self, group: str, name: str) -> dict[str, Any]:
         """Return how a machine is: its instance view."""
@@ -251,6 +256,21 @@ class LiveArm:
             return _as_dict(resources.get_by_id(path, api_version=FEATURES_VERSION))
 
         return str((self._call_with_retry(asked, what=what).get("properties") or {}).get("state", ""))
+
+    def restrictions(self, content: dict[str, Any], *, api_version: str) -> dict[str, Any]:
+        """See Arm."""
+        request_class = sdk("azure.core.rest", extra="azure").HttpRequest
+        client, what = self._client("resource"), f"checking policies on {content['type']}"
+        url = f"/subscriptions/{self.subscription}/providers/Microsoft.PolicyInsights/checkPolicyRestrictions"
+        body = {"resourceDetails": {"resourceContent": content, "apiVersion": api_version}}
+
+        def asked() -> dict[str, Any]:
+            request = request_class("POST", url, params={"api-version": POLICY_VERSION}, json=body)
+            answer = client.send_request(request)
+            answer.raise_for_status()
+            return dict(answer.json())
+
+        return dict(self._call_with_retry(asked, what=what))
 
     def machine_view(self, group: str, name: str) -> dict[str, Any]:
         """See Arm."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+from planner.clouds.azure.client import Arm
 from planner.clouds.cloud_errors import NotFoundError
 from planner.clouds.protocol import PlannedRequest
 
@@ -12,12 +13,14 @@ SUBSCRIPTION: Final = "<subscription>"
 
 
 class DryRunArm:
-    """Notes requests; nothing is created, and nothing is asked: a launch needs nothing that the account alone knows."""
+    """Notes requests; nothing is created. With an `ask`, sizes and subnets are what Azure says of them, else nothing is
+    asked: a launch needs nothing that the account alone knows.
+    """
 
     at_once = 1
 
-    def __init__(self, *, subscription: str) -> None:
-        self.subscription = subscription
+    def __init__(self, *, subscription: str, ask: Arm | None = None) -> None:
+        self.subscription, self.ask = subscription, ask
         self.requests: list[PlannedRequest] = []
         self._made: dict[tuple[str, ...], dict[str, Any]] = {}
 
@@ -43,13 +46,17 @@ class DryRunArm:
     def get(self, resource_kind: str, *names: str) -> dict[str, Any]:
         """See Arm. A subnet that exists is all that a launch asks for."""
         self._note("get", resource_kind, names, {})
+        if self.ask and resource_kind == "subnet":
+            return self.ask.get(resource_kind, *names)
         if resource_kind != "subnet" and (resource_kind, *names) not in self._made:
             raise NotFoundError(f"{resource_kind} {names[-1]}: not made", code="NotFound")
         return {"properties": {"addressPrefix": f"<addresses of {names[-1]}>"}}
 
-    def size(self, name: str, region: str) -> dict[str, Any]:
+    def size(self, name: str, region: str) -> dict[str, Any] | None:
         """See Arm."""
         self._note("list", "size", (), {"filter": f"location eq '{region}'"})
+        if self.ask:
+            return self.ask.size(name, region)
         accelerated = f"<true if {name} can>"
         return {"capabilities": [{"name": "AcceleratedNetworkingEnabled", "value": accelerated}]}
 
@@ -57,6 +64,11 @@ class DryRunArm:
         """See Arm."""
         self._note("get", "feature", (namespace, name), {})
         return "Registered"
+
+    def restrictions(self, content: dict[str, Any], *, api_version: str) -> dict[str, Any]:
+        """See Arm."""
+        self._note("check", "policy", (content["name"],), {"content": content, "api-version": api_version})
+        return {}
 
     def machine_view(self, group: str, name: str) -> dict[str, Any]:
         """See Arm."""

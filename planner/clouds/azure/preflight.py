@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from ipaddress import ip_network
 from typing import Any, Final
 
@@ -18,11 +19,12 @@ from planner.clouds.azure.instances import (
     volumes_obstacle,
 )
 from planner.clouds.azure.network import blocks_of, described_subnet, region_of
+from planner.clouds.azure.policy import policy_finding
 from planner.clouds.order import ClusterOffer, Order
-from planner.clouds.preflight import PreflightLog
+from planner.clouds.preflight import AskedOnce, PreflightLog
 from planner.clouds.price_lists.azure import retail_prices
 from planner.clouds.price_lists.reading import Access
-from planner.clouds.protocol import Finding, Preflight
+from planner.clouds.protocol import Finding, Place, Preflight
 from planner.errors import BadInputError, PlannerError
 
 TAKEN_ADDRESSES: Final = 5
@@ -39,18 +41,22 @@ NAMESPACES: Final = ("Microsoft.Compute", "Microsoft.DevTestLab", "Microsoft.Net
 
 
 def preflight(order: Order, arm: Arm, *, price: Price) -> Preflight:
-    """Look at credentials, then at every choice in every region."""
+    """Look at credentials, then at the subscription and every choice in every region at the same time."""
     checks = _Checks(order=order, arm=arm, price=price)
     log = checks.log
     groups = sum(1 for _ in arm.items("resource-group"))
     log.note("credentials", True, f"subscription {arm.subscription}, with {groups} resource groups")
     log.note("permissions", None, "Azure has no dry run: a missing permission shows, by its name, when it is needed")
-    is_able = log.add_all([_registration_finding(arm), _encryption_finding(arm), _end_finding(order)])
-    for choice in order.choices:
-        for region in choice.regions:
-            with log.noting_refusals(f"{choice.instance_type} in {region}"):
-                checks.look_at(choice, region)
-    if not is_able:
+    looks = [(choice, region) for choice in order.choices for region in choice.regions]
+    *is_able, _ = log.run_at_once(
+        [
+            lambda its: its.add(_registration_finding(arm)),
+            lambda its: its.add(_encryption_finding(arm)),
+            lambda its: its.add(_end_finding(order)),
+            lambda its: its.run_at_once([partial(checks.look_at_choice, *look) for look in looks]),
+        ]
+    )
+    if not all(is_able):
         log.places.clear()
     return log.result()
 
@@ -87,18 +93,30 @@ def _end_finding(order: Order) -> Finding:
 
 @dataclass(frozen=True, kw_only=True)
 class _Checks:
-    """The checks of one preflight; `log` collects what they find out, `usage` what Azure says by region."""
+    """The checks of one preflight; `log` collects what they find out, `once` what Azure says by region."""
 
     order: Order
     arm: Arm
     price: Price
     log: PreflightLog = field(default_factory=PreflightLog)
-    usage: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
+    once: AskedOnce = field(default_factory=AskedOnce)
+
+    def look_at_choice(self, choice: ClusterOffer, region: str, log: PreflightLog) -> None:
+        """Look at a choice with a log of its own; what Azure refuses to tell is a finding."""
+        with log.noting_refusals(f"{choice.instance_type} in {region}"):
+            replace(self, log=log).look_at(choice, region)
 
     def look_at(self, choice: ClusterOffer, region: str) -> None:
         """Add the zones of a region where a choice may be tried."""
         subject = f"{choice.instance_type} in {region}"
-        size = self.arm.size(choice.instance_type, region)
+        size, *_ = self.log.run_at_once(
+            [
+                lambda _: self._size(choice.instance_type, region),
+                lambda _: self._usages("usage", region),
+                lambda _: self._usages("network-usage", region),
+                lambda _: self._price(choice.instance_type, region, choice.pricing),
+            ]
+        )
         obstacle = "not offered" if size is None else _obstacle(size, choice)
         if size is None or obstacle:
             self.log.note(subject, False, obstacle)
@@ -111,8 +129,9 @@ class _Checks:
         zones = zones or [""]
         if self.order.reservation:
             zones = self._within_reservation(choice, zones, region)
-        if suffices:
-            self.log.add_places(choice, region, [f"{region}-{zone}" if zone else "" for zone in zones])
+        places = [Place(choice=choice, region=region, zone=f"{region}-{zone}" if zone else "") for zone in zones]
+        if places and self.log.add(policy_finding(self.arm, self.order, places[0], once=self.once)) and suffices:
+            self.log.places += places
 
     def _within_reservation(self, choice: ClusterOffer, zones: list[str], region: str) -> list[str]:
         """Return those of the zones in which the order's reservation group has room for a choice."""
@@ -156,14 +175,21 @@ class _Checks:
         except PlannerError:
             return None
 
+    def _size(self, name: str, region: str) -> dict[str, Any] | None:
+        """Return what is said of a size; the first call for a region has all of its sizes listed."""
+        self.once(("size", region), lambda: self.arm.size(name, region))
+        return self.arm.size(name, region)
+
     def _quotas(self, region: str) -> dict[str, dict[str, Any]]:
         """Return the quotas of a region by name, each with its use."""
-        if region not in self.usage:
-            listed = [item for kind in ("usage", "network-usage") for item in self._usages(kind, region)]
-            self.usage[region] = {item["name"]["value"]: item for item in listed}
-        return self.usage[region]
+        listed = [*self._usages("usage", region), *self._usages("network-usage", region)]
+        return {item["name"]["value"]: item for item in listed}
 
     def _usages(self, kind: str, region: str) -> list[dict[str, Any]]:
+        usages: list[dict[str, Any]] = self.once((kind, region), lambda: self._asked_usages(kind, region))
+        return usages
+
+    def _asked_usages(self, kind: str, region: str) -> list[dict[str, Any]]:
         try:
             return list(self.arm.items(kind, region))
         except PlannerError:  # the quotas in it are not known
@@ -223,14 +249,14 @@ class Prices:
 
     def __init__(self, *, prices_url: str) -> None:
         self._access = Access(prices_url=prices_url)
-        self._regions: dict[str, dict[tuple[str, str], float]] = {}
+        self._once = AskedOnce()
 
     def of(self, size: str, region: str, pricing: str) -> float | None:
         """Return US dollars per hour, on demand or spot; None when the list has no single price. Raises as
         `retail_prices`.
         """
-        if region not in self._regions:
-            self._regions[region] = retail_prices(
-                region, access=self._access, watch=lambda _what, _count: None, left_out=Counter()
-            )
-        return self._regions[region].get((size, pricing))
+        prices: dict[tuple[str, str], float] = self._once(region, lambda: self._of_region(region))
+        return prices.get((size, pricing))
+
+    def _of_region(self, region: str) -> dict[tuple[str, str], float]:
+        return retail_prices(region, access=self._access, watch=lambda _what, _count: None, left_out=Counter())

@@ -29,6 +29,11 @@ from planner.errors import BadInputError, IoFailureError, PlannerError
 _SCOPES: Final = ("https://www.googleapis.com/auth/cloud-platform",)
 _OVERRIDE: Final = "CLOUDSDK_API_ENDPOINT_OVERRIDES_"
 """Environment variables by which gcloud is sent to other addresses; they hold here too."""
+_OTHER_SERVICES: Final = {
+    "manager_url": "CLOUDRESOURCEMANAGER",
+    "iam_url": "IAM",
+    "troubleshooter_url": "POLICYTROUBLESHOOTER",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +46,8 @@ class Access:
     compute_url: str = ""
     prices_url: str = ""
     manager_url: str = "https://cloudresourcemanager.googleapis.com"
+    iam_url: str = "https://iam.googleapis.com"
+    troubleshooter_url: str = "https://policytroubleshooter.googleapis.com"
 
 
 def default_access() -> Access:
@@ -59,14 +66,17 @@ def default_access() -> Access:
     project = project_named() or usual
     if not project:
         raise BadInputError("Google Cloud: no project is named", [PROJECT_HINT])
-    manager = os.environ.get(f"{_OVERRIDE}CLOUDRESOURCEMANAGER")
     return Access(
         project=project,
         account=str(getattr(credentials, "service_account_email", "") or _person(credentials) or "this user"),
         credentials=credentials,
         compute_url=os.environ.get(f"{_OVERRIDE}COMPUTE") or settings.specs_url,
         prices_url=settings.prices_url,
-        **({"manager_url": manager.rstrip("/")} if manager else {}),
+        **{
+            field_name: url.rstrip("/")
+            for field_name, name in _OTHER_SERVICES.items()
+            if (url := os.environ.get(f"{_OVERRIDE}{name}"))
+        },
     )
 
 
@@ -128,6 +138,14 @@ class Compute(Protocol):
 
     def allowed(self, permissions: list[str]) -> set[str]:
         """Return which of some permissions the caller has in the project."""
+
+    def allowed_on_account(self, account: str, permissions: list[str]) -> set[str]:
+        """Return which of some permissions the caller has on a service account, from whichever policy."""
+
+    def access_state(self, permission: str, *, resource: dict[str, str]) -> str:
+        """Return what the policy troubleshooter says of the caller's permission on something that need not exist yet:
+        CAN_ACCESS, CANNOT_ACCESS, UNKNOWN_INFO or UNKNOWN_CONDITIONAL. `resource` has its service, name and type.
+        """
 
     def policy(self, constraint: str) -> dict[str, Any]:
         """Return the organisation's policy on something, compute.requireOsLogin and the like, as it holds here."""
@@ -193,25 +211,44 @@ class LiveCompute:
         """See Compute."""
         return set(self._manage("testIamPermissions", {"permissions": permissions}).get("permissions", ()))
 
+    def allowed_on_account(self, account: str, permissions: list[str]) -> set[str]:
+        """See Compute. The account may be another project's."""
+        url = f"{self.access.iam_url}/v1/projects/-/serviceAccounts/{account}:testIamPermissions"
+        return set(
+            self._post(url, {"permissions": permissions}, what=f"permissions on {account}").get("permissions", ())
+        )
+
+    def access_state(self, permission: str, *, resource: dict[str, str]) -> str:
+        """See Compute."""
+        asked = {
+            "principal": self.access.account,
+            "fullResourceName": f"//cloudresourcemanager.googleapis.com/projects/{self.project}",
+            "permission": permission,
+            "conditionContext": {"resource": resource},
+        }
+        url = f"{self.access.troubleshooter_url}/v3/iam:troubleshoot"
+        return str(self._post(url, {"accessTuple": asked}, what="iam:troubleshoot").get("overallAccessState", ""))
+
     def policy(self, constraint: str) -> dict[str, Any]:
         """See Compute."""
         return self._manage("getEffectiveOrgPolicy", {"constraint": f"constraints/{constraint}"})
 
     def _manage(self, verb: str, body: dict[str, Any]) -> dict[str, Any]:
-        """Ask the Resource Manager, which this SDK does not cover."""
-        from google.auth.transport.requests import AuthorizedSession
+        return self._post(f"{self.access.manager_url}/v1/projects/{self.project}:{verb}", body, what=verb)
 
-        url = f"{self.access.manager_url}/v1/projects/{self.project}:{verb}"
+    def _post(self, url: str, body: dict[str, Any], *, what: str) -> dict[str, Any]:
+        """Ask a service that this SDK does not cover."""
+        from google.auth.transport.requests import AuthorizedSession
 
         def ask() -> dict[str, Any]:
             with AuthorizedSession(self.access.credentials) as session:  # type: ignore[no-untyped-call]
                 answer = session.post(url, json=body, timeout=_TIMEOUT_S)
             if answer.status_code != 200:
                 error = answer.json().get("error", {})
-                raise meaning_of(str(error.get("status", "")), str(error.get("message", "")), what=verb)
+                raise meaning_of(str(error.get("status", "")), str(error.get("message", "")), what=what)
             return dict(answer.json())
 
-        return self._call_with_retry(ask, what=verb)
+        return self._call_with_retry(ask, what=what)
 
     def _wait(self, operation: dict[str, Any], *, what: str) -> None:
         """Wait until an operation is done. Raises what it failed with."""

@@ -62,6 +62,16 @@ class DryRunCompute:
         """See Compute."""
         return set(permissions)
 
+    def allowed_on_account(self, account: str, permissions: list[str]) -> set[str]:
+        """See Compute."""
+        self._note("serviceAccounts.testIamPermissions", {"account": account, "permissions": permissions})
+        return set(permissions)
+
+    def access_state(self, permission: str, *, resource: dict[str, str]) -> str:
+        """See Compute."""
+        self._note("iam.troubleshoot", {"permission": permission, "resource": resource})
+        return "CAN_ACCESS"
+
     def policy(self, constraint: str) -> dict[str, Any]:
         """See Compute."""
         return {"constraint": constraint}

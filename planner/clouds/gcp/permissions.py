@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 from planner.clouds.gcp.client import Compute
@@ -71,15 +72,60 @@ def needed_permissions(order: Order) -> list[str]:
     return [permission for permission in PERMISSIONS if permission not in spared]
 
 
+_CREATED: Final = {
+    "disks": ("zones/{zone}", "Disk"),
+    "firewalls": ("global", "Firewall"),
+    "instances": ("zones/{zone}", "Instance"),
+    "networks": ("global", "Network"),
+    "resourcePolicies": ("regions/{region}", "ResourcePolicy"),
+    "subnetworks": ("regions/{region}", "Subnetwork"),
+}
+"""Where what a run creates lies in its project, and its type, by the collection in a permission's name."""
+
+
+def resource_of(permission: str, order: Order, *, project: str) -> dict[str, str]:
+    """Return what an order's run uses a permission on, as conditions of IAM see it: service, name and type."""
+    collection, region = permission.split(".")[1], order.choices[0].regions[0]
+    if collection not in _CREATED:
+        resource_type = "cloudresourcemanager.googleapis.com/Project"
+        return {"service": "cloudresourcemanager.googleapis.com", "name": f"projects/{project}", "type": resource_type}
+    scope, kind = _CREATED[collection]
+    where = scope.format(zone=f"{region}-a", region=region)
+    name = f"projects/{project}/{where}/{collection}/planner-{order.run}-{region}"
+    return {"service": "compute.googleapis.com", "name": name, "type": f"compute.googleapis.com/{kind}"}
+
+
 def permission_finding(compute: Compute, order: Order) -> Finding:
-    """Say whether the caller may do all that a run does; unknown where Google will not tell."""
+    """Say whether the caller may do all that a run does; unknown where Google will not tell.
+
+    What the project as a whole does not grant may be granted for resources of some names: the policy troubleshooter is
+    asked about that, with the names that the run gives.
+    """
     subject = f"permissions in project {compute.project}"
     try:
         allowed = compute.allowed(needed_permissions(order))
     except PlannerError as error:
         return Finding(subject=subject, ok=None, text=f"not known: {error.message}")
     missing = [permission for permission in needed_permissions(order) if permission not in allowed]
-    return Finding(subject=subject, ok=not missing, text=f"lacks {', '.join(missing)}" if missing else "all granted")
+    if not missing:
+        return Finding(subject=subject, ok=True, text="all granted")
+    try:
+        with ThreadPoolExecutor(compute.at_once) as pool:
+            states = list(pool.map(lambda name: _state(compute, order, name), missing))
+    except PlannerError as error:
+        text = f"lacks {', '.join(missing)}; whether a conditional role grants them is not known: {error.message}"
+        return Finding(subject=subject, ok=False, text=text)
+    denied = [name for name, state in zip(missing, states, strict=True) if state == "CANNOT_ACCESS"]
+    unknown = [
+        name for name, state in zip(missing, states, strict=True) if state not in ("CANNOT_ACCESS", "CAN_ACCESS")
+    ]
+    parts = [f"lacks {', '.join(denied)}"] * bool(denied) + [f"not known: {', '.join(unknown)}"] * bool(unknown)
+    text = "; ".join(parts) or f"all granted, under conditions: {', '.join(missing)}"
+    return Finding(subject=subject, ok=False if denied else None if unknown else True, text=text)
+
+
+def _state(compute: Compute, order: Order, permission: str) -> str:
+    return compute.access_state(permission, resource=resource_of(permission, order, project=compute.project))
 
 
 _IS_AGAINST: Final[dict[str, tuple[Callable[[dict[str, Any]], bool], str]]] = {
@@ -109,15 +155,13 @@ def policy_findings(compute: Compute, order: Order) -> Iterator[Finding]:
 
 
 def identity_finding(compute: Compute, account: str) -> Finding:
-    """Say whether the caller may launch machines as a service account. Who may not in the whole project may still be
-    allowed to use this one account, which is seen at the launch: unknown.
-    """
+    """Say whether the caller may launch machines as a service account, by the whole project's policy or its own."""
     subject = f"service account {account}"
     try:
-        is_granted = bool(compute.allowed([ACT_AS]))
+        where = "the project" if compute.allowed([ACT_AS]) else "the account itself"
+        is_granted = where == "the project" or bool(compute.allowed_on_account(account, [ACT_AS]))
     except PlannerError as error:
         return Finding(subject=subject, ok=None, text=f"not known: {error.message}")
     if is_granted:
-        return Finding(subject=subject, ok=True, text=f"{ACT_AS} is granted on the project")
-    text = f"{ACT_AS} is not granted on the project; unless it is on the account itself, the launch fails"
-    return Finding(subject=subject, ok=None, text=text)
+        return Finding(subject=subject, ok=True, text=f"{ACT_AS} is granted on {where}")
+    return Finding(subject=subject, ok=False, text=f"{ACT_AS} is granted neither on the project nor on the account")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from ipaddress import ip_network
 from typing import Any, Final
 
@@ -21,7 +22,7 @@ from planner.clouds.gcp.network import described_subnet
 from planner.clouds.gcp.permissions import identity_finding, permission_finding, policy_findings
 from planner.clouds.gcp.resources import zone_of
 from planner.clouds.order import ClusterOffer, Order
-from planner.clouds.preflight import PreflightLog
+from planner.clouds.preflight import AskedOnce, PreflightLog
 from planner.clouds.price_lists.gcp import UnitPrices, hourly_usd, price_list
 from planner.clouds.protocol import Finding, Preflight
 from planner.errors import BadInputError, PlannerError
@@ -37,35 +38,40 @@ demand or spot.
 
 
 def preflight(order: Order, compute: Compute, *, account: str, price: Price) -> Preflight:
-    """Look at credentials and permissions, then at every choice in every region."""
+    """Look at permissions, policies and every choice in every region, at the same time."""
     checks = _Checks(order=order, compute=compute, price=price)
     log = checks.log
-    is_permitted = log.add(permission_finding(compute, order))
-    is_permitted &= log.add_all(policy_findings(compute, order))
-    if order.node_identity:
-        log.add(identity_finding(compute, order.node_identity))
     log.note("credentials", True, f"project {compute.project} as {account}")
     log.note("encryption", True, "Google encrypts every disk at rest, and the network between machines")
-    for choice in order.choices:
-        with log.noting_refusals(choice.instance_type):
-            checks.look_at(choice)
-    if not is_permitted:
+    is_permitted, is_in_policy, is_lent, *_ = log.run_at_once(
+        [
+            lambda its: its.add(permission_finding(compute, order)),
+            lambda its: its.add_all(policy_findings(compute, order)),
+            lambda its: its.add(identity_finding(compute, order.node_identity)) if order.node_identity else True,
+            *(partial(checks.look_at_choice, choice) for choice in order.choices),
+        ]
+    )
+    if not (is_permitted and is_in_policy and is_lent):
         log.places.clear()
     return log.result()
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Checks:
-    """The checks of one preflight; `log` collects what they find out, `regions` and `project` what Google
-    says of them.
+    """The checks of one preflight; `log` collects what they find out, `once` what Google says of regions and
+    the project.
     """
 
     order: Order
     compute: Compute
     price: Price
     log: PreflightLog = field(default_factory=PreflightLog)
-    regions: dict[str, dict[str, Any]] = field(default_factory=dict)
-    project: dict[str, Any] = field(default_factory=dict)
+    once: AskedOnce = field(default_factory=AskedOnce)
+
+    def look_at_choice(self, choice: ClusterOffer, log: PreflightLog) -> None:
+        """Look at a choice with a log of its own; what Google refuses to tell is a finding."""
+        with log.noting_refusals(choice.instance_type):
+            replace(self, log=log).look_at(choice)
 
     def look_at(self, choice: ClusterOffer) -> None:
         """Add the zones where a choice may be tried: offered, small enough for a placement policy, within quota."""
@@ -118,15 +124,17 @@ class _Checks:
     def _look_at_region(
         self, choice: ClusterOffer, region: str, machine_type: dict[str, Any], zones: list[str]
     ) -> None:
-        if region not in self.regions:
-            self.regions[region] = self.compute.get("regions.get", region=region)
+        described, project = self.log.run_at_once(
+            [
+                lambda _: self.once(region, lambda: self.compute.get("regions.get", region=region)),
+                lambda _: self.once("", lambda: self.compute.get("projects.get")),
+            ]
+        )
         vcpus = int(machine_type["guestCpus"])
-        if not self.project:
-            self.project.update(self.compute.get("projects.get"))
         bundled = machine_type.get("bundledLocalSsds", {}).get("partitionCount", 0)
-        findings = [quota_finding_everywhere(choice, self.project, vcpus=vcpus)]
-        findings += network_findings(self.order, self.project)
-        findings += list(quota_findings(choice, self.regions[region], vcpus=vcpus, bundled_disks=bundled))
+        findings = [quota_finding_everywhere(choice, project, vcpus=vcpus)]
+        findings += network_findings(self.order, project)
+        findings += list(quota_findings(choice, described, vcpus=vcpus, bundled_disks=bundled))
         suffices = self.log.add_all(findings)
         self.log.note_prices(
             choice, region, lambda pricing: self.price(machine_type, region, choice.local_disks, pricing)
@@ -140,8 +148,7 @@ class Prices:
 
     def __init__(self, *, access: Access, regions: Sequence[str]) -> None:
         self._access, self._regions = access, tuple(regions)
-        self._units: UnitPrices | None = None
-        self._read = False
+        self._once = AskedOnce()
 
     def of(self, description: dict[str, Any], region: str, added_disks: int, pricing: str) -> float | None:
         """Return US dollars per hour of a machine type, as machineTypes tells it, with local disks added; `pricing`
@@ -149,23 +156,20 @@ class Prices:
         """
         from google.cloud import compute_v1
 
-        units = self._list()
+        units = self._once("units", self._units)
         if units is None:
             return None
         machine_type = compute_v1.MachineType.from_json(json.dumps(description), ignore_unknown_fields=True)
         return hourly_usd(machine_type, units, region=region, added_disks=added_disks, pricing=pricing)
 
-    def _list(self) -> UnitPrices | None:
-        if not self._read:
-            self._read = True
-            access = refresh.Access(
-                account=self._access.project, credentials=self._access.credentials, prices_url=self._access.prices_url
-            )
-            try:
-                self._units = price_list(self._regions, access=access, watch=lambda _what, _count: None)
-            except PlannerError:
-                self._units = None
-        return self._units
+    def _units(self) -> UnitPrices | None:
+        access = refresh.Access(
+            account=self._access.project, credentials=self._access.credentials, prices_url=self._access.prices_url
+        )
+        try:
+            return price_list(self._regions, access=access, watch=lambda _what, _count: None)
+        except PlannerError:
+            return None
 
 
 _OWN_SERIES: Final = frozenset({"a2", "c2", "c2d", "c3", "e2", "m1", "m2", "m3", "n2", "n2a", "n2d", "t2a", "t2d"})

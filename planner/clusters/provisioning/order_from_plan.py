@@ -204,10 +204,10 @@ def with_todays_end(order: Order, places: Sequence[Place], limits: Limits, *, no
 
 def at_todays_price(place: Place, seen: Preflight) -> ClusterOffer:
     """Return the choice with the machines' price as it is now; what volumes cost stays as planned."""
-    choice, key = place.choice, (place.choice.type_with_disks, place.region)
-    now, head = seen.price_usd_per_hour.get(key), seen.head_usd_per_hour.get(key, place.choice.head_usd_per_hour)
-    if not choice.is_spot and key in seen.head_usd_per_hour:  # the price of spot machines' head, asked for before
-        now, head = seen.head_usd_per_hour[key], None
+    choice, where = place.choice, (place.choice.type_with_disks, place.region)
+    now, head = seen.price_usd_per_hour.get((*where, choice.pricing)), choice.head_usd_per_hour
+    if choice.is_spot:
+        head = seen.price_usd_per_hour.get((*where, "on-demand"), head)
     source = f"today's list of the cloud, {datetime.now(UTC):%Y-%m-%d}"
     if now is None:
         return choice.with_head(head)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import urllib.request
+from collections import Counter
 
 from cluster_outcomes import always, refused, went_down, went_up
 from emulated_azure import EmulatedAzure
@@ -99,3 +100,17 @@ def does(azure: EmulatedAzure, group: str, name: str, call: str) -> None:
     machine = f"subscriptions/s/resourceGroups/{group}/providers/Microsoft.Compute/virtualMachines/{name}"
     url = f"http://127.0.0.1:{azure.port}/{machine}/{call}?api-version=2024-07-01"
     urllib.request.urlopen(urllib.request.Request(url, data=b"{}", method="POST"), timeout=60).close()
+
+
+def test_a_policy_on_sizes_is_known_beforehand(azure: EmulatedAzure) -> None:
+    """It is asked with what the launch creates, and the size that it allows is launched."""
+    azure.world(policies={"allowed-sizes": ["Standard_D2s_v5"]})
+    text = refused(azure)
+    assert "policies on Standard_L8s_v3 in eastus: denied: Microsoft.Compute/virtualMachines by allowed-sizes" in text
+    assert "properties.hardwareProfile.vmSize NotIn" in text
+    asked = [json.loads(seen.body) for seen in azure.proxy.seen if seen.path.partition("?")[0].endswith("Restrictions")]
+    kinds = Counter(body["resourceDetails"]["resourceContent"]["type"].rpartition("/")[2] for body in asked)
+    assert kinds["virtualMachines"] == kinds["schedules"] == 2 and kinds["resourceGroups"] == 1
+    azure.world(policies={"allowed-sizes": ["Standard_L8s_v3"]})
+    went_up(azure)
+    went_down(azure)

@@ -285,13 +285,37 @@ def test_a_policy_holds_so_many_machines(gcp: EmulatedGcp) -> None:
 
 
 def test_whose_machines_may_be_whose(gcp: EmulatedGcp) -> None:
-    """Google tells of the project; what is granted on a service account alone shows at the launch."""
+    """It is granted on the project, on the account itself, or not at all."""
     asked = order("whose", node_identity="sorter@some-project.iam.gserviceaccount.com")
-    for permissions, ok in ((None, True), (list(PERMISSIONS), None)):
-        gcp.world(permissions=permissions)
+    worlds: list[dict[str, object]] = [
+        {"permissions": None},
+        {"permissions": list(PERMISSIONS), "account_permissions": ["iam.serviceAccounts.actAs"]},
+        {"permissions": list(PERMISSIONS)},
+    ]
+    found = []
+    for world in worlds:
+        gcp.world(**world)
         seen = GcpProvider(policy=QUICK).preflight(asked)
-        assert [finding.ok for finding in seen.findings if finding.subject.startswith("service account")] == [ok]
-        assert seen.places
+        [finding] = [finding for finding in seen.findings if finding.subject.startswith("service account")]
+        found.append((finding.ok, bool(seen.places)))
+    assert found == [(True, True), (True, True), (False, False)]
+
+
+def test_a_role_may_be_granted_for_what_has_a_runs_name(gcp: EmulatedGcp) -> None:
+    """The project as a whole lacks the right; the troubleshooter is asked with the names that a run gives."""
+    creating = "compute.instances.create"
+    usual = [name for name in PERMISSIONS if name != creating]
+    gcp.world(permissions=usual, conditional={creating: "planner-"})
+    ended = gcp.planner(*gcp.up)
+    assert ended.code == 0, ended.text
+    assert f"all granted, under conditions: {creating}" in ended.text
+    gcp.world(permissions=usual, conditional={creating: "/instances/web-"})
+    assert f"lacks {creating}" in gcp.planner(*gcp.up).text
+    gcp.world(permissions=usual, troubleshoots=False)
+    ended = gcp.planner(*gcp.up)
+    assert ended.code == 4
+    assert f"lacks {creating}; whether a conditional role grants them is not known" in ended.text
+    assert gcp.left() == {}
 
 
 def test_a_body_that_google_would_not_know_is_not_sent(gcp: EmulatedGcp) -> None:

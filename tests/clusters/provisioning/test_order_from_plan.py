@@ -37,7 +37,7 @@ def test_machines_live_longer_than_95_of_100_runs_and_no_longer_than_is_paid_for
 def test_todays_price_decides_what_is_affordable() -> None:
     planned = choice(price_usd_per_hour=0.172, usd_per_hour=0.516, total_usd=0.7)
     places = tuple(Place(choice=planned, region=region, zone="") for region in ("near", "dear"))
-    seen = Preflight(findings=(), places=places, price_usd_per_hour={("i4i.large", "dear"): 0.344})
+    seen = Preflight(findings=(), places=places, price_usd_per_hour={("i4i.large", "dear", "on-demand"): 0.344})
     affordable, reasons = affordable_places(seen, Limits(cost_usd=1.0))
     assert [place.region for place in affordable] == ["near"]
     assert reasons == ["4 x i4i.large in dear: $1.40 expected, over --max-cost"]
@@ -53,14 +53,14 @@ def test_machines_that_cost_nothing_live_as_long_as_they_need() -> None:
 def test_a_limit_below_the_expected_run_is_refused_by_number() -> None:
     """An hour expected, two at the 95%; four machines at $0.172 each are $0.688 an hour: two hours are $1.38."""
     place = Place(choice=choice(expected_s=3600.0, late_s=7200.0), region="here", zone="")
-    seen = Preflight(findings=(), places=(place,), price_usd_per_hour={("i4i.large", "here"): 0.172})
+    seen = Preflight(findings=(), places=(place,), price_usd_per_hour={("i4i.large", "here", "on-demand"): 0.172})
     places, reasons = affordable_places(seen, Limits(hours=0.5))
     assert places == () and len(reasons) == 1
     assert "end after 30 min 0 s, before the 1 h 0 min" in reasons[0]
     assert "--max-hours 2.00h and --max-cost 2 suffice" in reasons[0]
     # $0.70 is what the run is expected to cost, without its spare; it pays the four machines 61 minutes.
     assert affordable_places(seen, Limits(cost_usd=0.70))[0]
-    dearer = replace(seen, price_usd_per_hour={("i4i.large", "here"): 0.2})
+    dearer = replace(seen, price_usd_per_hour={("i4i.large", "here", "on-demand"): 0.2})
     assert affordable_places(dearer, Limits(cost_usd=0.70))[0] == ()
 
 
@@ -79,7 +79,7 @@ def test_a_dearer_day_ends_machines_earlier() -> None:
     seen = Preflight(
         findings=(),
         places=(Place(choice=planned, region="r", zone=""),),
-        price_usd_per_hour={("i4i.large", "r"): 0.344},
+        price_usd_per_hour={("i4i.large", "r", "on-demand"): 0.344},
     )
     ends = with_todays_end(asked, affordable_places(seen, limits)[0], limits, now=now).expires_at
     assert (asked.expires_at - now).total_seconds() == pytest.approx(2.0 / 0.688 * 3600)
@@ -127,11 +127,14 @@ def test_the_next_types_follow_and_then_all_on_demand() -> None:
     seen = Preflight(
         findings=(),
         places=tuple(Place(choice=choice, region="r", zone="") for choice in (spot, again)),
-        price_usd_per_hour={(spot.type_with_disks, "r"): 0.5},
-        head_usd_per_hour={(spot.type_with_disks, "r"): 2.0},
+        price_usd_per_hour={(spot.type_with_disks, "r", "spot"): 0.5, (spot.type_with_disks, "r", "on-demand"): 2.0},
     )
     places, _ = affordable_places(seen, Limits(hours=100.0))
     assert [place.choice.price_usd_per_hour for place in places] == [0.5, 2.0]
+    # Today's spot price says nothing of what the same machines cost on demand: the plan's price stays.
+    unknown = replace(seen, price_usd_per_hour={(spot.type_with_disks, "r", "spot"): 0.01})
+    _, on_demand = affordable_places(unknown, Limits(hours=100.0))[0]
+    assert on_demand.choice.price_usd_per_hour == again.price_usd_per_hour
 
 
 @pytest.mark.parametrize(("text", "network"), [("203.0.113.7/32", "203.0.113.7/32"), ("10.1.2.3/8", "10.0.0.0/8")])

@@ -20,7 +20,7 @@ from planner.schemas.plan import OwnPrice
 from planner.schemas.request_forms import CLOUDS
 
 FILE_VARIABLE: Final = "PLANNER_SETTINGS"
-_ACCESS: Final = ("account", "specs_url", "prices_url")
+_ACCESS: Final = ("account", "specs_url", "prices_url", "end_role")
 _OF_CLOUD: Final = (*_ACCESS, "discount", "prices")
 _AMOUNTS: Final = ("discount", "price_usd_per_hour", "price_usd_per_vcpu_hour")
 _PER_MONTH: Final = "max_cost_per_month"
@@ -30,12 +30,14 @@ _OF_PRICE: Final = ("instance", "region", "pricing", *_AMOUNTS, "nodes", "until"
 @dataclass(frozen=True, kw_only=True)
 class CloudSettings:
     """How a cloud is reached (see planner.clouds.price_lists.Access; blank is what its own tools would use), and what
-    it costs this user: the first of `prices` that fits counts.
+    it costs this user: the first of `prices` that fits counts. `end_role` is the ARN of the role with which AWS's
+    scheduler may end machines, '' for none; AWS alone has it.
     """
 
     account: str = ""
     specs_url: str = ""
     prices_url: str = ""
+    end_role: str = ""
     prices: tuple[OwnPrice, ...] = ()
 
 
@@ -148,6 +150,8 @@ def _cloud_problems(name: str, table: Mapping[str, Any]) -> Iterator[str]:
     for key in _ACCESS:
         if not isinstance(table.get(key, ""), str):
             yield f"{where} {key}: must be text"
+    if table.get("end_role") and (name != "aws" or not str(table["end_role"]).startswith("arn:")):
+        yield f"{where} end_role: must be the ARN of a role, under [aws] alone"
     yield from _share(where, table)
     prices = table.get("prices", [])
     if not isinstance(prices, list) or not all(isinstance(entry, dict) for entry in prices):

@@ -5,8 +5,8 @@
 Added: placement groups, tags on the interfaces of a launch, client tokens, all-or-none launches, capacity per zone,
 vCPU quotas, dry runs of every call, instance profiles that the caller must be allowed to lend, machines that take time
 to start and to end or that end at boot, dependencies between resources, the price list and the quota service. Besides
-AWS's services it answers /control: PUT sets the world anew (JSON, see World), POST puts text on machines' consoles, GET
-tells what really exists, whatever its tags.
+AWS's services it answers /control: PUT sets the world anew (JSON, see World), POST puts text on machines' consoles,
+PATCH brings a moment and what is scheduled until then, GET tells what really exists, whatever its tags.
 """
 
 from __future__ import annotations
@@ -40,8 +40,10 @@ from moto.ec2.exceptions import DryRunClientError, EC2ClientError
 from moto.ec2.models import amis, elastic_network_interfaces
 from moto.ec2.models.instances import InstanceState
 from moto.ec2.responses import EC2Response
+from moto.iam import iam_backends
 from moto.kms import models as kms
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
+from moto.scheduler.models import scheduler_backends
 from poor_listings import PoorListings
 from public_addresses import public_address
 from werkzeug.serving import WSGIRequestHandler, make_server
@@ -469,7 +471,35 @@ def everything() -> dict[str, int]:
             }
             for resource_kind, some in kinds.items():
                 counts[resource_kind] = counts.get(resource_kind, 0) + len(some)
+    counts["end-schedule"] = sum(len(group.schedules) for group in schedule_groups())
     return {resource_kind: count for resource_kind, count in counts.items() if count}
+
+
+def schedule_groups() -> list[Any]:
+    backends = [backend for account in scheduler_backends.values() for backend in account.values()]
+    return [group for backend in backends for group in backend.schedule_groups.values()]
+
+
+def bring(now: datetime) -> None:
+    """Do what EventBridge Scheduler does until a moment: invoke targets as their roles, and delete what is done."""
+    for group in schedule_groups():
+        for schedule in list(group.schedules.values()):
+            at = datetime.fromisoformat(schedule.schedule_expression.removeprefix("at(").rstrip(")"))
+            if at <= now:
+                invoke(schedule)
+                if schedule.action_after_completion == "DELETE":
+                    group.delete_schedule(schedule.name)
+
+
+def invoke(schedule: Any) -> None:
+    """Call the one operation that is known here, if the role's trust and policy allow it."""
+    _, _, _, region, account, _ = schedule.arn.split(":", 5)
+    role = next(r for r in iam_backends[account]["aws"].roles.values() if r.arn == schedule.target["RoleArn"])
+    trusted = "scheduler.amazonaws.com" in str(role.assume_role_policy_document)
+    allowed = any("ec2:TerminateInstances" in str(policy) for policy in role.policies.values())
+    if trusted and allowed and schedule.target["Arn"] == "arn:aws:scheduler:::aws-sdk:ec2:terminateInstances":
+        ids = json.loads(schedule.target["Input"])["InstanceIds"]
+        ec2_backends[account][region].terminate_instances(ids)
 
 
 def machines() -> list[dict[str, Any]]:
@@ -497,6 +527,9 @@ def control(request: Request) -> Response:
         for store in (State.groups, State.launches, State.countdown, State.consoles):
             store.clear()
         ec2_backends.reset()
+        scheduler_backends.reset()
+    if request.method == "PATCH":
+        bring(datetime.fromisoformat(json.loads(request.get_data())["now"]))
     told = {"left": everything(), "world": asdict(State.world), "machines": machines()}
     return Response(json.dumps(told), mimetype="application/json")
 

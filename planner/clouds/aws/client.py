@@ -19,7 +19,12 @@ from planner.clouds.calls.retry import RetryPolicy, retry
 from planner.clouds.cloud_errors import NotFoundError, PassingError, UncertainError, call_translating_errors
 from planner.errors import BadInputError, PlannerError
 
-_SMALL_PAGES: Final = {"describe_route_tables": 100, "get_products": 100, "describe_instance_types": 100}
+_SMALL_PAGES: Final = {
+    "describe_route_tables": 100,
+    "get_products": 100,
+    "describe_instance_types": 100,
+    "list_schedules": 100,
+}
 _UNPAGED: Final = {"describe_key_pairs", "describe_placement_groups", "describe_regions", "describe_images"}
 
 
@@ -173,8 +178,8 @@ def meaning_of(code: str, message: str, *, what: str) -> PlannerError:
         return errors.QuotaExceededError(f"{text}; ask for more in the Service Quotas console, or allow another region")
     if code in _IN_USE or code.endswith(".InUse") or (code == _WRONG_VALUE and "currently in use" in message):
         return errors.StillInUseError(text)
-    if code.endswith((".NotFound", ".Unknown", ".NotAttached")):
+    if code.endswith((".NotFound", ".Unknown", ".NotAttached", "ResourceNotFoundException")):
         return errors.NotFoundError(text, code=code)
-    if code.endswith((".Duplicate", ".AlreadyAssociated", "AlreadyExists")):
+    if code.endswith((".Duplicate", ".AlreadyAssociated", "AlreadyExists", "ConflictException")):
         return errors.DuplicateError(text, code=code)
     return errors.RefusedCallError(text, code=code)

@@ -48,6 +48,7 @@ class DryRun:
         self.ask = ask
         self.requests: list[PlannedRequest] = []
         self.made: dict[str, list[dict[str, Any]]] = {resource_kind: [] for resource_kind in resources.RESOURCE_TYPES}
+        self.schedules: list[dict[str, str]] = []
         self.numbers = count(1)
 
     def connect(self, name: str, region: str) -> Service:
@@ -66,6 +67,12 @@ class _DryRunService:
         self._note(operation, request)
         if operation == "run_instances":
             return {"Instances": [self._instance(request) for _ in range(request["MinCount"])]}
+        if operation == "create_schedule":
+            self._dry_run.schedules.append({"Name": request["Name"]})
+        if operation == "delete_schedule":
+            self._dry_run.schedules.remove({"Name": request["Name"]})
+        if operation == "list_schedules":
+            return {"Schedules": list(self._dry_run.schedules)}
         if operation == "attach_internet_gateway":
             self._dry_run.made["internet-gateway"][-1]["Attachments"] = [{"VpcId": request["VpcId"]}]
         if operation in _CREATIONS:

@@ -12,6 +12,7 @@ from itertools import compress
 from statistics import median
 from typing import Any, Final, Self
 
+from planner.clouds.aws import scheduled_end
 from planner.clouds.aws.client import Connect, Service, temporary_credentials_end
 from planner.clouds.aws.instances import (
     described_reservation,
@@ -45,11 +46,12 @@ def preflight(order: Order, connect: Connect) -> Preflight:
     account = connect("sts", order.choices[0].regions[0]).call("get_caller_identity")
     log.note("credentials", True, f"account {account['Account']} as {account['Arn']}")
     regions = list(dict.fromkeys(region for choice in order.choices for region in choice.regions))
-    allowed, roomy, *_ = checks.at_once(
+    allowed, roomy, _, may_end, *_ = checks.at_once(
         [
             lambda its: its.allowed_regions(regions),
             lambda its: its.regions_with_room(regions),
             lambda its: its.look_at_spot_role(regions[0]),
+            lambda its: its.log.add(scheduled_end.finding(its.connect("iam", regions[0]), scheduled_end.role_named())),
             *(
                 partial(_Checks.look_at, choice=choice, region=region)
                 for choice in order.choices
@@ -57,7 +59,7 @@ def preflight(order: Order, connect: Connect) -> Preflight:
             ),
         ]
     )
-    log.places = [place for place in log.places if place.region in allowed and place.region in roomy]
+    log.places = [place for place in log.places if may_end and place.region in allowed and place.region in roomy]
     return log.result()
 
 

@@ -1,0 +1,124 @@
+"""An end of machines that AWS itself brings: a one-time schedule of EventBridge Scheduler for each launch.
+
+The schedule ends the launch's machines with a role of the account, whether or not cloud-init ever ran, and then deletes
+itself. It costs nothing. Schedules have no tags: a run's are known by their names.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from planner.clouds.aws.client import Service
+from planner.clouds.cloud_errors import DuplicateError, NotFoundError, RefusedCallError
+from planner.clouds.order import Order
+from planner.clouds.protocol import Finding, Journal, Resource
+from planner.config.settings import load_settings
+from planner.errors import PlannerError
+
+KIND: Final = "end-schedule"
+_TARGET: Final = "arn:aws:scheduler:::aws-sdk:ec2:terminateInstances"
+_SERVICE: Final = "scheduler.amazonaws.com"
+_GRACE: Final = timedelta(minutes=2)
+"""The machines' own timer comes first."""
+
+
+def role_named() -> str:
+    """Return the ARN of the role with which the scheduler may end machines, '' where the settings name none."""
+    return load_settings(today=datetime.now(UTC).date()).of("aws").end_role
+
+
+@dataclass(frozen=True)
+class NotingMachines:
+    """A journal that also remembers which machines a launch made."""
+
+    journal: Journal
+    ids: list[str]
+
+    def intend(self, resource_kind: str, *, name: str, region: str) -> None:
+        """See Journal."""
+        self.journal.intend(resource_kind, name=name, region=region)
+
+    def made(self, resource: Resource) -> None:
+        """See Journal."""
+        self.journal.made(resource)
+        self.ids.append(resource.id)
+
+    def not_made(self, resource_kind: str, *, name: str) -> None:
+        """See Journal."""
+        self.journal.not_made(resource_kind, name=name)
+
+    def ordered(self) -> tuple[Resource, ...]:
+        """See Journal."""
+        return self.journal.ordered()
+
+
+def schedule(scheduler: Service, order: Order, journal: Journal, ids: Sequence[str], *, role: str, round: int) -> None:
+    """Have AWS end machines shortly after the order does; done anew it changes nothing."""
+    name = f"planner-{order.run}-{round}-{ids[0]}"
+    journal.intend(KIND, name=name, region=scheduler.region)
+    request: dict[str, Any] = {
+        "Name": name,
+        "Description": f"ends the machines of {order.run}, of {order.owner}",
+        "ScheduleExpression": f"at({order.expires_at.astimezone(UTC) + _GRACE:%Y-%m-%dT%H:%M:%S})",
+        "ScheduleExpressionTimezone": "UTC",
+        "FlexibleTimeWindow": {"Mode": "OFF"},
+        "ActionAfterCompletion": "DELETE",
+        "ClientToken": name,
+        "Target": {"Arn": _TARGET, "RoleArn": role, "Input": json.dumps({"InstanceIds": list(ids)})},
+    }
+    with suppress(DuplicateError):  # the name holds a machine's id: a call whose answer was lost had made it
+        scheduler.call("create_schedule", **request)
+    journal.made(Resource(kind=KIND, id=name, region=scheduler.region, run=order.run))
+
+
+def find(scheduler: Service, *, run: str | None) -> Iterator[Resource]:
+    """Yield the schedules of a run, or of any."""
+    for item in scheduler.items("list_schedules", "Schedules", NamePrefix=f"planner-{run}-" if run else "planner-"):
+        name = str(item["Name"])
+        of = run or name.removeprefix("planner-").rsplit("-", 3)[0]  # the rest is a round and an id, i-0abc
+        yield Resource(kind=KIND, id=name, region=scheduler.region, run=of)
+
+
+def look_up(scheduler: Service, resources: Sequence[Resource]) -> Iterator[Resource]:
+    """Yield those of some schedules that exist."""
+    for resource in resources:
+        try:
+            scheduler.call("get_schedule", Name=resource.id)
+        except NotFoundError:
+            continue
+        yield resource
+
+
+def delete(scheduler: Service, name: str) -> None:
+    """Delete a schedule. Raises NotFoundError for one that is gone."""
+    scheduler.call("delete_schedule", Name=name)
+
+
+def finding(iam: Service, role: str) -> Finding:
+    """Say whether AWS itself will end the machines: whether the scheduler may assume the role."""
+    subject = "end without cloud-init"
+    if not role:
+        text = (
+            "none: `end_role` under [aws] in the settings names a role with which EventBridge Scheduler ends machines"
+        )
+        return Finding(subject=subject, ok=None, text=text)
+    try:
+        trust = iam.call("get_role", RoleName=role.rpartition("/")[2])["Role"].get("AssumeRolePolicyDocument", {})
+    except RefusedCallError as error:
+        return Finding(subject=subject, ok=False, text=f"role {role}: {error.message}")
+    except PlannerError as error:
+        return Finding(subject=subject, ok=None, text=f"role {role}: not known: {error.message}")
+    is_trusted = any(_SERVICE in _services(statement) for statement in trust.get("Statement", ()))
+    text = f"EventBridge Scheduler, as {role}" if is_trusted else f"role {role} does not trust {_SERVICE}"
+    return Finding(subject=subject, ok=is_trusted, text=text)
+
+
+def _services(statement: dict[str, Any]) -> list[str]:
+    principal = statement.get("Principal", {})
+    named = principal.get("Service", []) if isinstance(principal, dict) else []
+    return [named] if isinstance(named, str) else list(named)

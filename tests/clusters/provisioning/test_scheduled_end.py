@@ -1,0 +1,86 @@
+"""Machines on EC2 that AWS itself ends, although cloud-init never ran on any."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from cluster_outcomes import refused
+from emulated_ec2 import QUICK, EmulatedEc2, choice, order
+
+from planner.clouds.aws.provider import AwsProvider
+from planner.clouds.protocol import Place
+from planner.clusters.provisioning.cluster_lifecycle import ProviderSession, begin, down, up
+from planner.clusters.provisioning.dry_run import rehearse
+
+
+def set_role(ec2: EmulatedEc2, role: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Name the role in the settings of this process and of all commands."""
+    path = tmp_path / "end-settings.toml"
+    path.write_text(f'[aws]\nend_role = "{role}"\n', "utf-8")
+    monkeypatch.setenv("PLANNER_SETTINGS", str(path))
+    usual = ec2.environment()
+    monkeypatch.setattr(ec2, "environment", lambda: usual | {"PLANNER_SETTINGS": str(path)})
+
+
+def test_aws_ends_the_machines_and_a_teardown_the_schedule(
+    ec2: EmulatedEc2, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Emulated machines run no cloud-init, so the schedule alone ends them: not before its time, and then for good."""
+    set_role(ec2, ec2.offer_end_role(), tmp_path, monkeypatch)
+    session = ProviderSession(provider=ec2.provider(), policy=QUICK, say=lambda _: None)
+    asked, directory = begin(order("ends"))
+    place = Place(choice=choice(), region=ec2.region, zone=ec2.zones[0])
+    up(asked, [place], directory, session)
+    assert ec2.left()["end-schedule"] == 1
+    ec2.bring(asked.expires_at)
+    assert ec2.machines() == 4, "the machines' own timer comes first"
+    ec2.bring(asked.expires_at + timedelta(minutes=3))
+    assert ec2.machines() == 0 and "end-schedule" not in ec2.left(), "it deletes itself"
+    down(directory, session)
+    assert ec2.left() == {}
+    again, directory = begin(order("early"))
+    up(again, [place], directory, session)
+    down(directory, session)
+    assert ec2.left() == {}, "a schedule goes with the run"
+
+
+def test_a_sweep_takes_schedules_along(ec2: EmulatedEc2, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    set_role(ec2, ec2.offer_end_role(), tmp_path, monkeypatch)
+    assert "end without cloud-init: EventBridge Scheduler" in ec2.planner(*ec2.up).text
+    assert ec2.left()["end-schedule"] == 1
+    assert ec2.planner(*ec2.sweep).code == 0
+    assert ec2.left() == {}
+
+
+def test_a_role_that_does_not_serve_is_known_beforehand(
+    ec2: EmulatedEc2, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_role(ec2, ec2.offer_end_role(service="lambda.amazonaws.com"), tmp_path, monkeypatch)
+    assert "does not trust scheduler.amazonaws.com" in refused(ec2)
+
+
+def test_a_schedule_that_is_refused_ends_the_launch(
+    ec2: EmulatedEc2, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where iam:PassRole is missing, which nothing tells beforehand."""
+    set_role(ec2, ec2.offer_end_role(), tmp_path, monkeypatch)
+    denial = ec2.refusal("AccessDeniedException", status=403)
+    ec2.proxy.judge = lambda seen: denial if seen.path.startswith("/schedules/planner-") else None
+    ended = ec2.planner(*ec2.up)
+    assert ended.code == 4 and "create_schedule" in ended.text, ended.text
+    assert ec2.left() == {}
+
+
+def test_a_dry_run_has_the_schedule_and_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "settings.toml"
+    path.write_text('[aws]\nend_role = "arn:aws:iam::123456789012:role/ends"\n', "utf-8")
+    monkeypatch.setenv("PLANNER_SETTINGS", str(path))
+    requests = rehearse(order("told"), AwsProvider(policy=QUICK)).requests
+    [made] = [request for request in requests if request.operation == "create_schedule"]
+    assert made.parameters["Target"]["Arn"] == "arn:aws:scheduler:::aws-sdk:ec2:terminateInstances"
+    assert len(json.loads(made.parameters["Target"]["Input"])["InstanceIds"]) == 4
+    deleted = [request.parameters["Name"] for request in requests if request.operation == "delete_schedule"]
+    assert deleted == [made.parameters["Name"]]

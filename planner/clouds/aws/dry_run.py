@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from planner.clouds.aws import resources
 from planner.clouds.aws.client import Service
+from planner.clouds.cloud_errors import NotFoundError
 from planner.clouds.protocol import PlannedRequest
 
 _UNKNOWN: Final = {
@@ -71,6 +72,8 @@ class _DryRunService:
             self._dry_run.schedules.append({"Name": request["Name"]})
         if operation == "delete_schedule":
             self._dry_run.schedules.remove({"Name": request["Name"]})
+        if operation == "get_schedule" and {"Name": request["Name"]} not in self._dry_run.schedules:
+            raise NotFoundError(f"{request['Name']}: not made", code="ResourceNotFoundException")
         if operation == "list_schedules":
             return {"Schedules": list(self._dry_run.schedules)}
         if operation == "attach_internet_gateway":

@@ -298,3 +298,17 @@ def test_no_further_place_is_tried_when_the_time_left_is_too_short(ec2: Emulated
         up(keyed, places, directory, session())
     assert "the run is expected to take 1 h 0 min" in refusal.value.details[1]
     assert set(ec2.launches()) == {"us-east-1a"} and ec2.left() == {}
+
+
+@pytest.mark.parametrize(("others", "is_refused"), [(499, False), (500, True)])
+def test_placement_groups_have_a_quota(ec2: EmulatedEc2, others: int, is_refused: bool) -> None:  # noqa: FBT001
+    """An account may have 500 in a region; what others made there counts."""
+    items = "".join(f"<item><groupName>theirs-{number}</groupName></item>" for number in range(others))
+    listed = f"<R {XMLNS}><placementGroupSet>{items}</placementGroupSet></R>"
+    ec2.proxy.judge = lambda seen: (
+        Answer(status=200, body=listed) if seen.action == "DescribePlacementGroups" and ec2.is_meant(seen) else None
+    )
+    seen = ec2.provider().preflight(order("full"))
+    [finding] = [finding for finding in seen.findings if finding.subject == "quota of placement groups in us-east-1"]
+    assert (finding.ok, finding.text) == (not is_refused, f"1 needed, {500 - others} of 500 free")
+    assert bool(seen.places) != is_refused

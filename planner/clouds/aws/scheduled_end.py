@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from planner.clouds.aws.client import Service
@@ -23,8 +23,6 @@ from planner.errors import PlannerError
 KIND: Final = "end-schedule"
 _TARGET: Final = "arn:aws:scheduler:::aws-sdk:ec2:terminateInstances"
 _SERVICE: Final = "scheduler.amazonaws.com"
-_GRACE: Final = timedelta(minutes=2)
-"""The machines' own timer comes first."""
 
 
 def role_named() -> str:
@@ -58,13 +56,13 @@ class NotingMachines:
 
 
 def schedule(scheduler: Service, order: Order, journal: Journal, ids: Sequence[str], *, role: str, round: int) -> None:
-    """Have AWS end machines shortly after the order does; done anew it changes nothing."""
+    """Have AWS end machines when the order does; done again it changes nothing."""
     name = f"planner-{order.run}-{round}-{ids[0]}"
     journal.intend(KIND, name=name, region=scheduler.region)
     request: dict[str, Any] = {
         "Name": name,
         "Description": f"ends the machines of {order.run}, of {order.owner}",
-        "ScheduleExpression": f"at({order.expires_at.astimezone(UTC) + _GRACE:%Y-%m-%dT%H:%M:%S})",
+        "ScheduleExpression": f"at({order.expires_at.astimezone(UTC):%Y-%m-%dT%H:%M:%S})",
         "ScheduleExpressionTimezone": "UTC",
         "FlexibleTimeWindow": {"Mode": "OFF"},
         "ActionAfterCompletion": "DELETE",

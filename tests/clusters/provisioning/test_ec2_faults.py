@@ -301,7 +301,7 @@ def test_no_further_place_is_tried_when_the_time_left_is_too_short(ec2: Emulated
 
 
 @pytest.mark.parametrize(("others", "is_refused"), [(499, False), (500, True)])
-def test_placement_groups_have_a_quota(ec2: EmulatedEc2, others: int, is_refused: bool) -> None:  # noqa: FBT001
+def test_placement_groups_have_a_quota(ec2: EmulatedEc2, others: int, is_refused: bool) -> None:
     """An account may have 500 in a region; what others made there counts."""
     items = "".join(f"<item><groupName>theirs-{number}</groupName></item>" for number in range(others))
     listed = f"<R {XMLNS}><placementGroupSet>{items}</placementGroupSet></R>"

@@ -35,9 +35,9 @@ def test_aws_ends_the_machines_and_a_teardown_the_schedule(
     place = Place(choice=choice(), region=ec2.region, zone=ec2.zones[0])
     up(asked, [place], directory, session)
     assert ec2.left()["end-schedule"] == 1
+    ec2.bring(asked.expires_at - timedelta(seconds=2))
+    assert ec2.machines() == 4
     ec2.bring(asked.expires_at)
-    assert ec2.machines() == 4, "the machines' own timer comes first"
-    ec2.bring(asked.expires_at + timedelta(minutes=3))
     assert ec2.machines() == 0 and "end-schedule" not in ec2.left(), "it deletes itself"
     down(directory, session)
     assert ec2.left() == {}

@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 from emulated_ec2 import choice, order
 
-from planner.clusters.provisioning.order_from_plan import Limits
+from planner.clouds.order import ClusterOffer
+from planner.clusters.provisioning.cost_to_date import bill_of
+from planner.clusters.provisioning.order_from_plan import Limits, order_of
 from planner.clusters.provisioning.run_directory import Event, RunDirectory
 from planner.clusters.provisioning.spending import committed_usd, within_month
 from planner.errors import InfeasibleError
@@ -61,3 +63,33 @@ def test_the_month_leaves_what_other_runs_do_not_take(tmp_path: Path, monkeypatc
     assert within_month(limits, 100, now=now) == limits, "80 are left"
     with pytest.raises(InfeasibleError, match=r"--max-cost-per-month 15: this month's runs take \$20\.00"):
         within_month(limits, 15, now=now)
+
+
+@pytest.mark.parametrize(("bought", "spares"), [("on-demand", 0), ("on-demand", 3), ("spot", 0), ("spot", 2)])
+def test_whatever_is_bought_keeps_to_the_limit_until_the_machines_end(bought: str, spares: int) -> None:
+    """Spares, the head on demand, and every spot machine replaced on demand after a minute: $5 pay for all of it."""
+    offer = choice(spares=spares, pricing=bought)
+    if offer.is_spot:
+        offer = choice(spares=spares, pricing=bought, price_usd_per_hour=0.05, usd_per_hour=0.15).with_head(0.172)
+    asked = order_of(
+        [offer], run="r", cloud="aws", ssh_from="203.0.113.7/32", limits=Limits(cost_usd=5.0, hours=100.0), now=NOW
+    )
+    first = [("head", "head"), *((f"i-{number}", "node") for number in range(offer.machines - 1))]
+    events = [
+        Event(at=NOW, what="order", details={"expires_at": f"{asked.expires_at:%Y%m%dt%H%M%Sz}"}),
+        *launched(NOW, offer, first),
+    ]
+    if offer.is_spot:
+        later = NOW + timedelta(minutes=1)
+        events.append(Event(at=later, what="ended", details={"nodes": [id_ for id_, role in first if role == "node"]}))
+        events += launched(later, offer.on_demand, [(f"again-{id_}", "node") for id_, role in first if role == "node"])
+    usd = bill_of(tuple(events), now=NOW + timedelta(days=30)).usd
+    assert 0.9 * 5.0 < usd <= 5.0
+    assert asked.expires_at < NOW + timedelta(hours=100), "the limit and nothing else ends them"
+
+
+def launched(at: datetime, offer: ClusterOffer, machines: list[tuple[str, str]]) -> list[Event]:
+    """Return what a launch notes: the place with its prices, and each machine."""
+    prices = {"node_usd_per_hour": offer.node_usd_per_hour, "head_usd_per_hour": offer.head_machine_usd_per_hour}
+    made = [Event(at=at, what="made", details={"kind": "instance", "id": id_, "name": role}) for id_, role in machines]
+    return [Event(at=at, what="place", details=prices), *made]

@@ -39,6 +39,7 @@ def cluster_smoke(
     sort: Annotated[
         bool, Option("--sort", help="Then rent two again, log in, install, and sort a gigabyte on them, as `run` does.")
     ] = False,
+    wheelhouse: renting.Wheelhouse = None,
     out: Annotated[Path, Option(help="Where the transcript goes.")] = Path("smoke.jsonl"),
     force: Force = False,
     yes: renting.Yes = False,
@@ -98,7 +99,7 @@ def cluster_smoke(
             is_private=no_public_address,
         )
         types = (catalog_type(cloud, choice),)
-        work = Work(data=_SORTED, model="indy", instances=types, nodes=choice.nodes)
+        work = Work(data=_SORTED, model="indy", instances=types, nodes=choice.nodes, wheelhouse=wheelhouse)
         smoke.try_step(f"sort {_SORTED}", lambda: _sorted(work, rental, yes=yes), _sorted_text)
     if json:
         steps = [asdict(step) for step in smoke.steps]

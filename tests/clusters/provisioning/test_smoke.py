@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from emulated_cloud import EmulatedCloud
+from emulated_cloud import QUICK, EmulatedCloud
 from emulated_ec2 import EmulatedEc2
+from emulated_machines import EmulatedMachines
 
 from planner.clusters.provisioning.smoke import small_choice
 from planner.errors import BadInputError, InfeasibleError
@@ -70,6 +72,21 @@ def test_a_sort_that_cannot_begin_is_a_step_that_failed(
     assert ended.code == 4, ended.text
     assert "NO  sort 1GB: no wheels for Python" in ended.text and "launch: " not in ended.text.partition("sort 1GB")[2]
     assert ec2.left() == {}
+
+
+@pytest.mark.soak
+@pytest.mark.needs_root(why="machines are network namespaces")
+def test_a_gigabyte_is_sorted_on_machines_that_are_logged_in_to(
+    ec2: EmulatedEc2, machines: EmulatedMachines, wheels: Path, tmp_path: Path
+) -> None:
+    """The whole of it: two clusters, the second with SSH servers, software, measurements, Ray and the sort."""
+    words = smoke(ec2, tmp_path / "smoke.jsonl", "--sort", "--wheelhouse", str(wheels), "--json")
+    ended = ec2.planner(*words, policy=replace(QUICK, poll_s=0.2), within_s=900)
+    assert ended.code == 0, ended.text
+    answer = json.loads(ended.text[ended.text.index('{\n  "version"') :])
+    sort = answer["steps"][-1]
+    assert sort["name"] == "sort 1GB" and sort["ok"] and "for $" in sort["text"]
+    assert ec2.left() == {} and machines.are_gone()
 
 
 @pytest.mark.soak

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from cluster_outcomes import refused
 from emulated_ec2 import QUICK, EmulatedEc2, choice, order
+from fault_proxy import Answer
 
 from planner.clouds.aws.provider import AwsProvider
 from planner.clouds.protocol import Place
@@ -67,10 +68,11 @@ def test_a_schedule_that_is_refused_ends_the_launch(
 ) -> None:
     """As where iam:PassRole is missing, which nothing tells beforehand."""
     set_role(ec2, ec2.offer_end_role(), tmp_path, monkeypatch)
-    denial = ec2.refusal("AccessDeniedException", status=403)
+    headers = {"Content-Type": "application/json", "x-amzn-ErrorType": "AccessDeniedException"}
+    denial = Answer(status=403, body='{"Message": "not authorized to perform: iam:PassRole"}', headers=headers)
     ec2.proxy.judge = lambda seen: denial if seen.path.startswith("/schedules/planner-") else None
     ended = ec2.planner(*ec2.up)
-    assert ended.code == 4 and "create_schedule" in ended.text, ended.text
+    assert ended.code == 4 and "iam:PassRole" in ended.text, ended.text
     assert ec2.left() == {}
 
 

@@ -292,3 +292,11 @@ def test_the_role_is_enough(azure: EmulatedAzure) -> None:
     azure.world(actions=role())
     assert whole_life(azure) == [0, 0, 0, 0]
     assert azure.left() == {}
+
+
+def test_policies_that_may_not_be_asked_are_unknown(azure: EmulatedAzure) -> None:
+    azure.world(actions=[action for action in role() if "PolicyInsights" not in action])
+    ended = azure.planner(*azure.up)
+    assert ended.code == 0, ended.text
+    assert "?   policies on Standard_L8s_v3 in eastus: not known: " in ended.text
+    assert azure.planner("cluster", "down", azure.runs()[0]).code == 0 and azure.left() == {}

@@ -107,7 +107,10 @@ class InputFormat:
         Raises BadInputError.
         """
         source = self._dataset_of(names)
-        compressed = [partition for partition in source.partitions if partition.is_estimated]
+        joined = [copy for partition in source.partitions for copy in partition.copies if copy.parts]
+        if joined and say is not None:
+            say(f"note: {sum(len(copy.parts) for copy in joined)} small files are joined to {len(joined)} splits")
+        compressed = [part for part in source.partitions if part.is_estimated and not part.copies[0].parts]
         if compressed and say is not None:
             size = format_bytes(sum(partition.records for partition in compressed))
             verb = "is" if len(compressed) == 1 else "are"

@@ -199,11 +199,11 @@ def content(database: duckdb.DuckDBPyConnection, files: list[str]) -> tuple[Any,
     columns = "{'key': 'BIGINT', 'id': 'VARCHAR', 'text': 'VARCHAR'}"
     query = f"""
         with rows as (
-          select *, row_number() over () as at
+          select *, row_number() over () as place
           from read_csv(?, columns = {columns}, header = true, parallel = false, filename = false)
         )
         select count(*), sum(hash(key, id, text)::hugeint), count(*) filter (key < before)
-        from (select *, lag(key) over (order by at) as before from rows)
+        from (select *, lag(key) over (order by place) as before from rows)
     """
     found = database.execute(query, [files]).fetchone()
     assert found is not None

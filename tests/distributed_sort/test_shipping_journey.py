@@ -81,10 +81,10 @@ def bare_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str,
             time.sleep(0.2)
         yield {"own": f"127.0.0.1:{port}", "client": f"ray://127.0.0.1:{client}"}
     finally:
-        processes = psutil.Process(head.pid).children(recursive=True)
-        for process in (*processes, head):
-            with suppress(psutil.NoSuchProcess):
+        with suppress(psutil.NoSuchProcess):
+            for process in psutil.Process(head.pid).children(recursive=True):
                 process.kill()
+        head.kill()
         head.wait()
 
 

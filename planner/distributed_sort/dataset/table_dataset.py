@@ -15,10 +15,12 @@ from planner.distributed_sort.content.table_file import folder_values, open_copy
 from planner.distributed_sort.content.table_format import TableFormat, serialize_schema
 from planner.distributed_sort.dataset.dataset import Copy, Dataset, Layout, Partition, read_manifest
 from planner.distributed_sort.dataset.input_files import files_of, is_manifest
+from planner.distributed_sort.dataset.joined_files import join_small
 from planner.distributed_sort.dataset.object_store import is_object
 from planner.errors import BadInputError
 from planner.sorting.tables.arrow_library import arrow
 from planner.sorting.tables.parquet_output import MOST_GROUP_ROWS, ParquetStyle, style_of
+from planner.sorting.tables.parquet_schemas import int96_leaves
 from planner.sorting.tables.table_keys import has_categories, parse_table_keys
 
 _FOOTERS_AT_ONCE: Final = 32
@@ -46,6 +48,7 @@ class _Source:
     style: dict[str, Any]
     row_bytes: float | None
     folders: dict[str, str | None] = field(default_factory=dict)
+    has_int96: bool = False
 
 
 def tables_of(sources: Sequence[str], keys: Sequence[str], *, unique: bool = False) -> Dataset:
@@ -78,6 +81,8 @@ def tables_of(sources: Sequence[str], keys: Sequence[str], *, unique: bool = Fal
     row_bytes = round(sum(sizes) / len(sizes)) if sizes else 1
     longest = max((max(partition.groups, default=0) for partition in partitions), default=0)
     table = replace(table, group_rows=min(max(longest, _LEAST_GROUP_ROWS), MOST_GROUP_ROWS))
+    if not any(source.has_int96 for source in read):  # which a joined file would not have
+        partitions = tuple(join_small(partitions, record_bytes=row_bytes))
     return Dataset(partitions=partitions, layout=Layout.of_table(table, row_bytes=row_bytes))
 
 
@@ -121,7 +126,13 @@ def _of_file(name: str, below: str, *, is_decoded: bool) -> _Source:
     below = below if is_object(below) else str(Path(below).resolve())
     folders = {key: value for key, value in folder_values(name, below).items() if key not in footer.schema.names}
     return _Source(
-        name=name, partitions=(partition,), schema=footer.schema, style=style, row_bytes=row_bytes, folders=folders
+        name=name,
+        partitions=(partition,),
+        schema=footer.schema,
+        style=style,
+        row_bytes=row_bytes,
+        folders=folders,
+        has_int96=bool(int96_leaves(footer.metadata)),
     )
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from planner.arrays import Bytes
 from planner.compression.text_codecs import decompress_text
-from planner.distributed_sort.content.table_file import open_copy, with_folder_columns
+from planner.distributed_sort.content.table_file import conform, open_copy, require_schema
 from planner.distributed_sort.dataset.dataset import Copy, Layout, Part, Partition, TextFormat
 from planner.distributed_sort.dataset.input_files import beginning_of, size_of
 from planner.distributed_sort.node_files.node_environment import node_name
@@ -139,12 +139,8 @@ def _rows(part: Part, schema: Any) -> Any:
     with open_copy(copy) as (file, footer):
         if footer.metadata.num_rows != part.records:
             raise _changed(part, f"{footer.metadata.num_rows} rows instead of {part.records}")
-        rows = with_folder_columns(
-            file.read(use_threads=False), schema, Partition(records=part.records, copies=(copy,))
-        )
-    if not rows.schema.equals(schema):
-        raise _changed(part, "it has other columns than before")
-    return rows.replace_schema_metadata(None)
+        require_schema(part.uri, footer, schema)
+        return conform(file.read(use_threads=False), schema, Partition(records=part.records, copies=(copy,)))
 
 
 def _one_group(rows: Any) -> Bytes:

@@ -61,7 +61,7 @@ def main(orders: Iterable[str], *, descriptor: int, address: str) -> None:
 
 def _ship(ray: Any, address: str, order: dict[str, Any], emit: Any) -> None:
     """Connect again with the code that nodes lack, if some lack any. Raises IoFailureError."""
-    if not (missing := lacking(ray, needed_distributions(order))):
+    if not (missing := lacking(ray, needed_distributions(order), emit)):
         return
     emit({"event": "shipped", "packages": missing})
     ray.shutdown()

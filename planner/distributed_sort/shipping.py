@@ -12,6 +12,8 @@ from pathlib import Path, PurePath
 from typing import Any, Final
 
 import planner
+from planner.distributed_sort.job.events import Emit, ignore
+from planner.distributed_sort.job.silence import SAID_EVERY_S, waiting
 from planner.errors import IoFailureError
 from planner.native import core
 
@@ -43,18 +45,18 @@ def needed_distributions(order: Mapping[str, Any]) -> list[str]:
     return [name for name in (*_ALWAYS, *(name for name, is_needed in wanted.items() if is_needed)) if _own(name)]
 
 
-def lacking(ray: Any, names: Sequence[str]) -> list[str]:
+def lacking(ray: Any, names: Sequence[str], emit: Emit = ignore) -> list[str]:
     """Return which of these distributions some node does not have, or this package in another version.
 
-    Nodes that do not answer are not looked at: who uses them says so. Raises IoFailureError for a node that lacks some,
-    and on whose processors the driver's cannot run.
+    Nodes that do not answer for 30 s are not looked at: who uses them says so. Raises IoFailureError where some are
+    lacking and a node has other processors than the driver.
     """
-    found = _ask_nodes(ray, names)
-    missing = [name for name in names if any(not versions[name] for versions in found.values())]
-    if OWN not in missing and any(versions[OWN] != _own(OWN) for versions in found.values()):
+    found = _ask_nodes(ray, names, emit)
+    missing = [name for name in names if any(not versions[name] for _, versions in found)]
+    if OWN not in missing and any(versions[OWN] != _own(OWN) for _, versions in found):
         missing.insert(0, OWN)
     machine = platform.machine()
-    others = [f"{node}: {versions['machine']}" for node, versions in found.items() if versions["machine"] != machine]
+    others = [f"{node}: {versions['machine']}" for node, versions in found if versions["machine"] != machine]
     if missing and others:
         raise IoFailureError(
             f"nodes lack {', '.join(missing)}, and what the driver has is for {machine}",
@@ -80,8 +82,8 @@ def _own(name: str) -> str:
         return ""
 
 
-def _ask_nodes(ray: Any, names: Sequence[str]) -> dict[str, Versions]:
-    """Return by address what each node that answers has."""
+def _ask_nodes(ray: Any, names: Sequence[str], emit: Emit) -> list[tuple[str, Versions]]:
+    """Return, with its address, what each node that answers has; an event names those that are waited for."""
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
     task = ray.remote(_probe())
@@ -92,11 +94,16 @@ def _ask_nodes(ray: Any, names: Sequence[str]) -> dict[str, Versions]:
         ): node["NodeManagerAddress"]
         for node in nodes
     }
-    answered = ray.wait(list(asked), num_returns=len(asked), timeout=_ANSWERS_WITHIN_S)[0] if asked else []
-    found = {}
-    for reference in answered:
+    left, found, waited_s = list(asked), list[tuple[str, Versions]](), 0.0
+    while left and waited_s < _ANSWERS_WITHIN_S:
+        if waited_s:
+            late = [asked[reference] for reference in left]
+            emit(waiting(late, since_s=waited_s, reason="they have yet to say what is installed there"))
+        _, left = ray.wait(left, num_returns=len(left), timeout=SAID_EVERY_S)
+        waited_s += SAID_EVERY_S
+    for reference in asked.keys() - set(left):
         try:
-            found[asked[reference]] = ray.get(reference)
+            found.append((asked[reference], ray.get(reference)))
         except ray.exceptions.RayError:
             continue
     return found

@@ -11,7 +11,6 @@ from importlib.metadata import PackageNotFoundError, distribution, version
 from pathlib import Path, PurePath
 from typing import Any, Final
 
-import planner
 from planner.distributed_sort.job.events import Emit, ignore
 from planner.distributed_sort.job.silence import SAID_EVERY_S, waiting
 from planner.errors import IoFailureError
@@ -129,7 +128,7 @@ def _probe() -> Callable[[list[str]], Versions]:
 
 def _own_files() -> Iterator[tuple[Path, PurePath]]:
     """Yield this package's modules, its extension and its name and version, with their places below a folder."""
-    top = Path(planner.__file__).parent
+    top = Path(__file__).parents[1]
     yield from ((path, path.relative_to(top.parent)) for path in top.rglob("*.py"))
     extension = Path(str(core.__file__))
     yield extension, PurePath("planner", extension.name)

@@ -101,13 +101,19 @@ class InputFormat:
             say("note: --unique leaves less than came: the output is checked for order and equal keys, not for loss")
         return source
 
-    def dataset_of(self, names: Sequence[str], *, say: Callable[[str], None] | None = None) -> Dataset:
-        """Return the text or the tables of these names: manifests, or files that every node reaches by them.
+    def dataset_of(
+        self, names: Sequence[str], *, say: Callable[[str], None] | None = None, fills: bool = False
+    ) -> Dataset:
+        """Return the text or the tables of these names: manifests, or files that every node reaches by them. It `fills`
+        columns with nulls that not all tables have.
 
         Raises BadInputError.
         """
-        source = self._dataset_of(names)
-        compressed = [partition for partition in source.partitions if partition.is_estimated]
+        source = self._dataset_of(names, fills=fills)
+        joined = [copy for partition in source.partitions for copy in partition.copies if copy.parts]
+        if joined and say is not None:
+            say(f"note: {sum(len(copy.parts) for copy in joined)} small files are joined to {len(joined)} splits")
+        compressed = [part for part in source.partitions if part.is_estimated and not part.copies[0].parts]
         if compressed and say is not None:
             size = format_bytes(sum(partition.records for partition in compressed))
             verb = "is" if len(compressed) == 1 else "are"
@@ -117,12 +123,12 @@ class InputFormat:
             )
         return source
 
-    def _dataset_of(self, names: Sequence[str]) -> Dataset:
+    def _dataset_of(self, names: Sequence[str], *, fills: bool) -> Dataset:
         from planner.distributed_sort.dataset.table_dataset import tables_of
         from planner.distributed_sort.dataset.text_dataset import lines_of, rows_of
 
         if self.format == "parquet":
-            return tables_of(names, self.key or (), unique=self.unique)
+            return tables_of(names, self.key or (), unique=self.unique, fills=fills)
         if self.format == "csv":
             return rows_of(names, self.csv_columns(), unique=self.unique)
         return lines_of(names, self._text_format())

@@ -38,7 +38,7 @@ def sort_on_ray(
     if (file_bytes := cluster.get("partition_bytes")) is not None and file_bytes < _LEAST_FILE_BYTES:
         raise BadInputError(f"--file-size {file_bytes}B: a file of the output holds 1 MB at least")
     names = [name_of(path) for path in sources]
-    source = job.form.dataset_of(names, say=say) if is_text else _manifest(sources)
+    source = job.form.dataset_of(names, say=say, fills=job.union_by_name) if is_text else _manifest(sources)
     request = {"source": loads(source.to_json()), "memory_bytes": job.memory_bytes} | cluster
     journal = str(output.with_name(f".{output.name}.journal").resolve())
     driver = ray_session(address=address, command=lambda *words: list(words), environment=os.environ)
@@ -66,8 +66,6 @@ def _require_sortable_on_ray(job: SortJob, outputs: Sequence[Path]) -> None:
         raise BadInputError(
             "with --ray the manifest says --record-size, --key-offset and --key-size; of text say --key 1.6,1.17"
         )
-    if job.union_by_name:
-        raise BadInputError("--union-by-name is for one machine: leave it out, or leave out --ray")
     if job.merge or job.limit:
         raise BadInputError("--merge and --limit are for one machine: leave them out, or leave out --ray")
 

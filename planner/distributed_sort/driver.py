@@ -27,6 +27,7 @@ from planner.distributed_sort.job.nodes import Nodes, import_ray
 from planner.distributed_sort.job.silence import SAID_EVERY_S, waiting
 from planner.distributed_sort.node_files.node_environment import end_machine, node_name
 from planner.distributed_sort.run import RunRequest, finish, run
+from planner.distributed_sort.shipping import lacking, needed_distributions, stage
 from planner.distributed_sort.sort import sort_dataset
 from planner.distributed_sort.validate import check_copies
 from planner.errors import IoFailureError, PlannerError
@@ -45,9 +46,10 @@ def main(orders: Iterable[str], *, descriptor: int, address: str) -> None:
     ray = import_ray()
     for line in orders:
         try:
+            order = json.loads(line)
             if not ray.is_initialized():
                 _connect(ray, address, emit)
-            order = json.loads(line)
+                _ship(ray, address, order, emit)
             emit({"event": "result"} | _HANDLERS[order["do"]](ray, order, emit))
         except PlannerError as error:
             name = type(error).__name__
@@ -57,7 +59,17 @@ def main(orders: Iterable[str], *, descriptor: int, address: str) -> None:
     ray.shutdown()
 
 
-def _connect(ray: Any, address: str, emit: Any) -> None:
+def _ship(ray: Any, address: str, order: dict[str, Any], emit: Any) -> None:
+    """Connect again with the code that nodes lack, if some lack any. Raises IoFailureError."""
+    if not (missing := lacking(ray, needed_distributions(order), emit)):
+        return
+    emit({"event": "shipped", "packages": missing})
+    ray.shutdown()
+    with tempfile.TemporaryDirectory() as folder:
+        _connect(ray, address, emit, runtime_env=stage(missing, Path(folder)))
+
+
+def _connect(ray: Any, address: str, emit: Any, **options: Any) -> None:
     """Connect to the cluster from an empty directory, since Ray lets its workers import from the driver's directory.
     Raises IoFailureError where there is none.
     """
@@ -68,7 +80,9 @@ def _connect(ray: Any, address: str, emit: Any) -> None:
     doubt.start()
     try:
         with tempfile.TemporaryDirectory() as empty, contextlib.chdir(empty):
-            ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, configure_logging=False)
+            ray.init(
+                address=address, log_to_driver=False, logging_level=logging.ERROR, configure_logging=False, **options
+            )
     except ConnectionError as error:
         raise IoFailureError(f"--ray {address}: no Ray cluster is there", [_ADVICE]) from error
     finally:

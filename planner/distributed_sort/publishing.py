@@ -150,9 +150,10 @@ def publish(
                 f"{place.uri}: the manifest could not be written: {error.message}",
                 [*error.details, "all partitions are sorted"],
             ) from error
+    inputs = {uri for part in source.partitions for copy in part.copies for uri in copy.files}
     for old in filter(None, map(_parse, set(replaced))):
         if old.job not in ("", dataset.job):
-            remove_files(nodes, old, kept={copy.uri for part in source.partitions for copy in part.copies})
+            remove_files(nodes, old, kept=inputs)
 
 
 def without_empty_files(nodes: Nodes, dataset: Dataset) -> Dataset:

@@ -60,8 +60,9 @@ def _identity(request: SortRequest, nodes: Nodes) -> dict[str, Any]:
 def _fingerprints(source: Dataset, nodes: Nodes) -> dict[str, str]:
     """Return the fingerprint of each file of the input that a node can read, by node and name."""
     by_node, names = defaultdict[str, list[str]](list), nodes.names
-    copies = dict.fromkeys((copy.node, copy.uri) for partition in source.partitions for copy in partition.copies)
-    for number, (node, uri) in enumerate(copies):
+    copies = [copy for partition in source.partitions for copy in partition.copies]
+    files = dict.fromkeys((copy.node, uri) for copy in copies for uri in copy.files)
+    for number, (node, uri) in enumerate(files):
         by_node[node or f"/{names[number % len(names)]}"].append(uri)
     begun = {
         key: nodes.run(key.removeprefix("/"), fingerprints, uris)

@@ -18,7 +18,12 @@ import numpy as np
 from planner.arrays import Bytes
 from planner.distributed_sort.content.content import content_of
 from planner.distributed_sort.dataset import object_store, shared_folder
-from planner.distributed_sort.dataset.compressed_input import COMPRESSED_PIECE_BYTES, plain_text, with_plain_copy
+from planner.distributed_sort.dataset.compressed_input import (
+    COMPRESSED_PIECE_BYTES,
+    plain_text,
+    stored_bytes,
+    with_plain_copy,
+)
 from planner.distributed_sort.dataset.copies import retry_on_nodes, run_on_each_copy
 from planner.distributed_sort.dataset.dataset import Copy, Dataset, Layout, Partition
 from planner.distributed_sort.dataset.input_files import files_of
@@ -213,8 +218,8 @@ def fetch_whole(partition: Partition, layout: Layout, files: JobFiles, number: i
     """
     (there, *_), path = partition.copies, Path(files.output_uri(number))
     if there.compression:
-        plain_bytes = write_whole(path, plain_text(there), durable=False)
-        size = object_store.size_of(there.uri)
+        plain_bytes = write_whole(path, plain_text(there, layout), durable=False)
+        size = stored_bytes(there)
         plain = with_plain_copy(partition, there, path, plain_bytes)
         return Staged(partition=plain, bytes=size, requests=-(-size // COMPRESSED_PIECE_BYTES))
     size = object_store.size_of(there.uri) if layout.table else there.offset + partition.records

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from subprocess import CalledProcessError
 from typing import TYPE_CHECKING, Any, Final
 
 import duckdb
@@ -141,10 +142,14 @@ class Schedule:
 
     def _full(self, node: int) -> None:
         folder = self.cluster.directory(node) / f".planner-sort-s{self.seed}"
-        with suppress(OSError):  # the node has ended
+        with suppress(OSError, IndexError, CalledProcessError):  # the node has ended
             folder.mkdir(exist_ok=True)
             self.cluster.inside(node, "mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", str(folder))
-            self.undo.callback(self.cluster.inside, node, "umount", str(folder))
+            self.undo.callback(self._empty_disk, node, folder)
+
+    def _empty_disk(self, node: int, folder: Path) -> None:
+        with suppress(IndexError, CalledProcessError):  # the node has ended, or is a new one that has not this disk
+            self.cluster.inside(node, "umount", "--lazy", str(folder))
 
     def _flip(self, node: int) -> None:
         for run in sorted(self.cluster.directory(node).rglob("*.run"))[:2]:
@@ -199,11 +204,11 @@ def content(database: duckdb.DuckDBPyConnection, files: list[str]) -> tuple[Any,
     columns = "{'key': 'BIGINT', 'id': 'VARCHAR', 'text': 'VARCHAR'}"
     query = f"""
         with rows as (
-          select *, row_number() over () as at
+          select *, row_number() over () as place
           from read_csv(?, columns = {columns}, header = true, parallel = false, filename = false)
         )
         select count(*), sum(hash(key, id, text)::hugeint), count(*) filter (key < before)
-        from (select *, lag(key) over (order by at) as before from rows)
+        from (select *, lag(key) over (order by place) as before from rows)
     """
     found = database.execute(query, [files]).fetchone()
     assert found is not None

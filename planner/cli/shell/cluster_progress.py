@@ -41,6 +41,8 @@ def _say(event: dict[str, Any]) -> None:
     elif event["event"] == "probed":
         free = format_bytes(event["free_bytes"])
         talk(f"{event['nodes']} nodes with {event['cpus']:g} free CPUs, and {free} free on their disks")
+    elif event["event"] == "shipped":
+        talk(f"nodes lack {', '.join(event['packages'])}, which are sent to them for this sort")
     elif event["event"] == "planned":
         rate = format_rate(event["link_bytes_per_s"])
         talk(f"a node's link carries {rate}: the first phase takes {event['least_s']:.0f} s or more")

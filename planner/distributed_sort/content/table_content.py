@@ -14,11 +14,12 @@ import numpy as np
 from planner.arrays import Bytes, Ints
 from planner.distributed_sort.content import table_blocks
 from planner.distributed_sort.content.table_file import (
+    conform,
     open_copy,
     open_parquet,
     parquet_of,
     require_int96_fits,
-    with_folder_columns,
+    require_schema,
 )
 from planner.distributed_sort.content.table_format import TableFormat
 from planner.distributed_sort.content.table_splitting import TableSplitting, split_tables
@@ -74,7 +75,7 @@ class Tables:
             share = keys / max(1, sum(file.metadata.row_group(group).num_rows for group in taken))
             for group in taken:
                 rows = file.read_row_group(group, columns=self._key_names(), use_threads=False)
-                rows = with_folder_columns(rows, self._schema, partition)
+                rows = conform(rows, self._key_schema(), partition)
                 places = _spread_places(rows.num_rows, round(rows.num_rows * share), seed=group)
                 named = self._select_keys(rows.take(arrow().array(places)))
                 samples.append(table_blocks.pack_rows(named))
@@ -93,9 +94,7 @@ class Tables:
             rows = footer.group_rows
             if sum(rows) != partition.records:
                 raise IoFailureError(f"{copy.uri} has {sum(rows)} rows instead of {partition.records}: it was changed")
-            whole = with_folder_columns(footer.schema.empty_table(), self._schema, partition)
-            if not whole.schema.equals(self._schema):
-                raise IoFailureError(f"{copy.uri} has other columns than before: it was changed")
+            require_schema(copy.uri, footer, self._schema)
             begins = np.cumsum([0, *rows[:-1]])
             within = (begins >= slice_.first) & (begins < slice_.first + slice_.records)
             groups = [group for group in np.flatnonzero(within).tolist() if rows[group]]
@@ -103,7 +102,7 @@ class Tables:
                 return self._on_the_way.empty_table()
             require_int96_fits(copy.uri, footer, groups)
             rows_read = file.read_row_groups(groups, use_threads=False)
-            return with_folder_columns(rows_read, self._schema, partition).cast(self._on_the_way)
+            return conform(rows_read, self._schema, partition).cast(self._on_the_way)
 
     def size_bytes(self, rows: Any) -> int:
         """See Content: what they take in memory."""
@@ -191,6 +190,12 @@ class Tables:
         """Return the columns that hold keys; None for all, where names do not tell them apart."""
         names = self._schema.names
         return [names[key.column] for key in self._keys] if len(set(names)) == len(names) else None
+
+    def _key_schema(self) -> Any:
+        """Return the schema of what is read for keys."""
+        if (names := self._key_names()) is None:
+            return self._schema
+        return arrow().schema([self._schema.field(name) for name in dict.fromkeys(names)])
 
     def _select_keys(self, rows: Any) -> Any:
         """Return the key columns of rows, of which perhaps no others were read."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import io
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -18,9 +19,9 @@ from planner.distributed_sort.dataset.dataset import Copy, Partition
 from planner.distributed_sort.dataset.partition_reader import DamagedFileError, copy_here
 from planner.distributed_sort.node_files.node_environment import node_name
 from planner.distributed_sort.node_files.run_files import file_errors
-from planner.errors import BadInputError
+from planner.errors import BadInputError, IoFailureError
 from planner.sorting.tables.arrow_library import arrow
-from planner.sorting.tables.parquet_schemas import int96_leaves, int96_needs
+from planner.sorting.tables.parquet_schemas import int96_leaves, int96_needs, united_schema
 
 _FOOTERS_KEPT: Final = 8
 """Of the files that a process reads: each can take tens of megabytes."""
@@ -78,15 +79,33 @@ def folder_values(uri: str, below: str = "") -> dict[str, str | None]:
     return {unquote(name): None if value == _NO_VALUE else unquote(value) for name, _, value in pairs}
 
 
-def with_folder_columns(rows: Any, schema: Any, partition: Partition) -> Any:
-    """Return rows with those columns of a schema that the folders of their file give, behind the file's own."""
+def conform(rows: Any, schema: Any, partition: Partition) -> Any:
+    """Return rows of a file with the columns of a schema: its own by their names, those that its folders give, or
+    nulls.
+    """
+    if rows.schema.equals(schema):
+        return rows
     library = arrow()
     values = {name: value for copy in partition.copies for name, value in folder_values(copy.uri).items()}
-    for column in schema:
-        if column.name in values and column.name not in rows.schema.names:
-            value = library.scalar(values[column.name], library.string()).cast(column.type)
-            rows = rows.append_column(column, library.repeat(value, rows.num_rows))
-    return rows
+    own = defaultdict[str, list[Any]](list)
+    for name, column in zip(rows.schema.names, rows.columns, strict=True):
+        own[name].append(column)
+
+    def column_of(field: Any) -> Any:
+        if own[field.name]:
+            return own[field.name].pop(0).cast(field.type)
+        value = library.scalar(values.get(field.name), library.string()).cast(field.type)
+        return library.repeat(value, rows.num_rows)
+
+    return library.Table.from_arrays([column_of(field) for field in schema], schema=schema)
+
+
+def require_schema(uri: str, footer: Footer, schema: Any) -> None:
+    """Raise IoFailureError unless a file still is one of those whose columns a schema unites."""
+    with suppress(BadInputError):
+        if united_schema([schema, footer.schema], [uri, uri], fills=True).equals(schema):
+            return
+    raise IoFailureError(f"{uri} has other columns than before: it was changed")
 
 
 @contextmanager

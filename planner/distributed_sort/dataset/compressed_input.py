@@ -18,8 +18,9 @@ import numpy as np
 
 from planner.arrays import Bytes
 from planner.compression.text_codecs import decompress_text
-from planner.distributed_sort.dataset.dataset import Copy, Dataset, Partition
+from planner.distributed_sort.dataset.dataset import Copy, Dataset, Layout, Partition
 from planner.distributed_sort.dataset.input_files import beginning_of, size_of
+from planner.distributed_sort.dataset.joined_files import joined_bytes, read_joined
 from planner.distributed_sort.job.events import Emit
 from planner.distributed_sort.job.nodes import Nodes
 from planner.distributed_sort.node_files.node_environment import JobFiles, node_name
@@ -66,7 +67,7 @@ def with_plain_copies(
         InputTask(
             partition=number,
             task=check_or_error if number in suspected else decompress_or_error,
-            arguments=(files, number),
+            arguments=(files, number, source.layout),
             avoided=suspected.get(number, ""),
         )
         for number in numbers
@@ -94,37 +95,54 @@ def has_plain_copy(partition: Partition) -> bool:
     return not partition.copies or any(not copy.compression for copy in partition.copies)
 
 
-def decompress_or_error(partition: Partition, files: JobFiles, number: int) -> Decompressed | BadInputError:
+def decompress_or_error(
+    partition: Partition, files: JobFiles, number: int, layout: Layout
+) -> Decompressed | BadInputError:
     """Do as `decompress` does, and return the error of a damaged file: so all of them can be named."""
     try:
-        return decompress(partition, files, number)
+        return decompress(partition, files, number, layout)
     except BadInputError as error:
         return error
 
 
-def check_or_error(partition: Partition, files: JobFiles, number: int) -> Decompressed | BadInputError:
+def check_or_error(partition: Partition, files: JobFiles, number: int, layout: Layout) -> Decompressed | BadInputError:
     """Do the same for a suspected text."""
     try:
-        return decompress(partition, files, number, is_suspected=True)
+        return decompress(partition, files, number, layout, is_suspected=True)
     except BadInputError as error:
         return error
 
 
-def decompress(partition: Partition, files: JobFiles, number: int, *, is_suspected: bool = False) -> Decompressed:
-    """Write a partition's file to one of this node's disks as plain text, unless an earlier attempt has. Raises
-    BadInputError where it is damaged, IoFailureError.
+def decompress(
+    partition: Partition, files: JobFiles, number: int, layout: Layout, *, is_suspected: bool = False
+) -> Decompressed:
+    """Write a partition's file to one of this node's disks as plain text, unless an earlier attempt has, or the files
+    that it joins as one. Raises BadInputError where one is damaged, IoFailureError.
     """
     copy = next(copy for copy in partition.copies if copy.compression and copy.node in ("", node_name()))
     texts, read_bytes = PlainTexts(files.plain_folders(), number), 0
     if (path := texts.find_whole(is_read_through=is_suspected)) is None:
-        read_bytes = size_of(copy.uri)
-        path = texts.write(plain_text(copy))
+        read_bytes = stored_bytes(copy)
+        path = texts.write(plain_text(copy, layout))
     plain_bytes = size_in_name(path)
     return Decompressed(partition=with_plain_copy(partition, copy, path, plain_bytes), read_bytes=read_bytes)
 
 
-def plain_text(copy: Copy) -> Iterator[Bytes]:
-    """Yield the text of a compressed copy. Raises BadInputError where it is damaged, IoFailureError."""
+def stored_bytes(copy: Copy) -> int:
+    """Return how large the files of a compressed copy are. Raises IoFailureError."""
+    return joined_bytes(copy) if copy.parts else size_of(copy.uri)
+
+
+def plain_text(copy: Copy, layout: Layout) -> Iterator[Bytes]:
+    """Yield the text of a compressed copy, or the files that it joins as one. Raises BadInputError where one is
+    damaged, IoFailureError.
+    """
+    if copy.parts:
+        try:
+            yield from read_joined(copy, layout)
+        except BadInputError as error:
+            raise BadInputError(f"{node_name()}: {error.message}", error.details) from error
+        return
     pieces = beginning_of(copy.uri, size_of(copy.uri), piece_bytes=COMPRESSED_PIECE_BYTES)
     try:
         for chunk in decompress_text(pieces, copy.compression):
@@ -138,7 +156,7 @@ def with_plain_copy(partition: Partition, copy: Copy, path: Path, plain_bytes: i
 
     Raises IoFailureError where it is not as long as it was before.
     """
-    records = plain_bytes - copy.offset
+    records = partition.records if partition.groups else plain_bytes - copy.offset
     if partition.is_estimated:
         partition = replace(partition, records=records, is_estimated=False)
     if records != partition.records:

@@ -146,19 +146,38 @@ class Recipe:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Part:
+    """A small file that a copy joins with others: all that it has from byte `offset` on, and how many `records` that
+    are, estimated where it has a `compression`.
+    """
+
+    uri: str
+    records: int
+    offset: int = 0
+    compression: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Copy:
     """A file with a partition's records, which begin `offset` bytes into it: a path on the disks of `node`, or, where
-    that is '', a URI that all reach. Of a file with `compression` (gz, zst) the offset is that in its plain text.
+    that is '', a URI that all reach. Of a file with `compression` (gz, zst) the offset is that in its plain text. One
+    that is `joined` has `parts` instead of one file.
     """
 
     uri: str
     node: str = ""
     offset: int = 0
     compression: str = ""
+    parts: tuple[Part, ...] = ()
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files that it is."""
+        return tuple(part.uri for part in self.parts) or (self.uri,)
 
     def document(self) -> dict[str, Any]:
         """Return the copy as a manifest has it."""
-        return {name: value for name, value in asdict(self).items() if value or name != "compression"}
+        return {name: value for name, value in asdict(self).items() if value or name not in ("compression", "parts")}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -275,7 +294,9 @@ def _layout(fields: Mapping[str, Any]) -> Layout:
 
 
 def _partition(fields: Mapping[str, Any]) -> Partition:
-    copies = tuple(Copy(**copy) for copy in fields["copies"])
+    copies = tuple(
+        Copy(**{**copy, "parts": tuple(Part(**part) for part in copy.get("parts", ()))}) for copy in fields["copies"]
+    )
     recipe = None if fields["recipe"] is None else Recipe(**fields["recipe"])
     groups = tuple(fields.get("groups", ()))
     return Partition(**{**fields, "copies": copies, "recipe": recipe, "groups": groups})

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,17 +14,18 @@ from planner.distributed_sort.content.table_file import folder_values, open_copy
 from planner.distributed_sort.content.table_format import TableFormat, serialize_schema
 from planner.distributed_sort.dataset.dataset import Copy, Dataset, Layout, Partition, read_manifest
 from planner.distributed_sort.dataset.input_files import files_of, is_manifest
+from planner.distributed_sort.dataset.joined_files import join_small
 from planner.distributed_sort.dataset.object_store import is_object
 from planner.errors import BadInputError
 from planner.sorting.tables.arrow_library import arrow
 from planner.sorting.tables.parquet_output import MOST_GROUP_ROWS, ParquetStyle, style_of
+from planner.sorting.tables.parquet_schemas import int96_leaves, united_schema
 from planner.sorting.tables.table_keys import has_categories, parse_table_keys
 
 _FOOTERS_AT_ONCE: Final = 32
 _MOST_DECODED: Final = 8
 """Files of which a few rows are decoded, as footers do not say how large rows are in memory."""
 _DECODED_ROWS: Final = 1 << 14
-_MOST_NAMED: Final = 5
 _FOLDER_BYTES: Final = 8
 """Of a value that a folder gives, in a row in memory: an integer, or a short text."""
 _INTEGER: Final = re.compile(r"0|-?[1-9]\d{0,17}")
@@ -46,38 +46,37 @@ class _Source:
     style: dict[str, Any]
     row_bytes: float | None
     folders: dict[str, str | None] = field(default_factory=dict)
+    has_int96: bool = False
 
 
-def tables_of(sources: Sequence[str], keys: Sequence[str], *, unique: bool = False) -> Dataset:
+def tables_of(sources: Sequence[str], keys: Sequence[str], *, unique: bool = False, fills: bool = False) -> Dataset:
     """Return the rows of Parquet files, of all in directories and below prefixes of object stores, and of manifests
     that a sort of Parquet wrote. All nodes must reach the files by these names. Folders called `NAME=VALUE` give the
     rows below them a column, of integers if all values are.
 
-    Raises BadInputError for files whose schemas are not equal, for keys that are no columns or have no order, and for
+    Columns go by their names; those that not all files have are refused, unless it `fills` them with nulls. Raises
+    BadInputError for columns of another type, for keys that are no columns or have no order, and for
     what is no Parquet.
     """
     read = [source for name in sources for source in (_of_manifest(name) if is_manifest(name) else _of_files(name))]
     read = _with_folders(read)
     first = read[0]
-    for source in read:
-        if not source.schema.equals(first.schema):
-            raise BadInputError(
-                f"{source.name}: its columns are not those of {first.name}; schemas must be equal",
-                _differences(source.schema, first.schema),
-            )
-    for key in parse_table_keys(keys, first.schema):
-        key_type = first.schema.field(key.column).type
+    schema = united_schema([source.schema for source in read], [source.name for source in read], fills=fills)
+    for key in parse_table_keys(keys, schema):
+        key_type = schema.field(key.column).type
         if has_categories(key_type) or arrow("pyarrow.types").is_struct(key_type):
             raise BadInputError(
-                f"key {first.schema.names[key.column]}: a cluster does not sort by {key_type}",
+                f"key {schema.names[key.column]}: a cluster does not sort by {key_type}",
                 ["sort on one machine, or by another column"],
             )
-    table = TableFormat(schema=serialize_schema(first.schema), keys=tuple(keys), unique=unique, **first.style)
+    table = TableFormat(schema=serialize_schema(schema), keys=tuple(keys), unique=unique, **first.style)
     partitions = tuple(partition for source in read for partition in source.partitions)
     sizes = [source.row_bytes for source in read if source.row_bytes is not None]
     row_bytes = round(sum(sizes) / len(sizes)) if sizes else 1
     longest = max((max(partition.groups, default=0) for partition in partitions), default=0)
     table = replace(table, group_rows=min(max(longest, _LEAST_GROUP_ROWS), MOST_GROUP_ROWS))
+    if not any(source.has_int96 for source in read):  # which a joined file would not have
+        partitions = tuple(join_small(partitions, record_bytes=row_bytes))
     return Dataset(partitions=partitions, layout=Layout.of_table(table, row_bytes=row_bytes))
 
 
@@ -121,7 +120,13 @@ def _of_file(name: str, below: str, *, is_decoded: bool) -> _Source:
     below = below if is_object(below) else str(Path(below).resolve())
     folders = {key: value for key, value in folder_values(name, below).items() if key not in footer.schema.names}
     return _Source(
-        name=name, partitions=(partition,), schema=footer.schema, style=style, row_bytes=row_bytes, folders=folders
+        name=name,
+        partitions=(partition,),
+        schema=footer.schema,
+        style=style,
+        row_bytes=row_bytes,
+        folders=folders,
+        has_int96=bool(int96_leaves(footer.metadata)),
     )
 
 
@@ -134,18 +139,6 @@ def decoded_bytes_of(name: str) -> tuple[float, str]:
         has_columns = metadata.num_row_groups and metadata.num_columns
         codec = metadata.row_group(0).column(0).compression if has_columns else "UNCOMPRESSED"
     return (row_bytes or 0.0) * metadata.num_rows, codec
-
-
-def _differences(schema: Any, first: Any) -> list[str]:
-    """Return the first columns that differ, in words."""
-    pairs = enumerate(zip_longest(map(_field, schema), map(_field, first), fillvalue="no more columns"), 1)
-    return [f"column {number}: {own} instead of {other}" for number, (own, other) in pairs if own != other][
-        :_MOST_NAMED
-    ]
-
-
-def _field(field: Any) -> str:
-    return f"{field.name} {field.type}{'' if field.nullable else ' not null'}"
 
 
 def _decoded_row_bytes(file: Any) -> float | None:

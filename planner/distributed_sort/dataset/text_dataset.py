@@ -20,6 +20,7 @@ from planner.distributed_sort.dataset.dataset import (
     read_manifest,
 )
 from planner.distributed_sort.dataset.input_files import beginning_of, files_of, is_manifest, size_of
+from planner.distributed_sort.dataset.joined_files import join_small
 from planner.errors import BadInputError
 from planner.sorting.text.csv_keys import FirstRow, read_first_row
 from planner.sorting.text.text_files import CommonRows, CsvColumns, common_rows
@@ -38,7 +39,7 @@ def lines_of(sources: Sequence[str], text: TextFormat) -> Dataset:
             partitions += _of_manifest(read_manifest(Path(source)))
         else:
             partitions += [Partition(records=size, copies=(Copy(uri=name),)) for name, size in files_of(source).items()]
-    return Dataset(partitions=tuple(estimate_sizes(partitions)), layout=Layout.of_text(text))
+    return Dataset(partitions=tuple(join_small(estimate_sizes(partitions))), layout=Layout.of_text(text))
 
 
 def rows_of(sources: Sequence[str], columns: CsvColumns, *, unique: bool) -> Dataset:
@@ -61,7 +62,7 @@ def rows_of(sources: Sequence[str], columns: CsvColumns, *, unique: bool) -> Dat
             begin = columns.skipped_bytes(rows[name])
             partitions.append(Partition(records=size - begin, copies=(Copy(uri=name, offset=begin),)))
     text = _format_of(common_rows(columns, rows), unique=unique)
-    return Dataset(partitions=tuple(estimate_sizes(partitions)), layout=Layout.of_text(text))
+    return Dataset(partitions=tuple(join_small(estimate_sizes(partitions))), layout=Layout.of_text(text))
 
 
 def _first_row(columns: CsvColumns, file: tuple[str, int]) -> FirstRow:

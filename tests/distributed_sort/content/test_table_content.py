@@ -194,3 +194,21 @@ def test_times_of_96_bits_are_kept_or_refused(year: int, fits: bool, tmp_path: P
         return
     ((part,), _) = sorted_parts(dataset, partitions=1, slice_rows=10)
     assert part.column("at").cast(pa.timestamp("us")).to_pylist() == times.to_pylist()[::-1]
+
+
+def test_files_whose_columns_differ_are_united_by_name(tmp_path: Path) -> None:
+    """Also where the key is missing in one, and in another order or as a dictionary in a third."""
+    texts = pa.array(["x", "y"]).dictionary_encode()
+    tables = [pa.table({"k": [3, 1], "t": ["a", "b"]}), pa.table({"t": texts, "k": [2, 0]}), pa.table({"t": ["n"]})]
+    for number, table in enumerate(tables):
+        pq.write_table(table, tmp_path / f"{number}.parquet")
+    with pytest.raises(BadInputError, match=r"2\.parquet: its columns are not those of") as caught:
+        tables_of([str(tmp_path)], ["k"])
+    assert caught.value.details == ("column k is missing", "--union-by-name puts nulls in their places")
+    parts, _ = sorted_parts(tables_of([str(tmp_path)], ["k"], fills=True), partitions=2, slice_rows=1)
+    rows = pa.concat_tables(parts).to_pylist()
+    assert [(row["k"], row["t"]) for row in rows] == [(0, "y"), (1, "b"), (2, "x"), (3, "a"), (None, "n")]
+    source = tables_of([str(tmp_path)], ["k"], fills=True)
+    pq.write_table(pa.table({"k": ["another"], "t": ["n"]}), tmp_path / "2.parquet")
+    with pytest.raises(IoFailureError, match=r"2\.parquet has other columns than before"):
+        content_of(source.layout).read_slice(source.partitions[2], Slice(number=2, partition=2, first=0, records=1))

@@ -26,6 +26,7 @@ from planner.distributed_sort.node_tasks.node_tasks import clean
 from planner.errors import BadInputError, IoFailureError
 
 FILES = JobFiles(job="j", output="out")
+LINES = Layout.of_text(TextFormat())
 TEXT = b"k,t\n" + b"1,x\n" * 100_000
 
 
@@ -40,7 +41,7 @@ def test_a_file_of_several_members_becomes_text_on_a_scratch_disk(this_node: Pat
     pack = {"gz": gzip.compress, "zst": zstandard.compress}[form]
     source = compressed(this_node / "in", pack(TEXT[:1000]) + pack(TEXT[1000:]), form)
     assert not has_plain_copy(source) and nodes_with(source) == [""]
-    done = decompress(source, FILES, 1)
+    done = decompress(source, FILES, 1, LINES)
     partition = done.partition
     assert done.read_bytes == (this_node / "in").stat().st_size
     assert (partition.records, partition.is_estimated) == (len(TEXT) - 4, False)
@@ -49,7 +50,7 @@ def test_a_file_of_several_members_becomes_text_on_a_scratch_disk(this_node: Pat
     layout = Layout.of_text(TextFormat())
     assert read_records(partition, layout, first=4, records=8).tobytes() == b"1,x\n1,x\n"
     (this_node / "in").write_bytes(b"")
-    again = decompress(source, FILES, 1)
+    again = decompress(source, FILES, 1, LINES)
     assert (again.partition, again.read_bytes) == (partition, 0), "it is not done twice"
     clean(FILES)
     assert not list(this_node.rglob("input-*"))
@@ -57,37 +58,37 @@ def test_a_file_of_several_members_becomes_text_on_a_scratch_disk(this_node: Pat
 
 def test_a_lost_text_is_made_again_and_must_be_the_same(this_node: Path) -> None:
     source = compressed(this_node / "in", gzip.compress(TEXT))
-    lost = decompress(source, FILES, 0).partition.without_nodes(frozenset({"node-1"}))
+    lost = decompress(source, FILES, 0, LINES).partition.without_nodes(frozenset({"node-1"}))
     assert lost.copies == source.copies
     with pytest.raises(IoFailureError, match="cannot be read here"):
         copy_here(lost)
     clean(FILES)
-    assert decompress(lost, FILES, 0).partition.records == lost.records
+    assert decompress(lost, FILES, 0, LINES).partition.records == lost.records
     clean(FILES)
     (this_node / "in").write_bytes(gzip.compress(TEXT + b"2,y\n"))
     with pytest.raises(IoFailureError, match="holds 400004 bytes instead of 400000: it was changed"):
-        decompress(lost, FILES, 0)
+        decompress(lost, FILES, 0, LINES)
 
 
 def test_a_text_that_became_bad_is_made_again(this_node: Path) -> None:
     source = compressed(this_node / "in", gzip.compress(TEXT))
-    bad = Path(decompress(source, FILES, 0).partition.uri)
+    bad = Path(decompress(source, FILES, 0, LINES).partition.uri)
     bad.write_bytes(TEXT[:1000])
-    again = decompress(source, FILES, 0, is_suspected=True)
+    again = decompress(source, FILES, 0, LINES, is_suspected=True)
     assert again.read_bytes and again.partition.records == len(TEXT) - 4
     assert again.partition.uri != str(bad), "who still reads the old one is known by it"
-    assert decompress(source, FILES, 0, is_suspected=True).partition == again.partition
+    assert decompress(source, FILES, 0, LINES, is_suspected=True).partition == again.partition
 
 
 def test_what_is_wrong_with_the_text_is_told_of_the_compressed_file(this_node: Path) -> None:
-    partition = decompress(compressed(this_node / "in", gzip.compress(TEXT)), FILES, 0).partition
+    partition = decompress(compressed(this_node / "in", gzip.compress(TEXT)), FILES, 0, LINES).partition
     with pytest.raises(BadInputError, match=f"^{this_node}/in: row 7"), naming_file(partition):
         raise BadInputError("row 7")
 
 
 def test_damage_is_told_by_node_and_file_and_leaves_nothing(this_node: Path) -> None:
     source = compressed(this_node / "in", gzip.compress(TEXT) + gzip.compress(TEXT)[:50])
-    error = decompress_or_error(source, FILES, 0)
+    error = decompress_or_error(source, FILES, 0, LINES)
     assert isinstance(error, BadInputError)
     assert error.message == f"node-1: {this_node}/in: the gzip data end early"
     assert not [path for path in this_node.rglob("*input-*") if path.is_file()]

@@ -69,7 +69,7 @@ def test_what_is_no_dataset_is_refused(tmp_path: Path) -> None:
         BadInputError, match=r"b\.parquet: its columns are not those of .*a\.parquet; schemas must be"
     ) as caught:
         tables_of([str(tmp_path / "a")], ["k"])
-    assert caught.value.details == ("column 1: k string instead of k int64",)
+    assert caught.value.details == ("column k: string, not int64",)
     with pytest.raises(BadInputError, match="there is no column 'z'"):
         tables_of([good], ["z"])
     with pytest.raises(BadInputError, match="which columns to sort by"):

@@ -1,0 +1,142 @@
+"""The code that a cluster's nodes lack: found by a task that needs nothing but Ray, and sent with Ray's runtime
+environment.
+"""
+
+from __future__ import annotations
+
+import platform
+import shutil
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, distribution, version
+from pathlib import Path, PurePath
+from typing import Any, Final
+
+from planner.distributed_sort.job.events import Emit, ignore
+from planner.distributed_sort.job.silence import SAID_EVERY_S, waiting
+from planner.errors import IoFailureError
+from planner.native import core
+
+OWN: Final = "sortplanner"
+_ALWAYS: Final = (OWN, "numpy", "psutil")
+_TABLES, _STORES, _ZSTD = "pyarrow", "obstore", "zstandard"
+_ANSWERS_WITHIN_S: Final = 30.0
+_LEFT_BEHIND: Final = {"tests", "__pycache__", "include"}
+_SUFFIXES_LEFT_BEHIND: Final = {".pyi", ".pyc", ".a", ".h"}
+
+Versions = Mapping[str, str]
+"""By distribution, '' where it is not installed; and the processor's architecture as `machine`."""
+
+
+def needed_distributions(order: Mapping[str, Any]) -> list[str]:
+    """Return the distributions that the nodes need for an order: of those that some sorts need, what its data asks for.
+
+    What the driver does not have itself is left out.
+    """
+    request = order.get("request", {})
+    dataset = order.get("dataset") or request.get("source") or {}
+    copies = [copy for partition in dataset.get("partitions", ()) for copy in partition["copies"]]
+    places = [request.get("output") or "", *(copy["uri"] for copy in copies)]
+    wanted = {
+        _TABLES: bool(dataset.get("layout", {}).get("table")),
+        _STORES: any("://" in place for place in places),
+        _ZSTD: any(copy.get("compression") == "zstd" for copy in copies),
+    }
+    return [name for name in (*_ALWAYS, *(name for name, is_needed in wanted.items() if is_needed)) if _own(name)]
+
+
+def lacking(ray: Any, names: Sequence[str], emit: Emit = ignore) -> list[str]:
+    """Return which of these distributions some node does not have, or this package in another version.
+
+    Nodes that do not answer for 30 s are not looked at: who uses them says so. Raises IoFailureError where some are
+    lacking and a node has other processors than the driver.
+    """
+    found = _ask_nodes(ray, names, emit)
+    missing = [name for name in names if any(not versions[name] for _, versions in found)]
+    if OWN not in missing and any(versions[OWN] != _own(OWN) for _, versions in found):
+        missing.insert(0, OWN)
+    machine = platform.machine()
+    others = [f"{node}: {versions['machine']}" for node, versions in found if versions["machine"] != machine]
+    if missing and others:
+        raise IoFailureError(
+            f"nodes lack {', '.join(missing)}, and what the driver has is for {machine}",
+            [*others, f"pip install '{OWN}[ray]' on every node"],
+        )
+    return missing
+
+
+def stage(names: Collection[str], folder: Path) -> dict[str, Any]:
+    """Copy distributions into a folder, and return the runtime environment that has nodes import them from there."""
+    for name in names:
+        for source, place in _own_files() if name == OWN else _files_of(name):
+            target = folder / place
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, target)
+    return {"working_dir": str(folder)}
+
+
+def _own(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return ""
+
+
+def _ask_nodes(ray: Any, names: Sequence[str], emit: Emit) -> list[tuple[str, Versions]]:
+    """Return, with its address, what each node that answers has; an event names those that are waited for."""
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    task = ray.remote(_probe())
+    nodes = [node for node in ray.nodes() if node["Alive"] and node["Resources"].get("CPU")]
+    asked = {
+        task.options(num_cpus=0, scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)).remote(
+            list(names)
+        ): node["NodeManagerAddress"]
+        for node in nodes
+    }
+    left, found, waited_s = list(asked), list[tuple[str, Versions]](), 0.0
+    while left and waited_s < _ANSWERS_WITHIN_S:
+        if waited_s:
+            late = [asked[reference] for reference in left]
+            emit(waiting(late, since_s=waited_s, reason="they have yet to say what is installed there"))
+        _, left = ray.wait(left, num_returns=len(left), timeout=SAID_EVERY_S)
+        waited_s += SAID_EVERY_S
+    for reference in asked.keys() - set(left):
+        try:
+            found.append((asked[reference], ray.get(reference)))
+        except ray.exceptions.RayError:
+            continue
+    return found
+
+
+def _probe() -> Callable[[list[str]], Versions]:
+    """Return a task that Ray sends as its code, since it is no name of a module, which a node would have to import."""
+
+    def versions(names: list[str]) -> Versions:
+        import platform
+        from importlib.metadata import PackageNotFoundError, version
+
+        found = {"machine": platform.machine()}
+        for name in names:
+            try:
+                found[name] = version(name)
+            except PackageNotFoundError:
+                found[name] = ""
+        return found
+
+    return versions
+
+
+def _own_files() -> Iterator[tuple[Path, PurePath]]:
+    """Yield this package's modules, its extension and its name and version, with their places below a folder."""
+    top = Path(__file__).parents[1]
+    yield from ((path, path.relative_to(top.parent)) for path in top.rglob("*.py"))
+    extension = Path(str(core.__file__))
+    yield extension, PurePath("planner", extension.name)
+    yield from ((source, place) for source, place in _files_of(OWN) if place.name == "METADATA")
+
+
+def _files_of(name: str) -> Iterator[tuple[Path, PurePath]]:
+    for file in distribution(name).files or ():
+        if file.suffix in _SUFFIXES_LEFT_BEHIND or ".." in file.parts or _LEFT_BEHIND.intersection(file.parts):
+            continue
+        yield Path(str(file.locate())), PurePath(file)

@@ -46,8 +46,10 @@ def memory(profile: Fit) -> dict[str, Any]:
     weight = weights(profile.verdict.explanations)
     by_data = np.array([explanation.family.working_set.gb_per_gb for explanation in profile.verdict.explanations])
     kept = float(weight[by_data > 0].sum())
+    logs = sum(run.memory.cached_gb is not None for run in profile.runs)
     if kept < UNDECIDED or not profile.runs:
-        return {"weight": round(kept, 3), "sentence": "no run points to data kept in memory"}
+        sentence = f"{_counted(logs)} no data kept in memory" if logs else "no run points to data kept in memory"
+        return {"weight": round(kept, 3), "sentence": sentence}
     largest = max(profile.runs, key=lambda job: job.data_gb)
     order = np.argsort(by_data)
     share = np.cumsum(np.where(by_data > 0, weight, 0)[order]) / kept
@@ -57,8 +59,14 @@ def memory(profile: Fit) -> dict[str, Any]:
         f"{largest.data_gb:.4g} GB of data need about {middle:.3g} GB of memory ({low:.3g}-{high:.3g}), if kept there"
         f" ({kept:.0%} likely); {largest.nodes} x {largest.instance_type} have {usable_gb:.3g} usable"
     )
+    if logs:
+        sentence = f"{_counted(logs)}: {sentence}"
     needs = {"lo_gb": float(low), "needs_gb": float(middle), "hi_gb": float(high), "usable_gb": usable_gb}
     return {"weight": round(kept, 3), **needs, "sentence": sentence}
+
+
+def _counted(runs: int) -> str:
+    return f"{runs} run{'s' * (runs > 1)} seen in memory show{'s' * (runs == 1)}"
 
 
 def _coefficients(profile: Fit, likeliest: Explanation) -> dict[str, dict[str, Any]]:

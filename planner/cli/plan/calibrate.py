@@ -11,6 +11,7 @@ from planner.cli.shell.completion import profiles as offered_profiles
 from planner.cli.shell.console import show, show_json, show_text, table, talk
 
 if TYPE_CHECKING:
+    from planner.api.past_runs import PastRuns
     from planner.calibration import NextRun, Profile
 
 _INSTANCES = Option(
@@ -19,9 +20,17 @@ _INSTANCES = Option(
 
 
 def calibrate(
-    runs: Annotated[Path, Argument(help="CSV with instance_type, nodes, data_gb, runtime_s and any further columns.")],
+    runs: Annotated[
+        list[Path],
+        Argument(help="CSV with instance_type, nodes, data_gb, runtime_s, ...; Spark's logs; or reports of `run`."),
+    ],
     *,
-    model: Annotated[str, Option(help="Prior: framework, spark, hadoop or native.")] = "framework",
+    model: Annotated[
+        str | None, Option(help="Prior: framework, spark, hadoop or native; of logs and reports their own.")
+    ] = None,
+    ran_on: Annotated[
+        list[str] | None, Option(help="Where logged runs ran, such as 'm5.4xlarge x 4'; APP=... for one of several.")
+    ] = None,
     name: Annotated[str | None, Option(help="Name to store the profile under; the model's otherwise.")] = None,
     instances: Annotated[Path | None, _INSTANCES] = None,
     catalog: Annotated[str, Option(help="Catalog that knows the machines.")] = "aws",
@@ -35,18 +44,23 @@ def calibrate(
 
     Example: planner calibrate runs.csv --model spark --name spark-emr
     """
+    from planner.api.past_runs import read_past_runs
     from planner.stores import profiles
 
-    specs = None if instances is None else profiles.instances_from(instances)
-    profile = profiles.calibrate(
-        profiles.read_rows(runs), instances=specs, model=model, name=name or model, catalog=catalog
-    )
+    past = read_past_runs(runs, ran_on=ran_on or ())
+    prior = model or past.model
+    specs = {**_specs(instances, catalog, past), **past.specs}
+    profile = profiles.calibrate(past.rows, instances=specs, model=prior, name=name or prior)
     learned, further = profile.explain(), profile.next_run(repeats=repeats)
     stored = profiles.save_profile(profile)
     for warning in learned["warnings"]:
         talk(f"warning: {warning}")
+    for note in past.notes:
+        talk(f"note: {note}")
     if json:
-        show_json({"profile": profile.name, "path": str(stored), **learned, "next_run": _plain(further)})
+        show_json(
+            {"profile": profile.name, "path": str(stored), **learned, "notes": past.notes, "next_run": _plain(further)}
+        )
         return
     if not next_run:
         _show_learned(profile, learned)
@@ -92,6 +106,16 @@ def predict(
     _show_answers(answers)
     for note in notes:
         talk(f"note: {note}")
+
+
+def _specs(instances: Path | None, catalog: str, past: PastRuns) -> dict[str, dict[str, Any]]:
+    """Return the specifications of a file, else of the catalog, which is not read where reports have them all."""
+    from planner.calibration.machines import read_specs
+    from planner.stores import profiles
+
+    if instances is not None:
+        return read_specs(profiles.instances_from(instances))
+    return {} if past.rows and len(past.specs) and past.model == "native" else profiles.specs_of(catalog)
 
 
 def _from_catalog(catalog: str, types: set[str]) -> dict[str, dict[str, Any]]:

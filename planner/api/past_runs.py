@@ -19,6 +19,8 @@ _LOG: Final = "log"
 """The column of a table that names a run's event log, from the table's own folder."""
 _HEAD_BYTES: Final = 1 << 16
 _GB: Final = 1e9
+_NEGLIGIBLE: Final = 0.1
+"""Kept data below this share of what was read, such as broadcasts, is taken to change little when it is read again."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,10 +181,7 @@ def log_row(
     from planner.spark.model.machines import parse_ran_on
 
     name, told = application.app_id or application.files[0], find_ran_on(application, ran_on)
-    if not application.ended or application.duration_s is None:
-        raise BadInputError(f"{name}: the log has no end, so how long it took is unknown: leave it out")
-    if any(job.result not in ("", "JobSucceeded") for job in application.jobs):
-        raise BadInputError(f"{name}: a job of it failed, so its time teaches nothing: leave it out")
+    _require_whole(application, name=name, notes=notes)
     instance_type, count = parse_ran_on(told) if told else (application.cluster.instance_type, None)
     nodes = count or application.cluster.hosts_at_once
     if not instance_type or not nodes:
@@ -190,7 +189,7 @@ def log_row(
             f"{name}: the log does not say on what it ran: add --ran-on 'TYPE x NODES', such as 'm5.4xlarge x 4'"
         )
     memory, read_gb = _memory_columns(application), float(application.sums.input_bytes) / _GB
-    if data_gb is None and memory.get("cached_gb"):
+    if data_gb is None and memory.get("cached_gb", 0.0) > _NEGLIGIBLE * read_gb:
         raise BadInputError(
             f"{name}: it reads data that it keeps again, so the log does not say how much there is",
             ["give it a row in a CSV, with its size in the column data_gb and the log's name in the column log"],
@@ -208,6 +207,20 @@ def log_row(
         "runtime_s": application.duration_s,
         **memory,
     }
+
+
+def _require_whole(application: Application, *, name: str, notes: list[str]) -> None:
+    """Raise BadInputError unless all jobs of an application came to an end, and well. Platforms that take machines away
+    cut the end of a log; its last job is then the end.
+    """
+    failed = [job.job_id for job in application.jobs if job.result not in ("", "JobSucceeded")]
+    if failed:
+        raise BadInputError(f"{name}: job {failed[0]} failed, so the run's time teaches nothing: leave it out")
+    open_jobs = [job.job_id for job in application.jobs if not job.result]
+    if application.duration_s is None or not application.jobs or (open_jobs and not application.ended):
+        raise BadInputError(f"{name}: the log is cut, so how long the run took is unknown: leave it out")
+    if not application.ended:
+        notes.append(f"{name}: the log has no end; the end of its last job was taken")
 
 
 def _memory_columns(application: Application) -> Row:

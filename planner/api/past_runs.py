@@ -58,7 +58,7 @@ def read_past_runs(paths: Sequence[Path], *, ran_on: Sequence[str] = ()) -> Past
             specs[row["instance_type"]] = spec
         else:
             rows += list((_logged if kind == "log" else _tabled)(path, ran_on, notes))
-    model = {frozenset({"log"}): "spark", frozenset({"report"}): "native"}.get(frozenset(kinds), "framework")
+    model = {frozenset({"log"}): "spark", frozenset({"report"}): "own"}.get(frozenset(kinds), "framework")
     return PastRuns(rows=tuple(rows), specs=specs, model=model, notes=tuple(dict.fromkeys(notes)))
 
 

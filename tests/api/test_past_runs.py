@@ -126,7 +126,7 @@ def test_reports_describe_run_and_machine() -> None:
     machine = past.specs[row["instance_type"]]
     assert machine["vcpu"] == 2
     assert machine["nvme_r_MBps"] == pytest.approx(2204.2, rel=1e-3)
-    assert past.model == "native"
+    assert past.model == "own"
 
 
 def test_a_report_of_wrong_output_is_refused(tmp_path: Path) -> None:

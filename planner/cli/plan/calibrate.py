@@ -26,7 +26,7 @@ def calibrate(
     ],
     *,
     model: Annotated[
-        str | None, Option(help="Prior: framework, spark, hadoop or native; of logs and reports their own.")
+        str | None, Option(help="Prior: framework, spark, hadoop, native or own; of logs spark, of reports own.")
     ] = None,
     ran_on: Annotated[
         list[str] | None, Option(help="Where logged runs ran, such as 'm5.4xlarge x 4'; APP=... for one of several.")
@@ -115,7 +115,7 @@ def _specs(instances: Path | None, catalog: str, past: PastRuns) -> dict[str, di
 
     if instances is not None:
         return read_specs(profiles.instances_from(instances))
-    return {} if past.rows and len(past.specs) and past.model == "native" else profiles.specs_of(catalog)
+    return {} if past.model == "own" else profiles.specs_of(catalog)
 
 
 def _from_catalog(catalog: str, types: set[str]) -> dict[str, dict[str, Any]]:

@@ -133,7 +133,7 @@ def _feed(profile: str, report: RunReport) -> None:
     from planner.stores.profiles import add_run
 
     row = report_row(report)
-    learned = add_run(profile, row, instances={row["instance_type"]: report_spec(report)}, model="native")
+    learned = add_run(profile, row, instances={row["instance_type"]: report_spec(report)}, model="own")
     talk(f"profile {profile} now knows {len(learned.runs)} runs")
 
 

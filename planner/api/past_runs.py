@@ -57,7 +57,11 @@ def read_past_runs(paths: Sequence[Path], *, ran_on: Sequence[str] = ()) -> Past
             rows.append(row)
             specs[row["instance_type"]] = spec
         else:
-            rows += list((_logged if kind == "log" else _tabled)(path, ran_on, notes))
+            rows += _logged(path, ran_on, notes) if kind == "log" else _tabled(path, notes)
+    if ran_on and "log" not in kinds:
+        raise BadInputError(
+            "--ran-on does not apply without a log: tables and reports say where they ran; leave it out"
+        )
     model = {frozenset({"log"}): "spark", frozenset({"report"}): "own"}.get(frozenset(kinds), "framework")
     return PastRuns(rows=tuple(rows), specs=specs, model=model, notes=tuple(dict.fromkeys(notes)))
 
@@ -131,7 +135,7 @@ def report_spec(report: RunReport) -> Row:
     }
 
 
-def _tabled(path: Path, ran_on: Sequence[str], notes: list[str]) -> Iterator[Row]:
+def _tabled(path: Path, notes: list[str]) -> Iterator[Row]:
     """Yield the rows of a table; of one that names its log, what is blank is taken from there, and its memory."""
     from planner.stores import profiles
 
@@ -141,19 +145,19 @@ def _tabled(path: Path, ran_on: Sequence[str], notes: list[str]) -> Iterator[Row
             yield row
             continue
         try:
-            told = _only_row(path.parent / named.strip(), ran_on, notes, row)
+            told = _only_row(path.parent / named.strip(), row, notes)
         except BadInputError as error:
             raise BadInputError(f"{path}, row {number}, column {_LOG}: {error.message}", error.details) from error
         yield {**told, **{name: cell for name, cell in row.items() if cell.strip() or name not in told}}
 
 
-def _only_row(log: Path, ran_on: Sequence[str], notes: list[str], row: Mapping[str, str]) -> Row:
+def _only_row(log: Path, row: Mapping[str, str], notes: list[str]) -> Row:
     from planner.spark import log as spark_log
 
     application = spark_log.read(log).only()
     given = row.get("instance_type") or row.get("type") or ""
     nodes = row.get("nodes") or row.get("n") or ""
-    where = [f"{given} x {nodes}" if nodes.isdecimal() else given] if given.strip() else ran_on
+    where = [f"{given} x {nodes}" if nodes.isdecimal() else given] if given.strip() else []
     told = log_row(application, ran_on=where, notes=notes, data_gb=row.get("data_gb") or None)
     aliases = {"instance_type": "type", "nodes": "n"}
     return {aliases.get(name, name) if aliases.get(name) in row else name: cell for name, cell in told.items()}

@@ -26,8 +26,8 @@ from planner.calibration.workloads import workload
 class Fit:
     """Runs of one framework with the machines they ran on; all that they taught follows from these.
 
-    `model` names the prior (`framework`, `spark`, `hadoop`, `native`, `own`), `specs` are the machines' specifications by
-    type. `read_as` says how to read further columns for the sake of one query; it is not stored.
+    `model` names the prior (`framework`, `spark`, `hadoop`, `native`, `own`), `specs` are the machines' specifications
+    by type. `read_as` says how to read further columns for the sake of one query; it is not stored.
     """
 
     name: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +13,7 @@ from planner.cli.shell.console import show, show_json, show_text, table, talk
 
 if TYPE_CHECKING:
     from planner.api.past_runs import PastRuns
-    from planner.calibration import NextRun, Profile
+    from planner.calibration import JobRow, NextRun, Profile
 
 _INSTANCES = Option(
     help="Machine specifications, a CSV with the columns type, vcpu, mem_gib, ghz, ...; else --catalog."
@@ -98,6 +99,7 @@ def predict(
         f"column {name} of {query} changes nothing, and the ranges do not cover it: {why}"
         for name, why in stored.options.unread(jobs).items()
     ]
+    notes += _settling(stored, jobs, specs)
     if "runtime_s" in rows[0]:
         notes.append(f"column runtime_s of {query} is not read; what is shown is predicted")
     if json:
@@ -106,6 +108,17 @@ def predict(
     _show_answers(answers)
     for note in notes:
         talk(f"note: {note}")
+
+
+def _settling(stored: Profile, jobs: Sequence[JobRow], specs: Any) -> list[str]:
+    """Return for each type that never ran, and whose range is wide, the run that would settle its largest job."""
+    from planner.calibration.experiment import settling_run
+    from planner.calibration.machines import read_specs
+
+    largest = {job.instance_type: job for job in sorted(jobs, key=lambda job: job.nodes * job.data_gb)}
+    known = read_specs(specs)
+    runs = (settling_run(stored, job, instances=known) for job in largest.values())
+    return [run.settles() for run in runs if run is not None]
 
 
 def _specs(instances: Path | None, catalog: str, past: PastRuns) -> dict[str, dict[str, Any]]:

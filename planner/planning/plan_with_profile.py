@@ -106,7 +106,7 @@ def plan_with_profile(
             profile, jobs[place], instances={ranked[0].instance_type: specs[ranked[0].instance_type]}
         )
         if settling is not None:
-            ranked[0] = replace(ranked[0], warnings=(*ranked[0].warnings, settling.settles()))
+            ranked[0] = replace(ranked[0], warnings=(settling.settles(), *ranked[0].warnings))
     return replace(
         base,
         request=request,

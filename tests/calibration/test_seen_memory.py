@@ -25,6 +25,7 @@ def test_kept_data_that_was_seen_tells_which_clusters_do_not_hold_more() -> None
     profile, asked = spark(fitting(kept=KEPT)), table(150.0)
     weights = {way.family.working_set.gb_per_gb for way in profile.verdict.explanations if way.family.in_memory}
     assert weights <= {0.0, KEPT}  # explanations without cores hold nothing
+    assert profile.explain()["memory"]["sentence"].startswith("3 runs seen in memory show up to 60 GB kept of 100 GB")
     told = profile.predict(asked)["runtime_s"]
     held = np.array([fits(row) for row in asked])
     true = np.array([row["runtime_s"] for row in asked])

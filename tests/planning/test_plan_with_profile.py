@@ -237,3 +237,14 @@ def test_a_bill_that_is_known_in_part_stays_one(request_for: Callable[..., Reque
     priced = _cost(replace(best, cost_usd=cost, bill=bill, time_s=times), usual_s=150.0, median_s=140.0, high_s=200.0)
     assert (priced.total, priced.total_p95, priced.expected, priced.p50) == pytest.approx((15, 20, 15, 14))
     assert (priced.unknown, priced.at_least) == (("traffic",), True)
+
+
+def test_a_wide_range_of_a_type_that_never_ran_names_the_run_that_settles_it(
+    request_for: Callable[..., Request],
+) -> None:
+    never_ran, ran = (answer_with_profile(request_for(nodes=8, instances=(name,)), "mine").best for name in ("b", "a"))
+    assert never_ran is not None
+    assert ran is not None
+    assert never_ran.warnings[0].startswith("b never ran, and its range spans a factor of ")
+    assert " x b with " in never_ran.warnings[0]
+    assert not any("never ran" in warning for warning in ran.warnings)

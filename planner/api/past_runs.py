@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from planner.errors import BadInputError
 
 if TYPE_CHECKING:
+    from planner.calibration import Profile
     from planner.schemas.run_report import RunReport
     from planner.spark.application.application import Application
 
@@ -64,6 +65,32 @@ def read_past_runs(paths: Sequence[Path], *, ran_on: Sequence[str] = ()) -> Past
         )
     model = {frozenset({"log"}): "spark", frozenset({"report"}): "own"}.get(frozenset(kinds), "framework")
     return PastRuns(rows=tuple(rows), specs=specs, model=model, notes=tuple(dict.fromkeys(notes)))
+
+
+def calibrate_files(
+    paths: Sequence[Path],
+    *,
+    ran_on: Sequence[str] = (),
+    model: str | None = None,
+    name: str | None = None,
+    instances: Path | None = None,
+    catalog: str = "aws",
+) -> tuple[Profile, tuple[str, ...]]:
+    """Return the profile of the runs in files (see `read_past_runs`), and notes on what was left aside.
+
+    Machines are those that reports describe, else of the CSV `instances`, else of the catalog.
+    """
+    from planner.calibration.machines import read_specs
+    from planner.stores import profiles
+
+    past = read_past_runs(paths, ran_on=ran_on)
+    prior = model or past.model
+    if instances is not None:
+        specs = read_specs(profiles.instances_from(instances))
+    else:
+        specs = {} if past.model == "own" else profiles.specs_of(catalog)
+    specs = {**specs, **past.specs}
+    return profiles.calibrate(past.rows, instances=specs, model=prior, name=name or prior), past.notes
 
 
 def _kind(path: Path) -> str:
@@ -190,7 +217,7 @@ def log_row(
     nodes = count or application.cluster.hosts_at_once
     if not instance_type or not nodes:
         raise BadInputError(
-            f"{name}: the log does not say on what it ran: add --ran-on 'TYPE x NODES', such as 'm5.4xlarge x 4'"
+            f"{name}: the log does not say on what it ran", ["add --ran-on 'TYPE x NODES', such as 'm5.4xlarge x 4'"]
         )
     memory, read_gb = _memory_columns(application), float(application.sums.input_bytes) / _GB
     if data_gb is None and memory.get("cached_gb", 0.0) > _NEGLIGIBLE * read_gb:
@@ -203,7 +230,7 @@ def log_row(
             f"{name}: the log does not say how much it read: give its data_gb in a CSV with a column log"
         )
     if "cached_gb" not in memory:
-        notes.append(f"{name}: the log does not say what was kept in memory; Spark 3 says it of tasks of 10 s or more")
+        notes.append(f"{name}: what it keeps in memory is not in the log; Spark 3 writes it where tasks take 10 s")
     return {
         "instance_type": instance_type,
         "nodes": nodes,

@@ -61,7 +61,7 @@ def test_a_folder_has_the_runs_of_all_its_logs(tmp_path: Path) -> None:
         written(tmp_path / name, small_job(name))
     past = read_past_runs([tmp_path], ran_on=("app-2=m5.xlarge x 3", "m5.xlarge x 2"))
     assert [row["nodes"] for row in past.rows] == [2, 3]
-    assert "app-1: the log does not say what was kept in memory" in past.notes[0]
+    assert "app-1: what it keeps in memory is not in the log" in past.notes[0]
 
 
 def test_a_row_that_names_its_log_takes_what_is_blank_from_there(tmp_path: Path) -> None:
@@ -112,8 +112,18 @@ def test_a_log_without_an_end_ends_with_its_last_job(tmp_path: Path) -> None:
 
 
 def test_where_it_ran_is_asked_for(tmp_path: Path) -> None:
-    with pytest.raises(BadInputError, match="--ran-on"):
+    with pytest.raises(BadInputError, match="does not say on what it ran") as caught:
         read_past_runs([written(tmp_path / "run", small_job())])
+    assert "--ran-on" in caught.value.details[0]
+
+
+def test_paths_are_runs_in_python_too(tmp_path: Path) -> None:
+    import planner
+
+    profile = planner.calibrate([written(tmp_path / "run", keeping(60 * MB))], ran_on=ON, name="nightly")
+    assert (profile.name, profile.model) == ("nightly", "spark")
+    assert profile.runs[0].memory.cached_gb == pytest.approx(0.06)
+    assert profile.machines["m5.xlarge"].cores == 4
 
 
 def test_reports_describe_run_and_machine() -> None:

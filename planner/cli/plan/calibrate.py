@@ -12,7 +12,6 @@ from planner.cli.shell.completion import profiles as offered_profiles
 from planner.cli.shell.console import show, show_json, show_text, table, talk
 
 if TYPE_CHECKING:
-    from planner.api.past_runs import PastRuns
     from planner.calibration import JobRow, NextRun, Profile
 
 _INSTANCES = Option(
@@ -45,22 +44,21 @@ def calibrate(
 
     Example: planner calibrate runs.csv --model spark --name spark-emr
     """
-    from planner.api.past_runs import read_past_runs
-    from planner.stores import profiles
+    from planner.api.past_runs import calibrate_files
+    from planner.stores.profiles import save_profile
 
-    past = read_past_runs(runs, ran_on=ran_on or ())
-    prior = model or past.model
-    specs = {**_specs(instances, catalog, past), **past.specs}
-    profile = profiles.calibrate(past.rows, instances=specs, model=prior, name=name or prior)
+    profile, notes = calibrate_files(
+        runs, ran_on=ran_on or (), model=model, name=name, instances=instances, catalog=catalog
+    )
     learned, further = profile.explain(), profile.next_run(repeats=repeats)
-    stored = profiles.save_profile(profile)
+    stored = save_profile(profile)
     for warning in learned["warnings"]:
         talk(f"warning: {warning}")
-    for note in past.notes:
+    for note in notes:
         talk(f"note: {note}")
     if json:
         show_json(
-            {"profile": profile.name, "path": str(stored), **learned, "notes": past.notes, "next_run": _plain(further)}
+            {"profile": profile.name, "path": str(stored), **learned, "notes": notes, "next_run": _plain(further)}
         )
         return
     if not next_run:
@@ -119,16 +117,6 @@ def _settling(stored: Profile, jobs: Sequence[JobRow], specs: Any) -> list[str]:
     known = read_specs(specs)
     runs = (settling_run(stored, job, instances=known) for job in largest.values())
     return [run.settles() for run in runs if run is not None]
-
-
-def _specs(instances: Path | None, catalog: str, past: PastRuns) -> dict[str, dict[str, Any]]:
-    """Return the specifications of a file, else of the catalog, which is not read where reports have them all."""
-    from planner.calibration.machines import read_specs
-    from planner.stores import profiles
-
-    if instances is not None:
-        return read_specs(profiles.instances_from(instances))
-    return {} if past.model == "own" else profiles.specs_of(catalog)
 
 
 def _from_catalog(catalog: str, types: set[str]) -> dict[str, dict[str, Any]]:

@@ -97,7 +97,7 @@ def test_logs_and_tables_are_learned_from_together(tmp_path: Path) -> None:
     learned = json.loads(learn("app-1", "--ran-on", "m x 2", "--json"))
     assert learned["runs"] == "4 runs on m, 2-8 nodes, 8-20 GB"
     assert learned["model"] == "spark"
-    assert any("app-1: the log does not say what was kept" in note for note in learned["notes"])
+    assert any("app-1: what it keeps in memory" in note for note in learned["notes"])
 
 
 def test_reports_of_own_runs_need_no_catalog(tmp_path: Path) -> None:

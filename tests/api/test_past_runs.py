@@ -89,6 +89,18 @@ def test_data_that_is_read_again_from_memory_has_no_size_of_its_own(tmp_path: Pa
     assert "column log" in caught.value.details[0]
 
 
+def test_a_real_log_beside_its_row(tmp_path: Path) -> None:
+    log = STORED.parents[1] / "spark" / "kept-in-memory.zstd"
+    (tmp_path / "app.zstd").write_bytes(log.read_bytes())
+    table = tmp_path / "runs.csv"
+    table.write_text("type,n,data_gb,runtime_s,log\nm5.large,1,0.00971,,app.zstd\n")
+    (row,) = read_past_runs([table]).rows
+    assert (row["cached_gb"], row["usable_gb"]) == pytest.approx((0.009812624, 0.455501414))
+    assert row["runtime_s"] == pytest.approx(75.566)
+    with pytest.raises(BadInputError, match="reads data that it keeps again"):
+        read_past_runs([log], ran_on=("m5.large x 1",))
+
+
 @pytest.mark.parametrize(
     ("change", "why"),
     [

@@ -13,7 +13,6 @@ from spark_events import MB, START_MS, executor_removed, lines, small_job
 from planner.spark import log as spark_log
 from planner.spark.application.application import Application
 
-
 KEPT = Path(__file__).parents[2] / "data" / "spark" / "kept-in-memory.zstd"
 """Spark 3.5.3 on one machine: 200,000 rows are kept in two blocks of 4,906,312 bytes, read three times more and given
 up. Properties, plans and paths are taken out.

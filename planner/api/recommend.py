@@ -354,12 +354,20 @@ def _planned(request: Request, plan_of: Callable[[Request], Plan], *, brief: Cal
 def calibrate(runs: Any, **given: Any) -> Profile:
     """Learn a profile from past runs: see `planner.stores.profiles.calibrate` for the arguments.
 
+    `runs` may also be paths of CSV files, event logs and reports: see `planner.api.past_runs.calibrate_files`.
+
     >>> import planner
     >>> planner.calibrate([], name="mine")
     Profile('mine', model 'framework', no runs)
     """
+    from pathlib import Path
+
     from planner.stores import profiles
 
+    if isinstance(runs, list | tuple) and runs and all(isinstance(run, str | Path) for run in runs):
+        from planner.api.past_runs import calibrate_files
+
+        return calibrate_files([Path(run) for run in runs], **given)[0]
     return profiles.calibrate(runs, **given)
 
 

@@ -5,8 +5,9 @@ Where none pays for itself it is the one that narrows the ranges most.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, Final
 
@@ -17,9 +18,11 @@ from planner.calibration.fit import Fit
 from planner.calibration.history import JobRow
 from planner.calibration.physics import log_seconds, unit_seconds
 from planner.calibration.posterior import Explanation, weights
+from planner.calibration.prediction import few_runs_factor
 from planner.calibration.residual import Kinship, coordinates
 from planner.calibration.suspicion import with_population
 from planner.errors import BadInputError
+from planner.units import format_duration, format_usd
 
 _NODES: Final = (2, 4, 8, 16)
 _SIZES_GB: Final = (10.0, 100.0)
@@ -27,6 +30,11 @@ _MOST_TYPES: Final = 8
 USUAL_REPEATS: Final = 10
 """How often a job is run on the cluster chosen, unless the caller knows."""
 _PARTICLES: Final = 256
+_Z95: Final = 1.645
+
+
+WIDE: Final = 2.0
+"""Upper over lower end of a range from which on a type that never ran is worth a run of its own."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +53,16 @@ class NextRun:
     range_ratio_before: float
     range_ratio_after: float
     saves_usd: float
+
+    def settles(self) -> str:
+        """Return in a sentence what the run does to a range that is too wide."""
+        cost = f" ({format_usd(self.cost_usd)})" if math.isfinite(self.cost_usd) else ""
+        does = "settle it" if self.range_ratio_after <= WIDE else "narrow it most"
+        on = f"{self.nodes} x {self.instance_type} with {self.data_gb:.4g} GB"
+        return (
+            f"{self.instance_type} never ran, and its range spans a factor of {self.range_ratio_before:.2g}: a run of "
+            f"{format_duration(self.runtime_s)}{cost} on {on} would {does}, to {self.range_ratio_after:.2g}"
+        )
 
     @property
     def pays(self) -> bool:
@@ -75,6 +93,43 @@ def best_experiment(
     best = int(net_usd.argmax()) if net_usd.max() > 0 else int(after.mean(axis=0).argmin())
     ends = {"before": float(np.sqrt(own).mean()), "after": float(after[:, best].mean())}
     return _next_run(profile, choices[best], **ends, saves_usd=float(saves_usd[best]))
+
+
+def settling_run(
+    profile: Fit, target: JobRow, *, instances: Mapping[str, Mapping[str, Any]] | None = None
+) -> NextRun | None:
+    """Return the cheapest run on the target's type that takes its range below WIDE, or the one that comes nearest.
+
+    None where the type ran before, or its range is as narrow without. `instances` adds specifications, as in `mixture`.
+    """
+    _, low, high = profile.mixture([target], instances=instances).range_s()[:, 0]
+    if any(run.instance_type == target.instance_type for run in profile.runs) or high / low <= WIDE:
+        return None
+    asked = _knowing(profile, instances or {})
+    counts = {run.nodes for run in profile.runs if run.nodes < target.nodes} | {target.nodes}
+    sizes = {run.data_gb for run in profile.runs if run.data_gb < target.data_gb} | {target.data_gb}
+    choices = [replace(target, nodes=n, data_gb=gb) for n, gb in product(_spread(counts), _spread(sizes))]
+    covariance, noise = _mixture_covariance(asked, [target, *choices])
+    own, cross, theirs = covariance[0, 0] + noise, covariance[0, 1:], np.diag(covariance)[1:] + noise
+    after = np.sqrt(np.maximum(own - cross**2 / theirs, noise)) * few_runs_factor(len(profile.runs) + 1)
+    node_s = np.array([job.nodes for job in choices]) * asked.mixture(choices).range_s()[0]
+    narrow = np.flatnonzero(2 * _Z95 * after <= math.log(WIDE))
+    best = int(narrow[node_s[narrow].argmin()]) if len(narrow) else int(after.argmin())
+    run = _next_run(asked, choices[best], before=float(np.sqrt(own)), after=float(after[best]), saves_usd=0.0)
+    return replace(run, range_ratio_before=float(high / low))
+
+
+def _knowing(profile: Fit, instances: Mapping[str, Mapping[str, Any]]) -> Fit:
+    """Return a fit that knows more machines; what its runs taught stays, as no run was on them."""
+    more = replace(profile, specs={**instances, **profile.specs})
+    vars(more).update({name: vars(profile)[name] for name in ("verdict", "options") if name in vars(profile)})
+    return more
+
+
+def _spread(values: Collection[float]) -> list[Any]:
+    """Return the least, the middle and the most of some values."""
+    ordered = sorted(values)
+    return sorted({ordered[0], ordered[len(ordered) // 2], ordered[-1]})
 
 
 def _savings_usd(
@@ -149,8 +204,8 @@ def _next_run(profile: Fit, job: JobRow, *, before: float, after: float, saves_u
         options=dict(job.options),
         runtime_s=runtime_s,
         cost_usd=job.nodes * price * runtime_s / 3600,
-        range_ratio_before=float(np.exp(2 * 1.645 * before)),
-        range_ratio_after=float(np.exp(2 * 1.645 * after)),
+        range_ratio_before=float(np.exp(2 * _Z95 * before)),
+        range_ratio_after=float(np.exp(2 * _Z95 * after)),
         saves_usd=saves_usd,
     )
 

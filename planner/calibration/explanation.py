@@ -13,6 +13,7 @@ from planner.calibration.fit import Fit
 from planner.calibration.history import JobRow, describe
 from planner.calibration.physics import COEFFICIENTS, STREAMS, log_seconds
 from planner.calibration.posterior import Explanation, weights
+from planner.calibration.workloads import workload
 from planner.units import format_usd
 
 
@@ -46,8 +47,10 @@ def memory(profile: Fit) -> dict[str, Any]:
     weight = weights(profile.verdict.explanations)
     by_data = np.array([explanation.family.working_set.gb_per_gb for explanation in profile.verdict.explanations])
     kept = float(weight[by_data > 0].sum())
+    seen = [run for run in profile.runs if run.memory.cached_gb is not None]
     if kept < UNDECIDED or not profile.runs:
-        return {"weight": round(kept, 3), "sentence": "no run points to data kept in memory"}
+        sentence = f"{_counted(len(seen))} no data kept in memory" if seen else "no run points to data kept in memory"
+        return {"weight": round(kept, 3), "sentence": sentence}
     largest = max(profile.runs, key=lambda job: job.data_gb)
     order = np.argsort(by_data)
     share = np.cumsum(np.where(by_data > 0, weight, 0)[order]) / kept
@@ -57,8 +60,19 @@ def memory(profile: Fit) -> dict[str, Any]:
         f"{largest.data_gb:.4g} GB of data need about {middle:.3g} GB of memory ({low:.3g}-{high:.3g}), if kept there"
         f" ({kept:.0%} likely); {largest.nodes} x {largest.instance_type} have {usable_gb:.3g} usable"
     )
+    if seen:
+        most = max(seen, key=lambda job: job.data_gb)
+        kept_gb, room_gb = most.memory.cached_gb, workload([most], profile.machines).usable_gb[0] * most.nodes
+        sentence = (
+            f"{_counted(len(seen))} up to {kept_gb:.3g} GB kept of {most.data_gb:.4g} GB of data; "
+            f"{most.nodes} x {most.instance_type} have {room_gb:.3g} usable"
+        )
     needs = {"lo_gb": float(low), "needs_gb": float(middle), "hi_gb": float(high), "usable_gb": usable_gb}
     return {"weight": round(kept, 3), **needs, "sentence": sentence}
+
+
+def _counted(runs: int) -> str:
+    return f"{runs} run{'s' * (runs > 1)} seen in memory show{'s' * (runs == 1)}"
 
 
 def _coefficients(profile: Fit, likeliest: Explanation) -> dict[str, dict[str, Any]]:

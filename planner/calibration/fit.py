@@ -17,6 +17,7 @@ from planner.calibration.physics import Workload
 from planner.calibration.posterior import Runs
 from planner.calibration.prediction import CHARGED_WHERE_IT_RAN, MOST_CHARGED, Mixture, few_runs_factor, predict
 from planner.calibration.priors import families
+from planner.calibration.seen_memory import with_seen_memory
 from planner.calibration.suspicion import Verdict, contradictions, judge, with_population
 from planner.calibration.workloads import workload
 
@@ -25,8 +26,8 @@ from planner.calibration.workloads import workload
 class Fit:
     """Runs of one framework with the machines they ran on; all that they taught follows from these.
 
-    `model` names the prior (`framework`, `spark`, `hadoop`, `native`), `specs` are the machines' specifications by
-    type. `read_as` says how to read further columns for the sake of one query; it is not stored.
+    `model` names the prior (`framework`, `spark`, `hadoop`, `native`, `own`), `specs` are the machines' specifications
+    by type. `read_as` says how to read further columns for the sake of one query; it is not stored.
     """
 
     name: str
@@ -111,7 +112,8 @@ class Fit:
         nobody = np.zeros(len(self.runs), bool)
         log_s = np.log([job.runtime_s or 1.0 for job in self.runs]) - self.options.expected(self.runs)
         runs = Runs(work=self.workload(self.runs), options=options, log_s=log_s, outlier=nobody, least_noise=scatter)
-        known = families(self.model, share_option=self.options.share, holding=bool(self.runs))
+        believed = families(self.model, share_option=self.options.share, holding=bool(self.runs))
+        known = with_seen_memory(believed, self.runs, self.machines)
         return judge(runs, known, contradictory=contradictory)
 
     def _arrays(self, options: np.ndarray, *, like: Runs) -> Runs:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Final, TypeAlias
 
 from planner.errors import BadInputError
@@ -21,9 +21,29 @@ _MOST_REPORTED: Final = 20
 
 
 @dataclass(frozen=True, kw_only=True)
+class SeenMemory:
+    """Memory that a run was seen to use; None is unknown. The fields are columns of a table of runs.
+
+    `cached_gb` is the most data that was kept at one time, in memory and on disks, `task_memory_gb` what one task
+    needs so as not to spill, and `usable_gb` what the whole cluster had for both.
+    """
+
+    cached_gb: float | None = None
+    task_memory_gb: float | None = None
+    usable_gb: float | None = None
+
+    def to_dict(self) -> dict[str, float]:
+        """Return what is known."""
+        return {name: gb for name, gb in asdict(self).items() if gb is not None}
+
+
+MEMORY_COLUMNS: Final = tuple(field.name for field in fields(SeenMemory))
+
+
+@dataclass(frozen=True, kw_only=True)
 class JobRow:
-    """One run, or one to be predicted (`runtime_s` None): machine type, nodes, GB, and further columns as text or
-    number.
+    """One run, or one to be predicted (`runtime_s` None): machine type, nodes, GB, what was seen of its memory, and
+    further columns as text or number.
     """
 
     instance_type: str
@@ -31,6 +51,7 @@ class JobRow:
     data_gb: float
     runtime_s: float | None = None
     options: Mapping[str, Cell] = field(default_factory=dict)
+    memory: SeenMemory = SeenMemory()
 
     def to_dict(self) -> dict[str, Cell]:
         """Return the row as a flat dict, without `runtime_s` if there is none."""
@@ -40,6 +61,7 @@ class JobRow:
             "nodes": self.nodes,
             "data_gb": self.data_gb,
             **time,
+            **self.memory.to_dict(),
             **self.options,
         }
 
@@ -58,7 +80,8 @@ def records(table: Records) -> list[dict[str, Any]]:
 def parse_jobs(table: Records, *, what: str, timed: bool) -> tuple[JobRow, ...]:
     """Return the rows of a table as jobs; `timed` ones must carry `runtime_s`, from others it is dropped.
 
-    Columns are `instance_type` (or `type`), `nodes` (or `n`), `data_gb`, `runtime_s` and any others. Raises one
+    Columns are `instance_type` (or `type`), `nodes` (or `n`), `data_gb`, `runtime_s`, those of `SeenMemory` and any
+    others. Raises one
     BadInputError that lists every missing column, and every cell that is blank, NaN, not a number or not positive, by
     row (the first data row is 1) and column.
     """
@@ -94,9 +117,21 @@ def _job(row: Mapping[str, Any], number: int, problems: list[str], *, timed: boo
         options={
             key: cell
             for key, value in row.items()
-            if key not in (*_REQUIRED, "runtime_s") and (cell := _cell(value)) != ""
+            if key not in (*_REQUIRED, "runtime_s", *MEMORY_COLUMNS) and (cell := _cell(value)) != ""
         },
+        memory=SeenMemory(
+            **{name: _amount(row.get(name), f"{place}, column {name}", problems) for name in MEMORY_COLUMNS}
+        ),
     )
+
+
+def _amount(value: Any, place: str, problems: list[str]) -> float | None:
+    """Return a finite number from 0; None for a blank cell, or after noting what is wrong."""
+    number = as_number(value)
+    if _cell(value) == "" or (number is not None and 0 <= number < math.inf):
+        return number if _cell(value) != "" else None
+    problems.append(f"{place}: {value!r} must be a number from 0, or blank where it is unknown")
+    return None
 
 
 def _positive(value: Any, place: str, problems: list[str]) -> float:

@@ -61,7 +61,9 @@ def workload(jobs: Sequence[JobRow], machines: Mapping[str, NodeSpec], *, share_
         memory_gb=column("memory_gb"),
         disk_gb_per_s=column("disk_gb_per_s"),
         network_gb_per_s=column("network_gb_per_s"),
-        usable_gb=column("usable_gb"),
+        usable_gb=np.array(
+            [_usable_gb(job, machine) for job, machine in zip(jobs, machine_of_job, strict=True)], float
+        ),
         disk_passes_1=1 - remote_io + local_spill,
         disk_passes_2=(1 - remote_io) * (1 + extra_copies) + local_spill,
         network_passes_1=remote_io + crossing,
@@ -69,6 +71,11 @@ def workload(jobs: Sequence[JobRow], machines: Mapping[str, NodeSpec], *, share_
         unknown_specs=np.array([machine.unknown_specs for machine in machine_of_job]),
         output_share=np.array([_share(job, share_option) for job in jobs]),
     )
+
+
+def _usable_gb(job: JobRow, machine: NodeSpec) -> float:
+    """Return what one node has for kept data and tasks: as the run was seen to have, else by the machine's type."""
+    return machine.usable_gb if job.memory.usable_gb is None else job.memory.usable_gb / job.nodes
 
 
 def _machines_of(jobs: Sequence[JobRow], machines: Mapping[str, NodeSpec]) -> list[NodeSpec]:

@@ -16,6 +16,7 @@ import numpy as np
 
 from planner.arrays import Floats
 from planner.calibration import JobRow, Profile
+from planner.calibration.experiment import settling_run
 from planner.cost_model.bill import retimed
 from planner.planning.candidates.candidates import with_quoted
 from planner.planning.ranking.frontier import frontier_of
@@ -101,6 +102,11 @@ def plan_with_profile(
     if ranked:
         place = [_cluster(job) for job in jobs].index((ranked[0].instance_type, ranked[0].nodes))
         ranked[0] = _with_reliefs(ranked[0], free, float(usual[place]), times, plan_again)
+        settling = settling_run(
+            profile, jobs[place], instances={ranked[0].instance_type: specs[ranked[0].instance_type]}
+        )
+        if settling is not None:
+            ranked[0] = replace(ranked[0], warnings=(settling.settles(), *ranked[0].warnings))
     return replace(
         base,
         request=request,

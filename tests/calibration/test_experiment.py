@@ -9,6 +9,8 @@ import pytest
 from made_up_clusters import SPECS, grid, job, runs
 
 from planner.calibration import Profile, calibrate, cheapest_within
+from planner.calibration.experiment import settling_run
+from planner.calibration.history import parse_jobs
 from planner.errors import BadInputError, InfeasibleError
 
 
@@ -76,3 +78,25 @@ def test_no_cluster_within_the_deadline_names_the_nearest() -> None:
 def test_nothing_to_choose_from_is_bad_input() -> None:
     with pytest.raises(BadInputError, match="no cluster to choose from"):
         cheapest_within(spark([]), deadline_s=1, data_gb=1.0, nodes=[])
+
+
+def test_a_type_that_never_ran_names_the_run_that_settles_its_range() -> None:
+    profile = spark(runs(grid(types=("small",))))
+    (target,) = parse_jobs([job("large", 8, 40.0)], what="query", timed=False)
+    run = settling_run(profile, target)
+    assert run is not None
+    assert (run.instance_type, run.nodes <= 8, run.data_gb <= 40) == ("large", True, True)
+    assert run.range_ratio_after < run.range_ratio_before
+    made = profile.with_runs(runs([job("large", run.nodes, run.data_gb)], noise=0.0))
+    _, low, high = made.mixture([target]).range_s()[:, 0]
+    assert high / low < run.range_ratio_before
+    assert f"on {run.nodes} x large with" in run.settles()
+    assert settling_run(made, target) is None
+
+
+def test_machines_that_a_profile_does_not_know_are_settled_as_those_it_knows() -> None:
+    few = {name: SPECS[name] for name in ("small",)}
+    profile = calibrate(runs(grid(types=("small",))), instances=few, model="spark")
+    (target,) = parse_jobs([job("large", 8, 40.0)], what="query", timed=False)
+    whole = calibrate(runs(grid(types=("small",))), instances=SPECS, model="spark")
+    assert settling_run(profile, target, instances=SPECS) == settling_run(whole, target)

@@ -237,3 +237,16 @@ def test_a_bill_that_is_known_in_part_stays_one(request_for: Callable[..., Reque
     priced = _cost(replace(best, cost_usd=cost, bill=bill, time_s=times), usual_s=150.0, median_s=140.0, high_s=200.0)
     assert (priced.total, priced.total_p95, priced.expected, priced.p50) == pytest.approx((15, 20, 15, 14))
     assert (priced.unknown, priced.at_least) == (("traffic",), True)
+
+
+def test_a_wide_range_of_a_type_that_never_ran_names_the_run_that_settles_it(
+    request_for: Callable[..., Request],
+) -> None:
+    asked = request_for(nodes=8)
+    few = profiles.calibrate(RUNS[:1], model="framework", name="few", catalog=asked.catalogs[0])
+    profiles.save_profile(few)
+    bests = {name: answer_with_profile(replace(asked, instances=(name,)), "few").best for name in ("a", "b")}
+    told = {name: [text for text in best.warnings if "never ran" in text] for name, best in bests.items() if best}
+    assert told["a"] == []
+    assert told["b"][0].startswith("b never ran, and its range spans a factor of ")
+    assert " x b with " in told["b"][0]

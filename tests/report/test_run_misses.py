@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from planner.report.run_misses import run_misses
+from planner.report.run_misses import resource_times, run_misses
 from planner.schemas.plan import PhaseEstimate, ResourceUse
 from planner.schemas.run_report import RunReport
 
@@ -16,6 +16,10 @@ def use(seconds: float) -> ResourceUse:
 
 
 def misses(report: RunReport, *, measured_s: float, **shares: float) -> list[str]:
+    return list(run_misses(of_one_phase(report, measured_s=measured_s, **shares)))
+
+
+def of_one_phase(report: RunReport, *, measured_s: float, **shares: float) -> RunReport:
     """Of one phase that is predicted to take 100 s for 80 s of disks, 40 s of processors and 20 s of links."""
     resources = {"local_disks": use(80.0), "cpu": use(40.0), "network": use(20.0)}
     estimate = PhaseEstimate(name=PHASE, time_s=100.0, bottleneck="local_disks", resources=resources, equation_s=80.0)
@@ -29,7 +33,7 @@ def misses(report: RunReport, *, measured_s: float, **shares: float) -> list[str
     )
     assert report.plan.best is not None
     plan = replace(report.plan, best=replace(report.plan.best, phases=(estimate,)))
-    return list(run_misses(replace(report, plan=plan, phases=(phase,))))
+    return replace(report, plan=plan, phases=(phase,))
 
 
 def test_a_prediction_that_holds_needs_no_reason(run_report: RunReport) -> None:
@@ -39,14 +43,16 @@ def test_a_prediction_that_holds_needs_no_reason(run_report: RunReport) -> None:
 def test_a_busy_resource_with_more_work_than_planned_explains_a_slow_phase(run_report: RunReport) -> None:
     (told,) = misses(run_report, measured_s=200.0, disks=0.4, cpu=0.9)
     assert told.startswith(
-        "Map and shuffle took 2.00 times as long as predicted: processors worked 3 min 0 s, not 40 s;"
+        "Map and shuffle took 1 min 40 s longer, 2.00 times as long as predicted: "
+        "processors worked 3 min 0 s, not 40 s;"
     )
     assert "compression" in told
 
 
 def test_planned_work_on_a_resource_that_waits_explains_a_slow_phase(run_report: RunReport) -> None:
     assert misses(run_report, measured_s=200.0, disks=0.4, cpu=0.2) == [
-        "Map and shuffle took 2.00 times as long as predicted: disks were busy 40% of the time, not 80%."
+        "Map and shuffle took 1 min 40 s longer, 2.00 times as long as predicted: "
+        "disks gave 400 MB/s, 800 MB/s were planned (busy 40% of the time, not 80%)."
     ]
 
 
@@ -57,6 +63,28 @@ def test_less_work_of_the_planned_bottleneck_explains_a_quick_phase(run_report: 
 
 def test_without_samples_the_planned_bottleneck_says_what_it_reached(run_report: RunReport) -> None:
     assert misses(run_report, measured_s=200.0) == [
-        "Map and shuffle took 2.00 times as long as predicted: "
+        "Map and shuffle took 1 min 40 s longer, 2.00 times as long as predicted: "
         "if it waited for its local disks, as planned, they moved 400 MB/s, not 800 MB/s."
     ]
+
+
+def test_processors_that_wait_have_no_rate(run_report: RunReport) -> None:
+    assert misses(run_report, measured_s=200.0, cpu=0.19) == [
+        "Map and shuffle took 1 min 40 s longer, 2.00 times as long as predicted: "
+        "processors were busy 19% of the time, not 40%."
+    ]
+
+
+def test_predicted_and_measured_stand_apart_for_each_resource(run_report: RunReport) -> None:
+    times = {t.resource: t for t in resource_times(of_one_phase(run_report, measured_s=200.0, disks=0.4, cpu=0.9))}
+    assert (times["disks"].planned_s, times["disks"].measured_s) == (80.0, 80.0)
+    assert (times["disks"].planned_bytes_per_s, times["disks"].measured_bytes_per_s) == (0.8e9, 0.4e9)
+    assert (times["cpu"].planned_s, times["cpu"].measured_s, times["cpu"].planned_bytes_per_s) == (40.0, 180.0, None)
+    assert times["network"].measured_s is None
+
+
+def test_the_busiest_step_of_a_sort_on_one_machine_is_named(run_report: RunReport) -> None:
+    steps = [{"name": "gather", "threads": 2, "working_s": 392.0}, {"name": "write", "threads": 4, "working_s": 20.0}]
+    sort = {"phases": [{"name": "gather and write", "seconds": 200.0, "bottleneck": "gather", "stages": steps}]}
+    (told,) = run_misses(replace(of_one_phase(run_report, measured_s=200.0), sort=sort))
+    assert told.endswith("they moved 400 MB/s, not 800 MB/s; of its steps 'gather' was the busiest, 98% of the time.")

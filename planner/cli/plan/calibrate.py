@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +12,7 @@ from planner.cli.shell.completion import profiles as offered_profiles
 from planner.cli.shell.console import show, show_json, show_text, table, talk
 
 if TYPE_CHECKING:
-    from planner.calibration import NextRun, Profile
+    from planner.calibration import JobRow, NextRun, Profile
 
 _INSTANCES = Option(
     help="Machine specifications, a CSV with the columns type, vcpu, mem_gib, ghz, ...; else --catalog."
@@ -19,9 +20,17 @@ _INSTANCES = Option(
 
 
 def calibrate(
-    runs: Annotated[Path, Argument(help="CSV with instance_type, nodes, data_gb, runtime_s and any further columns.")],
+    runs: Annotated[
+        list[Path],
+        Argument(help="CSV with instance_type, nodes, data_gb, runtime_s, ...; Spark's logs; or reports of `run`."),
+    ],
     *,
-    model: Annotated[str, Option(help="Prior: framework, spark, hadoop or native.")] = "framework",
+    model: Annotated[
+        str | None, Option(help="Prior: framework, spark, hadoop, native or own; of logs spark, of reports own.")
+    ] = None,
+    ran_on: Annotated[
+        list[str] | None, Option(help="Where logged runs ran, such as 'm5.4xlarge x 4'; APP=... for one of several.")
+    ] = None,
     name: Annotated[str | None, Option(help="Name to store the profile under; the model's otherwise.")] = None,
     instances: Annotated[Path | None, _INSTANCES] = None,
     catalog: Annotated[str, Option(help="Catalog that knows the machines.")] = "aws",
@@ -35,18 +44,22 @@ def calibrate(
 
     Example: planner calibrate runs.csv --model spark --name spark-emr
     """
-    from planner.stores import profiles
+    from planner.api.past_runs import calibrate_files
+    from planner.stores.profiles import save_profile
 
-    specs = None if instances is None else profiles.instances_from(instances)
-    profile = profiles.calibrate(
-        profiles.read_rows(runs), instances=specs, model=model, name=name or model, catalog=catalog
+    profile, notes = calibrate_files(
+        runs, ran_on=ran_on or (), model=model, name=name, instances=instances, catalog=catalog
     )
     learned, further = profile.explain(), profile.next_run(repeats=repeats)
-    stored = profiles.save_profile(profile)
+    stored = save_profile(profile)
     for warning in learned["warnings"]:
         talk(f"warning: {warning}")
+    for note in notes:
+        talk(f"note: {note}")
     if json:
-        show_json({"profile": profile.name, "path": str(stored), **learned, "next_run": _plain(further)})
+        show_json(
+            {"profile": profile.name, "path": str(stored), **learned, "notes": notes, "next_run": _plain(further)}
+        )
         return
     if not next_run:
         _show_learned(profile, learned)
@@ -84,6 +97,7 @@ def predict(
         f"column {name} of {query} changes nothing, and the ranges do not cover it: {why}"
         for name, why in stored.options.unread(jobs).items()
     ]
+    notes += _settling(stored, jobs, specs)
     if "runtime_s" in rows[0]:
         notes.append(f"column runtime_s of {query} is not read; what is shown is predicted")
     if json:
@@ -92,6 +106,17 @@ def predict(
     _show_answers(answers)
     for note in notes:
         talk(f"note: {note}")
+
+
+def _settling(stored: Profile, jobs: Sequence[JobRow], specs: Any) -> list[str]:
+    """Return for each type that never ran, and whose range is wide, the run that would settle its largest job."""
+    from planner.calibration.experiment import settling_run
+    from planner.calibration.machines import read_specs
+
+    largest = {job.instance_type: job for job in sorted(jobs, key=lambda job: job.nodes * job.data_gb)}
+    known = read_specs(specs)
+    runs = (settling_run(stored, job, instances=known) for job in largest.values())
+    return [run.settles() for run in runs if run is not None]
 
 
 def _from_catalog(catalog: str, types: set[str]) -> dict[str, dict[str, Any]]:

@@ -129,24 +129,11 @@ def _show(report: RunReport, options: RunOptions) -> None:
 
 def _feed(profile: str, report: RunReport) -> None:
     """Add the run, which has passed, to a profile. Its machine is described by what was measured of it."""
+    from planner.api.past_runs import report_row, report_spec
     from planner.stores.profiles import add_run
 
-    best, seen = report.plan.best, report.machine
-    if best is None:
-        return
-    run = {
-        "instance_type": best.instance_type,
-        "nodes": best.nodes,
-        "data_gb": report.plan.request.data_bytes / 1e9,
-        "runtime_s": sum(phase.measured_s for phase in report.phases),
-    }
-    machine = {
-        "vcpu": seen["vcpu"],
-        "mem_gib": seen["memory_bytes"] / 2**30,
-        "nvme_r_MBps": seen["read_bytes_per_s"] / 1e6,
-        "nvme_w_MBps": seen["write_bytes_per_s"] / 1e6,
-    }
-    learned = add_run(profile, run, instances={best.instance_type: machine}, model="native")
+    row = report_row(report)
+    learned = add_run(profile, row, instances={row["instance_type"]: report_spec(report)}, model="own")
     talk(f"profile {profile} now knows {len(learned.runs)} runs")
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from planner.report import frames, plots
 from planner.report.page.rendering import Figure, render
 from planner.report.run_misses import run_misses
-from planner.report.terminal.run_table import busy_text, command_text
+from planner.report.terminal.run_table import RESOURCE_COLUMNS, busy_text, command_text, resource_cells
 from planner.report.words import words
 from planner.schemas.run_report import RunReport
 from planner.units import format_bytes, format_duration, format_rate
@@ -30,6 +30,7 @@ def run_page(report: RunReport, *, made_on: date | None = None) -> str:
         headline=verdict,
         key_figures=list(_key_figures(report)),
         compared=_compared(report),
+        resources={"columns": RESOURCE_COLUMNS, "rows": resource_cells(report), "numbers": (2, 3, 4, 5)},
         misses=list(run_misses(report)),
         steps=_steps(report),
         checks=_checks(report),

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from planner.report.run_misses import run_misses
+from planner.report.run_misses import resource_times, run_misses
 from planner.schemas.run_report import PhaseComparison, RunReport
 from planner.units import format_bytes, format_duration, format_rate, format_usd
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 def render_run(report: RunReport) -> RenderableType:
     """Return the whole report."""
     sections = (
+        *_resources(report),
         *(Text(miss) for miss in run_misses(report)),
         *_staging(report),
         _machine(report),
@@ -65,6 +66,31 @@ def _phases(report: RunReport) -> Table:
         error = f"{100 * (predicted_s / measured_s - 1):+.0f}%"
         table.add_row("all", format_duration(predicted_s), format_duration(measured_s), error, "", "")
     return table
+
+
+RESOURCE_COLUMNS: Final = ("phase", "resource", "works, predicted", "measured", "moves, predicted", "measured")
+
+
+def resource_cells(report: RunReport) -> list[list[str]]:
+    """Return a row for each resource of each phase that was sampled, predicted and measured in columns of their own."""
+    rows = []
+    for time in resource_times(report):
+        if time.measured_s is not None:
+            seconds = (format_duration(s) for s in (time.planned_s, time.measured_s))
+            rates = (time.planned_bytes_per_s, time.measured_bytes_per_s)
+            moved = ("-" if rate is None else format_rate(rate) for rate in rates)
+            rows.append([time.phase, time.resource, *seconds, *moved])
+    return rows
+
+
+def _resources(report: RunReport) -> Iterator[Table]:
+    if rows := resource_cells(report):
+        table = Table(box=None, pad_edge=False)
+        for place, name in enumerate(RESOURCE_COLUMNS):
+            table.add_column(name, justify="left" if place < 2 else "right")
+        for row in rows:
+            table.add_row(*row)
+        yield table
 
 
 def _staging(report: RunReport) -> Iterator[Table | Text]:

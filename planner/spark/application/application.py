@@ -66,6 +66,7 @@ class Application:
     `files` are those it was read from, in their order. `ended` is whether the log has its end; else the log was cut
     or the application still ran, and `ended_at_s` is the last time that the log tells. `properties` are Spark's.
     `task_ids` is how many tasks were launched, by their numbers; `clock_jump_s` by how much the driver's clock jumped.
+    `cached_bytes` is the most data that was kept at one time, in memory and on disks, NaN where the log does not tell.
     """
 
     app_id: str
@@ -85,6 +86,7 @@ class Application:
     events: int
     task_ids: int = 0
     clock_jump_s: float = 0.0
+    cached_bytes: float = math.nan
 
     @property
     def duration_s(self) -> float | None:

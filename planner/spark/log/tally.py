@@ -23,6 +23,7 @@ from planner.spark.log.fields import (
     text,
     whole_number,
 )
+from planner.spark.log.memory_tally import MemoryTally
 from planner.spark.log.plans import PlanTally, operators_of
 from planner.spark.log.stage_tally import StageTally, task_amounts
 
@@ -137,6 +138,7 @@ class ApplicationTally:
         self._launched, self._finished = Ids(), Ids()
         self._clock = ClockTally()
         self._plans = PlanTally()
+        self._memory = MemoryTally()
 
     def add(self, event: Event) -> None:
         """Add an event; one of a sort that is of no use is only counted. Raises FieldError, RepeatedError."""
@@ -187,6 +189,7 @@ class ApplicationTally:
             events=self.events,
             task_ids=max(self._launched.above, self._finished.above),
             clock_jump_s=self._clock.jump_s,
+            cached_bytes=self._memory.cached_bytes(),
         )
 
     def _note_time(self, *times_s: float | None) -> None:
@@ -310,6 +313,7 @@ class ApplicationTally:
         executor_id, host = text(info, "Executor ID"), text(info, "Host")
         if task_id in self._finished:
             raise RepeatedError
+        self._memory.note_task(metrics, group(event, "Task Executor Metrics"), executor_id=executor_id)
         self._finished.add(task_id)
         stage = self._keep(stage)
         _add_times(
@@ -344,10 +348,23 @@ class ApplicationTally:
     def executor_removed(self, event: Event) -> None:
         """Note that an executor went, and why."""
         self._executors.note_removed(event)
+        self._memory.drop_executor(text(event, "Executor ID"))
 
     def query_plan(self, event: Event) -> None:
         """Note the steps of a query's plan."""
         self._plans.note_query(event)
+
+    def stage_memory(self, event: Event) -> None:
+        """Note what an executor stored at most in a stage."""
+        self._memory.note_stage(event)
+
+    def unpersist(self, event: Event) -> None:
+        """Note that a program gave up data that it kept."""
+        self._memory.note_unpersist(event)
+
+    def block_updated(self, event: Event) -> None:
+        """Note a block that was kept, moved or dropped."""
+        self._memory.note_update(event)
 
     def block_manager_added(self, event: Event) -> None:
         """Note the memory that an executor may use for storage, and the driver's host."""
@@ -393,6 +410,9 @@ _HANDLERS: Final[dict[str, Callable[[ApplicationTally, Event], None]]] = {
     "SparkListenerExecutorAdded": ApplicationTally.executor_added,
     "SparkListenerExecutorRemoved": ApplicationTally.executor_removed,
     "SparkListenerBlockManagerAdded": ApplicationTally.block_manager_added,
+    "SparkListenerUnpersistRDD": ApplicationTally.unpersist,
+    "SparkListenerBlockUpdated": ApplicationTally.block_updated,
+    "SparkListenerStageExecutorMetrics": ApplicationTally.stage_memory,
     "org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart": ApplicationTally.query_plan,
     "org.apache.spark.sql.execution.ui.SparkListenerSQLAdaptiveExecutionUpdate": ApplicationTally.query_plan,
 }

@@ -45,7 +45,7 @@ def plan_application(
     BadInputError where neither says what the application ran on, or nothing can be planned with.
     """
     told = [ran_on] if isinstance(ran_on, str) else list(ran_on or ())
-    logged = logged_nodes(application, request, ran_on=_find_ran_on(application, told))
+    logged = logged_nodes(application, request, ran_on=find_ran_on(application, told))
     others, unused = _earlier_works(application, earlier, request, told)
     offered: list[NodeType] = []
     unasked: list[Rejection] = []
@@ -69,7 +69,7 @@ def plan_application(
     return replace(plan, rejected=(*plan.rejected, *unasked), runs=1 + len(others), unused=tuple(unused))
 
 
-def _find_ran_on(application: Application, told: Sequence[str]) -> str | None:
+def find_ran_on(application: Application, told: Sequence[str]) -> str | None:
     """Return what the caller says of where a run was: what names it, else what names none."""
     named = {text.partition("=")[0].strip(): text.partition("=")[2] for text in told if "=" in text}
     return named.get(application.app_id) or next((text for text in told if "=" not in text), None)
@@ -84,7 +84,7 @@ def _earlier_works(
         try:
             if reason := mismatch(application, other):
                 raise BadInputError(reason)
-            logged = logged_nodes(other, request, ran_on=_find_ran_on(other, told))
+            logged = logged_nodes(other, request, ran_on=find_ran_on(other, told))
             works.append(work_of(other, logged.nodes))
         except BadInputError as error:
             unused.append(f"{other.app_id or other.files[0]}: {error}")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import typer
+from spark_events import CODECS, lines, small_job
 from typer.testing import CliRunner
 
 from planner.cli.plan.calibrate import calibrate, predict
@@ -80,3 +81,27 @@ def test_bad_rows_name_the_file_column_and_row(tmp_path: Path) -> None:
         "row 4, column runtime_s: '-3' must be a number above 0",
         "row 5, column nodes: 'four' must be a number above 0",
     )
+
+
+def test_a_wide_range_of_a_type_that_never_ran_says_which_run_settles_it() -> None:
+    learn()
+    warnings = json.loads(call("predict", "query.csv", "--profile", "mine", "--json"))["warnings"]
+    (told,) = [warning for warning in warnings if "never ran" in warning]
+    assert told.startswith("big never ran, and its range spans a factor of ")
+    assert " x big with 20 GB would " in told
+
+
+def test_logs_and_tables_are_learned_from_together(tmp_path: Path) -> None:
+    events = small_job(tasks=80)
+    (tmp_path / "app-1").write_bytes(CODECS["zstd"](lines(events)))
+    learned = json.loads(learn("app-1", "--ran-on", "m x 2", "--json"))
+    assert learned["runs"] == "4 runs on m, 2-8 nodes, 8-20 GB"
+    assert learned["model"] == "spark"
+    assert any("app-1: what it keeps in memory" in note for note in learned["notes"])
+
+
+def test_reports_of_own_runs_need_no_catalog(tmp_path: Path) -> None:
+    report = Path(__file__).parents[2] / "data" / "stored" / "run-report-2.json"
+    learned = json.loads(call("calibrate", str(report), "--json"))
+    assert (learned["profile"], learned["model"]) == ("own", "own")
+    assert learned["prior"]["name"] == "this project's sort"

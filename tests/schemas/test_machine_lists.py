@@ -239,7 +239,7 @@ Recent failures:
     [
         (STATUS, "names no machine type; write --own '12 x TYPE'"),
         (STATUS.replace("Active:", "Healthy:"), "names no machine type; write --own '12 x TYPE'"),
-        (STATUS.replace("Pending:", "Idle:\n 3 ray.spare.default\nPending:"), "write --own '12 x TYPE'"),
+        (STATUS.replace("Pending:", "Idle:\n 3 ray.spare.default\nPending:"), "write --own '15 x TYPE'"),
         ([ray_node() | {"resources_total": {"CPU": 4.0, "memory": "22.400 GiB"}}], "4 CPUs and 22.400 GiB for tasks"),
         ("a: [1\nb", "broken YAML"),
         ("NAME  RESOURCES  STATUS\na     what       UP", "not what `sky status` prints"),

@@ -96,9 +96,8 @@ def main() -> None:
     )
     print(f"statuses {dict(Counter(status for status, _ in answers))}")
     print(f"latency: median {median(times):.2f} s, 95% {quantiles(times, n=20)[-1]:.2f} s")
-    print(
-        f"resident: {memory[0] / 1e6:.0f} MB at first, at most {max(memory) / 1e6:.0f} MB, {memory[-1] / 1e6:.0f} MB last"
-    )
+    first_mb, most_mb, last_mb = (bytes_ / 1e6 for bytes_ in (memory[0], max(memory), memory[-1]))
+    print(f"resident: {first_mb:.0f} MB at first, at most {most_mb:.0f} MB, at the end {last_mb:.0f} MB")
 
 
 if __name__ == "__main__":

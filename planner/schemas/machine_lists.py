@@ -54,7 +54,7 @@ def read_machine_list(text: str, *, where: str, option: str = "--own") -> Machin
     """Return the machines that a text lists. Raises BadInputError for an unknown format, and where type or number
     is not in it; its advice names the `option` that takes them in words.
     """
-    document = _parsed(text, where=where)
+    document = read_document(text, where=where)
     form = _format_of(document)
     if form is None:
         known = [form.source for form in FORMATS]
@@ -69,7 +69,7 @@ def read_machine_list(text: str, *, where: str, option: str = "--own") -> Machin
 
 def lists_machines(text: str) -> bool:
     """Return whether a text is in one of the formats that list machines."""
-    return _format_of(_parsed(text, where="the file")) is not None
+    return _format_of(read_document(text, where="the file")) is not None
 
 
 def _format_of(document: Any) -> Format | None:
@@ -79,7 +79,7 @@ def _format_of(document: Any) -> Format | None:
 _YAML: Final = re.compile(r"(?:#.*\n|---\s*\n)*(?:-\s+)?[A-Za-z_]+:(?:\s|$)")
 
 
-def _parsed(text: str, *, where: str) -> Any:
+def read_document(text: str, *, where: str) -> Any:
     """Return the value that a text in JSON or YAML holds; the text itself where it is neither. Raises BadInputError for
     YAML that is broken.
     """

@@ -54,7 +54,8 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     (logs / "app-1").write_bytes(lines(small_job(tasks=8)))
     (folder / "secret").write_bytes(lines(small_job(tasks=8)))
     (logs / "out").symlink_to(folder / "secret")
-    words = ["serve", "--port", "0", "--logs", str(logs), "--processes", "1", "--seconds", "250"]
+    words = ["serve", "--host", "127.0.0.1", "--port", "0", "--logs", str(logs)]
+    words += ["--processes", "1", "--waiting", "4", "--seconds", "250"]
     server = subprocess.Popen(
         [sys.executable, "-m", "planner", *words],
         stderr=subprocess.PIPE,

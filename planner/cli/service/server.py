@@ -29,7 +29,7 @@ _INSTRUCTIONS = (
 
 def application(workers: Workers, limits: Limits, *, token: str, host: str) -> ASGIApp:
     """Return the server's application; every request must bear the token."""
-    server = MCPServer("sortplanner", instructions=_INSTRUCTIONS)
+    server = MCPServer("sortplanner", instructions=_INSTRUCTIONS, log_level="WARNING")
     _add_tools(server, workers.ask)
     for question in QUESTIONS:
         server.custom_route(f"/{question}", methods=["POST"])(_handler(question, workers.ask, limits))

@@ -64,8 +64,8 @@ class Workers:
         self._in_hand -= 1
 
     def close(self) -> None:
-        """End the processes; what they are working on is lost."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        """End the processes when they have answered; what still waits is dropped."""
+        self._pool.shutdown(cancel_futures=True)
 
 
 def _error(text: str) -> dict[str, Any]:

@@ -103,7 +103,7 @@ def test_without_the_token_nothing_is_answered(served: Served) -> None:
         ("/plan", b"{", 400, "no JSON"),
         ("/plan", [1], 400, "no JSON object"),
         ("/plan", {}, 400, "asked: an object is expected"),
-        ("/plan", {"asked": {"daat": "1TB"}}, 400, "no such argument"),
+        ("/plan", {"asked": ASKED | {"daeta": "1TB"}}, 400, "no such argument"),
         ("/plan", {"asked": {"data": "1"}}, 400, "1"),
         ("/plan", {"asked": ASKED, "also": 1}, 400, "also: no such field"),
         ("/plan", {"asked": ASKED | {"input": "/etc/passwd"}}, 400, "input: reads the server's files"),

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -83,10 +84,12 @@ while sum(node["Alive"] for node in ray.nodes()) < int(sys.argv[2]):
 
 @pytest.mark.soak
 def test_a_cluster_as_the_file_describes_it_sorts(tmp_path: Path) -> None:
-    records, disks = tmp_path / "in.dat", tmp_path / "disks"
+    text, disks = tmp_path / "in.txt", tmp_path / "disks"
     disks.mkdir()
-    run([str(BIN / "planner"), "generate", "--records", "200000", str(records)], cwd=tmp_path)
-    plan = planner.recommend("20MB", instance="i4i.large", nodes=2, engine="ray", model="indy").plan
+    drawn = Random(1)
+    text.write_text("".join(f"{drawn.getrandbits(200):x}\n" for _ in range(200_000)), "utf-8")
+    asked = {"instance": "i4i.large", "nodes": 2, "engine": "ray", "model": "indy", "format": "lines"}
+    plan = planner.recommend("10MB", **asked).plan
     job = yaml.safe_load(export_plan(plan, "kuberay").text)["spec"]
     cluster = job["rayClusterSpec"]
     head, (workers,) = cluster["headGroupSpec"], cluster["workerGroupSpecs"]
@@ -108,7 +111,7 @@ def test_a_cluster_as_the_file_describes_it_sorts(tmp_path: Path) -> None:
             nodes.enter_context(joined)
         run([sys.executable, "-c", ALL_ALIVE, address, str(1 + workers["replicas"])], cwd=tmp_path)
         entrypoint = job["entrypoint"].replace(f"127.0.0.1:{PORT}", address)
-        typed = entrypoint.replace("REPLACE_INPUT", shlex.quote(str(records)))
+        typed = entrypoint.replace("REPLACE_INPUT", shlex.quote(str(text)))
         assert "REPLACE" not in typed
         there = environment(pod, name="head", disk=disks / "head")
         run(["bash", "-c", typed], cwd=tmp_path, env=there, seconds=job["activeDeadlineSeconds"] + 600)

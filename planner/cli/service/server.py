@@ -120,5 +120,6 @@ def _add_tools(server: MCPServer, ask: Ask) -> None:
         """Write a plan's cluster as a platform's file: emr, dataproc, databricks, kuberay, skypilot, terraform, ..."""
         return await answered("export", {"asked": asked, "to": to})
 
-    for name, tool in zip(QUESTIONS, (plan, why_not, what_if, explain_log, export), strict=True):
+    tools: tuple[Callable[..., Any], ...] = (plan, why_not, what_if, explain_log, export)
+    for name, tool in zip(QUESTIONS, tools, strict=True):
         server.add_tool(tool, name=name, annotations=ToolAnnotations(read_only_hint=True, open_world_hint=False))

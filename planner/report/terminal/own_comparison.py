@@ -45,7 +45,7 @@ def both(answer: OwnCluster) -> tuple[ComparedCluster | None, ComparedCluster | 
     """Return one's own cluster and the best one; both pay the fee of the platform, as the best would be on it too."""
     fee = shipped_fees().get(platform_of(answer.listed))
     mine, best = answer.cluster, answer.recommended
-    return (mine and _compared(mine, fee)), (best and _compared(best, fee))
+    return (None if mine is None else _compared(mine, fee)), (None if best is None else _compared(best, fee))
 
 
 def _compared(cluster: Candidate, fee: PlatformFee | None) -> ComparedCluster:

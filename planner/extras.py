@@ -18,6 +18,8 @@ _EXTRAS: Final = {
     "zstd": ("zstandard",),
     "arrow": ("pyarrow",),
     "spark": ("cramjam",),
+    "serve": ("mcp", "starlette", "uvicorn"),
+    "yaml": ("yaml",),
 }
 """The optional packages by the extra that installs them."""
 

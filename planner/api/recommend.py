@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from planner.planning.what_if.own_cluster import OwnCluster
     from planner.planning.what_if.what_if import Contrast, WhatIf
     from planner.planning.what_if.why_not import WhyNot
+    from planner.schemas.machine_lists import MachineList
     from planner.simulation.result import Simulation
 
 
@@ -215,10 +216,10 @@ class Recommendation(Answer):
             with_profile=self.profile is not None,
         )
 
-    def own(self, machines: str) -> OwnCluster:
+    def own(self, machines: str | MachineList) -> OwnCluster:
         """Return how long machines that are there already take, and whether more of them would help. They are
-        `20 x m5d.12xlarge`, or a file that lists them: see `planner.schemas.machine_lists`. Raises BadInputError for
-        what cannot be read, and for a type that is in none of the catalogs asked.
+        `20 x m5d.12xlarge`, a file that lists them (see `planner.schemas.machine_lists`), or what was read from one.
+        Raises BadInputError for what cannot be read, and for a type that is in none of the catalogs asked.
 
         >>> import planner
         >>> planner.recommend("1TB").own("8 x i4i.4xlarge").cluster.nodes

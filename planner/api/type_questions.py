@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
-from typing import Final
 
-from planner.api.files import mode_of, require_readable
 from planner.api.request_inputs import inputs_of
 from planner.catalog import Catalog, load_catalog
-from planner.errors import BadInputError
+from planner.config.given_machines import listed_machines
 from planner.planning.candidates.candidate_grid import CandidateGrid, build_grid
 from planner.planning.request.region import Region
 from planner.planning.what_if.first_choice import factors
 from planner.planning.what_if.own_cluster import OwnCluster, OwnMachines, own_cluster
 from planner.planning.what_if.why_not import TypeQuestions, WhyNot, require_type, type_names
-from planner.schemas.machine_lists import MachineList, read_machine_list
+from planner.schemas.machine_lists import MachineList
 from planner.schemas.plan import ALL_MODELS, Candidate, Plan, Request
 from planner.schemas.request_forms import CLOUDS
 
@@ -45,13 +42,13 @@ def why_not(
     return questions.why_not(name)
 
 
-def own(plan: Plan, machines: str, *, plan_again: Callable[[Request], Plan]) -> OwnCluster:
-    """Return how long machines of one's own take: `20 x m5d.12xlarge`, or a file that lists them. Raises BadInputError
-    for what cannot be read, and for a type in none of the plan's catalogs.
+def own(plan: Plan, machines: str | MachineList, *, plan_again: Callable[[Request], Plan]) -> OwnCluster:
+    """Return how long machines of one's own take: `20 x m5d.12xlarge`, a file that lists them, or what was read from
+    one. Raises BadInputError for what cannot be read, and for a type in none of the plan's catalogs.
     """
-    listed = _listed(machines)
+    listed = listed_machines(machines, option="--own") if isinstance(machines, str) else machines
     if listed is None:
-        asked = OwnMachines.parse(machines)
+        asked = OwnMachines.parse(str(machines))
     else:
         asked = OwnMachines(nodes=listed.nodes, instance_type=listed.instance_type)
     catalogs = _catalogs(plan)
@@ -59,24 +56,6 @@ def own(plan: Plan, machines: str, *, plan_again: Callable[[Request], Plan]) -> 
     named = zip(plan.request.catalogs, catalogs, strict=True)
     having = [name for name, catalog in named if asked.instance_type in type_names(catalog)]
     return replace(own_cluster(asked, plan, catalogs=having, plan_again=plan_again), listed=listed)
-
-
-def _listed(machines: str) -> MachineList | None:
-    """Return the machines that a file lists; None for a text that names none."""
-    file = Path(machines)
-    if not machines or not mode_of(file):
-        if "/" in machines or file.suffix in _SUFFIXES:
-            raise BadInputError(f"--own {machines}: no such file; name one that lists your machines")
-        return None
-    require_readable([file])
-    try:
-        text = file.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise BadInputError(f"--own {machines}: not a text; name a file that lists your machines") from error
-    return read_machine_list(text, where=f"--own {machines}")
-
-
-_SUFFIXES: Final = (".json", ".tfstate", ".txt")
 
 
 def _catalogs(plan: Plan) -> list[Catalog]:

@@ -21,6 +21,7 @@ _COMMANDS: Final = {
     "compare": "plan.compare.compare",
     "export": "platforms.export.export",
     "check": "platforms.check.check",
+    "serve": "service.serve.serve",
     "scale": "plan.scale.scale",
     "explain-log": "plan.explain_log.explain_log",
     "models": "plan.models.models",

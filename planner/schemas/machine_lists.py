@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from planner.errors import BadInputError
+from planner.extras import optional
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,12 +50,12 @@ class Format:
     groups: Callable[[Any], Iterator[Group]]
 
 
-def read_machine_list(text: str, *, where: str) -> MachineList:
+def read_machine_list(text: str, *, where: str, option: str = "--own") -> MachineList:
     """Return the machines that a text lists. Raises BadInputError for an unknown format, and where type or number
-    is not in it.
+    is not in it; its advice names the `option` that takes them in words.
     """
-    document = _parsed(text)
-    form = next((form for form in FORMATS if form.recognises(document)), None)
+    document = read_document(text, where=where)
+    form = _format_of(document)
     if form is None:
         known = [form.source for form in FORMATS]
         raise BadInputError(f"{where}: lists no machines in a known format; it can be the output of:", known)
@@ -62,15 +64,35 @@ def read_machine_list(text: str, *, where: str) -> MachineList:
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         reason = f"{type(error).__name__}: {error}"
         raise BadInputError(f"{where}: not what `{form.source}` prints ({reason}); print it again") from error
-    return _chosen(groups, source=form.source, where=where)
+    return _chosen(groups, source=form.source, where=where, option=option)
 
 
-def _parsed(text: str) -> Any:
-    """Return the JSON value that a text holds; the text itself where it is not JSON."""
+def lists_machines(text: str) -> bool:
+    """Return whether a text is in one of the formats that list machines."""
+    return _format_of(read_document(text, where="the file")) is not None
+
+
+def _format_of(document: Any) -> Format | None:
+    return next((form for form in FORMATS if form.recognises(document)), None)
+
+
+_YAML: Final = re.compile(r"(?:#.*\n|---\s*\n)*(?:-\s+)?[A-Za-z_]+:(?:\s|$)")
+
+
+def read_document(text: str, *, where: str) -> Any:
+    """Return the value that a text in JSON or YAML holds; the text itself where it is neither. Raises BadInputError for
+    YAML that is broken.
+    """
     try:
         return json.loads(text)
     except ValueError:
-        return text
+        if not _YAML.match(text) or any(form.recognises(text) for form in FORMATS):
+            return text
+    yaml = optional("yaml", extra="yaml", purpose=f"{where}: to read YAML")
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise BadInputError(f"{where}: broken YAML; print it again, or as JSON", str(error).splitlines()) from error
 
 
 def _merged(groups: Iterator[Group]) -> list[Group]:
@@ -81,7 +103,7 @@ def _merged(groups: Iterator[Group]) -> list[Group]:
     return [Group(nodes=n, instance_type=kind, size=size, idle=idle) for (kind, size, idle), n in nodes.items() if n]
 
 
-def _chosen(groups: Sequence[Group], *, source: str, where: str) -> MachineList:
+def _chosen(groups: Sequence[Group], *, source: str, where: str, option: str) -> MachineList:
     """Return the largest group that works on the data, and the names of the others."""
     working = sorted((group for group in groups if not group.idle), key=lambda group: -group.nodes)
     if not working:
@@ -91,9 +113,9 @@ def _chosen(groups: Sequence[Group], *, source: str, where: str) -> MachineList:
     if not most.instance_type:
         sized = f" with {most.size}" if most.size else ""
         said = f"{where}: `{source}` names no machine type"
-        raise BadInputError(f"{said}; write --own '{most.nodes} x TYPE', the type of the {most.nodes}{sized}")
+        raise BadInputError(f"{said}; write {option} '{most.nodes} x TYPE', the type of the {most.nodes}{sized}")
     if len(working) > 1 and working[1].nodes == most.nodes:
-        either = " or ".join(f"--own '{group}'" for group in working if group.nodes == most.nodes)
+        either = " or ".join(f"{option} '{group}'" for group in working if group.nodes == most.nodes)
         raise BadInputError(f"{where}: as many machines of one type as of another; ask with {either}")
     unused = [str(group) for group in groups if group is not most]
     return MachineList(source=source, nodes=most.nodes, instance_type=most.instance_type, unused=tuple(unused))
@@ -145,7 +167,8 @@ def _fleet(fleet: Mapping[str, Any]) -> Group:
 def _emr_instances(document: Any) -> Iterator[Group]:
     for instance in document["Instances"]:
         state = instance["Status"]["State"]
-        yield Group(nodes=1, instance_type=instance["InstanceType"], idle="" if state == "RUNNING" else state.lower())
+        kind = instance.get("InstanceType", "")  # older clusters of instance groups state none
+        yield Group(nodes=1, instance_type=kind, idle="" if state == "RUNNING" else state.lower())
 
 
 def _ec2_instances(document: Any) -> Iterator[Group]:
@@ -263,7 +286,7 @@ def _ray_nodes(document: Any) -> Iterator[Group]:
     several = len(document) > 1
     for node in document:
         room, labels = node.get("resources_total") or {}, node.get("labels") or {}
-        memory = f" and {room['memory'] / 1e9:.0f} GB for tasks" if "memory" in room else ""
+        memory = f" and {_ray_memory(room['memory'])} for tasks" if "memory" in room else ""
         size = f"{room['CPU']:g} CPUs{memory}" if "CPU" in room else ""
         idle = "the head" if several and node.get("is_head_node") else ""
         state = node["state"]
@@ -271,13 +294,56 @@ def _ray_nodes(document: Any) -> Iterator[Group]:
         yield Group(nodes=1, instance_type=kind, size=size, idle=idle if state == "ALIVE" else state.lower())
 
 
+def _ray_memory(amount: float | str) -> str:
+    """Return memory in words; Ray prints bytes, or, with --detail, '22.400 GiB'."""
+    return amount if isinstance(amount, str) else f"{amount / 1e9:.0f} GB"
+
+
+_RAY_ACTIVE: Final = re.compile(r"^(?:Active|Healthy):[ \t]*\n", re.MULTILINE)
+"""Ray of 2023 printed `Healthy:`."""
+
+
 def _ray_status(text: Any) -> Iterator[Group]:
-    """Read the lines under `Active:`: ` 12 ray.worker.default` by an autoscaler, ` 1 node_1f3c...` without one."""
-    active = text.partition("Active:")[2].partition("Pending:")[0]
+    """Read the lines under `Active:`: ` 12 ray.worker.default` by an autoscaler, ` 1 node_1f3c...` without one. Idle
+    nodes, which some versions list below it, count too.
+    """
+    active = _RAY_ACTIVE.split(text)[1].partition("Pending:")[0]
     for line in active.splitlines():
         count, _, name = line.strip().partition(" ")
         if count.isdecimal() and name:
             yield Group(nodes=int(count), instance_type="", idle="the head" if "head" in name else "")
+
+
+_SKY_HEAD: Final = re.compile(r"^NAME +.*\bRESOURCES +STATUS\b.*$", re.MULTILINE)
+_SKY_RESOURCES: Final = re.compile(r"(?P<nodes>\d+)x ?(?:[A-Za-z]+)?\((?P<parts>.*)$")
+_SKY_TYPE: Final = re.compile(r"(?:type=)?(?P<type>[A-Za-z][\w-]*\.[\w.-]+|[a-z]\w*-[a-z]+[\w-]*-\d+\w*|Standard_\w+)")
+
+
+def _is_sky_status(text: Any) -> bool:
+    return isinstance(text, str) and bool(_SKY_HEAD.search(text))
+
+
+def _sky_status(text: Any) -> Iterator[Group]:
+    """Read a row for each cluster: `2x AWS(m4.2xlarge)`, or `2x(cpus=8, mem=32, m4.2xlarge, ...)` with the cloud in a
+    column of its own. What is cut off by `...` may hide the type; `sky status -v` prints it.
+    """
+    head = next(line for line in text.splitlines() if _SKY_HEAD.match(line))
+    resources_at, status_at = head.index("RESOURCES"), head.index("STATUS")
+    for line in text.partition(head)[2].splitlines()[1:]:
+        if not line.strip():
+            return
+        name, said = line.split(maxsplit=1)[0], _SKY_RESOURCES.match(line[resources_at:status_at].rstrip())
+        if said is None:
+            raise ValueError(f"no resources in the row of {name}")
+        parts = re.split(r",\s*", said["parts"].rstrip(")"))
+        kind = next((found["type"] for part in parts if (found := _SKY_TYPE.fullmatch(part.strip()))), "")
+        state = line[status_at:].split(maxsplit=1)[0]
+        yield Group(
+            nodes=int(said["nodes"]),
+            instance_type=kind,
+            size=f"{name}: {said['parts'].rstrip(')')}",
+            idle="" if state == "UP" else state.lower(),
+        )
 
 
 def _slurm(document: Any) -> Iterator[Group]:
@@ -309,11 +375,7 @@ FORMATS: Final = (
     Format(source="aws emr describe-cluster", recognises=_has("Cluster"), groups=_emr_cluster),
     Format(source="aws emr list-instances", recognises=_has("Instances"), groups=_emr_instances),
     Format(source="aws ec2 describe-instances", recognises=_has("Reservations"), groups=_ec2_instances),
-    Format(
-        source="gcloud dataproc clusters describe --format json",
-        recognises=_has("clusterName", "config"),
-        groups=_dataproc,
-    ),
+    Format(source="gcloud dataproc clusters describe", recognises=_has("clusterName", "config"), groups=_dataproc),
     Format(
         source="gcloud compute instances list --format json",
         recognises=_lists("machineType", "status"),
@@ -323,8 +385,11 @@ FORMATS: Final = (
     Format(source="kubectl get nodes -o json", recognises=_is_kubernetes, groups=_kubernetes),
     Format(source="ray list nodes --format json", recognises=_lists("node_id", "state"), groups=_ray_nodes),
     Format(
-        source="ray status", recognises=lambda text: isinstance(text, str) and "Active:" in text, groups=_ray_status
+        source="ray status",
+        recognises=lambda text: isinstance(text, str) and bool(_RAY_ACTIVE.search(text)),
+        groups=_ray_status,
     ),
+    Format(source="sky status", recognises=_is_sky_status, groups=_sky_status),
     Format(source="sinfo --json", recognises=lambda of: _has("sinfo")(of) or _has("nodes", "meta")(of), groups=_slurm),
     Format(
         source="terraform show -json",

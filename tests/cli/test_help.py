@@ -30,6 +30,7 @@ CALLED_ELSEWHERE = {
     "cluster up": "rents machines: tests/provisioning",
     "cluster down": "needs a cluster: tests/provisioning",
     "cluster sweep": "needs a cloud: tests/provisioning",
+    "serve": "stays until it is interrupted: tests/cli/service/test_serve.py",
     "emulate up": "stays until it is interrupted: tests/emulation",
     "emulate study": "takes minutes: tests/clusters/emulated/test_study.py",
     "emulate sweep": "touches what others emulate: tests/emulation",

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from planner.errors import BadInputError
-from planner.schemas.machine_lists import MachineList, read_machine_list
+from planner.schemas.machine_lists import MachineList, lists_machines, read_machine_list
+
+DATA = Path(__file__).parent / "data"
+"""Published samples: README.md names their sources."""
 
 
 def kubernetes_node(kind: str | None, *, ready: str = "True", **more: Any) -> dict[str, Any]:
@@ -80,7 +85,7 @@ LISTS: dict[str, tuple[str, Any, int, str, tuple[str, ...]]] = {
         2, "i4i.large", ("1 x i4i.large (stopped)", "1 x m5.large"),
     ),
     "Dataproc": (
-        "gcloud dataproc clusters describe --format json",
+        "gcloud dataproc clusters describe",
         {"clusterName": "c", "config": {
             "masterConfig": {"numInstances": 1, "machineTypeUri": "https://g/zones/z/machineTypes/n1-standard-4"},
             "workerConfig": {
@@ -162,6 +167,60 @@ def test_a_format_is_known_by_its_fields(name: str) -> None:
     assert read_machine_list(json.dumps(document), where="f") == expected
 
 
+@pytest.mark.parametrize("name", ["Dataproc", "Kubernetes", "Ray with labels", "EMR groups"])
+def test_the_same_is_read_from_yaml(name: str) -> None:
+    _, document, *_ = LISTS[name]
+    for head in ("", "---\n", "# printed today\n"):
+        text = head + yaml.safe_dump(document, sort_keys=False)
+        assert read_machine_list(text, where="f") == read_machine_list(json.dumps(document), where="f")
+
+
+@pytest.mark.parametrize(
+    ("file", "nodes", "kind", "unused"),
+    [
+        ("emr-describe-cluster.json", 2, "m1.small", ("1 x m1.small (the master)",)),
+        ("sky-status.txt", 2, "m4.2xlarge", ("2 x m4.2xlarge (stopped)", "1 x c6i.2xlarge")),
+    ],
+)
+def test_published_samples_are_read(file: str, nodes: int, kind: str, unused: tuple[str, ...]) -> None:
+    made = read_machine_list((DATA / file).read_text("utf-8"), where=file)
+    assert (made.nodes, made.instance_type, made.unused) == (nodes, kind, unused)
+
+
+@pytest.mark.parametrize(
+    ("file", "said"),
+    [
+        ("emr-list-instances.json", "no machine that works on data; it has 1 x m3.xlarge (terminated)"),
+        ("emr-list-instances-groups.json", "names no machine type; write --ran-on '1 x TYPE'"),
+    ],
+)
+def test_published_samples_that_do_not_tell(file: str, said: str) -> None:
+    with pytest.raises(BadInputError) as raised:
+        read_machine_list((DATA / file).read_text("utf-8"), where=file, option="--ran-on")
+    assert said in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("resources", "nodes", "kind"),
+    [
+        ("2x(cpus=8, mem=32, m6i.2xlarge, ...)", 2, "m6i.2xlarge"),
+        ("3x(cpus=8, mem=32, type=n2-standard-8)", 3, "n2-standard-8"),
+        ("1x Azure(Standard_D8s_v5)", 1, "Standard_D8s_v5"),
+    ],
+)
+def test_sky_status_with_the_cloud_in_a_column_of_its_own(resources: str, nodes: int, kind: str) -> None:
+    rows = [("NAME", "INFRA", "RESOURCES", "STATUS", "AUTOSTOP"), ("a", "AWS (us-east-1)", resources, "UP", "-")]
+    text = "\n".join(f"{a:<6}{b:<18}{c:<44}{d:<8}{e}" for a, b, c, d, e in rows)
+    made = read_machine_list(text, where="f")
+    assert (made.source, made.nodes, made.instance_type) == ("sky status", nodes, kind)
+
+
+def test_text_of_no_format_is_no_list_of_machines() -> None:
+    for text in ("hello: world", '{"request": 1}', "a,b\n1,2\n", "", "<html>"):
+        assert not lists_machines(text)
+    assert lists_machines((DATA / "sky-status.txt").read_text("utf-8"))
+
+
 STATUS = """======== Autoscaler status: 2026-11-26 ========
 Node status
 ---------------------------------------------------------------
@@ -179,6 +238,12 @@ Recent failures:
     ("text", "said"),
     [
         (STATUS, "names no machine type; write --own '12 x TYPE'"),
+        (STATUS.replace("Active:", "Healthy:"), "names no machine type; write --own '12 x TYPE'"),
+        (STATUS.replace("Pending:", "Idle:\n 3 ray.spare.default\nPending:"), "write --own '15 x TYPE'"),
+        ([ray_node() | {"resources_total": {"CPU": 4.0, "memory": "22.400 GiB"}}], "4 CPUs and 22.400 GiB for tasks"),
+        ("a: [1\nb", "broken YAML"),
+        ("NAME  RESOURCES  STATUS\na     what       UP", "not what `sky status` prints"),
+        ("NAME  RESOURCES            STATUS\na     1x(cpus=4, ...)      UP", "the type of the 1 with a: cpus=4, ..."),
         ([ray_node()] * 3, "'3 x TYPE', the type of the 3 with 48 CPUs and 130 GB for tasks"),
         ({"sinfo": [slurm_node("a", "b", features="(null)")]}, "'2 x TYPE', the type of the 2 with 4 CPUs"),
         (

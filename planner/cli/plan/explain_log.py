@@ -52,7 +52,7 @@ def explain_log(
 
         write_whole(html, spark_html(application, explained), option="--html")
     if json:
-        show_json(_document(logs, application, explained))
+        show_json(explanation_json(logs, application, explained))
     elif show == "answer":
         from planner.report.terminal.spark_explanation import explanation_lines
 
@@ -108,7 +108,8 @@ def _cell(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-def _document(logs: EventLogs, application: Application, explained: Explanation) -> dict[str, Any]:
+def explanation_json(logs: EventLogs, application: Application, explained: Explanation) -> dict[str, Any]:
+    """Return what `--json` prints."""
     from dataclasses import asdict
 
     from planner.report.terminal.spark_explanation import completeness_json, stage_rows

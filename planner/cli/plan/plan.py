@@ -38,7 +38,10 @@ def plan(
     ] = None,
     ran_on: Annotated[
         list[str] | None,
-        Option(help="What the log's application ran on: 'm5.4xlarge x 4'; of several runs, 'APP=m5.4xlarge x 4'."),
+        Option(
+            help="What the log's application ran on: 'm5.4xlarge x 4', or a FILE as of --own; of several runs,"
+            " 'APP=m5.4xlarge x 4'."
+        ),
     ] = None,
     app: Annotated[str | None, Option(help="Of several applications, this id, or the runs of this name.")] = None,
     explain: Annotated[bool, Option("--explain", help="Say why, and print the sum with its numbers.")] = False,

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from planner.cli.plan.request_options import RequestOptions
 from planner.cli.platforms.export import show_export
-from planner.cli.shell.console import columns, show_json, show_text
+from planner.cli.shell.console import columns, show_json, show_text, talk
 from planner.cli.shell.files import write_whole
-from planner.errors import BadInputError, InfeasibleError
+from planner.errors import BadInputError, InfeasibleError, some_of
 from planner.schemas.arguments import option_of
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ def plan_from_log(
             "foreseen from it; `planner explain-log` shows its tasks"
         )
     _refuse_others(asked)
+    ran_on = [_in_words(given) for given in ran_on or ()]
     request = RequestOptions(asked, data="1B").request()
     if len(request.pricings) > 1:
         raise BadInputError(f"--pricing {request.pricing}: --from-log plans for one way to pay; give one of them")
@@ -78,6 +79,19 @@ def plan_from_log(
             show_text("\n" + "\n".join(rejected_lines(plan)))
     if plan.best is None:
         raise InfeasibleError(f"no cluster is expected to end within {plan.deadline_s:.0f} s; the fastest is shown")
+
+
+def _in_words(given: str) -> str:
+    """Return machines that `--ran-on` gives, with those that a file lists in words; what was read is said."""
+    from planner.config.given_machines import listed_machines
+
+    app, equals, machines = given.rpartition("=")
+    listed = listed_machines(machines, option="--ran-on")
+    if listed is None:
+        return given
+    unused = f"; not counted: {some_of(listed.unused)}" if listed.unused else ""
+    talk(f"{machines}: {listed.nodes} x {listed.instance_type}, read as the output of `{listed.source}`{unused}")
+    return f"{app}{equals}{listed.instance_type} x {listed.nodes}"
 
 
 def _export(plan: SparkPlan, to: str, request: Request, application: Application) -> None:

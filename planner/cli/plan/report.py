@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
 from planner.api.files import require_new
-from planner.cli.shell.console import show, show_text
-from planner.cli.shell.files import Force, parse_kept, write_whole
+from planner.cli.shell.console import show, show_json, show_text
+from planner.cli.shell.files import Force, parse_kept, read_plan, write_whole
 from planner.config.given_files import read_given
 from planner.errors import BadInputError
 
@@ -23,6 +24,11 @@ def report(
     file: Annotated[Path, Argument(help="What `planner run --out` or `plan --out` wrote.")],
     *,
     html: Annotated[Path | None, Option(help="Write a page to this file; it opens without a network.")] = None,
+    from_platform: Annotated[
+        list[Path] | None,
+        Option(help="How the plan's job ran: what EMR, Dataproc or Databricks prints of job and cluster, a file each."),
+    ] = None,
+    runs: Annotated[Path | None, Option(help="Write that run to this CSV, for `planner calibrate`.")] = None,
     wide: Annotated[bool, Option("--wide", help="Of a plan: all candidates, phases, frontier, notes.")] = False,
     force: Force = False,
     json: Annotated[bool, Option("--json", help="Print it as one JSON object, checked.")] = False,
@@ -31,7 +37,14 @@ def report(
 
     Example: planner report run.json --html run.html
     """
-    require_new([html], force=force)
+    require_new([html, runs], force=force)
+    if from_platform:
+        if html or wide:
+            raise BadInputError("--html and --wide show a plan alone: not with --from-platform, leave them out")
+        _show_platform_run(file, from_platform, runs=runs, as_json=json)
+        return
+    if runs:
+        raise BadInputError("--runs writes the run of --from-platform FILE: give it, too")
     stored, simulation = _read(file)
     if html:
         write_whole(html, _page(stored), option="--html")
@@ -50,6 +63,24 @@ def _read(path: Path) -> tuple[RunReport | Plan, Simulation | None]:
         return stored, _simulation(text) if isinstance(stored, Plan) else None
     except BadInputError as error:
         raise BadInputError(f"{path}: {error}") from error
+
+
+def _show_platform_run(file: Path, described: Sequence[Path], *, runs: Path | None, as_json: bool) -> None:
+    """Show a plan beside its run, and write the run for `planner calibrate`."""
+    from planner.planning.recommendation import require_best
+    from planner.report.terminal.platform_run import calibration_csv, run_json, run_text
+    from planner.schemas.platform_runs import read_platform_run
+
+    plan = read_plan(file)
+    best = require_best(plan)
+    run = read_platform_run({str(path): read_given(path) for path in described})
+    row = calibration_csv(run, plan) if runs else ""
+    if as_json:
+        show_json(run_json(run, plan, best))
+    else:
+        show_text(run_text(run, plan, best))
+    if runs:
+        write_whole(runs, row, option="--runs")
 
 
 def _json(stored: RunReport | Plan, simulation: Simulation | None) -> str:

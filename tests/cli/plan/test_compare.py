@@ -87,3 +87,55 @@ def test_what_is_no_plan_is_named(plans: tuple[Path, Path], text: str) -> None:
     outcome = CliRunner().invoke(build(), ["compare", *map(str, plans)])
     assert isinstance(outcome.exception, BadInputError)
     assert "once.json" in str(outcome.exception)
+
+
+EMR = {
+    "Cluster": {
+        "Id": "j-1",
+        "InstanceGroups": [
+            {"InstanceGroupType": "MASTER", "InstanceType": "m5.xlarge", "RequestedInstanceCount": 1},
+            {"InstanceGroupType": "CORE", "InstanceType": "i7i.8xlarge", "RequestedInstanceCount": 8},
+        ],
+    }
+}
+
+
+@pytest.fixture(scope="module")
+def real_plan(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("plan") / "plan.json"
+    path.write_text(recommend_by("3TB", instance="i8g.8xlarge,i7i.8xlarge").plan.to_json(), "utf-8")
+    return path
+
+
+def test_a_platforms_machines_are_set_beside_the_best_with_its_fee(real_plan: Path, tmp_path: Path) -> None:
+    mine = tmp_path / "mine.json"
+    mine.write_text(json.dumps(EMR), "utf-8")
+    outcome = CliRunner().invoke(build(), ["compare", str(mine), str(real_plan), "--json"])
+    document = json.loads(outcome.stdout)
+    best = Plan.from_json(real_plan.read_text("utf-8")).best
+    assert best is not None
+    assert document["mine"]["cluster"] == "8 x i7i.8xlarge"
+    assert document["best"]["machines_usd"] == best.cost_usd.total
+    assert document["not_counted"] == ["1 x m5.xlarge (the master)"] and document["platform"]["name"] == "EMR"
+    hours = best.nodes * best.whole_run_s / 3600
+    rate = min(0.25 * best.price_usd_per_hour, 0.27)  # EMR's share of the price, and its ceiling
+    assert document["best"]["fee_usd"] == pytest.approx(rate * hours)
+    assert document["best"]["total_usd"] == pytest.approx(best.cost_usd.total + rate * hours)
+    text = " ".join(CliRunner().invoke(build(), ["compare", str(mine), str(real_plan)]).stdout.split())
+    assert "With EMR's fee" in text and "not counted: 1 x m5.xlarge (the master)" in text
+
+
+def test_an_unknown_fee_is_unknown(real_plan: Path, tmp_path: Path) -> None:
+    mine = tmp_path / "mine.json"
+    mine.write_text(json.dumps({"spark_version": "1", "node_type_id": "i7i.8xlarge", "num_workers": 8}), "utf-8")
+    made = CliRunner().invoke(build(), ["compare", str(mine), str(real_plan), "--json"])
+    document = json.loads(made.stdout)
+    assert document["mine"]["fee_usd"] is None and document["mine"]["at_least"]
+    assert document["platform"]["name"] == "Databricks"
+
+
+def test_too_few_of_ones_own_is_exit_3_with_how_many_would_do(real_plan: Path, tmp_path: Path) -> None:
+    mine = tmp_path / "mine.json"
+    mine.write_text(json.dumps({"spark_version": "1", "node_type_id": "i7i.large", "num_workers": 1}), "utf-8")
+    made = CliRunner().invoke(build(), ["compare", str(mine), str(real_plan)])
+    assert getattr(made.exception, "exit_code", None) == 3 and "of them would" in made.stdout

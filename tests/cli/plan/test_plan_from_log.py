@@ -120,3 +120,21 @@ def test_runs_of_one_job_count_together(tmp_path: Path, capsys: pytest.CaptureFi
     assert run("--from-log", str(tmp_path), *told, "--app", "app-2") == 0
     document = json.loads(capsys.readouterr().out)
     assert (document["runs"], document["logged"]["instance_type"]) == (1, "m6i.xlarge")
+
+
+def test_what_the_log_ran_on_is_read_from_a_file(log: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    nodes = [{"InstanceType": "m5.xlarge", "Status": {"State": "RUNNING"}}] * 2
+    gone = {"InstanceType": "r5.xlarge", "Status": {"State": "TERMINATED"}}
+    file = tmp_path / "instances.json"
+    file.write_text(json.dumps({"Instances": [*nodes, gone]}), "utf-8")
+    assert run("--from-log", log, *ON, "--json") == 0
+    expected = json.loads(capsys.readouterr().out)
+    assert run("--from-log", log, "--ran-on", str(file), *ON[2:], "--json") == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out) == expected
+    assert "2 x m5.xlarge" in err and "not counted: 1 x r5.xlarge (terminated)" in " ".join(err.split())
+
+
+def test_a_file_that_is_not_there_is_named(log: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--from-log", log, "--ran-on", f"app-1={tmp_path / 'none.json'}") == 2
+    assert "no such file" in " ".join(capsys.readouterr().err.split())

@@ -89,3 +89,60 @@ def test_wide_shows_what_fits_of_the_candidates(tmp_path: Path, monkeypatch: pyt
     shown = call("report", str(plan), "--wide")
     assert "*  m1.xlarge          5    0.35   1 h 56 min   2 h 30 min    $5.60" in shown
     assert "Not shown, as the screen is narrow: disks data:interm., equation" in " ".join(shown.split())
+
+
+EMR_RUN = {
+    "step.json": {
+        "Step": {
+            "Name": "sort",
+            "Status": {"State": "COMPLETED", "Timeline": {"StartDateTime": 1000.0, "EndDateTime": 2000.0}},
+        }
+    },
+    "cluster.json": {
+        "Cluster": {
+            "Status": {"State": "TERMINATED", "Timeline": {"CreationDateTime": 700.0, "ReadyDateTime": 940.0}},
+            "InstanceGroups": [
+                {"InstanceGroupType": "CORE", "InstanceType": "i4i.4xlarge", "RequestedInstanceCount": 8}
+            ],
+        }
+    },
+}
+
+
+def test_a_run_on_a_platform_stands_beside_its_plan_and_feeds_calibration(tmp_path: Path) -> None:
+    from planner import recommend
+    from planner.calibration.history import parse_jobs
+    from planner.stores.profiles import read_rows
+
+    answer = recommend("1TB", instance="i4i.4xlarge", nodes=8, engine="spark")
+    (tmp_path / "plan.json").write_text(answer.plan.to_json(), "utf-8")
+    described = []
+    for name, document in EMR_RUN.items():
+        (tmp_path / name).write_text(json.dumps(document), "utf-8")
+        described += ["--from-platform", str(tmp_path / name)]
+    words = ["report", str(tmp_path / "plan.json"), *described]
+    made = CliRunner().invoke(build(), [*words, "--json", "--runs", str(tmp_path / "runs.csv")])
+    assert made.exit_code == 0, made.output
+    document = json.loads(made.stdout)
+    assert answer.best is not None
+    assert document["time_s"]["job"] == {"predicted": answer.best.time_s.expected, "measured": 1000.0}
+    assert document["time_s"]["boot and install"]["measured"] == 240.0
+    assert document["machines"]["ran_on"] == {"nodes": 8, "instance_type": "i4i.4xlarge"}
+    (job,) = parse_jobs(read_rows(tmp_path / "runs.csv"), what="runs.csv", timed=True)
+    assert (job.instance_type, job.nodes, job.data_gb, job.runtime_s) == ("i4i.4xlarge", 8, 1000.0, 1000.0)
+    text = CliRunner().invoke(build(), words).stdout
+    assert "predicted" in text and "16 min 40 s" in text and "two clusters" not in text
+
+
+def test_what_goes_with_a_platforms_files_and_what_does_not(tmp_path: Path) -> None:
+    stored = Path(__file__).parents[2] / "data" / "stored" / "plan-1.json"
+    (tmp_path / "step.json").write_text(json.dumps(EMR_RUN["step.json"]), "utf-8")
+    described = ["--from-platform", str(tmp_path / "step.json")]
+    for words, said in (
+        (["--runs", str(tmp_path / "new.csv")], "--runs writes the run of --from-platform"),
+        ([*described, "--wide"], "not with --from-platform"),
+        ([*described, "--runs", str(tmp_path / "new.csv")], "no file names the machines"),
+    ):
+        made = CliRunner().invoke(build(), ["report", str(stored), *words])
+        assert isinstance(made.exception, BadInputError) and said in str(made.exception)
+    assert not (tmp_path / "new.csv").exists()

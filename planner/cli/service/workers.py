@@ -1,0 +1,72 @@
+"""Processes that answer, so that planning uses all cores; how many questions may wait, and for how long."""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+from collections.abc import Mapping
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from typing import Any, Final
+
+from planner.cli.service.answers import answer
+
+_ANSWERS_PER_PROCESS: Final = 200
+"""A process ends after so many answers, and with it what it has kept: this bounds its memory."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """What a caller may use: bytes of a question, seconds until its answer, answers at once, and how many may wait."""
+
+    body_bytes: int = 1 << 20
+    seconds: float = 60.0
+    processes: int = 2
+    waiting: int = 16
+
+
+class Workers:
+    """The processes. `ask` is called from one event loop."""
+
+    def __init__(self, limits: Limits, *, folder: str | None) -> None:
+        self._limits = limits
+        self._folder = folder
+        self._pool = self._new_pool()
+        self._in_hand = 0
+
+    def _new_pool(self) -> ProcessPoolExecutor:
+        return ProcessPoolExecutor(
+            self._limits.processes,
+            mp_context=multiprocessing.get_context("spawn"),
+            max_tasks_per_child=_ANSWERS_PER_PROCESS,
+        )
+
+    async def ask(self, question: str, asked: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
+        """Return the HTTP status and the JSON of an answer; 503 where too many wait, 504 where it takes too long. An
+        answer that is late keeps its place until its process is done with it.
+        """
+        if self._in_hand >= self._limits.processes + self._limits.waiting:
+            return 503, _error("too many questions at once; ask again in a few seconds")
+        loop = asyncio.get_running_loop()
+        try:
+            future = self._pool.submit(answer, question, asked, self._folder)
+            self._in_hand += 1
+            future.add_done_callback(lambda _: loop.call_soon_threadsafe(self._done))
+            return await asyncio.wait_for(asyncio.wrap_future(future), self._limits.seconds)
+        except TimeoutError:
+            return 504, _error(f"no answer within {self._limits.seconds:g} s; ask for fewer types, regions or sizes")
+        except BrokenProcessPool:
+            self._pool = self._new_pool()
+            return 500, _error("the process that answered ended; ask again")
+
+    def _done(self) -> None:
+        self._in_hand -= 1
+
+    def close(self) -> None:
+        """End the processes when they have answered; what still waits is dropped."""
+        self._pool.shutdown(cancel_futures=True)
+
+
+def _error(text: str) -> dict[str, Any]:
+    return {"error": text, "details": [], "exit_code": 1}

@@ -87,3 +87,31 @@ def test_runs_in_which_records_change_nothing_are_believed() -> None:
     profile = calibrate(past, instances=SPECS, model="spark")
     few, many = profile.predict([counted(n * 10**8, 20.0) for n in (1, 9)])["runtime_s"]
     assert many / few == pytest.approx(1, rel=0.15)
+
+
+def test_a_tolerance_nobody_varied_takes_the_iterations_of_linear_convergence() -> None:
+    past = [{**run, "precision": 0.001} for run in runs(grid())]
+    profile = calibrate(past, instances=SPECS, model="spark")
+    wide, usual, narrow = profile.predict([{**job(), "precision": value} for value in (0.01, 0.001, 0.0001)])[
+        "runtime_s"
+    ]
+    assert [wide / usual, narrow / usual] == pytest.approx([2 / 3, 4 / 3], rel=0.02)
+
+
+def test_a_tolerance_that_the_runs_contradict_is_learned() -> None:
+    past = [{**run, "level": (0.001, 0.01)[n % 2]} for n, run in enumerate(runs(grid() * 2))]
+    for run in past:
+        run["runtime_s"] *= 1 + 100 * run["level"]
+    profile = calibrate(past, instances=SPECS, model="spark")
+    small, large = profile.predict([{**job(), "level": level} for level in (0.001, 0.01)])["runtime_s"]
+    assert large / small == pytest.approx(2 / 1.1, rel=0.1)
+
+
+def test_bytes_and_each_count_of_records_weigh_alike() -> None:
+    past = [{**run, "pages": 2e6 * run["data_gb"], "links": 7e7 * run["data_gb"]} for run in runs(grid())]
+    profile = calibrate(past, instances=SPECS, model="spark")
+    size_gb = job()["data_gb"]
+    usual, more = profile.predict(
+        [{**job(), "pages": pages * size_gb, "links": 7e7 * size_gb} for pages in (2e6, 4e6)]
+    )["runtime_s"]
+    assert more / usual == pytest.approx(2 ** (1 / 3), rel=0.02)

@@ -18,7 +18,7 @@ import numpy as np
 
 from planner.arrays import Flags, Floats
 from planner.calibration.descent import Problem, Whitening, descend
-from planner.calibration.physics import FITS, Shape, UnitSeconds, Workload, unit_seconds
+from planner.calibration.physics import Shape, UnitSeconds, Workload, unit_seconds
 from planner.calibration.priors import Family
 from planner.calibration.residual import Coordinates, Kinship, coordinates
 

@@ -105,13 +105,3 @@ def test_a_tolerance_that_the_runs_contradict_is_learned() -> None:
     profile = calibrate(past, instances=SPECS, model="spark")
     small, large = profile.predict([{**job(), "level": level} for level in (0.001, 0.01)])["runtime_s"]
     assert large / small == pytest.approx(2 / 1.1, rel=0.1)
-
-
-def test_bytes_and_each_count_of_records_weigh_alike() -> None:
-    past = [{**run, "pages": 2e6 * run["data_gb"], "links": 7e7 * run["data_gb"]} for run in runs(grid())]
-    profile = calibrate(past, instances=SPECS, model="spark")
-    size_gb = job()["data_gb"]
-    usual, more = profile.predict(
-        [{**job(), "pages": pages * size_gb, "links": 7e7 * size_gb} for pages in (2e6, 4e6)]
-    )["runtime_s"]
-    assert more / usual == pytest.approx(2 ** (1 / 3), rel=0.02)

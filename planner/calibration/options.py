@@ -2,8 +2,8 @@
 
 A positive number counts by its logarithm, bent upwards; another by its share of the largest, a text by being the same
 or not. A count that grows with the data (`lines`, `links`) says something new only per gigabyte. Before the runs show
-an effect, only one is expected: more records in as many bytes are more work. A query whose options differ from all runs
-gets a wider range.
+an effect, two are expected: more records in as many bytes are more work, and a narrower tolerance takes more
+iterations. A query whose options differ from all runs gets a wider range.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _SAME: Final = 0.02
 """Relative difference below which a ratio counts as constant."""
 _MOST_NAMES: Final = 20
 _MANY_PER_GB: Final = float(np.log(1e4))
-RECORDS_SHARE: Final = 0.5
-"""Exponent of records per GB before any run: work goes half by bytes, half by records (docs/calibration.md)."""
+RECORDS_WORTH: Final = 1.0
+"""What each count of records weighs in the work, where bytes weigh 1 (docs/calibration.md)."""
 _LEAST_SHARE: Final = 0.05
 """A column that stays below is a tolerance or the like: as a share of the data it would let out next to nothing."""
 
@@ -65,6 +65,22 @@ class Option:
     def counts_records(self) -> bool:
         """Whether the column counts so many for each GB that these can only be records of the data, in any unit."""
         return self.centre > _MANY_PER_GB
+
+    @property
+    def is_tolerance(self) -> bool:
+        """Whether the column stays so near 0 that it can only be a tolerance or the like."""
+        return self.kind in ("logarithm", "per gigabyte", "per gigabyte or not") and self.scale < _LEAST_SHARE
+
+    def iterations(self, job: JobRow) -> float:
+        """Return by how many times more iterations than the runs a job needs to come within the tolerance, as a
+        logarithm; 0 if unknown.
+
+        An iteration that converges linearly gains as many digits each time, so their number goes by log(1 / tolerance).
+        """
+        value = job.options.get(self.name)
+        if not isinstance(value, float | int) or not 0 < value < 1:
+            return 0.0
+        return float(np.log(np.log(value) / np.log(self.scale)))
 
     def records(self, job: JobRow) -> float:
         """Return by how much more of these a job has for each GB than the runs, as a logarithm; 0 if unknown."""
@@ -112,12 +128,14 @@ class OptionSet:
         return np.concatenate(ours, axis=1), np.concatenate(theirs, axis=1)
 
     def expected(self, jobs: Sequence[JobRow]) -> Floats:
-        """Return what is believed of the columns' effect on log time before the runs show one, shape (rows,): that of
-        the count of records that departs least from the runs'.
+        """Return what is believed of the columns' effect on log time before the runs show one, shape (rows,): bytes
+        and each count of records weigh alike, and a tolerance takes its iterations.
         """
         counts = [option for option in self.options if option.counts_records]
-        least = [min((option.records(job) for option in counts), key=abs, default=0.0) for job in jobs]
-        return RECORDS_SHARE * np.array(least)
+        records = np.array([sum(option.records(job) for option in counts) for job in jobs])
+        tolerances = [option for option in self.options if option.is_tolerance]
+        iterations = [sum(option.iterations(job) for option in tolerances) for job in jobs]
+        return records * RECORDS_WORTH / (1 + RECORDS_WORTH * len(counts)) + np.array(iterations)
 
     def unread(self, query: Sequence[JobRow]) -> dict[str, str]:
         """Return the columns of a query that change nothing, each with the reason."""

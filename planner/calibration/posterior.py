@@ -18,7 +18,7 @@ import numpy as np
 
 from planner.arrays import Flags, Floats
 from planner.calibration.descent import Problem, Whitening, descend
-from planner.calibration.physics import FITS, Shape, UnitSeconds, Workload, unit_seconds
+from planner.calibration.physics import Shape, UnitSeconds, Workload, unit_seconds
 from planner.calibration.priors import Family
 from planner.calibration.residual import Coordinates, Kinship, coordinates
 
@@ -43,6 +43,12 @@ _FIRST_STEPS: Final = 3
 _HOPELESS: Final = 12.0
 """Families whose log evidence after the first steps is this far below the best are given up; those with weight end
 within 5.
+"""
+
+_TRIED_AT_ALL_LEVELS: Final = 12
+_HOPELESS_LEVEL: Final = 6.0
+"""So many ways are tried at all sizes of deviation and scatter; those this far below the best weigh nothing in the end
+(NEGLIGIBLE is 4.6).
 """
 
 Way: TypeAlias = tuple[float, float, Family]
@@ -132,8 +138,9 @@ def explain_runs(runs: Runs, families: tuple[Family, ...]) -> tuple[Explanation,
         if len(runs) > 2 * size:
             ways, start = _screen(runs.sample(size), ways, start)
     ways, start = _screen(runs, ways, start)
-    finer = [(amplitude, noise_sd, way[2]) for way in ways for amplitude, noise_sd in product(AMPLITUDES, levels)]
-    found = _explain(runs, finer, np.repeat(start, len(finer) // len(ways), axis=0))
+    pairs = _likely_levels(runs, ways, start, list(product(AMPLITUDES, levels)))
+    finer = [(amplitude, noise_sd, way[2]) for way in ways for amplitude, noise_sd in pairs]
+    found = _explain(runs, finer, np.repeat(start, len(pairs), axis=0))
     told_apart = [
         (way.log_evidence + math.log(twin.odds / way.family.odds), way, twin)
         for way in found
@@ -149,8 +156,8 @@ def _alike(runs: Runs, families: tuple[Family, ...]) -> dict[Family, list[Family
     """
     groups: dict[tuple[Family, bytes], list[Family]] = {}
     for family in families:
-        plain = replace(family, working_set=FITS, odds=1.0)
-        groups.setdefault((plain, runs.units(family.shape).second[-1].tobytes()), []).append(family)
+        spill = runs.units(family.shape).second[-1].tobytes()
+        groups.setdefault((family.in_any_memory, spill), []).append(family)
     return {replace(alike[0], odds=sum(family.odds for family in alike)): alike for alike in groups.values()}
 
 
@@ -192,6 +199,20 @@ def _screen(sample: Runs, ways: list[Way], start: Floats) -> tuple[list[Way], Fl
     fit = descend(problem, start, 2 * _FIRST_STEPS)
     hopeful = _shortlist(log_weight + fit.log_mass)
     return list(compress(ways, hopeful)), fit.coefficients[hopeful]
+
+
+def _likely_levels(
+    runs: Runs, ways: list[Way], start: Floats, pairs: list[tuple[float, float]]
+) -> list[tuple[float, float]]:
+    """Return the sizes of deviation and scatter that are not hopeless for a few of the ways, evenly spaced: how much
+    the runs scatter hardly depends on what explains them.
+    """
+    few = np.linspace(0, len(ways) - 1, min(_TRIED_AT_ALL_LEVELS, len(ways))).round().astype(int)
+    tried = [(*pair, ways[i][2]) for pair in pairs for i in few]
+    problem, log_weight = _problem(runs, tried)
+    fit = descend(problem, np.tile(start[few], (len(pairs), 1)), 1)
+    best = (log_weight + fit.log_mass).reshape(len(pairs), len(few)).max(axis=1)
+    return list(compress(pairs, _shortlist(best, within=_HOPELESS_LEVEL)))
 
 
 def _shortlist(log_evidence: Floats, *, within: float = _HOPELESS) -> Flags:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import product
 from typing import Any, Final
 
@@ -107,6 +107,11 @@ class Family:
     def shape(self) -> Shape:
         """What the terms of the physics depend on."""
         return Shape(self.stream, self.selective, self.working_set)
+
+    @cached_property
+    def in_any_memory(self) -> Family:
+        """The same without odds and working set, which are all that sets those apart whose data fits."""
+        return replace(self, working_set=FITS, odds=1.0)
 
     @property
     def priors(self) -> tuple[Prior, ...]:
@@ -232,22 +237,32 @@ def families(model: str, *, share_option: str | None = None, holding: bool = Tru
     if model not in MODELS:
         hint = nearest(model, list(MODELS))
         raise BadInputError(f"no calibration prior for model {model!r}; use one of {', '.join(MODELS)}.{hint}")
+    return _families(model, share_option, working_sets=WORKING_SETS if holding else (), spill=SPILL)
+
+
+@lru_cache(maxsize=64)
+def _families(
+    model: str, share_option: str | None, *, working_sets: tuple[tuple[WorkingSet, float], ...], spill: Prior
+) -> tuple[Family, ...]:
+    """Return the families; they are kept, as building them takes a tenth of a fit."""
     of_model = MODELS[model]
     sharing = of_model if share_option is None else tuple(_selective(family, share_option) for family in of_model)
     other = (_of_other_work(family) for family in sharing if family.cpu.centre >= _COMPUTES)
     of_any_memory = dict.fromkeys((*of_model, *sharing, *other))
-    if not holding:
+    if not working_sets:
         return tuple(of_any_memory)
-    return tuple(held for family in of_any_memory for held in _with_working_sets(family))
+    return tuple(held for family in of_any_memory for held in _with_working_sets(family, working_sets, spill))
 
 
-def _with_working_sets(family: Family) -> tuple[Family, ...]:
+def _with_working_sets(
+    family: Family, working_sets: tuple[tuple[WorkingSet, float], ...], spill: Prior
+) -> tuple[Family, ...]:
     """Return the family once for each working set if its output leaves through one stream and cores count, as jobs of
     Spark hold data in memory; the others as they are.
     """
     if not family.in_memory or family.cpu.centre < _COMPUTES:
         return (family,)
-    return tuple(replace(family, working_set=held, spill=SPILL, odds=family.odds * odds) for held, odds in WORKING_SETS)
+    return tuple(replace(family, working_set=held, spill=spill, odds=family.odds * odds) for held, odds in working_sets)
 
 
 def _selective(family: Family, share_option: str) -> Family:

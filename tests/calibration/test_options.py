@@ -74,12 +74,12 @@ def test_four_times_the_records_in_as_many_bytes_are_expected_to_take_twice_as_l
     assert many / usual == pytest.approx(2, rel=0.05)
 
 
-def test_of_two_counts_the_one_that_goes_with_the_bytes_is_of_records() -> None:
-    """A graph of three times the pages and as many links per GB is no more work for that."""
+def test_bytes_and_each_count_of_records_weigh_alike() -> None:
+    """A graph of eight times the pages and as many links per GB is twice the work."""
     past = [{**run, "records": int(run["data_gb"] * 7e7), "pages": 2_000_000} for run in runs(grid(sizes=[20]))]
     profile = calibrate(past, instances=SPECS, model="spark")
-    few, many = profile.predict([counted(1_400_000_000, 20.0, pages=n) for n in (2_000_000, 6_000_000)])["runtime_s"]
-    assert many / few == pytest.approx(1, rel=0.02)
+    few, many = profile.predict([counted(1_400_000_000, 20.0, pages=n) for n in (2_000_000, 16_000_000)])["runtime_s"]
+    assert many / few == pytest.approx(2, rel=0.02)
 
 
 def test_runs_in_which_records_change_nothing_are_believed() -> None:
@@ -87,3 +87,21 @@ def test_runs_in_which_records_change_nothing_are_believed() -> None:
     profile = calibrate(past, instances=SPECS, model="spark")
     few, many = profile.predict([counted(n * 10**8, 20.0) for n in (1, 9)])["runtime_s"]
     assert many / few == pytest.approx(1, rel=0.15)
+
+
+def test_a_tolerance_nobody_varied_takes_the_iterations_of_linear_convergence() -> None:
+    past = [{**run, "precision": 0.001} for run in runs(grid())]
+    profile = calibrate(past, instances=SPECS, model="spark")
+    wide, usual, narrow = profile.predict([{**job(), "precision": value} for value in (0.01, 0.001, 0.0001)])[
+        "runtime_s"
+    ]
+    assert [wide / usual, narrow / usual] == pytest.approx([2 / 3, 4 / 3], rel=0.02)
+
+
+def test_a_tolerance_that_the_runs_contradict_is_learned() -> None:
+    past = [{**run, "level": (0.001, 0.01)[n % 2]} for n, run in enumerate(runs(grid() * 2))]
+    for run in past:
+        run["runtime_s"] *= 1 + 100 * run["level"]
+    profile = calibrate(past, instances=SPECS, model="spark")
+    small, large = profile.predict([{**job(), "level": level} for level in (0.001, 0.01)])["runtime_s"]
+    assert large / small == pytest.approx(2 / 1.1, rel=0.1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -123,16 +123,35 @@ def read(path: str | os.PathLike[str]) -> EventLogs:
     what is there, when nothing at the path is an event log; IoFailureError when it cannot be read.
     """
     root = Path(path).expanduser()
-    parts, others = parts_of(root)
+    return _event_logs(str(root), *parts_of(root))
+
+
+def read_files(paths: Sequence[Path]) -> EventLogs:
+    """Read the event logs in files that lie together: those of one log, or one file. Raises as `read` does; of several
+    files, those without events are passed over.
+    """
+    parts, others = list[Part](), list[PassedOver]()
+    for path in paths:
+        try:
+            found, passed = parts_of(path)
+        except BadInputError as error:
+            if len(paths) == 1:
+                raise
+            found, passed = [], [PassedOver(name=str(path), reason=error.message)]
+        parts, others = [*parts, *found], [*others, *passed]
+    return _event_logs(str(paths[0].parent if len(paths) > 1 else paths[0]), parts, others)
+
+
+def _event_logs(place: str, parts: Sequence[Part], others: Sequence[PassedOver]) -> EventLogs:
     joined, repeated = logs(parts)
     passed = (*others, *repeated)
     applications = [application for log in joined for application in _applications(log)]
     if not applications:
         raise BadInputError(
-            f"{root} holds no Spark event log; Spark writes them where spark.eventLog.dir says",
+            f"{place} holds no Spark event log; Spark writes them where spark.eventLog.dir says",
             [f"{other.name}: {other.reason}" for other in passed[:20]],
         )
-    return EventLogs(path=str(root), applications=tuple(applications), passed_over=passed)
+    return EventLogs(path=place, applications=tuple(applications), passed_over=passed)
 
 
 def _applications(log: LogFiles) -> list[Application]:

@@ -21,7 +21,7 @@ from urllib.parse import parse_qs, urlsplit
 
 @dataclass
 class HistoryServer:
-    """Its applications: their logs' files by id, the end of each (None: running); `failing` says how often a path fails."""
+    """Applications: files of their logs by id, ends (None: running); `failing` says how often a path fails."""
 
     logs: Mapping[str, Mapping[str, bytes]]
     ends_ms: Mapping[str, int | None]

@@ -104,18 +104,18 @@ class Ids:
         """The first number above all members."""
 
     def __contains__(self, member: int) -> bool:
-        place, bit = divmod(member, 8)
-        return place < len(self._bits) and bool(self._bits[place] & 1 << bit)
+        return 0 <= member < self.above and bool(self._bits[member >> 3] & 1 << (member & 7))
 
     def add(self, member: int) -> None:
         """Add a number. Raises FieldError for one that no log reaches."""
         if member > _MOST_TASK_ID:
             raise FieldError(f"Task ID is {member}, above {_MOST_TASK_ID}")
-        place, bit = divmod(member, 8)
+        place = member >> 3
         if place >= len(self._bits):
             self._bits.extend(bytes(place + 1 - len(self._bits)))
-        self._bits[place] |= 1 << bit
-        self.above = max(self.above, member + 1)
+        self._bits[place] |= 1 << (member & 7)
+        if member >= self.above:
+            self.above = member + 1
 
 
 class ApplicationTally:
@@ -189,13 +189,14 @@ class ApplicationTally:
             clock_jump_s=self._clock.jump_s,
         )
 
-    def _note_time(self, *times_s: float | None) -> None:
-        self._latest_s = max((t for t in (self._latest_s, *times_s) if t is not None), default=None)
+    def _note_time(self, time_s: float | None) -> None:
+        if time_s is not None and (self._latest_s is None or time_s > self._latest_s):
+            self._latest_s = time_s
 
     def _stage(self, event: Event, *, id_key: str = "Stage ID") -> StageTally:
         place = whole_number(event, id_key), whole_number(event, "Stage Attempt ID")
         tally = self._stages.get(place)
-        return tally or StageTally(*place)
+        return StageTally(*place) if tally is None else tally
 
     def _keep(self, stage: StageTally) -> StageTally:
         """Return the stage after noting it: only once nothing can fail any more."""
@@ -396,3 +397,5 @@ _HANDLERS: Final[dict[str, Callable[[ApplicationTally, Event], None]]] = {
     "org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart": ApplicationTally.query_plan,
     "org.apache.spark.sql.execution.ui.SparkListenerSQLAdaptiveExecutionUpdate": ApplicationTally.query_plan,
 }
+EVENTS_COUNTED: Final = frozenset(_HANDLERS)
+"""The names of the events that an application is made of."""

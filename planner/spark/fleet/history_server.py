@@ -129,15 +129,25 @@ _retrying: Final = retry(
 
 @_retrying
 def _read(url: str) -> bytes:
-    with urllib.request.urlopen(url, timeout=_TIMEOUT_S) as answer:
+    with _answer(url) as answer:
         content: bytes = answer.read()
     return content
 
 
 @_retrying
 def _download(url: str, path: Path) -> None:
-    with urllib.request.urlopen(url, timeout=_TIMEOUT_S) as answer, path.open("wb") as file:
+    with _answer(url) as answer, path.open("wb") as file:
         shutil.copyfileobj(answer, file, 1 << 20)
+
+
+@contextmanager
+def _answer(url: str) -> Iterator[Any]:
+    try:
+        with urllib.request.urlopen(url, timeout=_TIMEOUT_S) as answer:
+            yield answer
+    except urllib.error.HTTPError as error:
+        error.close()  # it holds the connection
+        raise
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from operator import itemgetter
 from typing import Any, Final
 
 from planner.spark.application.application import Application
@@ -90,9 +91,9 @@ def _unknown_executor(executor_id: str, host: str) -> Executor:
 
 
 _MOST_TASK_ID: Final = 1 << 28
-_MOVED: Final = (
-    "input_bytes", "output_bytes", "shuffle_read_local_bytes", "shuffle_read_remote_bytes", "shuffle_write_bytes",
-)  # fmt: skip
+_MOVED: Final = itemgetter(
+    "input_bytes", "output_bytes", "shuffle_read_local_bytes", "shuffle_read_remote_bytes", "shuffle_write_bytes"
+)
 
 
 class Ids:
@@ -327,9 +328,7 @@ class ApplicationTally:
             executor_id=executor_id,
             launched_ms=launched_ms,
             finished_ms=max(launched_ms, finished_ms),
-            moved_bytes=None
-            if killed or failed
-            else sum(amounts[name] for name in _MOVED if not math.isnan(amounts[name])),
+            moved_bytes=None if killed or failed else _moved_bytes(amounts),
         )
         stage.launched += task_id not in self._launched  # so that it is not among those still running
         stage.killed, stage.failed = stage.killed + killed, stage.failed + failed
@@ -357,6 +356,13 @@ class ApplicationTally:
         if executor_id in ("driver", "<driver>"):
             self.driver_host = host
         self._executors.storage_memory(executor_id, memory)
+
+
+def _moved_bytes(amounts: dict[str, Any]) -> float:
+    """Return the bytes that a task read and wrote, as far as they are known."""
+    moved = _MOVED(amounts)
+    total: float = sum(moved)
+    return sum(size for size in moved if not math.isnan(size)) if math.isnan(total) else total
 
 
 def _add_times(amounts: dict[str, Any], *, elapsed_ms: float, getting_ms: float) -> None:

@@ -45,7 +45,7 @@ def explain_log(
 
     Example: planner explain-log app-20261101-0001.zstd
 
-    Example: planner explain-log s3://bucket/spark-logs --html fleet.html
+    Example: planner explain-log logs --html fleet.html
     """
     from planner.spark.fleet.places import holds_several, is_remote
     from planner.spark.task_trace.reading import looks_like_trace

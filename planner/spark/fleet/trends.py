@@ -95,5 +95,5 @@ def _growth(weeks: Sequence[float], amounts: Sequence[float | None]) -> float | 
     known = [(at, math.log(amount)) for at, amount in zip(weeks, amounts, strict=True) if amount]
     if len(known) < _LEAST_RUNS or known[-1][0] <= known[0][0]:
         return None
-    slope = np.polynomial.Polynomial.fit(*zip(*known, strict=True), deg=1).convert().coef[-1]
-    return math.exp(float(slope))
+    at, logarithms = zip(*known, strict=True)
+    return math.exp(float(np.polyfit(at, logarithms, deg=1)[0]))

@@ -237,7 +237,8 @@ def _fee_text(platform: str, plan: SparkPlan) -> str:
     amounts += [f"{_usd(fee_usd(fee, chosen))} on {chosen.name}"] if chosen is not plan.logged else []
     place = "comes on top of these costs" if fee.on_top else "comes in place of these costs"
     start = f" It starts in about {format_duration(fee.startup_s)}, not in these times." if fee.startup_s else ""
-    return f"{platform}'s fee {place}: {', '.join(amounts)} ({fee.evidence}, {fee.as_of}; {fee.source.partition(':')[0]}).{start}"
+    origin = f"{fee.evidence}, {fee.as_of}; {fee.source.partition(':')[0]}"
+    return f"{platform}'s fee {place}: {', '.join(amounts)} ({origin}).{start}"
 
 
 def fee_usd(fee: PlatformFee, choice: SparkCluster) -> float:

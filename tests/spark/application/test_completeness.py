@@ -123,6 +123,6 @@ def test_times_after_a_jump_of_the_clock_are_refused(read: Reader) -> None:
     for event in events:
         if _name(event) == "TaskEnd" and event["Stage ID"] == 0:
             event["Task Info"]["Finish Time"] += 3_600_000
-    with pytest.raises(BadInputError, match="clock jumped forward by 1 h.*times are void") as refused:
+    with pytest.raises(BadInputError, match=r"clock jumped forward by 1 h.*times are void") as refused:
         plan_application(read(events), Request(data_bytes=1, catalogs=("aws",)), ran_on="m5.xlarge x 2")
     assert "tasks" not in refused.value.message

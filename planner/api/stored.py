@@ -170,6 +170,16 @@ def _emulated() -> Path:
     return registry_directory()
 
 
+def _fleets() -> Path:
+    from planner.spark.fleet.row_store import store_directory
+
+    return store_directory()
+
+
+def _remove_fleets(place: Path) -> None:
+    (place / "rows.sqlite").unlink(missing_ok=True)
+
+
 _KINDS: Final = {
     "settings": _Kind(
         what="clouds and prices that you set",
@@ -198,5 +208,6 @@ _KINDS: Final = {
         place=_emulated,
         keeps=_own("each ends with the command that made it; `planner emulate sweep` removes lost ones"),
     ),
+    "fleets": _Kind(what="rows of event logs read", place=_fleets, clear=_remove_fleets),
     "bugs": _Kind(what="errors to report", place=lambda: state_directory("bugs"), clear=_remove_bugs),
 }

@@ -97,6 +97,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder: Path = tmp_path_factory.mktemp("files")
     (folder / "folder").mkdir()
     (folder / "app-1").write_bytes(lines(small_job()))
+    (folder / "logs").mkdir()
+    for app in ("app-1", "app-2"):
+        events = small_job(app)
+        (folder / "logs" / app).write_bytes(
+            lines([*events[:2], {**events[2], "App Name": "nightly load"}, *events[3:]])
+        )
     for stored in ("plan-1.json", "plan-2.json"):
         shutil.copy(TESTS / "data" / "stored" / stored, folder)
     shutil.copy(TESTS / "measurement" / "ingest" / "data" / "fio_read.json", folder / "fio.json")

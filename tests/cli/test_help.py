@@ -92,6 +92,9 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         (folder / "nodes.csv").write_text("node,bytes_per_s\n" + "".join(f"n{i},{1000 + i}e6\n" for i in range(20)))
         shutil.copy(FIO, folder / "fio.json")
         (folder / "app-20261101-0001.zstd").write_bytes(CODECS["zstd"](lines(small_job())))
+        (folder / "logs").mkdir()
+        for app in ("app-1", "app-2"):
+            (folder / "logs" / app).write_bytes(lines(small_job(app)))
         for command in (
             "generate --records 1000 input.dat",
             "generate --records 1000 big.dat",

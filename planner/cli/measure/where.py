@@ -22,7 +22,9 @@ def where(
     *,
     clear: Annotated[
         str | None,
-        Option(help="Remove prices, runs or bugs; runs that may still cost money stay.", autocompletion=clearable),
+        Option(
+            help="Remove prices, runs, fleets or bugs; runs that may still cost money stay.", autocompletion=clearable
+        ),
     ] = None,
     yes: Annotated[bool, Option("--yes", help="Do not ask.")] = False,
     json: Annotated[bool, Option("--json", help="Print as JSON.")] = False,

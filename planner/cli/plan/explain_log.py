@@ -21,7 +21,11 @@ if TYPE_CHECKING:
 
 def explain_log(
     path: Annotated[
-        Path, Argument(help="An event log of Spark, a directory or archive; or a Ray timeline, a Dask report.")
+        str,
+        Argument(
+            help="An event log of Spark, or many: a directory, an archive, s3://..., the address of a history server;"
+            " or a Ray timeline, a Dask report."
+        ),
     ],
     *,
     app: Annotated[str | None, Option(help="Of several applications, the one with this id.")] = None,
@@ -29,22 +33,43 @@ def explain_log(
     json: Annotated[bool, Option("--json", help="Print as JSON.")] = False,
     html: Annotated[Path | None, Option(help="Write a page to this file; it opens without a network.")] = None,
     force: Annotated[bool, Option("--force", help="Replace a file that exists.")] = False,
+    show_names: Annotated[
+        bool, Option("--show-names", help="Of many logs: name jobs and files, which may tell of users and paths.")
+    ] = False,
+    ran_on: Annotated[
+        list[str] | None, Option(help="Of many logs: the machines, such as 'm5.4xlarge x 4', where no log tells.")
+    ] = None,
+    processes: Annotated[int | None, Option(min=1, help="Of many logs: how many to read at once.")] = None,
 ) -> None:
     """Say where a Spark application's time went: what bound each stage, and what more of each resource could change.
 
     Example: planner explain-log app-20261101-0001.zstd
+
+    Example: planner explain-log logs --html fleet.html
     """
-    from planner.spark import log as spark_log
-    from planner.spark.model.bounds import explain
+    from planner.spark.fleet.places import holds_several, is_remote
     from planner.spark.task_trace.reading import looks_like_trace
 
     require_new([html], force=force)
-    if looks_like_trace(path):
+    if not is_remote(path) and looks_like_trace(Path(path)):
         if html or app or show == "executors":
             raise BadInputError("--html, --app and --show executors are for logs of Spark: leave them out")
-        _show_trace(path, show, json=json)
-        return
-    logs = spark_log.read(path)
+        _show_trace(Path(path), show, json=json)
+    elif app is None and holds_several(path):
+        from planner.cli.plan.explain_fleet import explain_fleet
+
+        explain_fleet(path, show=show, json=json, html=html, show_names=show_names, ran_on=ran_on, processes=processes)
+    else:
+        if show_names or ran_on or processes:
+            raise BadInputError("--show-names, --ran-on and --processes are for many logs: leave them out")
+        _explain_one(path, app, show=show, json=json, html=html)
+
+
+def _explain_one(place: str, app: str | None, *, show: str, json: bool, html: Path | None) -> None:
+    from planner.spark.fleet.places import read_place
+    from planner.spark.model.bounds import explain
+
+    logs = read_place(place, app)
     application = logs.only(app)
     explained = explain(application)
     if html:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from planner.api.recommend import Recommendation
     from planner.schemas.run_report import RunReport
     from planner.spark.application.application import Application
+    from planner.spark.fleet.reading import Fleet
     from planner.spark.model.bounds import Explanation
     from planner.spark.model.choices import SparkPlan
 
@@ -30,6 +31,15 @@ def spark_html(application: Application, explained: Explanation, plan: SparkPlan
     with stepped(1) as on_step:
         on_step("writing the page")
         return spark_page(application, explained, plan, made_on=date.today())
+
+
+def fleet_html(fleet: Fleet) -> str:
+    """Return the page of a fleet of Spark applications, made today."""
+    from planner.report.page import fleet_page
+
+    with stepped(1) as on_step:
+        on_step("writing the page")
+        return fleet_page(fleet, made_on=date.today())
 
 
 def run_html(report: RunReport) -> str:

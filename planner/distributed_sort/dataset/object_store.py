@@ -121,13 +121,29 @@ def size_if_there(uri: str) -> int | None:
 
 def list_files(prefix: str) -> dict[str, int]:
     """Return the bytes of every object below a prefix by its URI, ordered by their names. Raises IoFailureError."""
+    return {uri: size for uri, (size, _) in list_versions(prefix).items()}
+
+
+def list_versions(prefix: str) -> dict[str, tuple[int, str]]:
+    """Return the bytes of every object below a prefix by its URI, ordered by their names, and what is another text when
+    it is another object. Raises IoFailureError.
+    """
     store, path = _store_and_path(prefix)
     bucket = "/".join(prefix.split("/", 3)[:3])
     with _store_errors("list", prefix):
         entries = _obstore().list(store, prefix=path or None).collect()
     return {
-        f"{bucket}/{entry['path']}": int(entry["size"]) for entry in sorted(entries, key=lambda entry: entry["path"])
+        f"{bucket}/{entry['path']}": (int(entry["size"]), f"{entry.get('e_tag')} {entry['last_modified']}")
+        for entry in sorted(entries, key=lambda entry: entry["path"])
     }
+
+
+def read_file(uri: str, path: Path) -> None:
+    """Write an object into a file, piece by piece. Raises IoFailureError."""
+    store, name = _store_and_path(uri)
+    with _store_errors("read", uri), path.open("wb") as file:
+        for chunk in _obstore().get(store, name).stream(min_chunk_size=1 << 20):
+            file.write(chunk)
 
 
 def require_writable(prefix: str) -> None:

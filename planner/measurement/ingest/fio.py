@@ -9,6 +9,7 @@ to version, and are not used.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,8 +27,13 @@ _CAPS: Final = ("rate", "rate_iops", "thinktime", "latency_target")
 """Options that hold fio back: what it then reaches is what was asked for, not what the disks can."""
 _MIXES: Final = ("bssplit", "bsrange", "blocksize_range")
 """Options that mix block sizes, of which a rate is of none."""
-_NO_DISK: Final = ("null", "cpuio", "exec")
-"""Engines that move no bytes to a disk."""
+_NO_DISK: Final = {
+    "null", "cpuio", "exec", "net", "netsplice", "rdma", "filecreate", "filestat", "filedelete", "dircreate", "dirstat",
+    "dirdelete", "rbd", "rados", "http", "libhdfs", "gfapi", "gfapi_async", "nfs", "nbd", "libiscsi",
+}  # fmt: skip
+"""Engines that move no bytes to a disk or volume of the machine: they do nothing, or reach another one's storage."""
+_MEMORY: Final = re.compile(r"/dev/(null|zero|full|u?random|ram\d+|zram\d+|shm(/.*)?)/?")
+"""Files and folders that lie in memory."""
 _WHOLE: Final = ("numjobs", "iodepth", "fsync", "fdatasync", "rwmixread", "rwmixwrite")
 
 
@@ -154,6 +160,9 @@ def _check(path: Path, job: _Job) -> None:
         raise BadInputError(f"{path}: job {job.name} mixes block sizes ({', '.join(mixes)}); {choose}")
     if (engine := job.options.get("ioengine")) in _NO_DISK:
         raise BadInputError(f"{path}: job {job.name}: ioengine={engine} uses no disk; {choose}")
+    for name in ("filename", "directory"):
+        if memory := [place for place in job.options.get(name, "").split(":") if _MEMORY.fullmatch(place)]:
+            raise BadInputError(f"{path}: job {job.name}: {name}={memory[0]} lies in memory; {choose}")
 
 
 def _given(job: _Job, names: Sequence[str]) -> list[str]:

@@ -6,13 +6,14 @@ from planner.report.plots.node_charts import across_nodes, over_time
 from planner.report.plots.plan_charts import by_nodes, frontier, phases, ranges, sensitivities
 from planner.report.plots.run_charts import agreement, predicted_and_measured, timeline
 from planner.report.plots.slide import over_data, picture, slide
-from planner.report.plots.spark_charts import clusters, stage_timeline, task_time
+from planner.report.plots.spark_charts import clusters, core_hours, stage_timeline, task_time
 
 __all__ = [
     "across_nodes",
     "agreement",
     "by_nodes",
     "clusters",
+    "core_hours",
     "distributions",
     "frontier",
     "in_words",

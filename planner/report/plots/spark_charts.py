@@ -63,3 +63,20 @@ def clusters(frame: pd.DataFrame) -> Any:
         .encode(x, y, color=alt.Color("which:N", scale=scale, title=None), tooltip=tips)
     )
     return dressed(alt.layer(ranges, dots), title="Time and cost of other clusters", height=340)
+
+
+def core_hours(frame: pd.DataFrame) -> Any:
+    """Chart what applications did with their cores; `frame` has `application`, `part` and `core_h`."""
+    alt = altair()
+    parts = list(dict.fromkeys(frame.part))
+    chart = (
+        alt.Chart(frame)
+        .mark_bar(height=12)
+        .encode(
+            alt.X("core_h:Q", title="core hours"),
+            alt.Y("application:N", title=None, sort=None),
+            color=alt.Color("part:N", title=None, sort=parts),
+            tooltip=["application:N", "part:N", alt.Tooltip("core_h:Q", title="core hours", format=".3~f")],
+        )
+    )
+    return dressed(chart, title="Core hours by application", height=18 * max(frame.application.nunique(), 2))

@@ -236,9 +236,9 @@ def _fee_text(platform: str, plan: SparkPlan) -> str:
     amounts = [f"{_usd(fee_usd(fee, plan.logged))} as it was"]
     amounts += [f"{_usd(fee_usd(fee, chosen))} on {chosen.name}"] if chosen is not plan.logged else []
     place = "comes on top of these costs" if fee.on_top else "comes in place of these costs"
-    return (
-        f"{platform}'s fee {place}: {', '.join(amounts)} ({fee.evidence}, {fee.as_of}; {fee.source.partition(':')[0]})."
-    )
+    start = f" It starts in about {format_duration(fee.startup_s)}, not in these times." if fee.startup_s else ""
+    origin = f"{fee.evidence}, {fee.as_of}; {fee.source.partition(':')[0]}"
+    return f"{platform}'s fee {place}: {', '.join(amounts)} ({origin}).{start}"
 
 
 def fee_usd(fee: PlatformFee, choice: SparkCluster) -> float:
@@ -253,7 +253,8 @@ def _platforms_json(choice: SparkCluster) -> list[dict[str, Any]]:
         usd = fee_usd(fee, choice)
         total = usd + choice.cost_usd if fee.on_top else usd
         amounts = {"fee_usd": _amount_or_none(usd), "total_usd": _amount_or_none(total)}
-        rows.append({"platform": fee.platform, **amounts, "as_of": fee.as_of, "source": fee.source})
+        terms = {"minimum_s": fee.minimum_s, "startup_s": fee.startup_s, "startup_source": fee.startup_source}
+        rows.append({"platform": fee.platform, **amounts, "as_of": fee.as_of, "source": fee.source, **terms})
     return rows
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from operator import itemgetter
 from typing import Final
 
 _LEAST_MS: Final = 60_000
 """Drivers that collect garbage or schedule many tasks are late by seconds, not by minutes."""
 _ALIKE_MS: Final = 10_000
-_EXPLAINED: Final = ("run_s", "deserialisation_s", "result_serialisation_s")
+_EXPLAINED: Final = itemgetter("run_s", "deserialisation_s", "result_serialisation_s")
 
 
 class ClockTally:
@@ -24,7 +25,7 @@ class ClockTally:
 
     def note_task(self, amounts: Mapping[str, float], *, launched_ms: float, finished_ms: float) -> None:
         """Note a task by its amounts in milliseconds."""
-        ran_ms = sum(amounts[name] for name in _EXPLAINED)
+        ran_ms: float = sum(_EXPLAINED(amounts))
         left_ms = finished_ms - launched_ms - ran_ms - amounts["getting_result_s"]
         if math.isnan(left_ms):
             left_ms = min(0.0, finished_ms - launched_ms)

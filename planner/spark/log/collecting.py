@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from planner.spark.log.fields import Event, FieldError, RepeatedError, seconds, text
-from planner.spark.log.tally import ApplicationTally
+from planner.spark.log.tally import EVENTS_COUNTED, ApplicationTally
 
 _START: Final = "SparkListenerApplicationStart"
 _LOG_START: Final = "SparkListenerLogStart"
@@ -15,6 +15,8 @@ _PREAMBLE: Final = {
 }  # fmt: skip
 """Events that come between the start of a log and that of its application."""
 _MOST_PREAMBLE: Final = 1000
+EVENTS_READ: Final = frozenset({_START, _LOG_START, *_PREAMBLE, *EVENTS_COUNTED})
+"""Of other events only the name counts."""
 
 
 class Collector:

@@ -76,13 +76,18 @@ def _split_passed_over(candidates: Iterator[Part | PassedOver]) -> tuple[list[Pa
     return parts, others
 
 
+def holds_no_events(base: str) -> bool:
+    """Return whether a file of this name beside event logs is something else: a marker, a checksum or a hidden file."""
+    return base.startswith(("appstatus_", ".")) or base.endswith(".crc")
+
+
 def _in_directory(directory: Path) -> Iterator[Part | PassedOver]:
     for folder, folders, files in os.walk(directory):
         folders.sort()
         for file in sorted(files):
             path = Path(folder, file)
             name = str(path.relative_to(directory))
-            if file.startswith(("appstatus_", "._", ".")) or file.endswith(".crc"):
+            if holds_no_events(file):
                 yield PassedOver(name=name, reason="holds no events by its name")
             elif not path.is_file():
                 yield PassedOver(name=name, reason="not a file")
@@ -167,7 +172,7 @@ class _Archived:
 def _member(archive: str, member: str, opener: Callable[[], BinaryIO]) -> Part | PassedOver:
     inner = PurePosixPath(member)
     name = f"{archive}!{member}"
-    if inner.name.startswith(("appstatus_", ".")) or inner.name.endswith(".crc") or "__MACOSX" in inner.parts:
+    if holds_no_events(inner.name) or "__MACOSX" in inner.parts:
         return PassedOver(name=name, reason="holds no events by its name")
     return _part(opener, name=name, folder=f"{archive}!{inner.parent}", base=inner.name)
 

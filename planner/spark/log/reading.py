@@ -4,20 +4,30 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from planner.compression.block_formats import BrokenDataError
 from planner.compression.decoding import decode_stream
 from planner.errors import BadInputError
 from planner.spark.application.application import Application, Loss
-from planner.spark.log.collecting import Collector
+from planner.spark.log.collecting import EVENTS_READ, Collector
 from planner.spark.log.fields import Losses, shorten
 from planner.spark.log.parts import Part, PassedOver, parts_of
 from planner.spark.log.rollover import LogFiles, logs
 
+_NAMED: Final = re.compile(rb'\{"Event":"([^"\\]+)"[,}]')
+"""How Spark begins each line."""
+_READ: Final = frozenset(name.encode() for name in EVENTS_READ)
+_TASK_END: Final = b"SparkListenerTaskEnd"
+_ACCUMULABLES: Final = b',"Accumulables":['
+_AFTER: Final = b']},"Task'
+"""The end of the accumulators and of `Task Info`; within a text, quotes are escaped."""
 MOST_LINE_BYTES: Final = 128 << 20
 """The longest lines seen are query plans of some MB; a longer one is no line of a log."""
 
@@ -69,13 +79,44 @@ def _event(line: bytes | None) -> dict[str, Any] | str:
     """Return the event of a line, or in words why it is none."""
     if line is None:
         return f"line longer than {MOST_LINE_BYTES >> 20} MiB"
+    named = _NAMED.match(line)
+    if named and named[1] not in _READ and line.rstrip().endswith(b"}"):
+        return {"Event": named[1].decode("utf-8", "replace")}
     try:
-        event = json.loads(line)
+        event = _parse(line, task_end=bool(named) and named[1] == _TASK_END)  # type: ignore[index]
     except (ValueError, RecursionError):
         return "line that is not JSON"
     if not isinstance(event, dict) or not isinstance(event.get("Event"), str):
         return "line that is no event"
     return event
+
+
+def _parse(line: bytes, *, task_end: bool) -> Any:
+    """Return what a line says. Of the end of a task, the accumulators are left out: they are most of it, and its
+    metrics say the same. Raises ValueError, RecursionError.
+    """
+    loads = _fast_loads()
+    if task_end:
+        begin = line.find(_ACCUMULABLES)
+        end = line.find(_AFTER, begin) if begin > 0 else -1
+        if end > 0:
+            try:
+                return loads(line[:begin] + line[end + 1 :])
+            except ValueError:
+                pass  # written otherwise than by Spark
+    try:
+        return loads(line)
+    except ValueError:
+        return json.loads(line)  # which takes NaN, and texts that are half a character
+
+
+@cache
+def _fast_loads() -> Callable[[bytes], Any]:
+    """Return orjson's parser, which is several times as fast as Python's, where it is installed."""
+    try:
+        return cast("Callable[[bytes], Any]", import_module("orjson").loads)
+    except ImportError:
+        return json.loads
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,16 +164,35 @@ def read(path: str | os.PathLike[str]) -> EventLogs:
     what is there, when nothing at the path is an event log; IoFailureError when it cannot be read.
     """
     root = Path(path).expanduser()
-    parts, others = parts_of(root)
+    return _event_logs(str(root), *parts_of(root))
+
+
+def read_files(paths: Sequence[Path]) -> EventLogs:
+    """Read the event logs in files that lie together: those of one log, or one file. Raises as `read` does; of several
+    files, those without events are passed over.
+    """
+    parts, others = list[Part](), list[PassedOver]()
+    for path in paths:
+        try:
+            found, passed = parts_of(path)
+        except BadInputError as error:
+            if len(paths) == 1:
+                raise
+            found, passed = [], [PassedOver(name=str(path), reason=error.message)]
+        parts, others = [*parts, *found], [*others, *passed]
+    return _event_logs(str(paths[0].parent if len(paths) > 1 else paths[0]), parts, others)
+
+
+def _event_logs(place: str, parts: Sequence[Part], others: Sequence[PassedOver]) -> EventLogs:
     joined, repeated = logs(parts)
     passed = (*others, *repeated)
     applications = [application for log in joined for application in _applications(log)]
     if not applications:
         raise BadInputError(
-            f"{root} holds no Spark event log; Spark writes them where spark.eventLog.dir says",
+            f"{place} holds no Spark event log; Spark writes them where spark.eventLog.dir says",
             [f"{other.name}: {other.reason}" for other in passed[:20]],
         )
-    return EventLogs(path=str(root), applications=tuple(applications), passed_over=passed)
+    return EventLogs(path=place, applications=tuple(applications), passed_over=passed)
 
 
 def _applications(log: LogFiles) -> list[Application]:

@@ -25,6 +25,11 @@ class LogFiles:
     gaps: tuple[str, ...] = ()
 
 
+def is_rolling_name(base: str) -> bool:
+    """Return whether the name of a file says that it is one of several of a log."""
+    return bool(_ROLLING.fullmatch(base.removesuffix(_COMPACT)) or _DATED.fullmatch(base))
+
+
 def logs(parts: Sequence[Part]) -> tuple[list[LogFiles], list[PassedOver]]:
     """Return the logs that the files make up, and files that only repeat others."""
     groups: dict[tuple[str, ...], list[tuple[int | str, Part]]] = {}

@@ -6,6 +6,7 @@ import math
 import sys
 from array import array
 from collections.abc import Mapping, Sequence
+from operator import add, itemgetter
 from typing import Any, Final
 
 import numpy as np
@@ -90,6 +91,12 @@ _BY_GROUP: Final = {
 }
 _TIMES: Final = {"elapsed_s": _MS, "getting_result_s": _MS, "scheduling_s": _MS}
 _UNITS: Final = {**{name: unit for name, (_, _, unit) in _PLACES.items()}, **_TIMES}
+_IN_ORDER: Final = itemgetter(*_UNITS)
+
+
+_GETTERS: Final = [(place, itemgetter(*(key for _, key in columns))) for place, columns in _BY_GROUP.items()]
+_NAMES: Final = [name for columns in _BY_GROUP.values() for name, _ in columns]
+_WHOLE: Final = {int}
 
 
 def task_amounts(metrics: Event) -> dict[str, Any]:
@@ -97,6 +104,17 @@ def task_amounts(metrics: Event) -> dict[str, Any]:
 
     NaN is what they lack. Spark before 2 leaves out the group of what a task did not do, which is 0.
     """
+    values: list[Any] = []
+    try:
+        for place, fields_of in _GETTERS:
+            values += fields_of(metrics[place] if place else metrics)
+    except (KeyError, TypeError):
+        return _checked_amounts(metrics)
+    return dict(zip(_NAMES, values, strict=True)) if set(map(type, values)) == _WHOLE else _checked_amounts(metrics)
+
+
+def _checked_amounts(metrics: Event) -> dict[str, Any]:
+    """Return the same field by field, where one is absent or wrong."""
     amounts = {}
     for place, columns in _BY_GROUP.items():
         fields_there = group(metrics, place) if place else metrics
@@ -114,18 +132,19 @@ class SumTally:
     """Adds up whole numbers in the log's units, so that no rounding gathers."""
 
     def __init__(self) -> None:
-        self._amounts = dict.fromkeys(_UNITS, 0)
+        self._amounts: list[Any] = [0] * len(_UNITS)
 
     def add(self, amounts: dict[str, Any]) -> None:
         """Add what one task did."""
-        mine = self._amounts
-        for name, amount in amounts.items():
-            mine[name] += amount
+        self._amounts = list(map(add, self._amounts, _IN_ORDER(amounts)))
 
     def sums(self) -> TaskSums:
         """Return the sums in seconds and bytes."""
         return TaskSums(
-            **{name: amount if _UNITS[name] == 1 else amount / _UNITS[name] for name, amount in self._amounts.items()}
+            **{
+                name: amount if unit == 1 else amount / unit
+                for (name, unit), amount in zip(_UNITS.items(), self._amounts, strict=True)
+            }
         )
 
 

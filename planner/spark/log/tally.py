@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from operator import itemgetter
 from typing import Any, Final
 
 from planner.spark.application.application import Application
@@ -91,9 +92,9 @@ def _unknown_executor(executor_id: str, host: str) -> Executor:
 
 
 _MOST_TASK_ID: Final = 1 << 28
-_MOVED: Final = (
-    "input_bytes", "output_bytes", "shuffle_read_local_bytes", "shuffle_read_remote_bytes", "shuffle_write_bytes",
-)  # fmt: skip
+_MOVED: Final = itemgetter(
+    "input_bytes", "output_bytes", "shuffle_read_local_bytes", "shuffle_read_remote_bytes", "shuffle_write_bytes"
+)
 
 
 class Ids:
@@ -105,18 +106,18 @@ class Ids:
         """The first number above all members."""
 
     def __contains__(self, member: int) -> bool:
-        place, bit = divmod(member, 8)
-        return place < len(self._bits) and bool(self._bits[place] & 1 << bit)
+        return 0 <= member < self.above and bool(self._bits[member >> 3] & 1 << (member & 7))
 
     def add(self, member: int) -> None:
         """Add a number. Raises FieldError for one that no log reaches."""
         if member > _MOST_TASK_ID:
             raise FieldError(f"Task ID is {member}, above {_MOST_TASK_ID}")
-        place, bit = divmod(member, 8)
+        place = member >> 3
         if place >= len(self._bits):
             self._bits.extend(bytes(place + 1 - len(self._bits)))
-        self._bits[place] |= 1 << bit
-        self.above = max(self.above, member + 1)
+        self._bits[place] |= 1 << (member & 7)
+        if member >= self.above:
+            self.above = member + 1
 
 
 class ApplicationTally:
@@ -192,13 +193,14 @@ class ApplicationTally:
             cached_bytes=self._memory.cached_bytes(),
         )
 
-    def _note_time(self, *times_s: float | None) -> None:
-        self._latest_s = max((t for t in (self._latest_s, *times_s) if t is not None), default=None)
+    def _note_time(self, time_s: float | None) -> None:
+        if time_s is not None and (self._latest_s is None or time_s > self._latest_s):
+            self._latest_s = time_s
 
     def _stage(self, event: Event, *, id_key: str = "Stage ID") -> StageTally:
         place = whole_number(event, id_key), whole_number(event, "Stage Attempt ID")
         tally = self._stages.get(place)
-        return tally or StageTally(*place)
+        return StageTally(*place) if tally is None else tally
 
     def _keep(self, stage: StageTally) -> StageTally:
         """Return the stage after noting it: only once nothing can fail any more."""
@@ -330,9 +332,7 @@ class ApplicationTally:
             executor_id=executor_id,
             launched_ms=launched_ms,
             finished_ms=max(launched_ms, finished_ms),
-            moved_bytes=None
-            if killed or failed
-            else sum(amounts[name] for name in _MOVED if not math.isnan(amounts[name])),
+            moved_bytes=None if killed or failed else _moved_bytes(amounts),
         )
         stage.launched += task_id not in self._launched  # so that it is not among those still running
         stage.killed, stage.failed = stage.killed + killed, stage.failed + failed
@@ -373,6 +373,13 @@ class ApplicationTally:
         if executor_id in ("driver", "<driver>"):
             self.driver_host = host
         self._executors.storage_memory(executor_id, memory)
+
+
+def _moved_bytes(amounts: dict[str, Any]) -> float:
+    """Return the bytes that a task read and wrote, as far as they are known."""
+    moved = _MOVED(amounts)
+    total: float = sum(moved)
+    return sum(size for size in moved if not math.isnan(size)) if math.isnan(total) else total
 
 
 def _add_times(amounts: dict[str, Any], *, elapsed_ms: float, getting_ms: float) -> None:
@@ -416,3 +423,5 @@ _HANDLERS: Final[dict[str, Callable[[ApplicationTally, Event], None]]] = {
     "org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart": ApplicationTally.query_plan,
     "org.apache.spark.sql.execution.ui.SparkListenerSQLAdaptiveExecutionUpdate": ApplicationTally.query_plan,
 }
+EVENTS_COUNTED: Final = frozenset(_HANDLERS)
+"""The names of the events that an application is made of."""

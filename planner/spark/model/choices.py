@@ -18,6 +18,7 @@ from planner.spark.model.prediction import Prediction, Work, shipped_assumptions
 from planner.spark.model.several_logs import Runs
 from planner.spark.model.shuffle_edge import shuffle_edge
 from planner.spark.model.timeline import timeline
+from planner.units import format_duration
 
 _SLOTS_TRIED: Final = (1 / 16, 1 / 8, 1 / 6, 1 / 4, 1 / 3, 1 / 2, 2 / 3, 3 / 4, 1, 5 / 4, 3 / 2, 2, 3, 4, 6, 8)
 """Sizes to try, in slots of the logged cluster: beyond them a log tells nothing."""
@@ -116,11 +117,21 @@ def work_of(application: Application, logged: Nodes) -> Work:
 
 
 def _refuse_incomplete(whole: Completeness, application: Application) -> None:
-    jumped = abs(application.clock_jump_s) > _LEAST_JUMP * (application.duration_s or 0.0)
-    if whole.share < _LEAST_SHARE or (application.clock_jump_s and jumped):
+    """Raise BadInputError for a log that lacks half of its tasks, or whose times a jump of the clock makes void."""
+    if whole.share < _LEAST_SHARE:
         raise BadInputError(
             f"the log holds too little to plan with: {whole.tasks_seen:,} of {whole.tasks_planned:,} tasks",
             [*whole.gaps, "give all of its files, or the log of another run; `planner explain-log` reads it"],
+        )
+    jump_s, lasted_s = application.clock_jump_s, application.duration_s or 0.0
+    if abs(jump_s) > _LEAST_JUMP * lasted_s:
+        way = "back" if jump_s < 0 else "forward"
+        raise BadInputError(
+            f"the driver's clock jumped {way} by {format_duration(abs(jump_s))}, so the log's times are void",
+            [
+                f"by its own times the run took {format_duration(lasted_s)}; up to {_LEAST_JUMP:.0%} of it is taken",
+                "give the log of another run; `planner explain-log` reads this one",
+            ],
         )
 
 

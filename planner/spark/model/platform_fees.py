@@ -15,7 +15,9 @@ _GIB = 1 << 30
 
 @dataclass(frozen=True, kw_only=True)
 class PlatformFee:
-    """A platform's rates, None where they are unknown; `on_top` is whether the machines are paid for as well."""
+    """A platform's rates, None where they are unknown; `on_top` is whether the machines are paid for as well. At least
+    `minimum_s` are charged; `startup_s` pass before a cluster takes work, as `startup_source` states.
+    """
 
     platform: str
     on_top: bool
@@ -28,6 +30,8 @@ class PlatformFee:
     usd_per_gib_hour: float | None = None
     usd_per_dbu: float | None = None
     minimum_s: float = 0.0
+    startup_s: float | None = None
+    startup_source: str = ""
 
     def usd(self, nodes: Nodes, *, seconds: float) -> float:
         """Return the fee of nodes for so long, NaN where it is unknown."""

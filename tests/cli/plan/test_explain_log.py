@@ -55,12 +55,51 @@ def test_tables(log: Path, capsys: pytest.CaptureFixture[str], what: str) -> Non
     assert {"stages": "bound by", "executors": "cores", "csv": "spill_disk_bytes"}[what] in shown[0]
 
 
-def test_several_applications_need_a_choice(log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "app-2").write_bytes(lines(small_job("app-2")))
-    assert run("explain-log", str(tmp_path)) == 2
-    assert "holds 2 applications" in " ".join(capsys.readouterr().err.split())
-    assert run("explain-log", str(tmp_path), "--app", "app-2", "--json") == 0
+@pytest.fixture
+def fleet(log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Two logs, and one that is broken, in a folder whose name is somebody's."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    folder = tmp_path / "anna"
+    folder.mkdir()
+    log.rename(folder / "app-1")
+    (folder / "app-2").write_bytes(lines(small_job("app-2", properties={"spark.app.name": "of anna"})))
+    (folder / "app-3").write_bytes(b"\x28\xb5\x2f\xfd broken")
+    return str(folder)
+
+
+def test_several_logs_are_a_table(fleet: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("explain-log", fleet, "--processes", "1") == 0
+    shown = capsys.readouterr().out
+    text = " ".join(shown.split())
+    assert "2 applications in 3 logs: executors held 0.1 core hours" in text
+    assert "By waste" in text and "app-2" in text and "Not read" in text and "log 3" in text
+    assert "1 log could not be read." in text
+    assert "anna" not in shown
+
+
+def test_one_of_several_is_picked_by_its_id(fleet: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("explain-log", fleet, "--app", "app-2", "--json") == 0
     assert json.loads(capsys.readouterr().out)["app_id"] == "app-2"
+    assert run("explain-log", fleet, "--show", "stages") == 2
+    assert "--app ID" in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_fleet_for_programs_and_as_a_page(fleet: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("explain-log", fleet, "--json") == 0
+    document = json.loads(capsys.readouterr().out)
+    assert [row["core_s"] for row in document["applications"]] == [160, 160]
+    assert document["failures"][0]["log"] == "log 3"
+    page = tmp_path / "fleet.html"
+    assert run("explain-log", fleet, "--show", "csv", "--show-names", "--html", str(page)) == 0
+    rows = capsys.readouterr().out.splitlines()
+    assert len(rows) == 4 and "app-3" in rows[3] and rows[0].startswith("log,failure,app_id,")
+    text = page.read_text()
+    assert "2 applications in 3 logs" in text and "Core hours by application" in text and fleet in text
+
+
+def test_options_of_many_logs_are_refused_for_one(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("explain-log", str(log), "--show-names") == 2
+    assert "many logs" in capsys.readouterr().err
 
 
 def test_what_is_no_log_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -113,3 +113,16 @@ def test_too_little_of_a_log_is_refused(read: Reader) -> None:
     with pytest.raises(BadInputError, match="too little to plan with: 60 of 180 tasks") as refused:
         plan_application(read(events), Request(data_bytes=1, catalogs=("aws",)), ran_on="m5.xlarge x 2")
     assert "120 tasks without an end" in str(refused.value)
+
+
+def test_times_after_a_jump_of_the_clock_are_refused(read: Reader) -> None:
+    from planner.schemas.plan import Request
+    from planner.spark.model.from_log import plan_application
+
+    events = small_job()
+    for event in events:
+        if _name(event) == "TaskEnd" and event["Stage ID"] == 0:
+            event["Task Info"]["Finish Time"] += 3_600_000
+    with pytest.raises(BadInputError, match=r"clock jumped forward by 1 h.*times are void") as refused:
+        plan_application(read(events), Request(data_bytes=1, catalogs=("aws",)), ran_on="m5.xlarge x 2")
+    assert "tasks" not in refused.value.message

@@ -1,0 +1,70 @@
+"""The page of a fleet of logged Spark applications: by waste, by saving, and jobs over weeks."""
+
+from __future__ import annotations
+
+from datetime import date
+from importlib.metadata import version
+from typing import Any, Final
+
+from planner.report import plots
+from planner.report.page.rendering import Figure, render
+from planner.report.terminal.fleet_answer import (
+    Table,
+    by_waste,
+    failure_table,
+    headline,
+    notes,
+    saving_table,
+    trend_table,
+    waste_table,
+)
+from planner.spark.fleet.reading import Fleet
+
+_DRAWN: Final = 20
+_MOST_ROWS: Final = 500
+"""A page of thousands of rows no longer opens on a phone; CSV and JSON have all."""
+
+
+def fleet_page(fleet: Fleet, *, made_on: date | None = None) -> str:
+    """Return the page as HTML. Raises PlannerError without the extra `plots`."""
+    shown = min(_MOST_ROWS, len(fleet.applications))
+    return render(
+        "fleet.html",
+        figures=[_waste_figure(fleet)] if any(row.core_s for row in fleet.applications) else [],
+        title="Spark applications",
+        version=version("sortplanner"),
+        made_on=made_on,
+        asked=f"Event logs of {fleet.place}",
+        headline=headline(fleet),
+        waste=_cells(waste_table(fleet, most=_MOST_ROWS), numbers=(3, 4, 5, 6, 9)),
+        saving=_cells(saving_table(fleet, most=_MOST_ROWS), numbers=(3, 5, 6)),
+        trend=_cells(trend_table(fleet, most=_MOST_ROWS), numbers=(1, 2, 3, 4, 5, 7)),
+        failures=_cells(failure_table(fleet, most=_MOST_ROWS), numbers=()),
+        left_out=len(fleet.applications) - shown,
+        notes=list(notes(fleet)),
+    )
+
+
+def _cells(table: Table, *, numbers: tuple[int, ...]) -> dict[str, Any]:
+    return {"columns": table[0], "rows": table[1], "numbers": numbers}
+
+
+def _waste_figure(fleet: Fleet) -> Figure:
+    import pandas as pd
+
+    drawn = [row for row in by_waste(fleet) if row.core_s and row.waste_core_s is not None][:_DRAWN]
+    rows = [
+        {"application": row.app_id, "part": part, "core_h": core_s / 3600}
+        for row in drawn
+        for part, core_s in (
+            ("ran no task", row.idle_core_s or 0.0),
+            ("collected garbage or failed", (row.waste_core_s or 0.0) - (row.idle_core_s or 0.0)),
+            ("ran tasks", (row.core_s or 0.0) - (row.waste_core_s or 0.0)),
+        )
+    ]
+    return Figure(
+        name="waste",
+        title="Core hours by application",
+        text=f"The {len(drawn)} applications that wasted most. The table has the same in figures.",
+        chart=plots.core_hours(pd.DataFrame(rows, columns=["application", "part", "core_h"])),
+    )

@@ -1,0 +1,193 @@
+"""A fleet of Spark applications: tables by waste, by saving and of jobs over weeks, for screen, page and programs.
+
+Names of applications and logs say who runs what where: they are left out unless asked for. A job is then called by the
+order in which jobs first ran, an application by its id, a log by its place in the list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from planner.spark.fleet.reading import Fleet
+from planner.spark.fleet.rows import FleetRow
+from planner.spark.fleet.trends import Trend, at_twice_the_data, job_name, trends
+from planner.units import format_bytes, format_duration, format_usd
+
+Table = tuple[tuple[str, ...], list[tuple[str, ...]]]
+
+_UNKNOWN: Final = "unknown"
+
+
+def without_names(fleet: Fleet) -> Fleet:
+    """Return the fleet with jobs and logs by number in place of their names, and without the place."""
+    jobs: dict[str, str] = {}
+    for row in sorted(fleet.applications, key=lambda row: row.started_at_s or 0.0):
+        jobs.setdefault(job_name(row.name), f"job-{len(jobs) + 1}")
+    logs = {log: f"log {number}" for number, log in enumerate(dict.fromkeys(row.log for row in fleet.rows), 1)}
+    rows = (replace(row, name="" if row.failure else jobs[job_name(row.name)], log=logs[row.log]) for row in fleet.rows)
+    return replace(fleet, place="the given place", rows=tuple(rows))
+
+
+def by_waste(fleet: Fleet) -> list[FleetRow]:
+    """Return the applications, those that wasted most first, unknown waste last."""
+    return sorted(fleet.applications, key=lambda row: -_first(row.waste_core_s))
+
+
+def by_saving(fleet: Fleet) -> list[FleetRow]:
+    """Return the applications that another cluster would do for less, the largest saving first."""
+    return sorted((r for r in fleet.applications if (r.saving_usd or 0.0) > 0), key=lambda row: -_first(row.saving_usd))
+
+
+def _first(amount: float | None) -> float:
+    return -1.0 if amount is None else amount
+
+
+def headline(fleet: Fleet) -> str:
+    """Return what was read and what it held and wasted, in a sentence or two."""
+    rows = fleet.applications
+    held, wasted = (sum(getattr(row, name) or 0.0 for row in rows) for name in ("core_s", "waste_core_s"))
+    share = f" ({wasted / held:.0%})" if held else ""
+    saving = sum(row.saving_usd or 0.0 for row in rows)
+    saved = f" Other clusters would save {format_usd(saving)}." if saving else ""
+    return (
+        f"{_count(len(rows), 'application')} in {_count(fleet.logs, 'log')}: executors held {_hours(held)} core hours,"
+        f" of which {_hours(wasted)}{share} ran no task, collected garbage or failed.{saved}"
+    )
+
+
+def notes(fleet: Fleet) -> Iterator[str]:
+    """Yield what the tables leave out."""
+    if fleet.kept:
+        yield f"{_count(fleet.kept, 'log')} had been read before, unchanged since."
+    if fleet.running:
+        yield f"{_count(fleet.running, 'application')} that still run were not read."
+    unheld = sum(row.core_s is None for row in fleet.applications)
+    if unheld:
+        yield f"{_count(unheld, 'application')}: unknown waste, since the log lacks cores or times of executors."
+    unsaved = [row for row in fleet.applications if row.saving_usd is None]
+    reasons = dict.fromkeys(row.saving_unknown for row in unsaved)
+    for reason in list(reasons)[:3]:
+        count = sum(row.saving_unknown == reason for row in unsaved)
+        yield f"{_count(count, 'application')}: unknown saving: {reason}."
+    gaps = sum(bool(row.gaps) for row in fleet.applications)
+    if gaps:
+        yield f"{_count(gaps, 'application')} with an incomplete log: figures are of what it holds."
+    if fleet.failures:
+        yield f"{_count(len(fleet.failures), 'log')} could not be read."
+
+
+def _count(count: int, what: str) -> str:
+    noun, _, rest = what.partition(" ")
+    return f"{count:,} {noun}{'s' * (count != 1)}{' ' + rest if rest else ''}"
+
+
+_Column = tuple[str, Callable[[FleetRow], str]]
+
+
+def _hours(core_s: float | None) -> str:
+    return _UNKNOWN if core_s is None else f"{core_s / 3600:,.1f}"
+
+
+def _day(at_s: float | None) -> str:
+    return _UNKNOWN if at_s is None else f"{datetime.fromtimestamp(at_s, UTC):%Y-%m-%d}"
+
+
+def _or_unknown(value: Any, text: Callable[[Any], str]) -> str:
+    return _UNKNOWN if value is None else text(value)
+
+
+_COMMON: Final[tuple[_Column, ...]] = (
+    ("application", lambda row: f"{row.app_id or _UNKNOWN}{f' ({row.attempt})' if row.attempt else ''}"),
+    ("job", lambda row: row.name),
+    ("day", lambda row: _day(row.started_at_s)),
+    ("time", lambda row: _or_unknown(row.duration_s, format_duration)),
+)
+_WASTE: Final[tuple[_Column, ...]] = (
+    *_COMMON,
+    ("core hours", lambda row: _hours(row.core_s)),
+    ("wasted", lambda row: _hours(row.waste_core_s)),
+    ("share", lambda row: _or_unknown(row.waste_share, lambda share: f"{share:.0%}")),
+    ("bound by", lambda row: row.bound),
+    ("twice the data", lambda row: at_twice_the_data(row.data_headroom)),
+    ("log seen", lambda row: _or_unknown(row.complete_share, lambda share: f"{share:.0%}{'*' * bool(row.gaps)}")),
+)
+_SAVING: Final[tuple[_Column, ...]] = (
+    *_COMMON,
+    ("on", lambda row: row.machines),
+    ("cost", lambda row: _or_unknown(row.cost_usd, format_usd)),
+    ("saving", lambda row: _or_unknown(row.saving_usd, format_usd)),
+    ("move to", lambda row: row.move_to),
+)
+
+
+def _table(columns: Sequence[_Column], rows: Sequence[FleetRow]) -> Table:
+    return tuple(name for name, _ in columns), [tuple(cell(row) for _, cell in columns) for row in rows]
+
+
+def waste_table(fleet: Fleet, *, most: int | None = None) -> Table:
+    """Return the columns and cells by waste, so many rows or all."""
+    return _table(_WASTE, by_waste(fleet)[:most])
+
+
+def saving_table(fleet: Fleet, *, most: int | None = None) -> Table:
+    """Return the columns and cells by saving."""
+    return _table(_SAVING, by_saving(fleet)[:most])
+
+
+def failure_table(fleet: Fleet, *, most: int | None = None) -> Table:
+    """Return the logs that could not be read, with the reason."""
+    return ("log", "why it was not read"), [(row.log, row.failure) for row in fleet.failures[:most]]
+
+
+def trend_table(fleet: Fleet, *, most: int | None = None) -> Table:
+    """Return the jobs over weeks."""
+    columns = ("job", "runs", "weeks", "time a week", "data a week", "last data", "twice the data", "spills in")
+    return columns, [_trend_row(trend) for trend in trends(fleet.applications)[:most]]
+
+
+def _trend_row(trend: Trend) -> tuple[str, ...]:
+    weeks, last = trend.weeks_until_spill, trend.runs[-1].data_bytes
+    return (
+        trend.job,
+        str(len(trend.runs)),
+        f"{trend.weeks:.1f}",
+        _or_unknown(trend.time_growth, lambda growth: f"{growth - 1:+.1%}"),
+        _or_unknown(trend.data_growth, lambda growth: f"{growth - 1:+.1%}"),
+        _or_unknown(last, format_bytes),
+        trend.twice,
+        "" if weeks is None else "now" if not weeks else f"{weeks:,.0f} weeks",
+    )
+
+
+def row_json(row: FleetRow) -> dict[str, Any]:
+    """Return a row for programs and CSV."""
+    return {**asdict(row), "waste_share": row.waste_share, "at_twice_the_data": at_twice_the_data(row.data_headroom)}
+
+
+def fleet_json(fleet: Fleet) -> dict[str, Any]:
+    """Return the fleet for programs: all rows in the order of their logs."""
+    return {
+        "place": fleet.place,
+        "logs": fleet.logs,
+        "kept": fleet.kept,
+        "running": fleet.running,
+        "applications": [row_json(row) for row in fleet.applications],
+        "failures": [{"log": row.log, "reason": row.failure} for row in fleet.failures],
+        "trends": [
+            {
+                "job": trend.job,
+                "runs": len(trend.runs),
+                "weeks": trend.weeks,
+                "time_growth_per_week": trend.time_growth,
+                "data_growth_per_week": trend.data_growth,
+                "data_headroom": trend.data_headroom,
+                "weeks_until_spill": trend.weeks_until_spill,
+                "at_twice_the_data": trend.twice,
+            }
+            for trend in trends(fleet.applications)
+        ],
+        "notes": list(notes(fleet)),
+    }

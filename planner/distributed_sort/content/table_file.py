@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import unquote
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from planner.distributed_sort.node_files.node_environment import node_name
 from planner.distributed_sort.node_files.run_files import file_errors
 from planner.errors import BadInputError
 from planner.sorting.tables.arrow_library import arrow
+from planner.sorting.tables.folder_columns import folder_values
 from planner.sorting.tables.parquet_schemas import int96_leaves, int96_needs
 
 _FOOTERS_KEPT: Final = 8
@@ -68,20 +68,15 @@ class Footer:
     group_rows: tuple[int, ...]
 
 
-_NO_VALUE: Final = "__HIVE_DEFAULT_PARTITION__"
-
-
-def folder_values(uri: str, below: str = "") -> dict[str, str | None]:
-    """Return the columns, and their value, that folders called `NAME=VALUE` give a file below a place."""
-    folders = uri.removeprefix(below).split("/")[:-1]
-    pairs = (folder.partition("=") for folder in folders if not folder.startswith("=") and "=" in folder)
-    return {unquote(name): None if value == _NO_VALUE else unquote(value) for name, _, value in pairs}
+def folders_of(uri: str, below: str = "") -> dict[str, str | None]:
+    """Return the columns that folders give a file below a place."""
+    return folder_values(uri.removeprefix(below).split("/")[:-1])
 
 
 def with_folder_columns(rows: Any, schema: Any, partition: Partition) -> Any:
     """Return rows with those columns of a schema that the folders of their file give, behind the file's own."""
     library = arrow()
-    values = {name: value for copy in partition.copies for name, value in folder_values(copy.uri).items()}
+    values = {name: value for copy in partition.copies for name, value in folders_of(copy.uri).items()}
     for column in schema:
         if column.name in values and column.name not in rows.schema.names:
             value = library.scalar(values[column.name], library.string()).cast(column.type)

@@ -89,22 +89,6 @@ def with_folders(schema: Any, columns: Mapping[str, Any]) -> Any:
     return schema
 
 
-def folder_values(folders: Sequence[Mapping[str, str | None]]) -> list[dict[str, Any]]:
-    """Return what folders say of each file: numbers of columns that are whole numbers in all of them, else texts."""
-    library = arrow()
-    names = folders[0] if folders else {}
-    found: dict[str, Any] = {}
-    for name in names:
-        texts = [values[name] for values in folders]
-        is_whole = all(text is None or text.lstrip("-").isdecimal() for text in texts)
-        found[name] = library.int64() if is_whole and any(texts) else library.string()
-    return [
-        {name: library.scalar(text).cast(found[name]) if text else library.scalar(None, found[name])
-         for name, text in values.items()}
-        for values in folders
-    ]  # fmt: skip
-
-
 def conforming(schema: Any, wanted: Any, columns: Mapping[str, Any] | None = None) -> Callable[[Any], Any]:
     """Return what makes record batches of one schema those of another that unites it with others.
 

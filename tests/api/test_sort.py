@@ -151,9 +151,7 @@ def test_a_file_that_appears_meanwhile_is_kept(compress: Any, tmp_path: Path) ->
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "out"]
 
 
-@pytest.mark.parametrize(
-    ("beginning", "name"), [(b"\xff\x06\x00\x00sNaPpY", "Snappy"), (b"PK\x03\x04", "ZIP"), (b"ARROW1\0\0", "Arrow")]
-)
+@pytest.mark.parametrize(("beginning", "name"), [(b"PK\x03\x04", "ZIP"), (b"ARROW1\0\0", "Arrow")])
 def test_what_is_no_text_is_refused_by_name(beginning: bytes, name: str, tmp_path: Path) -> None:
     source = tmp_path / "in"
     source.write_bytes(beginning + b"\n" * (100 - len(beginning)))

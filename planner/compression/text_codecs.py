@@ -42,7 +42,22 @@ _MAGIC: Final = {
     **_SKIPPABLE,
 }
 MAGIC_BYTES: Final = 6
-_NOT_READ: Final = {b"PK\x03\x04": "ZIP", b"PAR1\x15": "Parquet", b"ARROW1": "Arrow", b"Obj\x01": "Avro"}
+_NOT_READ: Final = {
+    b"PK\x03\x04": "ZIP",
+    b"PAR1\x15": "Parquet",
+    b"ARROW1": "Arrow",
+    b"Obj\x01": "Avro",
+    b"SEQ\x06": "a SequenceFile",
+    b"\x89HDF\r\n": "HDF5",
+    b"\x1f\x9d\x90": "compressed by compress (.Z)",
+    b"\x02\x21\x4c\x18": "LZ4 in its old frames",
+    b"7z\xbc\xaf\x27\x1c": "7-Zip",
+    b"Rar!\x1a\x07": "RAR",
+    b"LZIP\x01": "lzip",
+    b"\x5d\x00\x00": "LZMA without the frame of xz",
+    b"\x82SNAPP": "Snappy as snappy-java frames it",
+    b"\xd0\xcf\x11\xe0\xa1\xb1": "an old Office file",
+}
 """What is no text, as it has bytes that texts do not begin with."""
 SUFFIXES: Final = {".gz": "gz", ".zst": "zst", ".bz2": "bz2", ".xz": "xz", ".lz4": "lz4", ".sz": "sz"}
 _HEADER_BYTES: Final = 18

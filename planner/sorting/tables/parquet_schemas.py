@@ -74,6 +74,8 @@ def _plain_type(value_type: Any) -> Any:
         return library.string()
     if types.is_large_binary(value_type) or types.is_binary_view(value_type):
         return library.binary()
+    if types.is_timestamp(value_type) and value_type.tz is not None:
+        return library.timestamp(value_type.unit, "UTC")  # Parquet holds instants, and no zone
     if types.is_list(value_type) or types.is_large_list(value_type):
         return library.list_(_plain_type(value_type.value_type))
     if types.is_struct(value_type):

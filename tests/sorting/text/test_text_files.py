@@ -12,7 +12,7 @@ import re
 import resource
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -217,6 +217,12 @@ def test_snappy_is_read_and_written(tmp_path: Path) -> None:
     (tmp_path / "in.snappy").write_bytes(b"\0\0\0\5hello")
     with pytest.raises(BadInputError, match="Hadoop frames it"):
         open_source(str(tmp_path / "in.snappy"), Progress())
+
+
+@pytest.mark.parametrize("compress", [gzip.compress, lzma.compress, bz2.compress])
+def test_zeros_between_streams_are_padding(compress: Callable[[bytes], bytes], tmp_path: Path) -> None:
+    content = compress(b"b\na\n") + b"\0" * 8 + compress(b"c\n") + b"\0" * 4
+    assert sorted_text(tmp_path, content) == b"a\nb\nc\n"
 
 
 def test_several_inputs_have_one_header(tmp_path: Path) -> None:

@@ -90,6 +90,8 @@ class ConsumingSort:
         self._engine = engine
         self._progress = progress
         self._runs = self._run_bytes = 0
+        self._turn = 0
+        """Which half of the runs is freed, as a call for each takes long: the other half is in the next step."""
         self._pool = ThreadPoolExecutor(1)
         self._securing: Future[None] | None = None
 
@@ -191,7 +193,9 @@ class ConsumingSort:
             self._save(merged_state(state, Run(name=merge.name, bytes=step.merge.end)))
             self._folder.remove([run.name for run in group])
             return
-        parts = [(path, self._engine.run_ranges(path, run.taken)) for path, run in zip(paths, taken, strict=True)]
+        self._turn = 1 - self._turn
+        freed = list(zip(paths, taken, strict=True))[self._turn :: 2]
+        parts = [(path, self._engine.run_ranges(path, run.taken)) for path, run in freed]
         self._secure_meanwhile(state, self._folder.file(merge.name), parts)
 
     def _name_output(self, *, replaces: bool) -> None:

@@ -168,10 +168,10 @@ def _require_possible(job: SortJob, sources: Sequence[Path], output: Path) -> No
 
 
 def _require_room(sources: Sequence[Path], output: Path) -> None:
-    """Raise BadInputError where not even one stretch fits."""
+    """Raise BadInputError where not even two stretches fit."""
     from planner.sorting.consuming.consuming_sort import LEAST_STRETCH_BYTES, STRETCHES
 
-    needed_bytes = max(sum(path.stat().st_size for path in sources) // STRETCHES, LEAST_STRETCH_BYTES)
+    needed_bytes = 2 * max(sum(path.stat().st_size for path in sources) // STRETCHES, LEAST_STRETCH_BYTES)
     disk = os.statvfs(output.parent)
     if (free_bytes := disk.f_bavail * disk.f_frsize) < needed_bytes:
         raise BadInputError(

@@ -68,7 +68,8 @@ def by_members(
         data = chunk
         while data:
             if decoder.eof:
-                if not data.strip(b"\0"):  # padding
+                data = data.lstrip(b"\0")  # padding, as xz allows between streams and tapes have it at the end
+                if not data:
                     break
                 decoder, begun = new(), False
             try:

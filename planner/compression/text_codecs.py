@@ -1,4 +1,4 @@
-"""Compressed text on its way into the sort core and out of it: gzip, zstd, bzip2, xz and LZ4, through pipes.
+"""Compressed text on its way into the sort core and out of it: gzip, zstd, bzip2, xz, LZ4 and Snappy, through pipes.
 
 Inputs are told by their first bytes, never by their names. A pipe ends when what fills it fails; the sort is cancelled
 before that, so that it never takes half a text for the whole.
@@ -37,19 +37,29 @@ _MAGIC: Final = {
     b"\x28\xb5\x2f\xfd": "zst",
     b"\xfd7zXZ\x00": "xz",
     b"\x04\x22\x4d\x18": "lz4",
+    b"\xff\x06\x00\x00sN": "sz",
     **_BZIP2,
     **_SKIPPABLE,
 }
 MAGIC_BYTES: Final = 6
 _NOT_READ: Final = {
-    b"\xff\x06\x00\x00sN": "Snappy",
     b"PK\x03\x04": "ZIP",
     b"PAR1\x15": "Parquet",
     b"ARROW1": "Arrow",
     b"Obj\x01": "Avro",
+    b"SEQ\x06": "a SequenceFile",
+    b"\x89HDF\r\n": "HDF5",
+    b"\x1f\x9d\x90": "compressed by compress (.Z)",
+    b"\x02\x21\x4c\x18": "LZ4 in its old frames",
+    b"7z\xbc\xaf\x27\x1c": "7-Zip",
+    b"Rar!\x1a\x07": "RAR",
+    b"LZIP\x01": "lzip",
+    b"\x5d\x00\x00": "LZMA without the frame of xz",
+    b"\x82SNAPP": "Snappy as snappy-java frames it",
+    b"\xd0\xcf\x11\xe0\xa1\xb1": "an old Office file",
 }
 """What is no text, as it has bytes that texts do not begin with."""
-SUFFIXES: Final = {".gz": "gz", ".zst": "zst", ".bz2": "bz2", ".xz": "xz", ".lz4": "lz4"}
+SUFFIXES: Final = {".gz": "gz", ".zst": "zst", ".bz2": "bz2", ".xz": "xz", ".lz4": "lz4", ".sz": "sz"}
 _HEADER_BYTES: Final = 18
 """Of a frame of zstd, at most."""
 _MOST_WINDOW_BYTES: Final = 1 << 31
@@ -174,6 +184,8 @@ def is_compressed(path: str | os.PathLike[str]) -> bool:
 
 def require_text(beginning: bytes, *, name: str) -> None:
     """Raise BadInputError for what is neither text nor compressed as this module reads it."""
+    if name.endswith(".snappy") and beginning.startswith(b"\0"):
+        raise BadInputError(f"{name} is Snappy as Hadoop frames it: `hadoop fs -text` makes text of it")
     for magic, what in _NOT_READ.items():
         if beginning.startswith(magic):
             advice = "say --format parquet" if what == "Parquet" else "turn it into text or Parquet first"
@@ -181,7 +193,10 @@ def require_text(beginning: bytes, *, name: str) -> None:
 
 
 def compression_of(beginning: bytes) -> str:
-    """Return how data are compressed that begin so, gz, zst, bz2, xz or lz4, '' for not: `MAGIC_BYTES` are enough."""
+    """Return how data are compressed that begin so, gz, zst, bz2, xz, lz4 or sz; '' for not.
+
+    `MAGIC_BYTES` are enough.
+    """
     return next((form for magic, form in _MAGIC.items() if beginning.startswith(magic)), "")
 
 
@@ -245,7 +260,7 @@ def _text(name: str, chunks: Iterable[bytes], form: str) -> Iterator[bytes]:
 
 
 def _decoders() -> dict[str, Callable[[Iterable[bytes]], Iterator[bytes]]]:
-    return {"gz": _gunzip, "zst": _unzstd, "bz2": _bunzip2, "xz": _unxz, "lz4": _unlz4}
+    return {"gz": _gunzip, "zst": _unzstd, "bz2": _bunzip2, "xz": _unxz, "lz4": _unlz4, "sz": _unsnappy}
 
 
 def _gunzip(chunks: Iterable[bytes]) -> Iterator[bytes]:
@@ -280,6 +295,12 @@ def _unlz4(chunks: Iterable[bytes]) -> Iterator[bytes]:
     return unlz4(chunks)
 
 
+def _unsnappy(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    from planner.compression.snappy_frames import unsnappy
+
+    return unsnappy(chunks)
+
+
 def compressor(form: str, threads: int) -> Any:
     """Return what has `compress` and `flush`; zstd alone has threads. Raises PlannerError without the library."""
     if form == "gz":
@@ -290,6 +311,10 @@ def compressor(form: str, threads: int) -> Any:
         from planner.compression.lz4_frames import Lz4Compressor
 
         return Lz4Compressor()
+    if form == "sz":
+        from planner.compression.snappy_frames import SnappyCompressor
+
+        return SnappyCompressor()
     library = optional("zstandard", extra="zstd", purpose=_ZSTD_PURPOSE)
     return library.ZstdCompressor(level=3, threads=threads or -1, write_checksum=True).compressobj()
 

@@ -22,18 +22,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import cramjam
 import pyarrow as pa
 import pyarrow.parquet as pq
 import zstandard
 
 import planner
 from planner.compression.lz4_frames import Lz4Compressor
+from planner.compression.snappy_frames import IDENTIFIER
 from tests.sorting.arrow_tables import order_of_duckdb, random_keys, random_table
 from tests.sorting.csv_reference import random_csv
 from tests.sorting.gnu_reference import expected, random_case, shown, split
 
 CODECS: dict[str, Callable[[bytes], bytes]] = {
     "": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress, ".zst": zstandard.compress,
+    ".sz": lambda text: bytes(cramjam.snappy.compress(text)) or IDENTIFIER,
     ".lz4": lambda text: (frame := Lz4Compressor()).compress(text) + frame.flush(),
 }  # fmt: skip
 BINARY = {"u16le": "<H", "u32be": ">I", "i32le": "<i", "i64be": ">q", "f64le": "<d", "f32be": ">f"}

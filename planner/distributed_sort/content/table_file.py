@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import unquote
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from planner.distributed_sort.node_files.node_environment import node_name
 from planner.distributed_sort.node_files.run_files import file_errors
 from planner.errors import BadInputError, IoFailureError
 from planner.sorting.tables.arrow_library import arrow
+from planner.sorting.tables.folder_columns import folder_values
 from planner.sorting.tables.parquet_schemas import int96_leaves, int96_needs, united_schema
 
 _FOOTERS_KEPT: Final = 8
@@ -69,14 +69,9 @@ class Footer:
     group_rows: tuple[int, ...]
 
 
-_NO_VALUE: Final = "__HIVE_DEFAULT_PARTITION__"
-
-
-def folder_values(uri: str, below: str = "") -> dict[str, str | None]:
-    """Return the columns, and their value, that folders called `NAME=VALUE` give a file below a place."""
-    folders = uri.removeprefix(below).split("/")[:-1]
-    pairs = (folder.partition("=") for folder in folders if not folder.startswith("=") and "=" in folder)
-    return {unquote(name): None if value == _NO_VALUE else unquote(value) for name, _, value in pairs}
+def folders_of(uri: str, below: str = "") -> dict[str, str | None]:
+    """Return the columns that folders give a file below a place."""
+    return folder_values(uri.removeprefix(below).split("/")[:-1])
 
 
 def conform(rows: Any, schema: Any, partition: Partition) -> Any:
@@ -86,7 +81,7 @@ def conform(rows: Any, schema: Any, partition: Partition) -> Any:
     if rows.schema.equals(schema):
         return rows
     library = arrow()
-    values = {name: value for copy in partition.copies for name, value in folder_values(copy.uri).items()}
+    values = {name: value for copy in partition.copies for name, value in folders_of(copy.uri).items()}
     own = defaultdict[str, list[Any]](list)
     for name, column in zip(rows.schema.names, rows.columns, strict=True):
         own[name].append(column)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from planner.distributed_sort.content.table_blocks import schema_on_the_way
-from planner.distributed_sort.content.table_file import folder_values, open_copy
+from planner.distributed_sort.content.table_file import folders_of, open_copy
 from planner.distributed_sort.content.table_format import TableFormat, serialize_schema
 from planner.distributed_sort.dataset.dataset import Copy, Dataset, Layout, Partition, read_manifest
 from planner.distributed_sort.dataset.input_files import files_of, is_manifest
@@ -18,6 +17,7 @@ from planner.distributed_sort.dataset.joined_files import join_small
 from planner.distributed_sort.dataset.object_store import is_object
 from planner.errors import BadInputError
 from planner.sorting.tables.arrow_library import arrow
+from planner.sorting.tables.folder_columns import folder_types
 from planner.sorting.tables.parquet_output import MOST_GROUP_ROWS, ParquetStyle, style_of
 from planner.sorting.tables.parquet_schemas import int96_leaves, united_schema
 from planner.sorting.tables.table_keys import has_categories, parse_table_keys
@@ -28,8 +28,6 @@ _MOST_DECODED: Final = 8
 _DECODED_ROWS: Final = 1 << 14
 _FOLDER_BYTES: Final = 8
 """Of a value that a folder gives, in a row in memory: an integer, or a short text."""
-_INTEGER: Final = re.compile(r"0|-?[1-9]\d{0,17}")
-"""Any other text would come back as another one."""
 _LEAST_GROUP_ROWS: Final = 1 << 17
 """Of row groups of the output: those of small files would make it large and slow to read."""
 
@@ -89,14 +87,12 @@ def _of_files(source: str) -> Iterator[_Source]:
 
 def _with_folders(read: Sequence[_Source]) -> list[_Source]:
     """Return sources whose schemas have the columns that folders give."""
-    types = arrow()
-    values = [(name, value) for source in read for name, value in source.folders.items() if value is not None]
-    texts = {name for name, value in values if not _INTEGER.fullmatch(value)}
+    types = folder_types([source.folders for source in read])
 
     def extended(source: _Source) -> _Source:
         schema = source.schema
         for name in source.folders:
-            schema = schema.append(types.field(name, types.string() if name in texts else types.int64()))
+            schema = schema.append(arrow().field(name, types[name]))
         row_bytes = source.row_bytes and source.row_bytes + _FOLDER_BYTES * len(source.folders)
         return replace(source, schema=schema, row_bytes=row_bytes)
 
@@ -118,7 +114,7 @@ def _of_file(name: str, below: str, *, is_decoded: bool) -> _Source:
     partition = Partition(records=footer.metadata.num_rows, copies=(copy,), groups=footer.group_rows)
     style = _fields_of(style_of(footer.metadata))
     below = below if is_object(below) else str(Path(below).resolve())
-    folders = {key: value for key, value in folder_values(name, below).items() if key not in footer.schema.names}
+    folders = {key: value for key, value in folders_of(name, below).items() if key not in footer.schema.names}
     return _Source(
         name=name,
         partitions=(partition,),

@@ -3,7 +3,8 @@ these are merged.
 
 A stretch of the inputs becomes a sorted run beside the output. Once that is on the disk and the journal says so, the
 stretch is freed. Likewise a piece of the output is on the disk before the rows of runs that it has are freed. So every
-row is in the inputs, a run or the output, whenever the process is killed.
+row is in the inputs, a run or the output, whenever the process is killed. A thread waits for the disk, writes the
+journal and frees space, while the next run or piece is made: two of them at most are there twice.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from planner.errors import BadInputError, IoFailureError, PlannerError
 from planner.native import Progress, core, core_errors
 from planner.sorting.consuming.work_folder import Merge, Run, State, WorkFolder, identity_of, merged_state
 
-STRETCHES: Final = 24
-"""A stretch of the inputs is this part of them, or less where memory is short: so much more disk is taken."""
-STEPS: Final = 24
+STRETCHES: Final = 28
+"""A stretch of the inputs is this part of them, or less where memory is short: twice as much more disk is taken."""
+STEPS: Final = 28
 """A piece of the output is this part of the inputs. More pieces take less disk and more time."""
 LEAST_STRETCH_BYTES: Final = 1 << 20
 
@@ -45,6 +46,8 @@ class Step(NamedTuple):
 
 Range = tuple[int, int]
 """Where bytes begin in a file, and how many there are."""
+Part = tuple[str, Sequence[Range]]
+"""A file and ranges of it."""
 
 
 class Engine(Protocol):
@@ -53,7 +56,7 @@ class Engine(Protocol):
     most_merged: int
 
     def make_run(self, place: tuple[int, int], path: str) -> RunMade:
-        """Sort a stretch of the inputs into a new file, which is on the disk then."""
+        """Sort a stretch of the inputs into a new file, which need not be on the disk then."""
         ...
 
     def input_ranges(self, number: int, end: int | None) -> list[Range]:
@@ -65,7 +68,7 @@ class Engine(Protocol):
         ...
 
     def merge(self, merge: Merge, runs: Sequence[Run], paths: Sequence[str], path: str, *, is_last: bool) -> Step:
-        """Write another piece, which is on the disk then."""
+        """Write another piece, which need not be on the disk then unless it is the last."""
         ...
 
 
@@ -87,8 +90,10 @@ class ConsumingSort:
         self._engine = engine
         self._progress = progress
         self._runs = self._run_bytes = 0
+        self._turn = 0
+        """Which half of the runs is freed, as a call for each takes long: the other half is in the next step."""
         self._pool = ThreadPoolExecutor(1)
-        self._freeing: Future[None] | None = None
+        self._securing: Future[None] | None = None
 
     def run(self, *, replaces: bool) -> Consumed:
         """Go on until the output has its name and the inputs are gone. Raises PlannerError that says how to resume."""
@@ -111,45 +116,57 @@ class ConsumingSort:
         return IoFailureError(f"cannot go on in {self._folder.path}: {error.strerror or error}", [advice])
 
     def _save(self, state: State) -> None:
+        """Write the journal, once the step before is secured."""
+        self._wait_until_secured()
         self._folder.save(state)
         self._state = state
 
-    def _free_meanwhile(self, parts: Sequence[tuple[str, Sequence[Range]]]) -> None:
-        """Give space back while the next step is made, once that of the step before is free."""
-        self._wait_until_free()
-        self._freeing = self._pool.submit(free_parts, parts)
+    def _secure_meanwhile(self, state: State, made: str, parts: Sequence[Part]) -> None:
+        """Bring what was made to the disk and into the journal, and free parts of files, while the next step is made.
 
-    def _wait_until_free(self) -> None:
-        if self._freeing is not None:
-            self._freeing.result()
-        self._freeing = None
+        The step before is secured first, so that the journal never goes back.
+        """
+        self._wait_until_secured()
+        self._state = state
+        self._securing = self._pool.submit(self._secure, state, made, parts)
+
+    def _secure(self, state: State, made: str, parts: Sequence[Part]) -> None:
+        sync_file(made)
+        self._folder.save(state)
+        free_parts(parts)
+
+    def _wait_until_secured(self) -> None:
+        if self._securing is not None:
+            self._securing.result()
+        self._securing = None
 
     def _read(self) -> None:
         """Make runs of all that is left of the inputs."""
         self._progress.begin_phase(0, bytes_total=sum(size for _, _, size in self._state.identities))
         if self._state.merged is None:
-            self._free_inputs((0, 0), self._state.place)
+            free_parts(self._input_parts((0, 0), self._state.place))
         while not self._state.is_read:
-            state = self._state
-            made = self._engine.make_run(state.place, self._folder.file(state.new_name))
-            run = Run(name=state.new_name, bytes=Path(self._folder.file(state.new_name)).stat().st_size)
+            state, path = self._state, self._folder.file(self._state.new_name)
+            made = self._engine.make_run(state.place, path)
+            run = Run(name=state.new_name, bytes=Path(path).stat().st_size)
             self._runs += 1
             self._run_bytes += run.bytes
             runs = (*state.runs, run)
-            self._save(replace(state, place=made.place, is_read=made.is_end, runs=runs, made=state.made + 1))
-            self._free_inputs(state.place, made.place)
+            read = replace(state, place=made.place, is_read=made.is_end, runs=runs, made=state.made + 1)
+            self._secure_meanwhile(read, path, self._input_parts(state.place, made.place))
 
-    def _free_inputs(self, begin: tuple[int, int], end: tuple[int, int]) -> None:
+    def _input_parts(self, begin: tuple[int, int], end: tuple[int, int]) -> list[Part]:
+        """Return the parts of the inputs that are not needed once they are read from one place to another."""
         numbers = range(begin[0], min(end[0] + 1, len(self._state.inputs)))
         ends = {number: end[1] if number == end[0] else None for number in numbers}
         inputs, ranges = self._state.inputs, self._engine.input_ranges
-        self._free_meanwhile([(inputs[number], ranges(number, last)) for number, last in ends.items()])
+        return [(inputs[number], ranges(number, last)) for number, last in ends.items()]
 
     def _merge_all(self) -> None:
         if self._state.merge is not None:
             for run in self._group():
                 free(self._folder.file(run.name), self._engine.run_ranges(self._folder.file(run.name), run.taken))
-        self._wait_until_free()
+        self._wait_until_secured()
         self._progress.begin_phase(1, bytes_total=sum(run.bytes for run in self._state.runs))
         while self._state.merged is None:
             self._merge_some()
@@ -174,13 +191,12 @@ class ConsumingSort:
         state = replace(state, runs=runs, merge=step.merge)
         if step.is_end:
             self._save(merged_state(state, Run(name=merge.name, bytes=step.merge.end)))
-            self._wait_until_free()
             self._folder.remove([run.name for run in group])
             return
-        self._save(state)
-        self._free_meanwhile(
-            [(path, self._engine.run_ranges(path, run.taken)) for path, run in zip(paths, taken, strict=True)]
-        )
+        self._turn = 1 - self._turn
+        freed = list(zip(paths, taken, strict=True))[self._turn :: 2]
+        parts = [(path, self._engine.run_ranges(path, run.taken)) for path, run in freed]
+        self._secure_meanwhile(state, self._folder.file(merge.name), parts)
 
     def _name_output(self, *, replaces: bool) -> None:
         assert self._state.merged is not None
@@ -232,7 +248,16 @@ def take_after(replaced: Path, made: Path) -> None:
             os.setxattr(made, name, os.getxattr(replaced, name))
 
 
-def free_parts(parts: Sequence[tuple[str, Sequence[Range]]]) -> None:
+def sync_file(path: str) -> None:
+    """Wait until a file is on the disk; its name is there once the journal is, which lies beside it."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def free_parts(parts: Sequence[Part]) -> None:
     """Give the space of parts of files back."""
     for path, ranges in parts:
         free(path, ranges)

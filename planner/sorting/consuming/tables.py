@@ -236,8 +236,7 @@ class _TableMerge:
         self._file.flush()
         if self._is_end:
             self._file.raw.truncate(end)  # a sort that was killed may have written beyond
-        os.fsync(self._file.fileno())
-        if self._is_end:
+            os.fsync(self._file.fileno())
             self._file.close()
         stored = base64.b64encode(footer).decode()
         return Step(replace(merge, end=end, rows=rows, footer=stored), self._positions(), self._is_end)

@@ -13,7 +13,7 @@ from planner.compression.text_codecs import BLOCK_BYTES, Pipe, Source, open_sour
 from planner.errors import BadInputError
 from planner.native import Progress, core, core_errors
 from planner.sorting.consuming.consuming_sort import LEAST_STRETCH_BYTES, STEPS, STRETCHES, Range, RunMade, Step
-from planner.sorting.consuming.work_folder import Merge, Run, State
+from planner.sorting.consuming.work_folder import Merge, Run, State, identity_of
 from planner.sorting.records.keyed import TextOrder, sort_text
 from planner.sorting.records.keys import Key
 from planner.sorting.text.text_files import TextJob, ended_text, open_csv
@@ -80,7 +80,7 @@ class TextEngine:
     def make_run(self, place: tuple[int, int], path: str) -> RunMade:
         """Sort a stretch."""
         if self._rest is None:
-            self._rest = _Rows(self._state, self._order, place, self._progress)
+            self._rest = _Rows(self._state, self._order, place, self._progress, ahead_bytes=self._stretch_bytes)
         pipe = Pipe(self._progress)
         pipe.feed(self._rest.take(self._stretch_bytes))
         try:
@@ -88,7 +88,6 @@ class TextEngine:
                 [pipe.path],
                 path,
                 order=self._order,
-                durable=True,
                 memory_bytes=self._memory_bytes,
                 temp_dirs=[self._folder],
                 threads=self._threads,
@@ -152,7 +151,10 @@ class TextEngine:
 class _Rows:
     """The rows of all inputs from a place on, in stretches."""
 
-    def __init__(self, state: State, order: TextOrder, place: tuple[int, int], progress: Progress) -> None:
+    def __init__(
+        self, state: State, order: TextOrder, place: tuple[int, int], progress: Progress, *, ahead_bytes: int
+    ) -> None:
+        self._ahead_bytes = ahead_bytes
         self._state = state
         self._order = order
         self._core_order = order.for_core()
@@ -193,13 +195,23 @@ class _Rows:
             self._offset += len(chunk)
             self._left = max(self._left - len(chunk), 0)
             yield chunk
+        self._require_unchanged()
         self._chunks, self._number, self._offset = None, self._number + 1, 0
+
+    def _require_unchanged(self) -> None:
+        """Raise BadInputError for an input that others wrote to or cut: the rest of its rows would be gone with it."""
+        path, identity = self._state.inputs[self._number], self._state.identities[self._number]
+        if (now := identity_of(path)) != identity:
+            raise BadInputError(
+                f"{path} changed while it was sorted",
+                [f"it had {identity[2]} bytes at first and has {now[2]} now; make it as long as it was, and resume"],
+            )
 
     def _open(self) -> Iterator[bytes]:
         path, first = self._state.inputs[self._number], self._state.form["first_bytes"][self._number]
         self._offset = max(self._offset, first)
         if self._state.form["is_plain"][self._number]:
-            return ended_text(path, _chunks_from(path, self._offset), self._order)
+            return ended_text(path, _chunks_from(path, self._offset, self._ahead_bytes), self._order)
         source: Source = open_source(path, self._progress, by_name=bool(self._order.record_bytes))
         source.skip(self._offset)
         return ended_text(path, source.chunks or iter(()), self._order)
@@ -217,8 +229,12 @@ class _Rows:
         return None if behind is None else least + behind
 
 
-def _chunks_from(path: str, offset: int) -> Iterator[bytes]:
+def _chunks_from(path: str, offset: int, ahead_bytes: int) -> Iterator[bytes]:
+    """Yield what a file holds behind a place; the system reads the next stretch while this one is sorted."""
     with open(path, "rb", buffering=0) as file:  # noqa: PTH123
         file.seek(offset)
         while chunk := file.read(BLOCK_BYTES):
+            offset += len(chunk)
+            if hasattr(os, "posix_fadvise"):
+                os.posix_fadvise(file.fileno(), offset + ahead_bytes, BLOCK_BYTES, os.POSIX_FADV_WILLNEED)
             yield chunk

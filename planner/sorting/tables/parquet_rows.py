@@ -15,15 +15,9 @@ from typing import Any, Final
 from planner.errors import BadInputError
 from planner.native import Progress
 from planner.sorting.tables.arrow_library import arrow, arrow_errors
+from planner.sorting.tables.folder_columns import folder_scalars
 from planner.sorting.tables.parquet_pages import PageSizes, page_sizes
-from planner.sorting.tables.parquet_schemas import (
-    conforming,
-    folder_values,
-    int96_leaves,
-    int96_unit,
-    united_schema,
-    with_folders,
-)
+from planner.sorting.tables.parquet_schemas import conforming, int96_leaves, int96_unit, united_schema, with_folders
 from planner.sorting.tables.table_keys import ColumnKey, has_categories, parse_table_keys, with_categories
 from planner.sorting.tables.table_runs import Tables
 
@@ -154,7 +148,7 @@ def read_footers(
         unit = unit or int96_unit({source.path: partial(_int96_batches, source) for source in timed})
         sources = [_in_unit(source, unit) if int96_leaves(source.metadata) else source for source in sources]
     if folders:
-        columns = folder_values(folders)
+        columns = folder_scalars(folders)
         sources = [replace(source, folders=values) for source, values in zip(sources, columns, strict=True)]
     schemas = [with_folders(source.schema, source.folders) for source in sources]
     schema = united_schema(schemas, paths, fills=fills)

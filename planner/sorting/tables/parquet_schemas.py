@@ -74,6 +74,8 @@ def _plain_type(value_type: Any) -> Any:
         return library.string()
     if types.is_large_binary(value_type) or types.is_binary_view(value_type):
         return library.binary()
+    if types.is_timestamp(value_type) and value_type.tz is not None:
+        return library.timestamp(value_type.unit, "UTC")  # Parquet holds instants, and no zone
     if types.is_list(value_type) or types.is_large_list(value_type):
         return library.list_(_plain_type(value_type.value_type))
     if types.is_struct(value_type):
@@ -87,22 +89,6 @@ def with_folders(schema: Any, columns: Mapping[str, Any]) -> Any:
         if name not in schema.names:
             schema = schema.append(arrow().field(name, value.type))
     return schema
-
-
-def folder_values(folders: Sequence[Mapping[str, str | None]]) -> list[dict[str, Any]]:
-    """Return what folders say of each file: numbers of columns that are whole numbers in all of them, else texts."""
-    library = arrow()
-    names = folders[0] if folders else {}
-    found: dict[str, Any] = {}
-    for name in names:
-        texts = [values[name] for values in folders]
-        is_whole = all(text is None or text.lstrip("-").isdecimal() for text in texts)
-        found[name] = library.int64() if is_whole and any(texts) else library.string()
-    return [
-        {name: library.scalar(text).cast(found[name]) if text else library.scalar(None, found[name])
-         for name, text in values.items()}
-        for values in folders
-    ]  # fmt: skip
 
 
 def conforming(schema: Any, wanted: Any, columns: Mapping[str, Any] | None = None) -> Callable[[Any], Any]:

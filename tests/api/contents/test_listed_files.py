@@ -58,6 +58,15 @@ def test_folders_say_columns_as_duckdb_reads_them(tmp_path: Path) -> None:
     assert pq.read_table(tmp_path / "same.parquet") == found
 
 
+def test_a_number_that_would_change_stays_text(tmp_path: Path) -> None:
+    for month, n in (("10", 2), ("09", 1)):
+        put(tmp_path / f"in/month={month}/1.parquet", n=[n])
+    planner.sort(tmp_path / "in", tmp_path / "out.parquet", format="parquet", key=["month"])
+    source = f"read_parquet('{tmp_path}/in/**/*.parquet', hive_partitioning=true)"
+    expected = duckdb.sql(f"select n, month from {source} order by month").fetchall()
+    assert [tuple(row.values()) for row in pq.read_table(tmp_path / "out.parquet").to_pylist()] == expected
+
+
 def test_columns_that_are_missing_are_null_if_asked(tmp_path: Path) -> None:
     put(tmp_path / "in/1.parquet", a=[3, 1], b=["x", "y"])
     put(tmp_path / "in/2.parquet", c=[0.5], a=[2])

@@ -34,6 +34,16 @@ def rows(path: Path, select: str = "*") -> list[Any]:
     return duckdb.sql(f"select {select} from read_parquet('{path}')").fetchall()
 
 
+def test_zones_are_hints_of_writers(tmp_path: Path) -> None:
+    tables = [pa.table({"k": pa.array([n], pa.timestamp("us", zone))}) for n, zone in ((2, "UTC"), (1, "Asia/Tokyo"))]
+    out = pq.read_table(sorted_files(tmp_path, *tables, key="k"))
+    assert out.schema.field("k").type == pa.timestamp("us", "UTC")
+    assert out.column("k").cast("int64").to_pylist() == [1, 2]
+    tables[1] = pa.table({"k": pa.array([1], pa.timestamp("us"))})  # of no zone: another type
+    with pytest.raises(BadInputError, match="schemas must be equal"):
+        sorted_files(tmp_path, *tables, key="k")
+
+
 @pytest.mark.parametrize("nested", [False, True])
 def test_times_of_96_bits_keep_their_whole_range(nested: bool, tmp_path: Path) -> None:
     times = pa.array(FAR, pa.timestamp("us"))

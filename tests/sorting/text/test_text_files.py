@@ -12,15 +12,16 @@ import re
 import resource
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import cramjam
 import pytest
 import zstandard
 
 from planner.compression.lz4_frames import Lz4Compressor
-from planner.compression.text_codecs import Source
+from planner.compression.text_codecs import Source, open_source
 from planner.errors import BadInputError, IoFailureError, PlannerError
 from planner.native import Progress
 from planner.sorting.records.keyed import TextOrder, sort_text
@@ -197,6 +198,31 @@ def test_lz4_is_read_and_written(tmp_path: Path) -> None:
     assert sorted_text(tmp_path, out.read_bytes()) == b"".join(sorted(text.splitlines(keepends=True)))
     with pytest.raises(BadInputError, match="the LZ4 data are damaged, or end early"):
         sorted_text(tmp_path, content[:-9])
+
+
+def test_snappy_is_read_and_written(tmp_path: Path) -> None:
+    text = b"".join(b"%d\n" % (i * 7919 % 100_003) for i in range(100_003))
+    padding = b"\xfe\x03\x00\x00abc"
+    first = bytes(cramjam.snappy.compress(text[:300_000]))
+    content = first + padding + bytes(cramjam.snappy.compress(text[300_000:]))
+    assert sorted_text(tmp_path, content) == b"".join(sorted(text.splitlines(keepends=True)))
+    out = tmp_path / "out.sz"
+    sort_text_files(TextJob(inputs=(str(tmp_path / "in"),), output=str(out)), Progress())
+    assert bytes(cramjam.snappy.decompress(out.read_bytes())) == b"".join(sorted(text.splitlines(keepends=True)))
+    damaged = bytearray(content)
+    damaged[15] ^= 1  # in the checksum
+    for wrong in (content[:-9], content[: len(first) + 5], content + b"\x02\x00\x00\x00", bytes(damaged)):
+        with pytest.raises(BadInputError, match=r"the Snappy data are damaged|in the middle of a block"):
+            sorted_text(tmp_path, wrong)
+    (tmp_path / "in.snappy").write_bytes(b"\0\0\0\5hello")
+    with pytest.raises(BadInputError, match="Hadoop frames it"):
+        open_source(str(tmp_path / "in.snappy"), Progress())
+
+
+@pytest.mark.parametrize("compress", [gzip.compress, lzma.compress, bz2.compress])
+def test_zeros_between_streams_are_padding(compress: Callable[[bytes], bytes], tmp_path: Path) -> None:
+    content = compress(b"b\na\n") + b"\0" * 8 + compress(b"c\n") + b"\0" * 4
+    assert sorted_text(tmp_path, content) == b"a\nb\nc\n"
 
 
 def test_several_inputs_have_one_header(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.api.contents.csv_dialect import found_dialect
 from planner.api.contents.file_kinds import recognised
-from planner.api.contents.listed_files import Folders, listed_files
+from planner.api.contents.listed_files import listed_files
 from planner.api.files import STANDARD_OUTPUT, mode_of, require_readable
 from planner.api.input_format import Format, InputFormat
 from planner.api.progress import OnProgress
@@ -29,6 +29,7 @@ from planner.api.sort_job import (
 )
 from planner.api.sort_on_ray import sort_on_ray
 from planner.errors import BadInputError
+from planner.sorting.tables.folder_columns import Folders
 
 if TYPE_CHECKING:
     from planner.sorting.records.local import Spill

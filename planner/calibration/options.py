@@ -135,7 +135,7 @@ class OptionSet:
         records = np.array([sum(option.records(job) for option in counts) for job in jobs])
         tolerances = [option for option in self.options if option.is_tolerance]
         iterations = [sum(option.iterations(job) for option in tolerances) for job in jobs]
-        return records * RECORDS_WORTH / (1 + RECORDS_WORTH * len(counts)) + np.array(iterations)
+        return np.asarray(records * RECORDS_WORTH / (1 + RECORDS_WORTH * len(counts)) + np.array(iterations))
 
     def unread(self, query: Sequence[JobRow]) -> dict[str, str]:
         """Return the columns of a query that change nothing, each with the reason."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import timedelta
+from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
@@ -15,6 +15,8 @@ from planner.clouds.aws.provider import AwsProvider
 from planner.clouds.protocol import Place
 from planner.clusters.provisioning.cluster_lifecycle import ProviderSession, begin, down, up
 from planner.clusters.provisioning.dry_run import rehearse
+from planner.config.settings import load_settings
+from planner.errors import BadInputError
 
 
 def set_role(ec2: EmulatedEc2, role: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,3 +88,15 @@ def test_a_dry_run_has_the_schedule_and_its_end(tmp_path: Path, monkeypatch: pyt
     assert len(json.loads(made.parameters["Target"]["Input"])["InstanceIds"]) == 4
     deleted = [request.parameters["Name"] for request in requests if request.operation == "delete_schedule"]
     assert deleted == [made.parameters["Name"]]
+
+
+@pytest.mark.parametrize(("cloud", "role"), [("gcp", "arn:aws:iam::123456789012:role/ends"), ("aws", "ends")])
+def test_only_aws_has_such_a_role_and_by_its_arn(
+    cloud: str, role: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "settings.toml"
+    path.write_text(f'[{cloud}]\nend_role = "{role}"\n', "utf-8")
+    monkeypatch.setenv("PLANNER_SETTINGS", str(path))
+    with pytest.raises(BadInputError) as refusal:
+        load_settings(today=date(2026, 11, 27))
+    assert f"[{cloud}] end_role: must be the ARN of a role, under [aws] alone" in str(refusal.value)

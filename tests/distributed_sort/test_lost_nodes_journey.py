@@ -127,27 +127,39 @@ def test_input_of_a_node_that_never_came_is_made_anew_or_named(sort_cluster: Sor
         sort_cluster.sort(without, tmp_path / "j", output="absent")
 
 
+def restart_with_another_version(cluster: SortCluster, folder: Path) -> None:
+    """Start the third node so that it finds this package in version 0.0.1."""
+    old = folder / "old" / "sortplanner-0.0.1.dist-info"
+    old.mkdir(parents=True)
+    (old / "METADATA").write_text("Metadata-Version: 2.1\nName: sortplanner\nVersion: 0.0.1\n")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(old.parent))
+        cluster.restart(3)
+
+
 @pytest.mark.soak
 @pytest.mark.quick
 @pytest.mark.needs_root(why="ends a node's processes by its network namespace")
 @pytest.mark.usefixtures("restarted")
-def test_nodes_of_different_versions_are_named(
-    sort_cluster: SortCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nodes_of_different_versions_are_named(sort_cluster: SortCluster, tmp_path: Path) -> None:
+    """The driver was connected before, so that it does not send its own."""
     source = generated(sort_cluster, "version-in")
-    old = tmp_path / "old" / "sortplanner-0.0.1.dist-info"
-    old.mkdir(parents=True)
-    (old / "METADATA").write_text("Metadata-Version: 2.1\nName: sortplanner\nVersion: 0.0.1\n")
-    order = {"do": "validate", "dataset": json.loads(source.to_json())}
-    sort_cluster.do(order)  # the driver is connected before
-    with monkeypatch.context() as patch:
-        patch.setenv("PYTHONPATH", str(old.parent))
-        sort_cluster.restart(3)
+    sort_cluster.do({"do": "validate", "dataset": json.loads(source.to_json())})
+    restart_with_another_version(sort_cluster, tmp_path)
     with pytest.raises(IoFailureError, match="do not run the same versions") as caught:
         sort_cluster.sort(source, tmp_path / "j", output="version")
     assert caught.value.details == (f"node-3 has planner 0.0.1, the driver {version('sortplanner')}",)
     assert not (tmp_path / "j").exists()
-    events: list[Event] = []
+
+
+@pytest.mark.soak
+@pytest.mark.needs_root(why="ends a node's processes by its network namespace")
+@pytest.mark.usefixtures("restarted")
+def test_nodes_of_another_version_get_the_drivers(sort_cluster: SortCluster, tmp_path: Path) -> None:
+    source, events = generated(sort_cluster, "sent-in"), list[Event]()
+    restart_with_another_version(sort_cluster, tmp_path)
     with sort_cluster.emulated.session() as session:
-        assert [copy["problems"] for copy in session.do(order, events.append)["copies"]] == [[]]
+        order = {"do": "validate", "dataset": json.loads(source.to_json())}
+        (copy,) = session.do(order, events.append)["copies"]
+    assert copy["validation"]["records"] == source.records
     assert [event["packages"] for event in events if event["event"] == "shipped"] == [["sortplanner"]]

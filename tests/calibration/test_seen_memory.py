@@ -9,6 +9,9 @@ import pytest
 from test_memory import SPECS, fits, spark, table
 
 from planner.calibration import calibrate
+from planner.calibration.history import parse_jobs
+from planner.calibration.priors import families
+from planner.calibration.seen_memory import with_seen_memory
 from planner.errors import BadInputError
 
 KEPT = 0.6
@@ -62,10 +65,6 @@ def test_memory_of_tasks_stands_in_place_of_the_believed() -> None:
 
 
 def test_the_odds_of_other_explanations_stay() -> None:
-    from planner.calibration.fit import with_seen_memory
-    from planner.calibration.history import parse_jobs
-    from planner.calibration.priors import families
-
     believed = families("framework")
     profile = spark(fitting(kept=KEPT))
     seen = with_seen_memory(believed, parse_jobs(fitting(kept=KEPT), what="runs", timed=True), profile.machines)

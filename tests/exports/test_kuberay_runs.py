@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -88,8 +89,8 @@ def test_a_cluster_as_the_file_describes_it_sorts(tmp_path: Path) -> None:
     disks.mkdir()
     drawn = Random(1)
     text.write_text("".join(f"{drawn.getrandbits(200):x}\n" for _ in range(200_000)), "utf-8")
-    asked = {"instance": "i4i.large", "nodes": 2, "engine": "ray", "model": "indy", "format": "lines"}
-    plan = planner.recommend("10MB", **asked).plan
+    plan = planner.recommend("10MB", instance="i4i.large", nodes=2, engine="ray", model="indy").plan
+    plan = replace(plan, request=replace(plan.request, format="lines"))
     job = yaml.safe_load(export_plan(plan, "kuberay").text)["spec"]
     cluster = job["rayClusterSpec"]
     head, (workers,) = cluster["headGroupSpec"], cluster["workerGroupSpecs"]

@@ -23,8 +23,8 @@ from planner.calibration import fit, options, posterior, priors
 
 # Module or class, attribute, and what leaves the part out.
 PARTS: dict[str, tuple[Any, str, Any]] = {
-    "nothing": (options, "RECORDS_WORTH", options.RECORDS_WORTH),
-    "work by records": (options, "RECORDS_WORTH", 0.0),
+    "nothing": (options, "RECORDS_SHARE", options.RECORDS_SHARE),
+    "work by records": (options, "RECORDS_SHARE", 0.0),
     "iterations by the tolerance": (options.Option, "iterations", lambda self, job: 0.0),
     "memory that may not hold the data": (priors, "WORKING_SETS", ()),
     "a charge for more data than ran": (fit, "MOST_CHARGED", 1.0),

@@ -15,7 +15,7 @@ from planner.calibration.machines import NodeSpec, machine, read_specs
 from planner.calibration.options import OptionSet, Scaling, learn_options
 from planner.calibration.physics import Workload
 from planner.calibration.posterior import Runs
-from planner.calibration.prediction import MOST_CHARGED, Mixture, few_runs_factor, predict
+from planner.calibration.prediction import CHARGED_WHERE_IT_RAN, MOST_CHARGED, Mixture, few_runs_factor, predict
 from planner.calibration.priors import families
 from planner.calibration.seen_memory import with_seen_memory
 from planner.calibration.suspicion import Verdict, contradictions, judge, with_population
@@ -49,12 +49,12 @@ class Fit:
         return known.widened(few_runs_factor(len(self.runs)))
 
     def _most_charged(self, jobs: Sequence[JobRow]) -> Floats:
-        """Return the charge of each job for data that may not fit: none for as much data as ran, since its runs tell;
-        of more nobody knows, the less the more it is.
+        """Return the charge of each job for data that may not fit: of more data than ran nobody knows whether it
+        does, the less the more it is.
         """
         most_run_gb = max((run.data_gb for run in self.runs), default=0.0)
         more = np.array([job.data_gb for job in jobs]) / (most_run_gb or 1e-9)
-        return np.clip(np.sqrt(more), 1.0, MOST_CHARGED)
+        return np.clip(CHARGED_WHERE_IT_RAN * np.cbrt(more), CHARGED_WHERE_IT_RAN, MOST_CHARGED)
 
     def _beside(self, jobs: Sequence[JobRow]) -> Self:
         """Return the fit with columns read as the values of a query need it."""

@@ -23,8 +23,8 @@ _SAME: Final = 0.02
 """Relative difference below which a ratio counts as constant."""
 _MOST_NAMES: Final = 20
 _MANY_PER_GB: Final = float(np.log(1e4))
-RECORDS_WORTH: Final = 1.0
-"""What each count of records weighs in the work, where bytes weigh 1 (docs/calibration.md)."""
+RECORDS_SHARE: Final = 0.5
+"""Exponent of records per GB before any run: work goes half by bytes, half by records (docs/calibration.md)."""
 _LEAST_SHARE: Final = 0.05
 """A column that stays below is a tolerance or the like: as a share of the data it would let out next to nothing."""
 
@@ -128,14 +128,14 @@ class OptionSet:
         return np.concatenate(ours, axis=1), np.concatenate(theirs, axis=1)
 
     def expected(self, jobs: Sequence[JobRow]) -> Floats:
-        """Return what is believed of the columns' effect on log time before the runs show one, shape (rows,): bytes
-        and each count of records weigh alike, and a tolerance takes its iterations.
+        """Return what is believed of the columns' effect on log time before the runs show one, shape (rows,): that of
+        the count of records that departs least from the runs', and of the iterations that a tolerance takes.
         """
         counts = [option for option in self.options if option.counts_records]
-        records = np.array([sum(option.records(job) for option in counts) for job in jobs])
+        least = [min((option.records(job) for option in counts), key=abs, default=0.0) for job in jobs]
         tolerances = [option for option in self.options if option.is_tolerance]
         iterations = [sum(option.iterations(job) for option in tolerances) for job in jobs]
-        return np.asarray(records * RECORDS_WORTH / (1 + RECORDS_WORTH * len(counts)) + np.array(iterations))
+        return np.asarray(RECORDS_SHARE * np.array(least) + np.array(iterations))
 
     def unread(self, query: Sequence[JobRow]) -> dict[str, str]:
         """Return the columns of a query that change nothing, each with the reason."""

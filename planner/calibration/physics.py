@@ -6,8 +6,8 @@ maximum with a rounded corner:
 
     T = (startup + per_node n + |disk_1 + spill, net_1, cpu_1|_p + |disk_2 + spill, net_2, cpu_2, serial|_p) m^-memory
 
-where m is the memory per core over 4 GB. `work` multiplies disk, net and cpu: a job starts once and lets its result out
-once, however often it iterates. It is 1 for a job that passes over its data as a sort does.
+where m is the memory per core over 4 GB. `work` multiplies everything but `spill` and `serial`, as a job's result is
+let out once; it is 1 for a job that passes over its data as a sort does.
 
 Every coefficient but `memory` is held as its logarithm, so none can turn negative.
 """
@@ -162,13 +162,14 @@ def log_seconds(coefficients: Floats, units: UnitSeconds) -> tuple[Floats, Float
     `coefficients` has shape (..., 9); leading axes of both are matched as numpy does.
     """
     scale, memory = np.exp(coefficients[..., :7, None]), coefficients[..., 8:]
-    scale[..., 2:5, :] *= np.exp(coefficients[..., 7:8, None])
+    scale[..., :5, :] *= np.exp(coefficients[..., 7:8, None])
     fixed = units.fixed * scale[..., :2, :]
     phases = _phase(units.first * scale[..., 2:7, :]) + _phase(units.second * scale[..., 2:7, :])
     jacobian = np.empty((*fixed.shape[:-2], len(COEFFICIENTS), fixed.shape[-1]))
     jacobian[..., :2, :], jacobian[..., 2:7, :] = fixed, phases
-    seconds = jacobian[..., :7, :].sum(axis=-2)
-    jacobian[..., 7, :] = jacobian[..., 2:5, :].sum(axis=-2)
+    of_work = jacobian[..., :5, :].sum(axis=-2)
+    seconds = of_work + jacobian[..., 5:7, :].sum(axis=-2)
+    jacobian[..., 7, :] = of_work
     jacobian[..., :8, :] /= seconds[..., None, :]
     jacobian[..., 8, :] = -units.log_memory
     return np.log(seconds) - memory * units.log_memory, jacobian

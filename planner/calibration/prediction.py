@@ -22,8 +22,9 @@ PRIOR_WORTH_RUNS: Final = 2.0
 """How many runs the prior is worth in judging how far a prediction may be off; chosen by leaving out whole jobs
 (docs/calibration.md).
 """
+CHARGED_WHERE_IT_RAN: Final = 1.1
 MOST_CHARGED: Final = 1.4
-"""Expected time over the median at most (docs/calibration.md)."""
+"""Expected time over the median at most: for data as large as the runs', and for any (docs/calibration.md)."""
 _MOST_STEPS: Final = 60
 _CLOSE: Final = 1e-9
 """How near a quantile of log seconds is found; Newton's steps need about six, halvings of the range the most."""

@@ -250,7 +250,7 @@ def _families(
     other = (_of_other_work(family) for family in sharing if family.cpu.centre >= _COMPUTES)
     of_any_memory = dict.fromkeys((*of_model, *sharing, *other))
     if not working_sets:
-        return tuple(_with_open_start(family) for family in of_any_memory)
+        return tuple(of_any_memory)
     return tuple(held for family in of_any_memory for held in _with_working_sets(family, working_sets, spill))
 
 
@@ -263,12 +263,6 @@ def _with_working_sets(
     if not family.in_memory or family.cpu.centre < _COMPUTES:
         return (family,)
     return tuple(replace(family, working_set=held, spill=spill, odds=family.odds * odds) for held, odds in working_sets)
-
-
-def _with_open_start(family: Family) -> Family:
-    """Return the family with a start-up as open as its work: before any run nobody knows what a job waits for."""
-    spread = math.hypot(family.startup.spread, family.work.spread)
-    return replace(family, startup=replace(family.startup, spread=spread))
 
 
 def _selective(family: Family, share_option: str) -> Family:

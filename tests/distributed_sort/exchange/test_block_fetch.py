@@ -262,9 +262,10 @@ def test_what_hangs_is_given_up(is_named: bool) -> None:
 
 def test_nodes_of_which_nobody_is_left_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(block_fetch, "_AGAIN_FOR_S", 0.5)
-    with socket.create_server((HOST, 0)) as gone:
-        address: Address = gone.getsockname()
-    assert fetch(BlockFetcher(TOKEN), part_of(address, offset=0, size_bytes=10)) == [None]
+    with socket.socket() as deaf:  # holds its port, so that no other process listens there
+        deaf.bind((HOST, 0))
+        address: Address = deaf.getsockname()
+        assert fetch(BlockFetcher(TOKEN), part_of(address, offset=0, size_bytes=10)) == [None]
     assert fetch(BlockFetcher(TOKEN), part_of(("", 0), offset=0, size_bytes=10)) == [None]
     assert fetch(BlockFetcher(TOKEN)) == []
 

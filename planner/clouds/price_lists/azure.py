@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any, Final
 from urllib.parse import urlencode, urlsplit
 
@@ -48,6 +49,8 @@ def read(regions: Sequence[str], *, access: Access, watch: Watch, catalog_rows: 
         for sku in _sizes(region, access=access, watch=watch):
             if _closed_to_subscription(sku):
                 left_out[f"sizes not open to this subscription in {region}"] += 1
+            elif _retired(sku):
+                left_out[f"sizes retired in {region}"] += 1
             else:
                 offered[sku.name] = shape(sku, catalog_rows=catalog_rows)
         shapes |= offered
@@ -122,6 +125,15 @@ def _capability_value(stated: Mapping[str, str], name: str) -> float | None:
 
 def _closed_to_subscription(sku: Any) -> bool:
     return any(r.type == "Location" and r.reason_code == "NotAvailableForSubscription" for r in sku.restrictions or ())
+
+
+def _retired(sku: Any) -> bool:
+    """Whether the day on which Azure ends a size has passed; it goes on being listed."""
+    day = next((of.value for of in sku.capabilities or () if of.name == "RetirementDateUtc"), None)
+    try:
+        return day is not None and datetime.strptime(day, "%m/%d/%Y").replace(tzinfo=UTC) < datetime.now(UTC)
+    except ValueError:
+        return False
 
 
 def _sizes(region: str, *, access: Access, watch: Watch) -> Iterator[Any]:

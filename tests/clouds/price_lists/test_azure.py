@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import date
@@ -100,6 +101,20 @@ def test_prices_of_linux_on_demand_and_spot_are_used() -> None:
     }
     assert catalog.priced_on(REGION) == TODAY
     assert catalog.priced_on("westus2") == date(2026, 6, 18)
+
+
+def test_rows_as_azure_lists_them() -> None:
+    listing = json.loads(Path(__file__).with_name("azure_skus_eastus.json").read_text(encoding="utf-8"))
+    prices = retail([item("Standard_D2_v2", 0.146), item("Standard_D4s_v3", 0.192), item("Standard_NV6", 1.14)])
+    with azure(lambda _: Answer({"value": listing["value"]}), prices) as (_, _, access):
+        done = read(access)
+    assert done.types == 2  # neither the one closed to the subscription nor the one that ended in 2023
+    assert done.left_out["sizes not open to this subscription in eastus"] == 1
+    assert done.left_out["sizes retired in eastus"] == 1
+    instances = load_catalog("azure").instances
+    old, new = instances.index("Standard_D2_v2"), instances.index("Standard_D4s_v3")
+    assert (instances.vcpu[old], instances.memory_bytes[old], instances.local_disks[old]) == (2, 7 * 2**30, 1)
+    assert (instances.vcpu[new], instances.volume_bytes_per_s[new]) == (4, 100663296)
 
 
 def test_both_lists_are_read_to_their_ends() -> None:

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -58,18 +59,21 @@ def build(variant: str, *targets: str, options: Sequence[str] = ()) -> Path:
     return directory / "tests"
 
 
+def quick_of(*quick: str) -> list[Any]:
+    """Return all variants, those that continuous integration runs marked so."""
+    return [pytest.param(name, marks=pytest.mark.quick if name in quick else ()) for name in VARIANTS]
+
+
 @pytest.mark.soak
-@pytest.mark.quick
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", quick_of("address", "thread"))
 def test_ten_times_the_random_cases(variant: str) -> None:
     program = build(variant, "sortcore_tests") / "sortcore_tests"
     assert " 0 failed" in run(str(program), timeout_s=1800, SORTCORE_TEST_EFFORT="10").stdout
 
 
 @pytest.mark.soak
-@pytest.mark.quick
 @pytest.mark.parametrize("target", FUZZ_TARGETS)
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", quick_of("address"))
 def test_fuzz_for_a_while(variant: str, target: str) -> None:
     assert "inputs" in run(str(build(variant, target) / target), "15").stdout
 

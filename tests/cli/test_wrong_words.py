@@ -36,7 +36,7 @@ BEGINNINGS: Final = {
 """Words that keep a command from renting, and from taking minutes."""
 LEFT_OUT: Final = (
     "emulate up", "emulate study", "cluster smoke", "cluster wheelhouse", "bench net", "catalog refresh",
-    "cluster sweep",
+    "cluster sweep", "serve",
 )  # fmt: skip
 """Commands that go on to start nodes, listen, load packages, or ask clouds where nothing is wrong."""
 LONG_NAME: Final = 50

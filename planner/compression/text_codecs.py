@@ -60,6 +60,8 @@ _NOT_READ: Final = {
 }
 """What is no text, as it has bytes that texts do not begin with."""
 SUFFIXES: Final = {".gz": "gz", ".zst": "zst", ".bz2": "bz2", ".xz": "xz", ".lz4": "lz4", ".sz": "sz"}
+LIBRARIES: Final = {"zst": "zstandard", "lz4": "pyarrow", "sz": "cramjam"}
+"""The distribution that reads a form; Python reads the others itself."""
 _HEADER_BYTES: Final = 18
 """Of a frame of zstd, at most."""
 _MOST_WINDOW_BYTES: Final = 1 << 31

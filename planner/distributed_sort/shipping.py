@@ -11,6 +11,7 @@ from importlib.metadata import PackageNotFoundError, distribution, version
 from pathlib import Path, PurePath
 from typing import Any, Final
 
+from planner.compression.text_codecs import LIBRARIES
 from planner.distributed_sort.job.events import Emit, ignore
 from planner.distributed_sort.job.silence import SAID_EVERY_S, waiting
 from planner.errors import IoFailureError
@@ -18,7 +19,7 @@ from planner.native import core
 
 OWN: Final = "sortplanner"
 _ALWAYS: Final = (OWN, "numpy", "psutil")
-_TABLES, _STORES, _ZSTD = "pyarrow", "obstore", "zstandard"
+_TABLES, _STORES = "pyarrow", "obstore"
 _ANSWERS_WITHIN_S: Final = 30.0
 _LEFT_BEHIND: Final = {"tests", "__pycache__", "include"}
 _SUFFIXES_LEFT_BEHIND: Final = {".pyi", ".pyc", ".a", ".h"}
@@ -36,12 +37,11 @@ def needed_distributions(order: Mapping[str, Any]) -> list[str]:
     dataset = order.get("dataset") or request.get("source") or {}
     copies = [copy for partition in dataset.get("partitions", ()) for copy in partition["copies"]]
     places = [request.get("output") or "", *(copy["uri"] for copy in copies)]
-    wanted = {
-        _TABLES: bool(dataset.get("layout", {}).get("table")),
-        _STORES: any("://" in place for place in places),
-        _ZSTD: any(copy.get("compression") == "zstd" for copy in copies),
-    }
-    return [name for name in (*_ALWAYS, *(name for name, is_needed in wanted.items() if is_needed)) if _own(name)]
+    files = [*copies, *(part for copy in copies for part in copy.get("parts", ()))]
+    wanted = [LIBRARIES[form] for file in files if (form := file.get("compression")) in LIBRARIES]
+    wanted += [_TABLES] * bool(dataset.get("layout", {}).get("table"))
+    wanted += [_STORES] * any("://" in place for place in places)
+    return [name for name in dict.fromkeys((*_ALWAYS, *wanted)) if _own(name)]
 
 
 def lacking(ray: Any, names: Sequence[str], emit: Emit = ignore) -> list[str]:

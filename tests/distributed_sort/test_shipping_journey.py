@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import subprocess
@@ -19,9 +20,13 @@ import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import zstandard
 from packaging.requirements import Requirement
 
 import planner
+from planner.compression.snappy_frames import SnappyCompressor
+from planner.distributed_sort.dataset.dataset import TextFormat
+from planner.distributed_sort.dataset.text_dataset import lines_of
 from planner.distributed_sort.shipping import needed_distributions, stage
 
 ROWS = 20_000
@@ -110,15 +115,22 @@ def test_nodes_without_this_package_sort(bare_cluster: dict[str, str], tmp_path:
     assert [key for (key,) in held] == sorted(rows["k"].to_pylist())
 
 
-def test_an_order_needs_what_its_data_asks_for() -> None:
-    csv = {"partitions": [{"copies": [{"uri": "s3://b/a.csv.zst", "compression": "zstd"}]}], "layout": {"table": None}}
+def test_an_order_needs_what_its_data_asks_for(tmp_path: Path) -> None:
     assert needed_distributions({"do": "generate", "records": 1}) == ["sortplanner", "numpy", "psutil"]
-    assert needed_distributions({"do": "sort", "request": {"source": csv, "output": "o"}})[3:] == [
-        "obstore",
-        "zstandard",
-    ]
     tables = {"partitions": [], "layout": {"table": {"schema": ""}}}
+    request = {"source": tables, "output": "s3://b/out"}
+    assert needed_distributions({"do": "sort", "request": request})[3:] == ["pyarrow", "obstore"]
     assert needed_distributions({"do": "validate", "dataset": tables})[3:] == ["pyarrow"]
+    (tmp_path / "a.zst").write_bytes(zstandard.compress(b"a line\n"))
+    frames = SnappyCompressor()
+    packed = frames.compress(b"a line\n") + frames.flush()
+    alone = json.loads(lines_of([str(tmp_path / "a.zst")], TextFormat()).to_json())
+    assert needed_distributions({"do": "validate", "dataset": alone})[3:] == ["zstandard"]
+    for number in range(70):  # as many as are joined
+        (tmp_path / f"{number}.sz").write_bytes(packed)
+    joined = json.loads(lines_of([str(path) for path in sorted(tmp_path.glob("*.sz"))], TextFormat()).to_json())
+    assert len(joined["partitions"]) < 70
+    assert needed_distributions({"do": "validate", "dataset": joined})[3:] == ["cramjam"]
 
 
 def test_what_is_staged_can_be_imported_from_there_alone(tmp_path: Path) -> None:

@@ -7,8 +7,7 @@ from importlib.metadata import version
 from typing import Any, Final
 
 from planner.report import plots
-from planner.report.page.rendering import Figure, render
-from planner.report.terminal.fleet_answer import (
+from planner.report.fleet_answer import (
     Table,
     by_waste,
     failure_table,
@@ -18,6 +17,7 @@ from planner.report.terminal.fleet_answer import (
     trend_table,
     waste_table,
 )
+from planner.report.page.rendering import Figure, render
 from planner.spark.fleet.reading import Fleet
 
 _DRAWN: Final = 20

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import venv
 from collections.abc import Iterator
@@ -65,6 +67,7 @@ def free_port() -> int:
 def bare_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
     """Yield the addresses of a head, in Ray's own way and for Ray's client."""
     folder = tmp_path_factory.mktemp("bare")
+    sockets = tempfile.mkdtemp(prefix="ray-", dir="/tmp")  # names of sockets are short
     python = only_ray(folder / "venv")
     with pytest.raises(subprocess.CalledProcessError):
         subprocess.run([python, "-c", "import numpy"], check=True, stderr=subprocess.DEVNULL)
@@ -74,9 +77,10 @@ def bare_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str,
         "-m", "ray.scripts.scripts", "start", "--head", "--block", f"--port={port}",
         f"--ray-client-server-port={client}",
         "--include-dashboard=false", "--num-cpus=2", "--object-store-memory=200000000",
-        f"--temp-dir={folder / 'r'}",
+        f"--temp-dir={sockets}",
     ]  # fmt: skip
-    environment = os.environ | {"PLANNER_NODE_DIRECTORY": str(folder / "node"), "PYTHONSAFEPATH": "1"}
+    token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "5" * 64}
+    environment = os.environ | token | {"PLANNER_NODE_DIRECTORY": str(folder / "node"), "PYTHONSAFEPATH": "1"}
     with (folder / "log").open("wb") as log:
         head = subprocess.Popen([python, *words], env=environment, stdout=log, stderr=log, start_new_session=True)
     try:
@@ -84,13 +88,17 @@ def bare_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str,
         while b"Ray runtime started" not in (folder / "log").read_bytes():
             assert head.poll() is None and time.monotonic() < until, (folder / "log").read_text()
             time.sleep(0.2)
-        yield {"own": f"127.0.0.1:{port}", "client": f"ray://127.0.0.1:{client}"}
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in token.items():
+                patch.setenv(name, value)
+            yield {"own": f"127.0.0.1:{port}", "client": f"ray://127.0.0.1:{client}"}
     finally:
         with suppress(psutil.NoSuchProcess):
             for process in psutil.Process(head.pid).children(recursive=True):
                 process.kill()
         head.kill()
         head.wait()
+        shutil.rmtree(sockets, ignore_errors=True)
 
 
 @pytest.mark.soak

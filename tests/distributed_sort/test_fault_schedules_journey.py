@@ -165,8 +165,10 @@ class Schedule:
         self.others.append(other)
 
     def _sort_beside(self) -> None:
+        order = self.order()
+        order["request"]["job"] += "b"  # each call has an id of its own
         with self.cluster.emulated.session() as session, suppress(BadInputError, IoFailureError):
-            session.do(self.order(), lambda _: None)
+            session.do(order, lambda _: None)
 
     def _change(self, _: int) -> None:
         self.write(self.seed + 1_000_000)

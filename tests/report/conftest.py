@@ -67,7 +67,7 @@ def run_report(plan: Plan) -> RunReport:
     )
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # while it is open, an event loop runs in this thread, where others need their own
 def browser() -> Iterator[Any]:
     from playwright.sync_api import sync_playwright
 

@@ -216,6 +216,7 @@ class Halting:
         with suppress(OSError):
             while True:
                 connection, _ = self._socket.accept()
+                self._open.append(connection)
                 connection.sendall(bytes(NONCE_BYTES))
                 *_, length = HEAD.unpack(receive_exactly(connection, HEAD.size))
                 receive_exactly(connection, length)
@@ -223,7 +224,6 @@ class Halting:
                 connection.sendall(HERE + b"x" * 10)
                 if self.requests <= self._closes:
                     connection.close()
-                self._open.append(connection)
 
     def close(self) -> None:
         for connection in (self._socket, *self._open):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Iterable
 from pathlib import Path
@@ -11,6 +12,8 @@ from planner.errors import BadInputError
 
 STANDARD_OUTPUT = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
 """Its names. What is written there goes on where others ended, though it be a file."""
+
+_ADDRESS = re.compile(r"([a-z][a-z0-9+.-]+):/(?!/)(.*)")
 
 _ENDLESS = {os.makedev(1, minor) for minor in (5, 7, 8, 9)}
 """Linux's devices zero, full, random and urandom."""
@@ -21,6 +24,7 @@ def require_readable(paths: Iterable[Path]) -> None:
     for path in paths:
         mode = mode_of(path)
         if not mode:
+            _refuse_address(path)
             raise BadInputError(f"{path}: no such file; name one that can be read")
         if stat.S_ISDIR(mode):
             raise BadInputError(f"{path} is a directory; name a file")
@@ -60,6 +64,16 @@ def mode_of(path: Path) -> int:
         raise BadInputError(f"{path}: {error.strerror}; name another file") from error
 
 
+def _refuse_address(path: Path) -> None:
+    """Raise BadInputError where what is taken for a path is an address, of whose slashes `Path` has left one."""
+    if found := _ADDRESS.match(str(path)):
+        address = f"{found[1]}://{found[2]}"
+        raise BadInputError(
+            f"{address}: a file of this machine is expected here",
+            ["`planner sort --ray auto` reads and writes object stores, also with this machine alone"],
+        )
+
+
 def _require_place(path: Path) -> None:
     """Devices and pipes, such as /dev/stdout, are places, too."""
     mode = mode_of(path)
@@ -68,6 +82,7 @@ def _require_place(path: Path) -> None:
     if stat.S_ISBLK(mode):
         raise BadInputError(f"{path} is a whole disk; name a file")
     if not stat.S_ISDIR(mode_of(path.parent)):
+        _refuse_address(path)
         raise BadInputError(f"{path}: there is no directory {path.parent}; make it, or name a file in another")
     if not mode and not os.access(path.parent, os.W_OK):
         raise BadInputError(f"{path}: permission denied; name a file in a directory that you may write to")

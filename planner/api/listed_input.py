@@ -43,8 +43,9 @@ def list_input(address: str) -> ListedInput:
 
     Raises BadInputError where there is nothing, IoFailureError for what cannot be reached.
     """
-    from planner.distributed_sort.dataset.object_store import SCHEMES
+    from planner.distributed_sort.dataset.object_store import SCHEMES, own_uri
 
+    address = own_uri(address)
     is_path = address.startswith("file://")
     if "://" in address and not address.startswith(("file://", *SCHEMES)):
         listed = ", ".join(SCHEMES)
@@ -93,7 +94,7 @@ def _region_of(address: str) -> str | None:
     """Return the region of a bucket of S3, which every answer names, also one that refuses (HeadBucket in the API
     reference of Amazon S3, read 2026-11-26).
     """
-    if not address.startswith(("s3://", "s3a://")):
+    if not address.startswith("s3://"):
         return None
     bucket, endpoint = address.partition("://")[2].partition("/")[0], os.environ.get("AWS_ENDPOINT_URL")
     url = f"{endpoint.rstrip('/')}/{bucket}" if endpoint else f"https://{bucket}.s3.amazonaws.com/"

@@ -65,6 +65,18 @@ def test_a_store_that_cannot_be_listed_needs_the_amount() -> None:
         planner.recommend(input="oci://bucket/path")
 
 
+def test_a_damaged_file_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a.parquet").write_bytes(b"PAR1" + bytes(100))
+    with pytest.raises(BadInputError, match=r"a\.parquet: .*no Parquet file, or damaged"):
+        planner.recommend(input=str(tmp_path / "a.parquet"))
+
+
+def test_a_storage_account_that_is_not_the_environments_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_NAME", "mine")
+    with pytest.raises(BadInputError, match="set AZURE_STORAGE_ACCOUNT_NAME=theirs"):
+        planner.recommend(input="abfss://lake@theirs.dfs.core.windows.net/in")
+
+
 SERVER = Path(__file__).parents[1] / "emulators" / "s3_server.py"
 
 

@@ -169,3 +169,12 @@ def test_what_is_no_text_is_refused_by_name(beginning: bytes, name: str, tmp_pat
         with pytest.raises(BadInputError, match=f"is {name}.*, which is no text"):
             planner.sort(source, tmp_path / "out", **options)  # type: ignore[arg-type]
     planner.sort(source, tmp_path / "out", format="records")
+
+
+def test_an_address_is_no_file_and_the_error_says_who_reads_it(tmp_path: Path) -> None:
+    lines = tmp_path / "in.txt"
+    lines.write_text("b\na\n")
+    for inputs, output in (("s3://bucket/in", tmp_path / "out"), (lines, "s3://bucket/out")):
+        with pytest.raises(BadInputError, match=r"^s3://bucket/\w+: a file of this machine is expected") as refused:
+            planner.sort(inputs, output, lines=True)
+        assert "--ray auto" in refused.value.details[0]

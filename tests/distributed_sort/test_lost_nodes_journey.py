@@ -44,11 +44,11 @@ def restarted(sort_cluster: SortCluster) -> Iterator[None]:
     [
         pytest.param("sample", "power", ALONE, marks=QUICK_SOAK),
         pytest.param(MAP, "power", ALONE, marks=QUICK_SOAK),
-        pytest.param(MAP, "power", COORDINATED, marks=QUICK_SOAK),
+        pytest.param(MAP, "power", COORDINATED, marks=pytest.mark.soak),
         (REDUCE, "power", COORDINATED),
-        pytest.param(REDUCE, "power", ALONE, marks=QUICK_SOAK),
+        pytest.param(REDUCE, "power", ALONE, marks=pytest.mark.soak),
         pytest.param(REDUCE, "link", ALONE, marks=QUICK_SOAK),
-        pytest.param(REDUCE, "link", COORDINATED, marks=QUICK_SOAK),
+        pytest.param(REDUCE, "link", COORDINATED, marks=pytest.mark.soak),
     ],
 )
 def test_a_lost_node_costs_time_but_no_data(

@@ -213,7 +213,7 @@ class Publishing(RuleBasedStateMachine):
 @pytest.mark.usefixtures("this_node")
 def test_readers_see_one_result_or_the_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     short = settings(
-        max_examples=60, stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck), database=None
+        max_examples=30, stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck), database=None
     )
     run_state_machine_as_test(lambda: Publishing(tmp_path, monkeypatch), settings=short)
 

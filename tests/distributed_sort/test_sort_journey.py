@@ -217,7 +217,7 @@ def test_minutesort_keeps_intermediate_data_in_memory(sort_cluster: SortCluster,
     assert not list(sort_cluster.emulated.nodes.memory(1).iterdir())
 
 
-@pytest.mark.parametrize("nodes_each", [16, 2])
+@pytest.mark.parametrize("nodes_each", [ALONE, pytest.param(COORDINATED, marks=pytest.mark.soak)])
 def test_damaged_intermediate_files_are_made_again(sort_cluster: SortCluster, tmp_path: Path, nodes_each: int) -> None:
     """One is cut short, one is gone, and a bit of one flips before phase two reads them, also where coordinators order
     the tasks.
@@ -286,7 +286,7 @@ def test_a_whole_run_on_generated_data_uses_every_disk(sort_cluster: SortCluster
     ("phase", "nodes_each"),
     [
         (MAP, ALONE),
-        pytest.param(MAP, COORDINATED, marks=QUICK_SOAK),
+        pytest.param(MAP, COORDINATED, marks=pytest.mark.soak),
         pytest.param(REDUCE, COORDINATED, marks=QUICK_SOAK),
     ],
 )
@@ -305,7 +305,11 @@ def test_killed_worker_processes_are_replaced(
 @pytest.mark.needs_root(why="finds a node's processes by its network namespace")
 @pytest.mark.parametrize(
     ("phase", "nodes_each"),
-    [pytest.param(MAP, ALONE, marks=QUICK_SOAK), pytest.param(MAP, COORDINATED, marks=QUICK_SOAK), (REDUCE, ALONE)],
+    [
+        pytest.param(MAP, ALONE, marks=pytest.mark.soak),
+        pytest.param(MAP, COORDINATED, marks=QUICK_SOAK),
+        pytest.param(REDUCE, ALONE, marks=QUICK_SOAK),
+    ],
 )
 def test_a_second_call_goes_on_where_a_killed_driver_stopped(
     sort_cluster: SortCluster, tmp_path: Path, phase: str, nodes_each: int

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -184,9 +185,14 @@ def test_a_killed_sort_leaves_nothing_and_nobody_can_read_what_it_spilled(shim: 
     command = sorting(source, memory_bytes=TWO_PASSES_BYTES, form=form)
     environment = faults(shim, call="pwrite", nth=1, fault="slow")
     with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
-        # The input, the output and a scratch file.
-        wait_until(process, lambda: len(open_files(process, source.parent)) >= 3)
-        modes = [stat.S_IMODE(path.stat().st_mode) for path in open_files(process, source.parent)]
+        modes: list[int] = []
+
+        def spills() -> bool:
+            with suppress(FileNotFoundError):  # a file that it closes meanwhile
+                modes[:] = [stat.S_IMODE(path.stat().st_mode) for path in open_files(process, source.parent)]
+            return len(modes) >= 3  # the input, the output and a scratch file
+
+        wait_until(process, spills)
         process.kill()
         process.communicate(timeout=120)
     assert 0o600 in modes

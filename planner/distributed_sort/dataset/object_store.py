@@ -7,6 +7,7 @@ listens, the nodes' environment says (AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL, ...).
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
@@ -18,11 +19,11 @@ from uuid import uuid4
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.distributed_sort.dataset.store_access import account_error, require_credentials
+from planner.distributed_sort.dataset.store_access import ACCOUNT, account_error, require_credentials
 from planner.distributed_sort.node_files.node_environment import job_of_part, node_name
 from planner.distributed_sort.node_files.requests import request_under_way
 from planner.distributed_sort.node_files.run_files import raw_bytes
-from planner.errors import IoFailureError
+from planner.errors import BadInputError, IoFailureError
 from planner.extras import optional
 
 SCHEMES: Final = ("s3://", "gs://", "az://")
@@ -38,6 +39,24 @@ _WORTH_READING_BYTES: Final = 256_000
 """Bytes between two ranges are read with them, if they are no more: a request of its own takes as long. obstore's usual
 megabyte would have all of an object read for its sample.
 """
+
+
+def own_uri(address: str) -> str:
+    """Return an address as Hadoop and Spark write it, s3a:// or abfss://container@account.dfs.core.windows.net/..., by
+    the URI that this program has for it; others as they are. Raises BadInputError for another storage account than the
+    environment names.
+    """
+    scheme, _, rest = address.partition("://")
+    if scheme in ("s3a", "s3n"):
+        return f"s3://{rest}"
+    if scheme not in ("abfs", "abfss", "wasb", "wasbs") or "@" not in rest.partition("/")[0]:
+        return address
+    place, _, path = rest.partition("/")
+    container, _, host = place.partition("@")
+    account = host.partition(".")[0]
+    if os.environ.get(ACCOUNT) != account:
+        raise BadInputError(f"{address}: set {ACCOUNT}={account}, and a key or a login")
+    return f"az://{container}/{path}"
 
 
 def is_object(uri: str) -> bool:

@@ -54,7 +54,7 @@ _REFUSED: Final = re.compile(
     r"InvalidAccessKeyId|SignatureDoesNotMatch|ExpiredToken|InvalidToken|token request|TokenRefreshFailed"
     r"|AuthenticationFailed|invalid_grant|Unauthenticated"
 )
-_ACCOUNT: Final = "AZURE_STORAGE_ACCOUNT_NAME"
+ACCOUNT: Final = "AZURE_STORAGE_ACCOUNT_NAME"
 _LONGEST_LOOK_S: Final = 1.0
 
 
@@ -64,8 +64,8 @@ def require_credentials(url: str, environ: Mapping[str, str] = os.environ) -> No
     """
     scheme = url.partition("://")[0]
     store = _STORES[scheme]
-    if scheme == "az" and not any(environ.get(name) for name in (_ACCOUNT, "AZURE_STORAGE_CONNECTION_STRING")):
-        raise ProviderRefusedError(f"Azure: no storage account is named for {_cut(url)}", [f"set {_ACCOUNT}"])
+    if scheme == "az" and not any(environ.get(name) for name in (ACCOUNT, "AZURE_STORAGE_CONNECTION_STRING")):
+        raise ProviderRefusedError(f"Azure: no storage account is named for {_cut(url)}", [f"set {ACCOUNT}"])
     if any(value and name.startswith(store.prefix) and _CREDENTIAL.search(name) for name, value in environ.items()):
         return
     if store.file and (Path(environ.get("HOME", "/")) / store.file).exists():

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
 from planner.distributed_sort.content.table_blocks import schema_on_the_way
-from planner.distributed_sort.content.table_file import folders_of, open_copy
+from planner.distributed_sort.content.table_file import Footer, folders_of, open_copy
 from planner.distributed_sort.content.table_format import TableFormat, serialize_schema
 from planner.distributed_sort.dataset.dataset import Copy, Dataset, Layout, Partition, read_manifest
 from planner.distributed_sort.dataset.input_files import files_of, is_manifest
@@ -105,13 +106,9 @@ def _fields_of(style: ParquetStyle) -> dict[str, Any]:
 
 
 def _of_file(name: str, below: str, *, is_decoded: bool) -> _Source:
-    copy = Copy(uri=name)
-    try:
-        with open_copy(copy) as (file, footer):
-            row_bytes = _decoded_row_bytes(file) if is_decoded else None
-    except BadInputError as error:
-        raise BadInputError(f"{name}: {error.message}") from error
-    partition = Partition(records=footer.metadata.num_rows, copies=(copy,), groups=footer.group_rows)
+    with _opened(name) as (file, footer):
+        row_bytes = _decoded_row_bytes(file) if is_decoded else None
+    partition = Partition(records=footer.metadata.num_rows, copies=(Copy(uri=name),), groups=footer.group_rows)
     style = _fields_of(style_of(footer.metadata))
     below = below if is_object(below) else str(Path(below).resolve())
     folders = {key: value for key, value in folders_of(name, below).items() if key not in footer.schema.names}
@@ -126,11 +123,21 @@ def _of_file(name: str, below: str, *, is_decoded: bool) -> _Source:
     )
 
 
+@contextmanager
+def _opened(name: str) -> Iterator[tuple[Any, Footer]]:
+    """Open a file as `open_copy` does; what is wrong with its content names it."""
+    try:
+        with open_copy(Copy(uri=name)) as opened:
+            yield opened
+    except BadInputError as error:
+        raise BadInputError(f"{name}: {error.message}", error.details) from error
+
+
 def decoded_bytes_of(name: str) -> tuple[float, str]:
     """Return what the rows of a Parquet file take as they are sorted, by its first ones, and what its columns are
     compressed with, in pyarrow's words. Raises BadInputError, IoFailureError.
     """
-    with open_copy(Copy(uri=name)) as (file, footer):
+    with _opened(name) as (file, footer):
         metadata, row_bytes = footer.metadata, _decoded_row_bytes(file)
         has_columns = metadata.num_row_groups and metadata.num_columns
         codec = metadata.row_group(0).column(0).compression if has_columns else "UNCOMPRESSED"

@@ -42,7 +42,7 @@ class Listing:
 
 def is_remote(place: str) -> bool:
     """Return whether a place is no path: a prefix of an object store, or the address of a history server."""
-    return object_store.is_object(place) or history_server.is_server(place)
+    return object_store.is_object(object_store.own_uri(place)) or history_server.is_server(place)
 
 
 def list_logs(place: str) -> Listing:
@@ -53,6 +53,7 @@ def list_logs(place: str) -> Listing:
         listed = history_server.list_applications(place)
         units = [LogUnit(key=a.app_id, version=a.version, files=(a.logs_url,), size_bytes=0) for a in listed.ended]
         return Listing(place=place.rstrip("/"), units=tuple(units), running=listed.running)
+    place = object_store.own_uri(place)
     if object_store.is_object(place):
         found = object_store.list_versions(place)
         if not found and object_store.size_if_there(place) is not None:

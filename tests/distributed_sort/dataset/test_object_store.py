@@ -145,3 +145,15 @@ def test_a_store_that_is_busy_is_waited_for_and_no_parts_are_left(monkeypatch: p
         assert object_store.write_object("s3://busy-for-a-while/out", np.zeros(9_000_000, np.uint8)) == 9_000_000
         server.shutdown()
     assert len(_Busy.requests) == 13 and not any("uploads" in path for path in _Busy.requests)
+
+
+def test_addresses_of_hadoop_are_known_by_this_programs_own_uri(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_NAME", "mine")
+    known = {
+        "s3a://b/k": "s3://b/k",
+        "abfss://c@mine.dfs.core.windows.net/a/b": "az://c/a/b",
+        "wasbs://c@mine.blob.core.windows.net/": "az://c/",
+        "s3://b/k": "s3://b/k",
+        "/a/b@c": "/a/b@c",
+    }
+    assert {address: object_store.own_uri(address) for address in known} == known

@@ -116,12 +116,8 @@ class Undisturbed:
     @cached_property
     def whole(self) -> Duration:
         """The distribution of the job's time."""
-        return order_statistics.mixture_of(
-            [
-                order_statistics.sum_of(in_turn, shared_sigma=self.shared_sigma)
-                for in_turn in zip(*self.barriers, strict=True)
-            ]
-        )
+        ways = list(zip(*self.barriers, strict=True))
+        return order_statistics.sum_of(ways, shared_sigma=self.shared_sigma)
 
     @property
     def mean_s(self) -> float:

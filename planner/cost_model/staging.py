@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -17,12 +19,16 @@ GENERATE: Final = Phase(name="generate", read={}, write={"data": {"map_in": 1}},
 VALIDATE: Final = Phase(name="validate", read={"data": {"reduce_out": 1}}, write={}, network={}, cpu={})
 
 
-def staging_node_seconds(context: JobContext) -> dict[str, Floats]:
+@lru_cache(maxsize=128)
+def staging_node_seconds(context: JobContext) -> Mapping[str, Floats]:
     """Return the node-seconds of each step around the job, shape (R,): none for the papers. No step is shorter than
     its `least_seconds`.
 
     Data in the cluster's own object store that the model reads from there, or writes to, is not moved before or after.
     """
+    if context.place is not None:
+        larger, row = context.place
+        return {name: seconds[row : row + 1] for name, seconds in staging_node_seconds(larger).items()}
     link = link_node_seconds(context)
     return {name: np.maximum(seconds, link[name]) for name, seconds in device_node_seconds(context).items()}
 
@@ -128,7 +134,7 @@ def loading_seconds(context: JobContext, nodes: Floats) -> dict[str, Floats]:
     return _on_nodes(loading_node_seconds(context), least_seconds(context), nodes)
 
 
-def _on_nodes(node_seconds: dict[str, Floats], least: dict[str, Floats], nodes: Floats) -> dict[str, Floats]:
+def _on_nodes(node_seconds: Mapping[str, Floats], least: dict[str, Floats], nodes: Floats) -> dict[str, Floats]:
     shared = {name: seconds[:, None] / nodes for name, seconds in node_seconds.items()}
     return {
         name: np.maximum(seconds, least[name][:, None]) if name in least else seconds

@@ -57,6 +57,16 @@ class Work:
             write_node_s=write_node_s,
         )
 
+    def of_row(self, row: int) -> Work:
+        """Return the work of one layout, of shape (1,)."""
+        only = slice(row, row + 1)
+        return Work(
+            total_bytes=self.total_bytes[only],
+            node_seconds=self.node_seconds[only],
+            read_node_s=self.read_node_s[only],
+            write_node_s=self.write_node_s[only],
+        )
+
     def at_share(self, share: float) -> Work:
         """Return the work of a resource that reaches only this share of its rate."""
         if share == 1:
@@ -122,8 +132,10 @@ class JobContext:
     doubts: RateDoubts = CERTAIN
 
     def only(self, row: int) -> JobContext:
-        """Return the same job on one layout."""
-        return self.only_rows(np.array([row]))
+        """Return the same job on one layout, whose work is looked up where that of all is known."""
+        alone = self.only_rows(np.array([row]))
+        alone.__dict__["place"] = (self, row)  # as if it had been worked out: `replace` does not copy it
+        return alone
 
     def only_rows(self, rows: Rows) -> JobContext:
         """Return the same job on these layouts alone."""
@@ -172,8 +184,19 @@ class JobContext:
         out.
         """
         if id(phase) not in self._works_of:
-            self._works_of[id(phase)] = (phase, self._work_of(phase))
+            self._works_of[id(phase)] = (phase, self._work_of(phase) if self.place is None else self._row_of(phase))
         return dict(self._works_of[id(phase)][1])
+
+    @cached_property
+    def place(self) -> tuple[JobContext, int] | None:
+        """The same job on more layouts, and which of them this is, if it was made by `only`."""
+        return None
+
+    def _row_of(self, phase: Phase) -> dict[str, Work]:
+        assert self.place is not None
+        larger, row = self.place
+        works = ((name, work.of_row(row)) for name, work in larger.works(phase).items())
+        return {name: work for name, work in works if work.total_bytes[0]}
 
     @cached_property
     def _works_of(self) -> dict[int, tuple[Phase, dict[str, Work]]]:

@@ -26,6 +26,8 @@ _SMALLEST_SIGMA: Final = 1e-9
 
 _PARTS: Final = 64
 """Equally likely values that stand for a distribution where several are added."""
+_WAYS_PARTS: Final = 256
+"""As many where it is one of several, so that each still has some beyond the 99th percentile."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -153,21 +155,21 @@ def barrier(loads: Sequence[Load]) -> Duration:
     working = [load for load in loads if load.median_s > 0]
     if not working:
         return Duration(times_s=np.zeros(1), cdf=np.ones(1))
-    log_times = _common_grid(working)
+    log_times, working = _common_grid(working)
     log_cdf = sum((load.log_cdf_at(log_times) for load in working), start=np.zeros_like(log_times))
     return Duration(times_s=np.exp(log_times), cdf=np.exp(log_cdf))
 
 
-def sum_of(phases: Sequence[Duration], *, shared_sigma: float) -> Duration:
-    """Return the duration of independent phases one after the other, times one lognormal factor (median 1) that they
-    all share. The mean is that of its parts to about 1 in 1000, quantiles to 2 in 1000, since a finite number of values
-    stands for each.
+def sum_of(ways: Sequence[Sequence[Duration]], *, shared_sigma: float) -> Duration:
+    """Return the duration of independent phases one after the other, in one of several equally likely `ways`, times one
+    lognormal factor (median 1) that they all share. The mean is that of its parts to about 1 in 1000, quantiles to 2 in
+    1000, since a finite number of values stands for each.
     """
-    sums = np.zeros(1)
-    for phase in phases:
-        sums = _representatives(np.add.outer(sums, phase.quantile_s(_middles())).ravel())
+    sums = np.sort(np.concatenate([_sums(phases) for phases in ways]), kind="stable")
+    if len(sums) > _WAYS_PARTS and len(sums) % _WAYS_PARTS == 0:
+        sums = sums.reshape(_WAYS_PARTS, -1).mean(axis=1)
     if shared_sigma <= 0 or not sums.any():
-        return Duration(times_s=np.append(sums, sums[-1]), cdf=np.append(_middles() if len(sums) > 1 else 1.0, 1.0))
+        return Duration(times_s=np.append(sums, sums[-1]), cdf=np.append(_middles(len(sums)), 1.0))
     normal, log_cdf = _standard_normal()
     low, high = math.log(sums[0]) - 4 * shared_sigma, math.log(sums[-1]) + 4 * shared_sigma
     log_times = np.linspace(low, high, 2 * _PARTS)
@@ -176,17 +178,16 @@ def sum_of(phases: Sequence[Duration], *, shared_sigma: float) -> Duration:
     return Duration(times_s=np.exp(log_times), cdf=cdf / cdf[-1])
 
 
-def mixture_of(durations: Sequence[Duration]) -> Duration:
-    """Return the duration that is one of several, each equally likely."""
-    if len(durations) == 1:
-        return durations[0]
-    times_s = np.unique(np.concatenate([duration.times_s for duration in durations]))
-    cdfs = [np.interp(times_s, duration.times_s, duration.cdf, left=0.0, right=1.0) for duration in durations]
-    return Duration(times_s=times_s, cdf=np.mean(cdfs, axis=0))
+def _sums(phases: Sequence[Duration]) -> Floats:
+    """Return equally likely values of the time that independent phases take one after the other."""
+    sums = np.zeros(1)
+    for phase in phases:
+        sums = _representatives(np.add.outer(sums, phase.quantile_s(_middles(_PARTS))).ravel())
+    return sums
 
 
-def _middles() -> Floats:
-    return (np.arange(_PARTS) + 0.5) / _PARTS
+def _middles(parts: int) -> Floats:
+    return (np.arange(parts) + 0.5) / parts
 
 
 def _representatives(values: Floats) -> Floats:
@@ -205,12 +206,15 @@ def _standard_normal() -> tuple[Floats, Floats]:
     return grid, np.log(cdf)
 
 
-def _common_grid(loads: Sequence[Load]) -> Floats:
-    """Cover the times at which the slowest load can end, densely where any of them ends."""
+def _common_grid(loads: Sequence[Load]) -> tuple[Floats, list[Load]]:
+    """Cover the times at which the slowest load can end, densely where any of them ends; return the loads that can end
+    then, too: others have always ended before.
+    """
     grids = [math.log(load.median_s) + load.spread.log_slowness for load in loads]
     start = max(grid[0] for grid in grids)
-    merged = np.sort(np.concatenate([grid[np.searchsorted(grid, start) :] for grid in grids]), kind="stable")
-    return np.asarray(merged[np.append(True, merged[1:] != merged[:-1])])
+    late = [at for at, grid in enumerate(grids) if grid[-1] > start]
+    merged = np.sort(np.concatenate([grids[at][np.searchsorted(grids[at], start) :] for at in late]), kind="stable")
+    return np.asarray(merged[np.append(True, merged[1:] != merged[:-1])]), [loads[at] for at in late]
 
 
 def _mean(cdf: Floats, values: Floats) -> Floats:

@@ -51,7 +51,7 @@ def test_restarts_are_what_simulation_gives(recovery: str, nodes: int) -> None:
     draws = simulated(interruptions, job_s=1000, load_s=300, nodes=nodes)
     mean = interruptions.expected_s(np.array([1000.0]), nodes=np.array([float(nodes)]), load_s=300)
     assert mean == pytest.approx(draws.mean(), abs=4 * draws.std() / np.sqrt(DRAWS))
-    certain = sum_of([barrier([Load(median_s=1000, spread=lognormal(0), count=nodes)])], shared_sigma=0)
+    certain = sum_of([[barrier([Load(median_s=1000, spread=lognormal(0), count=nodes)])]], shared_sigma=0)
     whole = interruptions.duration(certain, nodes=nodes, load_s=300)
     assert whole.mean_s == pytest.approx(draws.mean(), rel=0.02)
     for probability in (0.5, 0.95):
@@ -208,7 +208,7 @@ def test_rare_interruptions_delay_by_hand() -> None:
     """Four nodes, each taken back once in 5,000 hours: over 1,375 s and 200 s of loading 0.00035 interruptions, each
     for half of 1,575 s and 240 s: 0.36 s, and never less than nothing.
     """
-    spread = sum_of([barrier([Load(median_s=1375, spread=lognormal(0.1), count=4)])], shared_sigma=0.15)
+    spread = sum_of([[barrier([Load(median_s=1375, spread=lognormal(0.1), count=4)])]], shared_sigma=0.15)
     whole = risk("reload", per_node_hour=0.0002).duration(spread, nodes=4, load_s=200)
     mean_s = spread.mean_s + 200
     hits = 4 * 0.0002 / 3600 * mean_s

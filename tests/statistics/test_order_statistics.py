@@ -17,7 +17,6 @@ from planner.statistics.order_statistics import (
     barrier,
     from_bandwidths,
     lognormal,
-    mixture_of,
     on_ladder,
     slowest_mean,
     slowest_mean_cached,
@@ -118,7 +117,7 @@ def test_order_statistics_and_simulation_agree(name: str, count: int, shared_sig
         [Load(median_s=50, spread=spread, count=count)],
     ]
     draws = simulate(phases, shared_sigma=shared_sigma, rng=np.random.default_rng(11))
-    whole = sum_of([barrier(phase) for phase in phases], shared_sigma=shared_sigma)
+    whole = sum_of([[barrier(phase) for phase in phases]], shared_sigma=shared_sigma)
     assert whole.mean_s == pytest.approx(draws.mean(), abs=4 * draws.std() / np.sqrt(DRAWS) + 2e-3 * draws.mean())
     for probability in (0.5, 0.95):
         reached = (draws <= float(whole.quantile_s(probability)) * (1 + 2e-3)).mean()
@@ -151,17 +150,16 @@ def test_more_nodes_are_never_faster(sigma: float, nodes: int, other_nodes: int)
 @given(st.floats(0.01, 1e6), st.floats(0, 0.4), st.integers(1, 1000))
 def test_quantiles_are_ordered_and_positive(median_s: float, sigma: float, count: int) -> None:
     phase = barrier([Load(median_s=median_s, spread=lognormal(round(sigma, 3)), count=count)])
-    p5, p50, p95 = sum_of([phase], shared_sigma=0.1).quantile_s([0.05, 0.5, 0.95])
+    p5, p50, p95 = sum_of([[phase]], shared_sigma=0.1).quantile_s([0.05, 0.5, 0.95])
     assert 0 < p5 < p50 < p95
 
 
 def test_one_of_several_durations_has_their_mean_and_holds_their_ends() -> None:
     loads = [Load(median_s=m, spread=lognormal(0.1), count=10) for m in (10.0, 20.0, 40.0)]
     durations = [barrier([load]) for load in loads]
-    whole = mixture_of(durations)
+    whole = sum_of([[duration] for duration in durations], shared_sigma=0.0)
     assert whole.mean_s == pytest.approx(sum(duration.mean_s for duration in durations) / 3, rel=1e-3)
     assert float(whole.quantile_s(0.95)) > float(durations[1].quantile_s(0.99))
-    assert mixture_of(durations[:1]) is durations[0]
 
 
 @pytest.mark.parametrize("spares", [1, 5, 20])
@@ -209,17 +207,17 @@ def test_between_two_quantiles_of_a_bandwidth_it_is_evenly_spread() -> None:
 def test_what_a_run_shares_stretches_its_mean() -> None:
     """Two certain phases of 10 and 20 s, times a lognormal of sigma 0.2: 30 x e^0.02; median 30, 95% 30 x e^0.329."""
     certain = [Duration(times_s=np.array([s, s + 1e-9]), cdf=np.array([1.0, 1.0])) for s in (10.0, 20.0)]
-    whole = sum_of(certain, shared_sigma=0.2)
+    whole = sum_of([certain], shared_sigma=0.2)
     assert whole.cdf[-1] == 1
     assert whole.mean_s == pytest.approx(30 * np.exp(0.02), rel=1e-3)
     assert whole.quantile_s([0.5, 0.95]) == pytest.approx([30, 30 * np.exp(0.2 * 1.64485)], rel=2e-3)
-    assert sum_of(certain, shared_sigma=0).mean_s == pytest.approx(30)
+    assert sum_of([certain], shared_sigma=0).mean_s == pytest.approx(30)
 
 
 def test_phases_in_turn_add_up_by_hand() -> None:
     """Two phases evenly between 0 and 1 s: mean 1 s, median 1 s, and a tenth takes more than 2 - sqrt 0.2 = 1.553 s."""
     even = Duration(times_s=np.array([0.0, 1.0]), cdf=np.array([0.0, 1.0]))
-    whole = sum_of([even, even], shared_sigma=0)
+    whole = sum_of([[even, even]], shared_sigma=0)
     assert whole.mean_s == pytest.approx(1, abs=2e-3)
     assert whole.quantile_s([0.5, 0.9]) == pytest.approx([1, 2 - 0.2**0.5], abs=0.01)
 
@@ -228,8 +226,8 @@ def test_nothing_to_do_takes_no_time() -> None:
     idle = barrier([Load(median_s=0, spread=lognormal(0.1), count=3)])
     assert (idle.mean_s, float(idle.quantile_s(0.95))) == (0, 0)
     assert barrier([]).mean_s == 0
-    assert sum_of([], shared_sigma=0.1).mean_s == 0
-    assert sum_of([idle, idle], shared_sigma=0.1).mean_s == 0
+    assert sum_of([[]], shared_sigma=0.1).mean_s == 0
+    assert sum_of([[idle, idle]], shared_sigma=0.1).mean_s == 0
 
 
 def test_a_bandwidths_slowness_ends_at_its_least_quantile() -> None:

@@ -137,5 +137,6 @@ def stored_notes(request: Request) -> Iterator[str]:
 def size_text(request: Request) -> str:
     """Return how much there is in words, and how much that unpacks to."""
     stored = stored_data(request)
-    unpacked = f" ({format_bytes(stored.sorted_bytes)} unpacked)" if stored.ratio != 1 else ""
+    assumed = " at an assumed ratio" if stored.sigma else ""
+    unpacked = f" ({format_bytes(stored.sorted_bytes)} unpacked{assumed})" if stored.ratio != 1 else ""
     return f"{format_bytes(stored.stored_bytes)}{unpacked}"

@@ -227,11 +227,10 @@ def _next(plan: Plan, width: int, *, notes: int) -> list[str]:
 
 
 def difference(before: Candidate, after: Candidate) -> str:
-    """Return what a what-if changes, in a sentence: the cluster, its cost and the time of the sort."""
-    was, becomes = (
-        f"{of.nodes} x {of.instance_type}, {format_usd(of.cost_usd.total)}, {format_duration(of.time_s.expected)}"
-        for of in (before, after)
-    )
+    """Return what a what-if changes, in a sentence: the cluster before it, and how bill and time of the whole run
+    change.
+    """
+    was = f"{before.nodes} x {before.instance_type} for {format_duration(before.whole_run_s)}"
     cost = after.cost_usd.total / before.cost_usd.total - 1
-    time = after.time_s.expected / before.time_s.expected - 1
-    return f"What if: was {was} -> {becomes} (cost {cost:+.0%}, time {time:+.0%})"
+    time = after.whole_run_s / before.whole_run_s - 1
+    return f"What if: before, {was}, {format_usd(before.cost_usd.total)} in all; now cost {cost:+.0%}, time {time:+.0%}."

@@ -131,8 +131,8 @@ def test_what_cannot_be_shown_is_refused(words: tuple[str, ...], message: str) -
 
 def test_a_what_if_says_what_it_changes() -> None:
     shown = " ".join(call("--what-if", "price=2").output.split())
-    assert shown.startswith("What if: was ")
-    assert re.search(r"\(cost \+\d+%, time [+-]\d+%\)", shown)
+    assert shown.startswith("What if: before, ")
+    assert re.search(r"; now cost \+\d+%, time [+-]\d+%\.", shown)
 
 
 def test_a_page_is_refused_before_anything_is_planned_where_charts_are_missing(

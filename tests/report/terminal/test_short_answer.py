@@ -65,7 +65,8 @@ def test_with_what_a_what_if_changes_it_fits_a_screen(plans: dict[str, Plan]) ->
     assert len(lines) <= LINES
     was = plans["copies"].best
     assert was is not None
-    assert lines[0].startswith(f"What if: was {was.nodes} x {was.instance_type}, ${was.cost_usd.total:.2f}")
+    assert lines[0].startswith(f"What if: before, {was.nodes} x {was.instance_type} for ")
+    assert f"${was.cost_usd.total:.2f} in all" in " ".join(lines[:2])
     spared = ("Note", "Next", "  next ", "  notes", "  choice")
     assert [line for line in alone if line and not line.startswith(spared)] == [
         line for line in lines[2:] if line and not line.startswith(spared)

@@ -21,6 +21,7 @@ from planner.measurement.ingest.measurement import (
     complete_reading,
     merge_readings,
 )
+from planner.measurement.ingest.perfkit import is_perfkit, read_perfkit
 from planner.measurement.ingest.planner_bench import is_own, read_own
 from planner.measurement.ingest.sysbench import is_sysbench, read_sysbench
 
@@ -91,7 +92,10 @@ def readings_of(
         raise BadInputError(f"{path}: ioping's output for people; run it with -J for JSON")
     if not holds_objects(text):
         return read_columns(path, mapping, only)
-    return [reading for document in merge_stream(parse(path, text)) for reading in _read_json(path, document, job)]
+    documents = parse(path, text)
+    if all(map(is_perfkit, documents)):
+        return read_perfkit(path, documents)
+    return [reading for document in merge_stream(documents) for reading in _read_json(path, document, job)]
 
 
 def _read_json(path: Path, document: dict[str, Any], job: str | None) -> list[Reading]:
@@ -102,7 +106,8 @@ def _read_json(path: Path, document: dict[str, Any], job: str | None) -> list[Re
     if is_own(document):
         return read_own(path, document)
     raise BadInputError(
-        f"{path}: JSON of no known instrument; known: fio, iperf3, ioping, planner bench; sysbench fileio as text"
+        f"{path}: JSON of no known instrument; known: fio, iperf3, ioping, PerfKitBenchmarker, planner bench;"
+        " sysbench fileio as text"
     )
 
 

@@ -106,7 +106,5 @@ _WORTH: Final = 0.2
 
 def first_changes(explained: Explanation) -> tuple[str, ...]:
     """Return what to change before any machine, for what takes most of the time first; nothing for under a fifth."""
-    line = explained.timeline
-    seconds = {**explained.seconds_by_bound, "driver": line.between_s + line.after_s}
-    longest = sorted((amount, word) for word, amount in seconds.items() if amount > _WORTH * explained.duration_s)
-    return tuple(_FIRST[word] for _, word in reversed(longest) if word in _FIRST)
+    seconds = explained.seconds_by_bound
+    return tuple(_FIRST[word] for word in seconds if seconds[word] > _WORTH * explained.duration_s and word in _FIRST)

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from planner.errors import BadInputError
 from planner.measurement.ingest.json_documents import day_of, number
-from planner.measurement.ingest.measurement import Reading, mean_of
+from planner.measurement.ingest.measurement import LEAST_S, Reading, mean_of
 
 _SIDES: Final = {
     "read": ("read",), "randread": ("read",), "write": ("write",), "randwrite": ("write",),
@@ -245,12 +245,14 @@ def _int_option(options: dict[str, str], name: str, usual: int) -> int:
 def _figures(path: Path, jobs: Sequence[_Job], side: str) -> Reading:
     results = [job.result[side] for job in jobs]
     figures, note = latencies(path, results)
+    seconds = min(number(path, result, "runtime") for result in results) / 1000
+    short = f"ran {seconds:g} s, so caches and its start are in the figure" if seconds < LEAST_S else ""
     return {
         "bytes_per_s": sum(_rate(path, job, side) for job in jobs),
         "operations_per_s": sum(number(path, result, "iops") for result in results),
         **figures,
-        "note": note,
-        "seconds": min(number(path, result, "runtime") for result in results) / 1000,
+        "note": "; ".join(filter(None, (note, short))),
+        "seconds": seconds,
         "within_run_sigma": _within_run(path, results),
     }
 
@@ -267,12 +269,14 @@ def _rate(path: Path, job: _Job, side: str) -> float:
 
 def _within_run(path: Path, results: Sequence[dict[str, Any]]) -> float | None:
     """Return the spread over time of a single job, of which fio keeps mean and deviation; several jobs' cannot be
-    told from theirs.
+    told from theirs. Where fio logs every operation (`write_bw_log`), the samples are of operations, and their mean is
+    not the rate.
     """
     if len(results) > 1 or "bw_samples" not in results[0]:
         return None
     samples, mean, deviation = (number(path, results[0], name) for name in ("bw_samples", "bw_mean", "bw_dev"))
-    return math.sqrt(math.log1p((deviation / mean) ** 2)) if samples > 1 and mean > 0 else None
+    of_time = samples > 1 and abs(mean - number(path, results[0], "bw")) < 0.5 * mean
+    return math.sqrt(math.log1p((deviation / mean) ** 2)) if of_time else None
 
 
 def _method(document: dict[str, Any], jobs: Sequence[_Job]) -> str:

@@ -157,3 +157,17 @@ def test_fio_before_3_2_gives_kib_per_s_and_no_count_of_samples(
     (then,) = read(changed(FIO, older))
     assert then.bytes_per_s == pytest.approx(today.bytes_per_s, rel=1e-4)
     assert then.latency_mean_s == pytest.approx(today.latency_mean_s, rel=1e-3)
+
+
+def test_samples_of_single_operations_are_no_spread_over_time(
+    read: Callable[..., Any], changed: Callable[..., Any]
+) -> None:
+    """As fio 3.42 with `write_bw_log` was posted: the mean over operations is 1796 KiB/s of 12,809."""
+
+    def log_operations(document: dict[str, Any]) -> None:
+        side = document["jobs"][0]["read"]
+        side.update(bw_samples=side["total_ios"], bw_mean=side["bw"] / 7, bw_dev=side["bw"] / 23)
+
+    (result,) = read(changed(FIO, log_operations))
+    assert result.within_run_sigma is None
+    assert result.note.startswith("ran ") == (result.seconds < 1)

@@ -100,10 +100,7 @@ def test_labels_may_be_an_object(tmp_path: Path) -> None:
     ("samples", "reason"),
     [
         ([sample("lscpu", 0, "", VM)], "no rate among PerfKitBenchmarker's samples: lscpu"),
-        (
-            [sample("Throughput", 900, "Mbits/sec", {**NETWORK, "ip_type": "external"})],
-            "over external addresses only",
-        ),
+        ([sample("Throughput", 900, "Mbits/sec", {**NETWORK, "ip_type": "external"})], "over external addresses only"),
         ([sample("Throughput", 900, "MB/s", NETWORK)], "Throughput in 'MB/s', expected Mbits/sec or Gbits/sec"),
         ([sample("Throughput", 900, "Mbits/sec", {**NETWORK, "protocol": "UDP"})], "measured over UDP"),
         (

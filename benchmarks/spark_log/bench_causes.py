@@ -42,7 +42,7 @@ _LIMITED: Final = (
 CAUSES: Final = {
     "cpu": Cause(sizes=(150_000, 400_000), bounds=("processors",), parts={"cpu": "cpu"}),
     "sleep": Cause(sizes=(480, 144), bounds=("waiting",), parts={"cpu": "cpu", "waiting": "waiting"}),
-    "udf": Cause(sizes=(60_000, 150_000), bounds=("python",), parts={"cpu": "cpu", "python": "python"}),
+    "udf": Cause(sizes=(1200, 3000), bounds=("python",), parts={"cpu": "cpu", "python": "python"}),
     "spill": Cause(
         sizes=(1_500_000, 3_000_000),
         bounds=("memory",),
@@ -66,7 +66,7 @@ CAUSES: Final = {
         sizes=(1_000_000, 1_300_000),
         bounds=("memory",),
         parts={"cpu": "cpu", "gc": "gc"},
-        settings={"spark.driver.memory": "480m", "spark.driver.extraJavaOptions": "-XX:+UseParallelGC"},
+        settings={"spark.driver.memory": "520m", "spark.driver.extraJavaOptions": "-XX:+UseParallelGC"},
     ),
     "small_files": Cause(
         sizes=(600, 1500),
@@ -107,7 +107,7 @@ def run(name: str, cause: Cause, *, size: int, spark_home: Path, log: Path) -> N
             check=False,
         )
         if done.returncode:
-            sys.exit(f"{name} failed:\n{done.stderr[-3000:]}")
+            sys.exit(f"{name} failed:\n{done.stdout[-1000:]}{done.stderr[-9000:]}")
         (written,) = (scratch / "log").iterdir()
         log.write_bytes(written.read_bytes())
         log.with_suffix(".json").write_text(done.stdout.strip().splitlines()[-1])

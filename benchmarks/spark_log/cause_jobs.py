@@ -54,21 +54,22 @@ class Job:
 
 
 def _task_cpu_s() -> float:
+    """Return the CPU time of all threads that run tasks: in the JVM that started this process, and below it."""
     ticks = 0
-    for name in Path("/proc").glob("[0-9]*/task/[0-9]*/comm"):
-        try:
-            if name.read_text().startswith(_TASK_THREAD) and _is_below(int(name.parts[2])):
+    for process in Path("/proc").glob("[0-9]*"):
+        for name in process.glob("task/[0-9]*/comm") if _is_below(int(process.name)) else ():
+            if name.read_text().startswith(_TASK_THREAD):
                 fields = name.with_name("stat").read_text().rpartition(")")[2].split()
                 ticks += int(fields[11]) + int(fields[12])
-        except OSError:
-            continue
     return ticks / _TICKS_PER_S
 
 
 def _is_below(pid: int) -> bool:
-    """Return whether a process was started by this one."""
-    while pid > 1 and pid != os.getpid():
-        pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    try:
+        while pid > 1 and pid != os.getppid():
+            pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    except FileNotFoundError:
+        return False  # it has ended
     return pid > 1
 
 
@@ -103,7 +104,7 @@ def udf(job: Job) -> None:
 
     def slow(number: int) -> int:
         begin = time.perf_counter()
-        total = sum(i * i % 7 for i in range(number % 50 + 2000))
+        total = sum(i * i % 7 for i in range(number % 50 + 100_000))
         spent.add(time.perf_counter() - begin)
         return total
 
@@ -138,7 +139,7 @@ def shuffle(job: Job) -> None:
 def gc(job: Job) -> None:
     """Gather lists in a heap that other objects nearly fill."""
     jvm = job.spark._jvm
-    kept = jvm.java.util.stream.IntStream.range(0, 5_000_000).boxed().toList()
+    kept = jvm.java.util.stream.IntStream.range(0, 9_000_000).boxed().toList()
     text = F.sha1(F.col("id").cast("string"))
     lists = job.rows(job.size, 8).groupBy((F.col("id") % 64).alias("key")).agg(F.collect_list(text).alias("texts"))
     with job.timed():

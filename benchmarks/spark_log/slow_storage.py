@@ -51,12 +51,14 @@ class SlowStorage:
             return
         if asked == "LISTSTATUS":
             statuses = [self._status(f"part-{place}") for place in range(self.files)]
-            body = {"FileStatuses": {"FileStatus": statuses}}
+            body: dict[str, Any] = {"FileStatuses": {"FileStatus": statuses}}
+        elif "_spark_metadata" in path:
+            gone = {"exception": "FileNotFoundException", "javaClassName": "java.io.FileNotFoundException"}
+            body = {"RemoteException": {**gone, "message": "none"}}
         else:
             body = {"FileStatus": self._status("" if path.rstrip("/") == "/data" else path)}
-        known = asked == "LISTSTATUS" or (asked == "GETFILESTATUS" and "_spark_metadata" not in path)
         text = json.dumps(body).encode()
-        handler.send_response(200 if known else 404)
+        handler.send_response(404 if "RemoteException" in body else 200)
         handler.send_header("Content-Type", "application/json")
         handler.send_header("Content-Length", str(len(text)))
         handler.end_headers()

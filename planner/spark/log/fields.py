@@ -67,17 +67,13 @@ def items(event: Event, key: str) -> list[Any]:
     raise FieldError(f"{key} is {value!r:.40}, not a list")
 
 
-MOST_MS = 1e14
-"""No time of a log is beyond the year 5000."""
-
-
 def seconds(event: Event, key: str) -> float | None:
     """Return a time in seconds from one in milliseconds; Spark writes 0 and -1 for one that has not come.
 
     Raises FieldError, also for what is beyond the year 5000.
     """
     value = number(event, key)
-    if value is not None and value > MOST_MS:
+    if value is not None and value > 1e14:
         raise FieldError(f"{key} is {value!r:.40}, not a time")
     return value / 1000 if value is not None and value > 0 else None
 

@@ -13,7 +13,6 @@ from planner.spark.application.executors import Executor, SparkJob, task_cpus
 from planner.spark.log.clock import ClockTally
 from planner.spark.log.cluster_hints import cluster_of
 from planner.spark.log.fields import (
-    MOST_MS,
     Event,
     FieldError,
     Losses,
@@ -303,11 +302,17 @@ class ApplicationTally:
     def task_end(self, event: Event) -> None:
         """Add what a task did."""
         stage, info = self._stage(event), group(event, "Task Info")
-        task_id, launched_ms, finished_ms, getting_ms, executor_id, host = _task_facts(info)
+        task_id, launched_ms, finished_ms = (
+            whole_number(info, "Task ID"),
+            _time(info, "Launch Time"),
+            _time(info, "Finish Time"),
+        )
         metrics = group(event, "Task Metrics")
         amounts = task_amounts(metrics)
         peak = number(metrics, "Peak Execution Memory") if metrics else 0
         reason = text(group(event, "Task End Reason"), "Reason")
+        getting_ms = number(info, "Getting Result Time") or 0
+        executor_id, host = text(info, "Executor ID"), text(info, "Host")
         if task_id in self._finished:
             raise RepeatedError
         self._memory.note_task(metrics, group(event, "Task Executor Metrics"), executor_id=executor_id)
@@ -383,34 +388,6 @@ def _add_times(amounts: dict[str, Any], *, elapsed_ms: float, getting_ms: float)
     amounts["elapsed_s"], amounts["getting_result_s"] = elapsed_ms, getting_ms
     left = elapsed_ms - explained
     amounts["scheduling_s"] = left if math.isnan(left) else max(0, left)
-
-
-_TASK_FACTS: Final = itemgetter("Task ID", "Launch Time", "Finish Time", "Getting Result Time", "Executor ID", "Host")
-_TASK_TYPES: Final = (int, int, int, int, str, str)
-
-
-def _task_facts(info: Event) -> tuple[int, float, float, float, str, str]:
-    """Return a task's id, the milliseconds of its launch, its finish and the fetch of its result (0 for none), its
-    executor and host. Raises FieldError.
-    """
-    try:
-        facts: tuple[int, int, int, int, str, str] = _TASK_FACTS(info)
-    except KeyError:
-        return _checked_facts(info)
-    usual = tuple(map(type, facts)) == _TASK_TYPES and facts[0] >= 0 and max(facts[1:3]) <= MOST_MS
-    return facts if usual else _checked_facts(info)
-
-
-def _checked_facts(info: Event) -> tuple[int, float, float, float, str, str]:
-    """Return the same field by field, where one is absent or wrong."""
-    return (
-        whole_number(info, "Task ID"),
-        _time(info, "Launch Time"),
-        _time(info, "Finish Time"),
-        number(info, "Getting Result Time") or 0,
-        text(info, "Executor ID"),
-        text(info, "Host"),
-    )
 
 
 def _time(info: Event, key: str) -> float:

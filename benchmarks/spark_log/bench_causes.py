@@ -37,7 +37,7 @@ class Cause:
 
 _LIMITED: Final = (
     "unshare", "--net", "sh", "-c",
-    'ip link set lo up && tc qdisc add dev lo root tbf rate 80mbit burst 256k latency 2s && exec "$@"', "sh",
+    'ip link set lo up && tc qdisc add dev lo root tbf rate 25mbit burst 256k latency 2s && exec "$@"', "sh",
 )  # fmt: skip
 CAUSES: Final = {
     "cpu": Cause(sizes=(150_000, 400_000), bounds=("processors",), parts={"cpu": "cpu"}),
@@ -51,7 +51,7 @@ CAUSES: Final = {
     ),
     "skew": Cause(sizes=(80_000, 200_000), bounds=("straggler",), parts={"cpu": "cpu"}),
     "shuffle": Cause(
-        sizes=(700_000, 1_200_000),
+        sizes=(500_000, 900_000),
         bounds=("network",),
         parts={"cpu": "cpu"},
         settings={

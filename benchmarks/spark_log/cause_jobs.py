@@ -117,7 +117,9 @@ def spill(job: Job) -> None:
     """Sort more than the memory of the tasks holds."""
     text = F.concat(*[F.sha1((F.col("id") + part).cast("string")) for part in range(4)])
     with job.timed():
-        _kept(job.rows(job.size, 8).select(F.xxhash64("id").alias("key"), text.alias("text")).sort("key"))
+        _kept(
+            job.rows(job.size, 8).select(F.xxhash64("id").alias("key"), text.alias("text")).sortWithinPartitions("key")
+        )
 
 
 def skew(job: Job) -> None:
@@ -139,7 +141,7 @@ def shuffle(job: Job) -> None:
 def gc(job: Job) -> None:
     """Gather lists in a heap that other objects nearly fill."""
     jvm = job.spark._jvm
-    kept = jvm.java.util.stream.IntStream.range(0, 9_000_000).boxed().toList()
+    kept = jvm.java.util.stream.IntStream.range(0, 12_000_000).boxed().toList()
     text = F.sha1(F.col("id").cast("string"))
     lists = job.rows(job.size, 8).groupBy((F.col("id") % 64).alias("key")).agg(F.collect_list(text).alias("texts"))
     with job.timed():

@@ -52,6 +52,11 @@ class SlowStorage:
         if asked == "LISTSTATUS":
             statuses = [self._status(f"part-{place}") for place in range(self.files)]
             body: dict[str, Any] = {"FileStatuses": {"FileStatus": statuses}}
+        elif asked == "GETFILEBLOCKLOCATIONS":
+            body = {"BlockLocations": {"BlockLocation": []}}
+        elif asked == "GET_BLOCK_LOCATIONS":
+            whole = {"fileLength": self.file_bytes, "isUnderConstruction": False, "isLastBlockComplete": True}
+            body = {"LocatedBlocks": {**whole, "locatedBlocks": [], "lastLocatedBlock": None}}
         elif "_spark_metadata" in path:
             gone = {"exception": "FileNotFoundException", "javaClassName": "java.io.FileNotFoundException"}
             body = {"RemoteException": {**gone, "message": "none"}}

@@ -70,6 +70,20 @@ def is_fio(document: dict[str, Any]) -> bool:
     return "fio version" in document
 
 
+def drop_interim(documents: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return documents without those of a run under way that a later one has in full (fio's `--status-interval`)."""
+    later: set[tuple[str, ...]] = set()
+    kept = []
+    for document in reversed(documents):
+        jobs = [job for job in document.get("jobs") or () if isinstance(job, dict)] if is_fio(document) else []
+        names = tuple(str(job.get("jobname")) for job in jobs)
+        if not (names in later and all(job.get("eta") for job in jobs)):
+            kept.append(document)
+        if names:
+            later.add(names)
+    return kept[::-1]
+
+
 def read_fio(path: Path, document: dict[str, Any], *, job: str | None = None) -> list[Reading]:
     """Return what a fio file says: a reading for each group of jobs, two for one that read and wrote at once.
 

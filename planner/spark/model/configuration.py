@@ -94,8 +94,8 @@ _FIRST: Final = {
     "network": "send less: filter and aggregate before the shuffle, broadcast the small side of a join",
     "disks": "write less to shuffle files: filter before the shuffle, spread spark.local.dir over all disks",
     "storage": "read less: columnar files of 128 MB to 1 GB, only the columns and partitions that are needed",
-    "waiting": "find out what the tasks wait for: a thread dump of an executor shows it, or the load of its host, where others take"
-    " its processors",
+    "waiting": "find out what the tasks wait for, also for processors that others take: a thread dump of an executor,"
+    " the load of its host",
     "scheduling": "give the driver less to do for each task: fewer, larger tasks",
     "straggler": "split the largest key or file: spark.sql.adaptive.skewJoin.enabled=true, or a salted key",
     "too few tasks": "use more partitions, where the input can be split",

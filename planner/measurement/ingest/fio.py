@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from planner.errors import BadInputError
 from planner.measurement.ingest.json_documents import day_of, number
-from planner.measurement.ingest.measurement import Reading, mean_of
+from planner.measurement.ingest.measurement import LEAST_S, Reading, mean_of
 
 _SIDES: Final = {
     "read": ("read",), "randread": ("read",), "write": ("write",), "randwrite": ("write",),
@@ -68,6 +68,20 @@ class _Job:
 def is_fio(document: dict[str, Any]) -> bool:
     """Whether a parsed file is fio's."""
     return "fio version" in document
+
+
+def drop_interim(documents: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return documents without those of a run under way that a later one has in full (fio's `--status-interval`)."""
+    later: set[tuple[str, ...]] = set()
+    kept = []
+    for document in reversed(documents):
+        jobs = [job for job in document.get("jobs") or () if isinstance(job, dict)] if is_fio(document) else []
+        names = tuple(str(job.get("jobname")) for job in jobs)
+        if not (names in later and all(job.get("eta") for job in jobs)):
+            kept.append(document)
+        if names:
+            later.add(names)
+    return kept[::-1]
 
 
 def read_fio(path: Path, document: dict[str, Any], *, job: str | None = None) -> list[Reading]:
@@ -245,12 +259,14 @@ def _int_option(options: dict[str, str], name: str, usual: int) -> int:
 def _figures(path: Path, jobs: Sequence[_Job], side: str) -> Reading:
     results = [job.result[side] for job in jobs]
     figures, note = latencies(path, results)
+    seconds = min(number(path, result, "runtime") for result in results) / 1000
+    short = f"ran {seconds:g} s, so caches and its start are in the figure" if seconds < LEAST_S else ""
     return {
         "bytes_per_s": sum(_rate(path, job, side) for job in jobs),
         "operations_per_s": sum(number(path, result, "iops") for result in results),
         **figures,
-        "note": note,
-        "seconds": min(number(path, result, "runtime") for result in results) / 1000,
+        "note": "; ".join(filter(None, (note, short))),
+        "seconds": seconds,
         "within_run_sigma": _within_run(path, results),
     }
 
@@ -267,12 +283,14 @@ def _rate(path: Path, job: _Job, side: str) -> float:
 
 def _within_run(path: Path, results: Sequence[dict[str, Any]]) -> float | None:
     """Return the spread over time of a single job, of which fio keeps mean and deviation; several jobs' cannot be
-    told from theirs.
+    told from theirs. Where fio logs every operation (`write_bw_log`), the samples are of operations, and their mean is
+    not the rate.
     """
     if len(results) > 1 or "bw_samples" not in results[0]:
         return None
     samples, mean, deviation = (number(path, results[0], name) for name in ("bw_samples", "bw_mean", "bw_dev"))
-    return math.sqrt(math.log1p((deviation / mean) ** 2)) if samples > 1 and mean > 0 else None
+    of_time = samples > 1 and abs(mean - number(path, results[0], "bw")) < 0.5 * mean
+    return math.sqrt(math.log1p((deviation / mean) ** 2)) if of_time else None
 
 
 def _method(document: dict[str, Any], jobs: Sequence[_Job]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -9,7 +10,7 @@ from typing import Any, Final
 from planner.config.given_files import read_given
 from planner.errors import BadInputError
 from planner.measurement.ingest.csv_columns import read_columns
-from planner.measurement.ingest.fio import is_fio, read_fio
+from planner.measurement.ingest.fio import drop_interim, is_fio, read_fio
 from planner.measurement.ingest.ioping import is_ioping, is_ioping_text, read_ioping
 from planner.measurement.ingest.iperf3 import is_iperf3, merge_stream, read_iperf3
 from planner.measurement.ingest.json_documents import holds_objects, parse, parse_list
@@ -21,6 +22,7 @@ from planner.measurement.ingest.measurement import (
     complete_reading,
     merge_readings,
 )
+from planner.measurement.ingest.perfkit import is_perfkit, read_perfkit
 from planner.measurement.ingest.planner_bench import is_own, read_own
 from planner.measurement.ingest.sysbench import is_sysbench, read_sysbench
 
@@ -90,8 +92,27 @@ def readings_of(
     if is_ioping_text(text):
         raise BadInputError(f"{path}: ioping's output for people; run it with -J for JSON")
     if not holds_objects(text):
+        _refuse_text_for_people(path, text)
         return read_columns(path, mapping, only)
-    return [reading for document in merge_stream(parse(path, text)) for reading in _read_json(path, document, job)]
+    documents = parse(path, text)
+    if all(map(is_perfkit, documents)):
+        return read_perfkit(path, documents)
+    return [
+        reading for document in merge_stream(drop_interim(documents)) for reading in _read_json(path, document, job)
+    ]
+
+
+_FOR_PEOPLE: Final = (
+    ("fio", "--output-format=json", re.compile(r"^(Run status group \d+|.*: \(groupid=\d+, jobs=\d+\))", re.MULTILINE)),
+    ("iperf3", "-J", re.compile(r"^\[ *ID\] +Interval +Transfer", re.MULTILINE)),
+)
+
+
+def _refuse_text_for_people(path: Path, text: str) -> None:
+    """Raise BadInputError for what an instrument prints without its option for JSON."""
+    for name, option, pattern in _FOR_PEOPLE:
+        if pattern.search(text):
+            raise BadInputError(f"{path}: {name}'s output for people; run it with {option}")
 
 
 def _read_json(path: Path, document: dict[str, Any], job: str | None) -> list[Reading]:
@@ -102,7 +123,8 @@ def _read_json(path: Path, document: dict[str, Any], job: str | None) -> list[Re
     if is_own(document):
         return read_own(path, document)
     raise BadInputError(
-        f"{path}: JSON of no known instrument; known: fio, iperf3, ioping, planner bench; sysbench fileio as text"
+        f"{path}: JSON of no known instrument; known: fio, iperf3, ioping, PerfKitBenchmarker, planner bench;"
+        " sysbench fileio as text"
     )
 
 

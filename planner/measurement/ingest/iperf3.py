@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from planner.errors import BadInputError
 from planner.measurement.ingest.json_documents import day_of, number
-from planner.measurement.ingest.measurement import Reading
+from planner.measurement.ingest.measurement import LEAST_S, Reading
 from planner.statistics.variance_components import within_runs
 
 _OF_INTERVAL: Final = ("sum", "sum_bidir_reverse")
@@ -98,8 +98,8 @@ def _check_intervals(path: Path, document: dict[str, Any], sums: list[Any]) -> N
 
 def _rate(path: Path, received: Any) -> float:
     moved, seconds = number(path, received, "bytes"), number(path, received, "seconds")
-    if moved == 0 or seconds == 0:
-        raise BadInputError(f"{path}: a run of no length; run iperf3 for a minute")
+    if moved == 0 or seconds < LEAST_S:
+        raise BadInputError(f"{path}: a run of {seconds:.2g} s and {moved:.3g} bytes; run iperf3 for a minute")
     rate = number(path, received, "bits_per_second") / 8
     if abs(rate * seconds / moved - 1) > 0.05:
         raise BadInputError(f"{path}: bits_per_second {rate * 8:g} is not 8 x bytes/seconds; two units in one file?")

@@ -13,6 +13,8 @@ from planner.catalog.own_storage import SETTING
 from planner.errors import BadInputError
 from planner.statistics.variance_components import log_sigma
 
+LEAST_S: Final = 1.0
+"""A shorter run measures its own start: the first windows of a connection, the first requests of a disk."""
 Reading = dict[str, Any]
 """What a file says of one measurement: fields of Measurement, those it does not say left out."""
 

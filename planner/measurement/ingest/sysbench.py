@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
@@ -14,19 +15,37 @@ _SIDES: Final = {"read": ("reads/s", "read, MiB/s"), "write": ("writes/s", "writ
 _PATTERN: Final = re.compile(r"^Doing (random|sequential)", re.MULTILINE)
 
 
+_VERSION: Final = re.compile(r"^sysbench (v?\d+\.\d+)", re.MULTILINE)
+"""How each of its runs begins, after the shell's lines and its own warnings."""
+
+
 def is_sysbench(text: str) -> bool:
-    """Whether a file is the report of sysbench's test of files."""
-    return text.lstrip().startswith("sysbench ") and "\nFile operations:" in text
+    """Whether a file has the report of a run of sysbench's test of files, among whatever a terminal shows."""
+    return bool(_VERSION.search(text)) and ("File operations:" in text or "Operations performed:" in text)
 
 
 def read_sysbench(path: Path, text: str) -> list[Reading]:
-    """Return a reading for each direction that moved anything.
+    """Return the readings of all runs in a file: of those that only prepared or removed files there are none.
+
+    Raises BadInputError for a report without figures, and for sysbench before 1.0.
+    """
+    begins = [*(match.start() for match in _VERSION.finditer(text)), len(text)]
+    runs = [text[begin:end] for begin, end in pairwise(begins)]
+    if old := next((run for run in runs if "Operations performed:" in run), None):
+        raise BadInputError(f"{path}: {old.splitlines()[0]:.40}: its figures are rounded; run sysbench 1.0 or newer")
+    return [reading for run in runs if "File operations:" in run for reading in _read_run(path, run)]
+
+
+def _read_run(path: Path, text: str) -> list[Reading]:
+    """Return a reading for each direction that moved anything. Its rates of bytes are rounded to 0.01 MiB/s, so
+    operations count.
 
     Its latencies are of reads, writes and flushes together, so they count only where there was nothing but reads. It
     does not say when it ran. Raises BadInputError for a report without figures.
     """
-    rates = {side: [_stated_figure(path, text, name) for name in names] for side, names in _SIDES.items()}
-    active = [side for side, (operations, _) in rates.items() if operations > 0]
+    block_bytes = _block_bytes(path, text)
+    rates = {side: _operations_per_s(path, text, side, block_bytes=block_bytes) for side in _SIDES}
+    active = [side for side, operations in rates.items() if operations > 0]
     if not active:
         raise BadInputError(f"{path}: nothing was read or written; run it for a minute")
     pattern, flushes = _PATTERN.search(text), re.search(r"calling fsync\(\) each (\d+) requests", text)
@@ -36,24 +55,34 @@ def read_sysbench(path: Path, text: str) -> list[Reading]:
             "quantity": "simultaneous" if len(active) > 1 else f"{side}_only",
             "side": side if len(active) > 1 else None,
             "pattern": pattern[1] if pattern else None,
-            "block_bytes": _block_bytes(path, text),
-            "bytes_per_s": rates[side][1] * 2**20,
-            "operations_per_s": rates[side][0],
+            "block_bytes": block_bytes,
+            "bytes_per_s": rates[side] * block_bytes,
+            "operations_per_s": rates[side],
             "latency_mean_s": _stated_figure(path, text, "avg") / 1000 if only_reads else None,
             "threads": int(_stated_figure(path, text, "Number of threads")),
             "depth": 1,
             "flush_every": int(flushes[1]) if flushes and side == "write" else None,
-            "read_share": rates["read"][0] / (rates["read"][0] + rates["write"][0]) if len(active) > 1 else None,
+            "read_share": rates["read"] / (rates["read"] + rates["write"]) if len(active) > 1 else None,
             "buffered": "no" if re.search(r"^Extra file open flags:.*direct", text, re.MULTILINE) else "yes",
             "seconds": _stated_figure(path, text, "total time"),
             "instances": 1,
             "repeats": 1,
             "aggregate": "mean",
-            "method": f"{text.lstrip().split(' (')[0]} fileio",
+            "method": f"{text.partition(' (')[0]} fileio",
             "source": path.name,
         }
         for side in active
     ]
+
+
+def _operations_per_s(path: Path, text: str, side: str, *, block_bytes: int) -> float:
+    """Return the operations of a direction. Raises BadInputError where its bytes are not as many blocks."""
+    operations, mib = (_stated_figure(path, text, name) for name in _SIDES[side])
+    if abs(operations * block_bytes / 2**20 - mib) > 0.01 + 0.005 * mib:
+        raise BadInputError(
+            f"{path}: {operations:g} {side}s a second are not {mib:g} MiB/s of {block_bytes} bytes each"
+        )
+    return operations
 
 
 def _stated_figure(path: Path, text: str, name: str) -> float:

@@ -102,8 +102,8 @@ def _past_text(application: Application, plan: SparkPlan, explained: Explanation
     bounds = [f"{name} {format_duration(seconds)}" for name, seconds in list(explained.seconds_by_bound.items())[:4]]
     return (
         f"{application.name or application.app_id or 'It'} ran on {logged.name} ({logged.nodes.machine.cloud}) for"
-        f" {format_duration(logged.prediction.duration_s)}, {_usd(logged.cost_usd)}. What bound its stages:"
-        f" {', '.join(bounds)}; no stage {format_duration(explained.timeline.driver_s)}."
+        f" {format_duration(logged.prediction.duration_s)}, {_usd(logged.cost_usd)}. What bound it:"
+        f" {', '.join(bounds)}; {format_duration(explained.timeline.startup_s)} before the first stage."
     )
 
 

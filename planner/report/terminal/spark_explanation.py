@@ -81,11 +81,10 @@ def _where(explained: Explanation, width: int, *, named: int) -> Iterator[str]:
     spent = ", ".join(f"{name} {share:.0%}" for share, name in shares if share >= 0.005)
     yield from textwrap.wrap(f"Task time {format_duration(explained.time.total)}: {spent or 'none'}.", width)
     ran = sum(explained.seconds_by_bound.values())
-    bounds = [
-        f"{name} {format_duration(amount)}" for name, amount in explained.seconds_by_bound.items() if amount > 0.1
-    ]
-    yield from textwrap.wrap(f"Stages ran, by what bound them: {', '.join(bounds) or 'none'}.", width)
-    for name in [name for name, amount in explained.seconds_by_bound.items() if amount > _NAMED * ran][:named]:
+    bounds = ", ".join(f"{name} {format_duration(s)}" for name, s in explained.seconds_by_bound.items() if s > 0.1)
+    yield from textwrap.wrap(f"After the first stage began, time by what bound it: {bounds or 'none'}.", width)
+    evident = [n for n, amount in explained.seconds_by_bound.items() if amount > _NAMED * ran and n != "driver"]
+    for name in evident[:named]:
         yield from textwrap.wrap(f"  {name}: {explained.evidence.get(name, '')}.", width, subsequent_indent="    ")
     line = explained.timeline
     yield from textwrap.wrap(

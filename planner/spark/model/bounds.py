@@ -12,6 +12,7 @@ from planner.spark.application.stage import Stage, skew
 from planner.spark.model.evidence import evidence
 from planner.spark.model.task_time import RESOURCES, TaskTime
 from planner.spark.model.timeline import Step, Timeline, timeline
+from planner.units import format_duration
 
 IDLE: Final = 0.5
 """A stage that leaves more of its slots idle than this is bound by its tasks, not by what they do."""
@@ -67,8 +68,8 @@ class Change:
 class Explanation:
     """Where an application's time went. `stages` are in order of start, `changes` by what they save, most first.
 
-    `seconds_by_bound` counts stages that ran at the same time once, for what bound the one with most task time;
-    `evidence` says for each bound what in the log shows it.
+    `seconds_by_bound` counts stages that ran at the same time once, for what bound the one with most task time, and as
+    `driver` the time after the first stage in which none ran. `evidence` says for each bound what in the log shows it.
     """
 
     duration_s: float
@@ -85,11 +86,12 @@ def explain(application: Application) -> Explanation:
     """Return what bound each stage and what more disk, network, memory or cores could change at most."""
     line = timeline(application)
     bounds = [_bound(stage, step) for step in line.steps for stage in step.stages]
+    seconds_by_bound = _seconds_by_bound(line)
     changes = sorted(_changes(line), key=lambda change: change.share)
     return Explanation(
         duration_s=line.duration_s,
-        seconds_by_bound=_seconds_by_bound(line),
-        evidence=_evidence(bounds),
+        seconds_by_bound=seconds_by_bound,
+        evidence=_evidence(bounds) | ({"driver": _driver(line)} if "driver" in seconds_by_bound else {}),
         timeline=line,
         stages=tuple(bounds),
         time=sum((bound.time for bound in bounds), TaskTime()),
@@ -104,7 +106,15 @@ def _seconds_by_bound(line: Timeline) -> dict[str, float]:
         first = max(step.stages, key=lambda stage: stage.whole.elapsed_s)
         word = _bound(first, step).bound or "nothing"
         seconds[word] = seconds.get(word, 0.0) + step.duration_s
+    idle_s = line.between_s + line.after_s
+    if line.steps and idle_s > 0:
+        seconds["driver"] = idle_s
     return dict(sorted(seconds.items(), key=lambda item: -item[1]))
+
+
+def _driver(line: Timeline) -> str:
+    between, after = format_duration(line.between_s), format_duration(line.after_s)
+    return f"no stage ran for {between} between stages and {after} after the last"
 
 
 def _evidence(bounds: Sequence[StageBound]) -> dict[str, str]:

@@ -94,7 +94,8 @@ _FIRST: Final = {
     "network": "send less: filter and aggregate before the shuffle, broadcast the small side of a join",
     "disks": "write less to shuffle files: filter before the shuffle, spread spark.local.dir over all disks",
     "storage": "read less: columnar files of 128 MB to 1 GB, only the columns and partitions that are needed",
-    "waiting": "find out what the tasks wait for: a thread dump of an executor shows it",
+    "waiting": "find out what the tasks wait for, also for processors that others take: a thread dump of an executor,"
+    " the load of its host",
     "scheduling": "give the driver less to do for each task: fewer, larger tasks",
     "straggler": "split the largest key or file: spark.sql.adaptive.skewJoin.enabled=true, or a salted key",
     "too few tasks": "use more partitions, where the input can be split",
@@ -106,7 +107,5 @@ _WORTH: Final = 0.2
 
 def first_changes(explained: Explanation) -> tuple[str, ...]:
     """Return what to change before any machine, for what takes most of the time first; nothing for under a fifth."""
-    line = explained.timeline
-    seconds = {**explained.seconds_by_bound, "driver": line.between_s + line.after_s}
-    longest = sorted((amount, word) for word, amount in seconds.items() if amount > _WORTH * explained.duration_s)
-    return tuple(_FIRST[word] for _, word in reversed(longest) if word in _FIRST)
+    seconds = explained.seconds_by_bound
+    return tuple(_FIRST[word] for word in seconds if seconds[word] > _WORTH * explained.duration_s and word in _FIRST)

@@ -129,10 +129,13 @@ class LoggedSteps:
 
     @cached_property
     def bytes(self) -> dict[str, Floats]:
-        """Bytes of each step that were fetched from other nodes, fetched at all, and written to shuffle disks."""
+        """Bytes of each step that were fetched from other nodes, fetched at all, and written to shuffle disks; and how
+        many blocks were fetched.
+        """
         sums = [sum((stage.whole for stage in step.stages), TaskSums()) for step in self.timeline.steps]
         return {
             "remote": np.array([float(step.shuffle_read_remote_bytes) for step in sums]),
             "fetched": np.array([float(step.shuffle_read_bytes) for step in sums]),
+            "blocks": np.array([float(s.shuffle_read_local_blocks + s.shuffle_read_remote_blocks) for s in sums]),
             "written": np.array([float(step.shuffle_write_bytes + step.spill_disk_bytes) for step in sums]),
         }

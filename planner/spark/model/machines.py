@@ -24,8 +24,8 @@ _RAN_ON: Final = re.compile(
 class NodeType:
     """One node of a type. NaN is unknown. `siblings` share a core; `clock_ghz` is what one core alone was measured to
     do (`planner.catalog.shipped_tables`). Each virtual CPU gives a `cpu_share` of its time where a
-    container's limit holds it, None where nothing does. `disk_bytes_per_s` is of its local disks, else of its link to
-    volumes.
+    container's limit holds it, None where nothing does. `disk_bytes_per_s` is of its local disks, else of one volume
+    with the rate that its price includes, as far as the link to volumes carries it; `disk_ops_per_s` is of that volume.
     """
 
     cloud: str
@@ -40,6 +40,7 @@ class NodeType:
     price_usd_per_hour: float
     on_demand_usd_per_hour: float = math.nan
     local_disks: int = 0
+    disk_ops_per_s: float = math.nan
     cpu_share: float | None = None
 
     def speed(self, busy: Floats, *, sibling_share: float) -> Floats:
@@ -89,6 +90,7 @@ def machines(catalog: Catalog, offer: Offer) -> list[NodeType]:
     disks = catalog.disk_rates("write_only").bytes_per_s
     listed = offer.region in catalog.regions("on-demand")
     on_demand = catalog.prices(offer.region, "on-demand").price_usd_per_hour if listed else None
+    volume_bytes_per_s, volume_ops_per_s = _volume_rates(catalog)
     made = []
     for row, name in enumerate(instances.names):
         cores, vcpu = instances.cores[row], instances.vcpu[row]
@@ -103,10 +105,22 @@ def machines(catalog: Catalog, offer: Offer) -> list[NodeType]:
                 clock_ghz=clocks.get(name.partition("+")[0], math.nan),
                 memory_bytes=float(instances.memory_bytes[row]),
                 network_bytes_per_s=float(instances.network_baseline_bytes_per_s[row]),
-                disk_bytes_per_s=float(disks[row] if local else instances.volume_bytes_per_s[row]),
+                disk_bytes_per_s=float(disks[row] if local else volume_bytes_per_s[row]),
+                disk_ops_per_s=math.nan if local else float(volume_ops_per_s[row]),
                 price_usd_per_hour=float(offer.price_usd_per_hour[row]),
                 on_demand_usd_per_hour=math.nan if on_demand is None else float(on_demand[row]),
                 local_disks=int(instances.local_disks[row]) if local else 0,
             )
         )
     return made
+
+
+def _volume_rates(catalog: Catalog) -> tuple[Floats, Floats]:
+    """Return bytes and operations/s of one volume at each type, within the limits of the type; NaN is unknown.
+
+    A log does not tell the volumes, so they have the rate that comes with their price, where a cloud sells such ones.
+    """
+    instances = catalog.instances
+    included = [(v.free_bytes_per_s, v.free_iops) for v in catalog.volume_types.values() if v.free_bytes_per_s > 0]
+    bytes_per_s, ops_per_s = included[0] if included else (math.nan, math.nan)
+    return np.fmin(instances.volume_bytes_per_s, bytes_per_s), np.fmin(instances.volume_iops, ops_per_s)

@@ -211,7 +211,19 @@ class Work:
             if logged_rate > 0 and new_rate > 0:
                 granted = np.minimum(1.0, logged_s / np.maximum(before / logged_rate, 1e-9))
                 least = np.maximum(least, after / new_rate * granted)
-        return least
+        granted = np.minimum(1.0, logged_s / np.maximum(self._block_reads_s(self.logged), 1e-9))
+        return np.maximum(least, self._block_reads_s(nodes) * granted)
+
+    def _block_reads_s(self, nodes: Nodes) -> Floats:
+        """Return the least seconds in which the volumes of all nodes serve the blocks of each step, an operation each;
+        0 where their operations are unknown. What the memory beside the executors holds is not read from them.
+        """
+        machine, moved = nodes.machine, self.steps.bytes
+        if not machine.disk_ops_per_s > 0:
+            return np.zeros(len(moved["blocks"]))
+        cached_bytes = machine.memory_bytes * (1 - self.assumptions.memory_for_executors) * nodes.count
+        read = np.maximum(0.0, 1 - cached_bytes / np.maximum(moved["fetched"], 1.0))
+        return np.asarray(moved["blocks"] * read / (machine.disk_ops_per_s * nodes.count))
 
     def _moved_bytes(self, nodes: Nodes) -> dict[str, tuple[Floats, Floats]]:
         """Return the bytes of each step over all networks and disks, as logged and on these nodes."""

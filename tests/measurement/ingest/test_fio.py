@@ -157,3 +157,48 @@ def test_fio_before_3_2_gives_kib_per_s_and_no_count_of_samples(
     (then,) = read(changed(FIO, older))
     assert then.bytes_per_s == pytest.approx(today.bytes_per_s, rel=1e-4)
     assert then.latency_mean_s == pytest.approx(today.latency_mean_s, rel=1e-3)
+
+
+def test_samples_of_single_operations_are_no_spread_over_time(
+    read: Callable[..., Any], changed: Callable[..., Any]
+) -> None:
+    """As fio 3.42 with `write_bw_log` was posted: the mean over operations is 1796 KiB/s of 12,809."""
+
+    def log_operations(document: dict[str, Any]) -> None:
+        side = document["jobs"][0]["read"]
+        side.update(bw_samples=side["total_ios"], bw_mean=side["bw"] / 7, bw_dev=side["bw"] / 23)
+
+    (result,) = read(changed(FIO, log_operations))
+    assert result.within_run_sigma is None
+    assert result.note.startswith("ran ") == (result.seconds < 1)
+
+
+def test_a_run_under_way_is_in_what_comes_after_it(tmp_path: Path, read: Callable[..., Any]) -> None:
+    """`fio --status-interval=60` writes all so far every minute."""
+    interim = copy.deepcopy(FIO)
+    interim["jobs"][0].update(eta=3481)
+    path = tmp_path / "status.json"
+    path.write_text("".join(f"{json.dumps(document)}\n" for document in (interim, interim, FIO)))
+    (result,) = read(path)
+    assert result.bytes_per_s == FIO["jobs"][0]["read"]["bw_bytes"]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (
+            "job: (g=0): rw=read, bs=(R) 4096KiB-4096KiB, ioengine=libaio, iodepth=1\nfio-3.19\n\n"
+            "Run status group 0 (all jobs):\n   READ: bw=611MiB/s (641MB/s), io=512MiB (537MB), run=838-838msec\n",
+            "fio's output for people; run it with --output-format=json",
+        ),
+        (
+            "Connecting to host 10.0.0.2, port 5201\n[ ID] Interval           Transfer     Bitrate         Retr\n"
+            "[  5]   0.00-10.00  sec  11.0 GBytes  9.41 Gbits/sec    0             sender\n",
+            "iperf3's output for people; run it with -J",
+        ),
+    ],
+)
+def test_text_for_people_is_named(tmp_path: Path, refusal: Callable[..., str], text: str, reason: str) -> None:
+    path = tmp_path / "shown.txt"
+    path.write_text(text)
+    assert reason in refusal(path)

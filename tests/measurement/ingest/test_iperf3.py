@@ -16,7 +16,7 @@ IPERF_FAULTS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "did not finish": lambda d: d.update(end={}),
     "over UDP": lambda d: d["start"]["test_start"].update(protocol="UDP"),
     "no sum_received": lambda d: d["end"].pop("sum_received"),
-    "a run of no length": lambda d: d["end"]["sum_received"].update(bytes=0, seconds=0),
+    "a run of 0 s and 0 bytes": lambda d: d["end"]["sum_received"].update(bytes=0, seconds=0),
     "negative figure": lambda d: d["end"]["sum_received"].update(bytes=-5),
     "held back by target_bitrate 10000000": lambda d: d["start"]["test_start"].update(target_bitrate=10_000_000),
     "no interval above": lambda d: [i["sum"].update(bits_per_second=1e6) for i in d["intervals"]],
@@ -70,3 +70,18 @@ def test_equal_names_of_both_directions_are_both_read(read: Callable[..., Any], 
     (told,) = read(DATA / "iperf3_bidir.json", placement_group="no")
     (both,) = read(path, placement_group="no")
     assert both.bytes_per_s == told.bytes_per_s and "both directions" in both.method
+
+
+def test_a_run_of_so_many_bytes_that_ended_at_once_is_refused(
+    changed: Callable[..., Path], refusal: Callable[..., str]
+) -> None:
+    """As `iperf3 -n 10240` between two clouds was posted: 14,080 bytes, counted until the receiver's end."""
+
+    def shorten(document: dict[str, Any]) -> None:
+        document["start"]["test_start"].update(duration=0, bytes=10_240)
+        received = {"bytes": 14_080, "seconds": 0.251127, "bits_per_second": 448_537.99}
+        document["end"]["sum_received"].update(received)
+
+    assert "a run of 0.25 s and 1.41e+04 bytes; run iperf3 for a minute" in refusal(
+        changed(IPERF, shorten), placement_group="no"
+    )

@@ -48,7 +48,8 @@ def test_a_small_job(read: Reader) -> None:
     assert changes["network"] == pytest.approx(20 - 1.5)
     assert changes["cores"] == pytest.approx(20)  # one wave already
     assert changes["processors"] == pytest.approx(20 - 8.1 / 2 - 2 / 2)  # 0.1 s of a first task deserialises
-    assert explained.seconds_by_bound == {"processors": pytest.approx(15)}
+    assert explained.seconds_by_bound == {"processors": pytest.approx(15), "driver": pytest.approx(3)}
+    assert explained.evidence["driver"] == "no stage ran for 0 s between stages and 3 s after the last"
 
 
 def test_more_cores_shorten_two_waves(read: Reader) -> None:

@@ -75,6 +75,19 @@ def test_no_stage_beats_its_bytes_over_the_network(read: Reader, machine: Maker)
     assert 5 + waits > 10  # 200 MB over 2 x 10 MB/s
 
 
+def test_no_stage_beats_its_blocks_over_the_volumes(read: Reader, machine: Maker) -> None:
+    events = small_job()
+    for event in events:
+        if event["Event"] == "SparkListenerTaskEnd" and event["Stage ID"] == 1:
+            event["Task Metrics"]["Shuffle Read Metrics"]["Local Blocks Fetched"] = 8999  # and a remote one
+    work = work_of(read(events), Nodes(machine=machine(memory_bytes=5e8), count=2))
+    volumes = Nodes(machine=machine("volumes", memory_bytes=5e8, disk_ops_per_s=3000.0), count=2)
+    # eight tasks take 72,000 blocks from two volumes; 200 MB beside the executors hold half of their 400 MB
+    assert work.predict(volumes).duration_s == pytest.approx(20 - 5 + 36_000 / 6000)
+    roomy = Nodes(machine=machine("roomy", memory_bytes=1e9, disk_ops_per_s=3000.0), count=2)
+    assert work.predict(roomy).duration_s <= 20
+
+
 def test_unknown_rates_change_nothing(work: Work, machine: Maker) -> None:
     unknown = machine("dark", network_bytes_per_s=math.nan, disk_bytes_per_s=math.nan)
     assert work.predict(Nodes(machine=unknown, count=2)).duration_s == pytest.approx(20)

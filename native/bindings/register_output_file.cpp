@@ -22,6 +22,7 @@ void commit(OutputFile& output, std::uint64_t bytes) {
 }
 
 void free_space(const std::string& path, std::uint64_t offset, std::uint64_t bytes) {
+  const py::gil_scoped_release unlocked;
   File::open_to_overwrite(path).free_space(offset, bytes);
 }
 

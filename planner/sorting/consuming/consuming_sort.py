@@ -26,6 +26,8 @@ STRETCHES: Final = 28
 STEPS: Final = 28
 """A piece of the output is this part of the inputs. More pieces take less disk and more time."""
 LEAST_STRETCH_BYTES: Final = 1 << 20
+FREED_BYTES: Final = 4096
+"""A block of most file systems; those with larger ones keep what is freed in part until the rest is."""
 
 
 class RunMade(NamedTuple):
@@ -131,7 +133,7 @@ class ConsumingSort:
         self._securing = self._pool.submit(self._secure, state, made, parts)
 
     def _secure(self, state: State, made: str, parts: Sequence[Part]) -> None:
-        sync_file(made)
+        self._folder.secure(made)
         self._folder.save(state)
         free_parts(parts)
 
@@ -248,15 +250,6 @@ def take_after(replaced: Path, made: Path) -> None:
             os.setxattr(made, name, os.getxattr(replaced, name))
 
 
-def sync_file(path: str) -> None:
-    """Wait until a file is on the disk; its name is there once the journal is, which lies beside it."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def free_parts(parts: Sequence[Part]) -> None:
     """Give the space of parts of files back."""
     for path, ranges in parts:
@@ -264,9 +257,11 @@ def free_parts(parts: Sequence[Part]) -> None:
 
 
 def free(path: str, ranges: Sequence[Range]) -> None:
-    """Give the space of parts of one back: from its beginning each time, as blocks are freed only as a whole."""
+    """Give the whole blocks of parts of a file back: to write zeros into the others would cost a transfer each."""
     for begin, size in ranges:
-        core.free_space(os.fsencode(path), begin, size)
+        first, end = -(-begin // FREED_BYTES) * FREED_BYTES, (begin + size) // FREED_BYTES * FREED_BYTES
+        if first < end:
+            core.free_space(os.fsencode(path), first, end - first)
 
 
 def require_consumable(path: str) -> None:

@@ -52,7 +52,7 @@ class ParquetInput:
         damaged = f"{self.path} is damaged or encrypted, or pyarrow cannot read it"
         with _open(self.path, self.metadata, int96_unit=self.int96_unit) as file, arrow_errors(damaged):
             first_row = self._first_rows[groups[0] if groups else 0]
-            conform = conforming(file.schema_arrow, self.schema, self.folders)
+            conform = conforming(file.schema_arrow, self.schema, self.folders, path=self.path)
             for batch in file.iter_batches(self._batch_rows, row_groups=groups, use_threads=use_threads):
                 self._require_rows_fit(batch, first_row)
                 first_row += batch.num_rows

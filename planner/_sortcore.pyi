@@ -359,8 +359,11 @@ class PiecewiseMerge:
         Return the lines written, the output's new end and what is the first byte of each input that is left.
         """
 
-def free_space(path: bytes, offset: int, bytes: int) -> None:
-    """Give the space of some bytes of a file back, which are zero from then on. Raises OSError."""
+def free_space(parts: Sequence[tuple[bytes, Sequence[tuple[int, int]]]]) -> None:
+    """Give the space of parts of files back, which are zero from then on: ranges, each from where and how many bytes.
+
+    Raises OSError.
+    """
 
 def natural_keys(offsets: Buffer, texts: Buffer) -> tuple[bytes, bytes]:
     """Return the offsets of keys, of 64 bits, and the keys, which compare as the texts do in natural order."""

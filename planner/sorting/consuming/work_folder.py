@@ -9,6 +9,7 @@ import shutil
 import struct
 import zlib
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -124,10 +125,17 @@ class WorkFolder:
         new.replace(self.path / _JOURNAL)
         os.fsync(self._lock)
 
-    def secure(self, path: str) -> None:
-        """Wait until a file of the folder and its name are on the disk."""
-        sync_file(path)
-        os.fsync(self._lock)
+    def secure(self, path: str, *, is_new: bool) -> None:
+        """Wait until a file of the folder, and the name of a new one, are on the disk: both at once, as each takes a
+        flush.
+        """
+        if not is_new:
+            sync_file(path)
+            return
+        with ThreadPoolExecutor(1) as pool:
+            named = pool.submit(os.fsync, self._lock)
+            sync_file(path)
+            named.result()
 
     def save(self, state: State) -> None:
         """Write the state over the one before the last; it is on the disk then."""

@@ -20,6 +20,8 @@ from planner.sorting.tables.table_keys import has_categories
 _PER_MICROSECOND: Final = 1000
 _MOST_MICROSECONDS: Final = (2**63 - 1) // _PER_MICROSECOND
 """So many are counted in nanoseconds, too."""
+_DIGITS: Final = {8: 3, 16: 5, 32: 10, 64: 20}
+"""Of the longest integer of so many bits."""
 
 
 def united_schema(schemas: Sequence[Any], names: Sequence[str], *, fills: bool = False) -> Any:
@@ -78,7 +80,9 @@ def _wider_number(one: Any, other: Any) -> Any:
     are_numbers = all(types.is_integer(each) or types.is_floating(each) or types.is_decimal(each) for each in both)
     if not are_numbers or (floats and decimals):
         return None
-    schemas = [library.schema([("number", each)]) for each in (one, other)]
+    if decimals and any(map(types.is_integer, both)):  # pyarrow wants room for all integers of a type
+        both = tuple(each if types.is_decimal(each) else library.decimal128(_DIGITS[each.bit_width]) for each in both)
+    schemas = [library.schema([("number", each)]) for each in both]
     try:
         return library.unify_schemas(schemas, promote_options="permissive").field("number").type
     except (library.ArrowInvalid, library.ArrowTypeError):  # more digits than decimals have

@@ -77,6 +77,7 @@ WIDTHS = [
     (pa.uint64(), pa.int32(), pa.int64()),
     (pa.decimal128(10, 2), pa.decimal128(12, 4), pa.decimal128(12, 4)),
     (pa.decimal128(5, 1), pa.int32(), pa.decimal128(11, 1)),
+    (pa.decimal128(10, 2), pa.int64(), pa.decimal128(22, 2)),
     (pa.float32(), pa.float64(), pa.float64()),
     (pa.int32(), pa.float64(), pa.float64()),
     (pa.int64(), pa.float32(), pa.float64()),
@@ -88,9 +89,9 @@ WIDTHS = [
 def test_numbers_of_unlike_width_are_united(
     one: Any, other: Any, common: Any, is_swapped: bool, tmp_path: Path
 ) -> None:
-    numbers = [pa.array([4, 0, None, 2]), pa.array([3, 1, 100])]
+    numbers = [[4, 0, None, 2], [3, 1, 100]]
     types = (other, one) if is_swapped else (one, other)
-    tables = [pa.table({"n": array.cast(to)}) for array, to in zip(numbers, types, strict=True)]
+    tables = [pa.table({"n": pa.array(values, to)}) for values, to in zip(numbers, types, strict=True)]
     encoding = {"n": "DELTA_BINARY_PACKED"} if pa.types.is_integer(types[0]) and pa.types.is_integer(types[1]) else None
     out = sorted_files(tmp_path, *tables, key="n", use_dictionary=False, column_encoding=encoding)
     assert pq.read_schema(out).field("n").type == common
@@ -121,7 +122,7 @@ def test_a_number_that_the_common_type_does_not_hold_is_refused(one: Any, other:
 
 @pytest.mark.parametrize("other", [pa.float64(), pa.string()], ids=str)
 def test_decimals_are_not_united_with_what_would_round_them(other: Any, tmp_path: Path) -> None:
-    tables = [pa.table({"n": pa.array([1]).cast(to)}) for to in (pa.decimal128(20, 1), other)]
+    tables = [pa.table({"n": pa.array(["1"]).cast(to)}) for to in (pa.decimal128(20, 1), other)]
     with pytest.raises(BadInputError, match="schemas must be equal"):
         sorted_files(tmp_path, *tables, key="n")
 

@@ -21,7 +21,7 @@ _JOURNAL: Final = "journal.json"
 _SLOTS: Final = ("state-0", "state-1")
 """Files that hold the state by turns: a kill while one is written leaves the other."""
 _SLOT_HEAD: Final = struct.Struct("<QIQ")
-"""How many times the state was saved, the checksum of the text, and its bytes."""
+"""How many times the state was saved, the checksum of that and of the text, and the bytes of the text."""
 _SLOT_BYTES: Final = 1 << 16
 """A slot takes a multiple of this, so that saving a state mostly changes no file's size."""
 _CONSTANT: Final = ("asked", "inputs", "identities", "form")
@@ -143,7 +143,7 @@ class WorkFolder:
             self._slots = [os.open(self.path / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600) for name in _SLOTS]
         self._saved += 1
         text = json.dumps({name: value for name, value in asdict(state).items() if name not in _CONSTANT}).encode()
-        content = _SLOT_HEAD.pack(self._saved, zlib.crc32(text), len(text)) + text
+        content = _SLOT_HEAD.pack(self._saved, zlib.crc32(text, self._saved), len(text)) + text
         slot = self._slots[self._saved % len(_SLOTS)]
         _write_at_start(slot, content + bytes(-len(content) % _SLOT_BYTES))
         sync_data(slot)
@@ -191,7 +191,7 @@ def _saved_state(content: bytes) -> tuple[int, bytes]:
         return 0, b""
     number, checksum, size = _SLOT_HEAD.unpack_from(content)
     text = content[_SLOT_HEAD.size : _SLOT_HEAD.size + size]
-    return (number, text) if len(text) == size and zlib.crc32(text) == checksum else (0, b"")
+    return (number, text) if len(text) == size and zlib.crc32(text, number & 0xFFFFFFFF) == checksum else (0, b"")
 
 
 def sync_file(path: str) -> None:

@@ -101,8 +101,10 @@ def _is_quote(text: str, quote: str, found: dict[str, _Found]) -> bool:
     if not fields or not _is_regular(fields):
         return False
     is_usual = _fields(text, found[_DOUBLE][0], _DOUBLE) is not None and _is_regular(found[_DOUBLE][1])
+    if any(field.startswith(_DOUBLE) for row in fields for field in row):
+        return False
     if quote == _NO_QUOTE:
-        return not is_usual and not any(field.startswith(_DOUBLE) for row in fields for field in row)
+        return not is_usual
     columns = zip(*fields[1:], strict=True)
     encloses_column = any(any(column) and all(not field or field[0] == quote for field in column) for column in columns)
     return encloses_column or (not is_usual and any(field.startswith(quote) for row in fields for field in row))
@@ -138,7 +140,7 @@ def _rows(text: str, separator: str, quote: str) -> list[list[str]]:
     how: dict[str, Any] = {"quoting": csv.QUOTE_NONE} if quote == _NO_QUOTE else {"quotechar": quote}
     try:
         rows = [row for row in csv.reader(StringIO(text, newline=""), delimiter=separator, **how) if row]
-    except csv.Error:
+    except (csv.Error, TypeError, ValueError):  # also for a quote that cannot be one, which the sort refuses
         rows = []
     return rows[:_ROWS] or [[]]
 

@@ -18,7 +18,7 @@ from planner.errors import BadInputError, InterruptedRunError, IoFailureError, P
 from planner.native import STANDARD_OUTPUT, Progress, core, core_errors
 from planner.sorting.records.keyed import TextOrder, TextReport, find_disorder, sort_text
 from planner.sorting.records.keys import Key
-from planner.sorting.text.csv_keys import QUOTE, FirstRow, parse_column_key, read_first_row
+from planner.sorting.text.csv_keys import NO_QUOTE, QUOTE, FirstRow, parse_column_key, read_first_row
 
 if TYPE_CHECKING:
     from planner.sorting.records.local import Spill
@@ -132,7 +132,7 @@ def _open_inputs(job: TextJob, progress: Progress) -> Iterator[OpenedInputs]:
         yield replace(opened, first_bytes=firsts, window_bytes=window_bytes)
     except PlannerError as error:
         _close(pipes)
-        raise _name_inputs(error, opened.names) from error
+        raise _explained(_name_inputs(error, opened.names), job) from error
     except BaseException:
         _close(pipes)
         raise
@@ -191,6 +191,13 @@ def _name_inputs(error: PlannerError, names: dict[str, str]) -> PlannerError:
     """Return the error with the names of inputs where it has those of pipes."""
     message = re.sub(r"/dev/fd/\d+", lambda path: names.get(path[0], path[0]), error.message)
     return type(error)(message, error.details)
+
+
+def _explained(error: PlannerError, job: TextJob) -> PlannerError:
+    """Return an error that says what counted as a quote where there is none."""
+    if job.csv is None or job.csv.quote != NO_QUOTE or "quote" not in error.message:
+        return error
+    return type(error)(error.message, [*error.details, "a NUL counts as a quote here, as CSV without quotes has none"])
 
 
 def open_csv(csv: CsvColumns, sources: Sequence[Source], order: TextOrder) -> OpenedInputs:

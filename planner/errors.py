@@ -6,7 +6,9 @@ rows of a file are reported together).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import ClassVar
 
 
@@ -68,6 +70,17 @@ class InterruptedRunError(PlannerError):
     """The user interrupted, and what had been begun was cleaned up."""
 
     exit_code = 130
+
+
+@contextmanager
+def reading(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Name the file in an OSError that does not: what fails is mostly the read of a descriptor."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None and error.errno:
+            error.filename = os.fspath(path)
+        raise
 
 
 def bad_input(where: object, problems: Sequence[str], hint: str = "") -> BadInputError:

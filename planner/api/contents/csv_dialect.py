@@ -179,7 +179,7 @@ def _beginning(path: Path) -> str:
         for head in open_source(str(path), Progress()).head():
             if len(head) >= _BEGINNING_BYTES:
                 break
-    except (PlannerError, OSError):  # which the sort says better
+    except (PlannerError, PermissionError):  # which the sort says better
         return ""
     text = head[: _BEGINNING_BYTES * 4].decode("utf-8-sig", errors="surrogateescape")
     return text if len(head) < _BEGINNING_BYTES else _whole_rows(text)

@@ -115,7 +115,8 @@ class ConsumingSort:
         advice = f"{advice} the inputs and in {self._folder.path}"
         if isinstance(error, PlannerError):
             return type(error)(error.message, [*error.details, advice])
-        return IoFailureError(f"cannot go on in {self._folder.path}: {error.strerror or error}", [advice])
+        where = error.filename or self._folder.path
+        return IoFailureError(f"cannot go on with {where}: {error.strerror or error}", [advice])
 
     def _save(self, state: State) -> None:
         """Write the journal, once the step before is secured."""

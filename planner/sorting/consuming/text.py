@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from planner.compression.text_codecs import BLOCK_BYTES, Pipe, Source, open_source
-from planner.errors import BadInputError, PlannerError
+from planner.errors import BadInputError, PlannerError, reading
 from planner.native import Progress, core, core_errors
 from planner.sorting.consuming.consuming_sort import (
     FREED_BYTES,
@@ -158,7 +158,7 @@ class TextEngine:
         """Return where the first row ends that goes to byte `least` or beyond; a stretch begins at `first`."""
         if record_bytes := self._order.record_bytes:
             return min(least + -(least - first) % record_bytes, size)
-        with open(path, "rb", buffering=0) as file:  # noqa: PTH123
+        with reading(path), open(path, "rb", buffering=0) as file:  # noqa: PTH123
             is_within = self._order.csv is not None and self._is_within_quotes(file, first, least)
             file.seek(least)
             while chunk := file.read(_ROW_END_BYTES):

@@ -12,7 +12,7 @@ from functools import cached_property, partial
 from itertools import accumulate
 from typing import Any, Final
 
-from planner.errors import BadInputError
+from planner.errors import BadInputError, reading
 from planner.native import Progress
 from planner.sorting.tables.arrow_library import arrow, arrow_errors
 from planner.sorting.tables.folder_columns import folder_scalars
@@ -168,7 +168,7 @@ def _in_unit(source: ParquetInput, unit: str) -> ParquetInput:
 @contextmanager
 def _open(path: str, metadata: Any, *, int96_unit: str = "ns") -> Iterator[Any]:
     parquet = arrow("pyarrow.parquet")
-    with arrow_errors(f"{path} is no Parquet file, or is damaged or encrypted"):
+    with reading(path), arrow_errors(f"{path} is no Parquet file, or is damaged or encrypted"):
         file = parquet.ParquetFile(
             path,
             metadata=metadata,
@@ -177,7 +177,7 @@ def _open(path: str, metadata: Any, *, int96_unit: str = "ns") -> Iterator[Any]:
             coerce_int96_timestamp_unit=int96_unit,
             page_checksum_verification=True,
         )
-    with file:
+    with reading(path), file:
         yield file
 
 

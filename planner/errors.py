@@ -6,7 +6,6 @@ rows of a file are reported together).
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import ClassVar
@@ -73,13 +72,13 @@ class InterruptedRunError(PlannerError):
 
 
 @contextmanager
-def reading(path: str | os.PathLike[str]) -> Iterator[None]:
+def reading(path: object) -> Iterator[None]:
     """Name the file in an OSError that does not: what fails is mostly the read of a descriptor."""
     try:
         yield
     except OSError as error:
         if error.filename is None and error.errno:
-            error.filename = os.fspath(path)
+            error.filename = str(path)
         raise
 
 

@@ -32,6 +32,8 @@ FORMS = {
     "consumed": ["--lines", "--consume-input"],
 }
 
+QUICK = ("csv", "consumed")
+
 
 def written(folder: Path, form: str) -> Path:
     path = folder / ("in.csv.gz" if form == "gz" else "in.csv")
@@ -50,7 +52,9 @@ def rows_of(path: Path) -> list[str]:
     return (gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content).decode().splitlines()
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    "form", [form if form in QUICK else pytest.param(form, marks=pytest.mark.soak) for form in FORMS]
+)
 def test_a_read_that_fails_is_an_error_that_names_the_file(form: str, shim: Path, tmp_path: Path) -> None:
     failed = 0
     for nth in (1, 2, 4, 1000):
@@ -97,7 +101,7 @@ def growing(path: Path, piece: bytes) -> Iterator[None]:
         thread.join()
 
 
-@pytest.mark.parametrize("memory_bytes", [96 << 20, None])
+@pytest.mark.parametrize("memory_bytes", [pytest.param(96 << 20, marks=pytest.mark.soak), None])
 @pytest.mark.parametrize(
     "options", [{"lines": True}, {"key": "1,1"}, {"record_size": 100}], ids=["lines", "key", "records"]
 )

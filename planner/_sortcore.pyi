@@ -321,6 +321,7 @@ def sort_text(
     order: KeyOrder,
     *,
     first_bytes: Sequence[int] = (),
+    end_bytes: Sequence[int] = (),
     prologue: bytes = b"",
     first_row: int = 1,
     unique: bool = False,
@@ -338,25 +339,31 @@ def sort_text(
 ) -> dict[str, Any]:
     """Return the fields of `planner.sorting.records.keyed.TextReport`."""
 
-def merge_step(
-    inputs: Sequence[bytes],
-    first_bytes: Sequence[int],
-    output: bytes,
-    order: KeyOrder,
-    *,
-    end: int,
-    most_bytes: int,
-    unique: bool = False,
-    memory_bytes: int = 0,
-    progress: Progress | None = None,
-) -> tuple[int, int, list[int]]:
-    """Merge about so many bytes of sorted files into an output, from its `end` on, and sync it.
+class PiecewiseMerge:
+    """A merge of sorted files into an output, from its `end` on, of which one piece after another is written."""
 
-    Return the lines written, the output's new end and what is the first byte of each input that is left.
+    def __init__(
+        self,
+        inputs: Sequence[bytes],
+        first_bytes: Sequence[int],
+        output: bytes,
+        order: KeyOrder,
+        *,
+        end: int,
+        unique: bool = False,
+        memory_bytes: int = 0,
+    ) -> None: ...
+    def write(self, most_bytes: int, progress: Progress | None = None) -> tuple[int, int, list[int]]:
+        """Write about so many bytes, which need not be on the disk then.
+
+        Return the lines written, the output's new end and what is the first byte of each input that is left.
+        """
+
+def free_space(parts: Sequence[tuple[bytes, Sequence[tuple[int, int]]]]) -> None:
+    """Give the space of parts of files back, which are zero from then on: ranges, each from where and how many bytes.
+
+    Raises OSError.
     """
-
-def free_space(path: bytes, offset: int, bytes: int) -> None:
-    """Give the space of some bytes of a file back, which are zero from then on. Raises OSError."""
 
 def natural_keys(offsets: Buffer, texts: Buffer) -> tuple[bytes, bytes]:
     """Return the offsets of keys, of 64 bits, and the keys, which compare as the texts do in natural order."""

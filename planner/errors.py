@@ -6,7 +6,8 @@ rows of a file are reported together).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import ClassVar
 
 
@@ -68,6 +69,17 @@ class InterruptedRunError(PlannerError):
     """The user interrupted, and what had been begun was cleaned up."""
 
     exit_code = 130
+
+
+@contextmanager
+def reading(path: object) -> Iterator[None]:
+    """Name the file in an OSError that does not: what fails is mostly the read of a descriptor."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None and error.errno:
+            error.filename = str(path)
+        raise
 
 
 def bad_input(where: object, problems: Sequence[str], hint: str = "") -> BadInputError:

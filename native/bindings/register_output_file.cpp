@@ -1,4 +1,8 @@
+#include <pybind11/stl.h>
+
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "register.hpp"
 #include "sortcore/io/output_file.hpp"
@@ -21,8 +25,15 @@ void commit(OutputFile& output, std::uint64_t bytes) {
   output.commit();
 }
 
-void free_space(const std::string& path, std::uint64_t offset, std::uint64_t bytes) {
-  File::open_to_overwrite(path).free_space(offset, bytes);
+using Range = std::pair<std::uint64_t, std::uint64_t>;
+
+void free_space(const std::vector<std::pair<std::string, std::vector<Range>>>& parts) {
+  const py::gil_scoped_release unlocked;
+  for (const auto& [path, ranges] : parts) {
+    if (ranges.empty()) continue;
+    File file = File::open_to_overwrite(path);
+    for (const auto& [offset, bytes] : ranges) file.free_space(offset, bytes);
+  }
 }
 
 }  // namespace
@@ -30,7 +41,7 @@ void free_space(const std::string& path, std::uint64_t offset, std::uint64_t byt
 void register_output_file(py::module_& module) {
   module.def("remove_partial_files_on", &remove_partials_on, py::arg("signal"),
              "Make a signal that ends the process remove files that have a name and are not whole.");
-  module.def("free_space", &free_space, py::arg("path"), py::arg("offset"), py::arg("bytes"));
+  module.def("free_space", &free_space, py::arg("parts"));
   py::class_<OutputFile>(module, "OutputFile",
                          "A file that appears under its name with `commit`, or not at all.")
       .def(py::init(&open_output), py::arg("path"), py::kw_only(), py::arg("replaces") = true)

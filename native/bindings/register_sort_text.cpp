@@ -85,12 +85,15 @@ CsvFormat make_csv(const CsvGiven& given, const std::vector<KeyPart>& parts) {
 }
 
 std::vector<TextSource> make_sources(const std::vector<std::string>& paths,
-                                     const std::vector<std::uint64_t>& first_bytes) {
-  if (!first_bytes.empty() && first_bytes.size() != paths.size())
-    throw py::value_error("each input has its first byte, or none has");
+                                     const std::vector<std::uint64_t>& first_bytes,
+                                     const std::vector<std::uint64_t>& end_bytes = {}) {
+  const auto fits = [&](const auto& given) { return given.empty() || given.size() == paths.size(); };
+  if (!fits(first_bytes) || !fits(end_bytes))
+    throw py::value_error("each input has its first byte and its end, or none has");
   std::vector<TextSource> sources;
   for (std::size_t i = 0; i < paths.size(); ++i)
-    sources.push_back({paths[i], first_bytes.empty() ? 0 : first_bytes[i]});
+    sources.push_back(
+        {paths[i], first_bytes.empty() ? 0 : first_bytes[i], end_bytes.empty() ? UINT64_MAX : end_bytes[i]});
   return sources;
 }
 
@@ -111,13 +114,14 @@ KeyOrder make_order(const std::vector<PartGiven>& parts, const std::optional<std
 }
 
 py::dict sort_paths(const std::vector<std::string>& inputs, std::string output, const KeyOrder& order,
-                    const std::vector<std::uint64_t>& first_bytes, std::string prologue,
+                    const std::vector<std::uint64_t>& first_bytes,
+                    const std::vector<std::uint64_t>& end_bytes, std::string prologue,
                     std::uint64_t first_row, bool unique, bool merge, bool durable, std::uint64_t most_lines,
                     std::uint64_t memory_bytes, bool lines_may_exceed_memory,
                     std::vector<std::string> temporary_directories, unsigned threads, unsigned most_merged,
                     const std::string& spill, bool replaces, Progress* progress) {
   TextSortRequest request;
-  request.inputs = make_sources(inputs, first_bytes);
+  request.inputs = make_sources(inputs, first_bytes, end_bytes);
   request.prologue = std::move(prologue);
   request.first_row = first_row;
   request.output = std::move(output);
@@ -143,16 +147,22 @@ py::dict sort_paths(const std::vector<std::string>& inputs, std::string output, 
       py::arg("packed_to_bytes") = report.packed_to_bytes, py::arg("spill_reason") = report.spill_reason);
 }
 
-py::tuple merge_part(const std::vector<std::string>& inputs, const std::vector<std::uint64_t>& first_bytes,
-                     std::string output, const KeyOrder& order, std::uint64_t end, std::uint64_t most_bytes,
-                     bool unique, std::uint64_t memory_bytes, Progress* progress) {
-  const MergeStepRequest request{
-      make_sources(inputs, first_bytes), std::move(output), end, most_bytes, order, unique, memory_bytes};
-  const MergeStep step = [&] {
+std::unique_ptr<PiecewiseMerge> begin_merge(const std::vector<std::string>& inputs,
+                                            const std::vector<std::uint64_t>& first_bytes, std::string output,
+                                            const KeyOrder& order, std::uint64_t end, bool unique,
+                                            std::uint64_t memory_bytes) {
+  const PiecewiseMergeRequest request{
+      make_sources(inputs, first_bytes), std::move(output), end, order, unique, memory_bytes};
+  const py::gil_scoped_release unlocked;
+  return std::make_unique<PiecewiseMerge>(request);
+}
+
+py::tuple write_piece(PiecewiseMerge& merge, std::uint64_t most_bytes, Progress* progress) {
+  const MergedPiece piece = [&] {
     const py::gil_scoped_release unlocked;
-    return merge_step(request, progress);
+    return merge.write(most_bytes, progress);
   }();
-  return py::make_tuple(step.lines, step.end, step.first_bytes);
+  return py::make_tuple(piece.lines, piece.end, piece.first_bytes);
 }
 
 py::bytes sort_buffer(const py::buffer& text, const KeyOrder& order, bool unique) {
@@ -241,16 +251,20 @@ void register_sort_text(py::module_& module) {
            py::arg("record_bytes") = 0)
       .def("key_of", &key_of, py::arg("line"));
   module.def("sort_text", &sort_paths, py::arg("inputs"), py::arg("output"), py::arg("order"), py::kw_only(),
-             py::arg("first_bytes") = std::vector<std::uint64_t>{}, py::arg("prologue") = py::bytes(""),
+             py::arg("first_bytes") = std::vector<std::uint64_t>{},
+             py::arg("end_bytes") = std::vector<std::uint64_t>{}, py::arg("prologue") = py::bytes(""),
              py::arg("first_row") = 1, py::arg("unique") = false, py::arg("merge") = false,
              py::arg("durable") = false, py::arg("most_lines") = UINT64_MAX, py::arg("memory_bytes") = 0,
              py::arg("lines_may_exceed_memory") = false,
              py::arg("temporary_directories") = std::vector<std::string>{}, py::arg("threads") = 0,
              py::arg("most_merged") = 0, py::arg("spill") = "auto", py::arg("replaces") = true,
              py::arg("progress") = py::none());
-  module.def("merge_step", &merge_part, py::arg("inputs"), py::arg("first_bytes"), py::arg("output"),
-             py::arg("order"), py::kw_only(), py::arg("end"), py::arg("most_bytes"),
-             py::arg("unique") = false, py::arg("memory_bytes") = 0, py::arg("progress") = py::none());
+  py::class_<PiecewiseMerge>(module, "PiecewiseMerge",
+                             "A merge of sorted files of which one piece after another is written.")
+      .def(py::init(&begin_merge), py::arg("inputs"), py::arg("first_bytes"), py::arg("output"),
+           py::arg("order"), py::kw_only(), py::arg("end"), py::arg("unique") = false,
+           py::arg("memory_bytes") = 0)
+      .def("write", &write_piece, py::arg("most_bytes"), py::arg("progress") = py::none());
   module.def("default_memory_bytes", &default_memory_bytes);
   module.def("natural_keys", &natural_keys_of, py::arg("offsets"), py::arg("texts"));
   module.def("sorted_text", &sort_buffer, py::arg("text"), py::arg("order"), py::kw_only(),

@@ -143,8 +143,9 @@ class InputFormat:
             unique=self.unique,
         )
 
-    def csv_columns(self) -> CsvColumns:
-        """Return the columns that CSV is sorted by. Raises BadInputError."""
+    def csv_columns(self, *, quote: str | None = None) -> CsvColumns:
+        """Return the columns that CSV is sorted by, with values in a `quote`, or none. Raises BadInputError."""
+        from planner.sorting.text.csv_keys import NO_QUOTE, QUOTE
         from planner.sorting.text.text_files import CsvColumns
 
         if self.zero_terminated:
@@ -154,7 +155,10 @@ class InputFormat:
         delimiter = b"," if self.separator is None else _one_byte(self.separator.replace("\\t", "\t"))
         if delimiter in b'"\r\n\0':
             raise BadInputError(f"--separator {self.separator!r} cannot separate columns")
-        return CsvColumns(keys=tuple(self.key), delimiter=delimiter, header=not self.no_header)
+        enclosing = NO_QUOTE if quote == "none" else _one_byte(quote, "--quote") if quote else QUOTE
+        if enclosing == delimiter or enclosing in b"\r\n":
+            raise BadInputError(f"--quote {quote!r} cannot enclose values of columns that {delimiter!r} separates")
+        return CsvColumns(keys=tuple(self.key), delimiter=delimiter, quote=enclosing, header=not self.no_header)
 
     def line_keys(self) -> tuple[Key, ...]:
         """Return the keys of lines. Raises BadInputError for one that cannot be."""
@@ -175,10 +179,10 @@ class InputFormat:
         return None if self.separator is None else _one_byte(self.separator)
 
 
-def _one_byte(separator: str) -> bytes:
-    if len(separator.encode()) != 1:
-        raise BadInputError(f"--separator is one byte, not {separator!r}")
-    return separator.encode()
+def _one_byte(text: str, option: str = "--separator") -> bytes:
+    if len(text.encode()) != 1:
+        raise BadInputError(f"{option} is one byte, not {text!r}")
+    return text.encode()
 
 
 def _option(field: str) -> str:

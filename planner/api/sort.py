@@ -43,6 +43,7 @@ def sort(
     format: Format | None = None,
     key: str | Sequence[str] | None = None,
     separator: str | None = None,
+    quote: str | None = None,
     no_header: bool | None = None,
     unique: bool = False,
     union_by_name: bool = False,
@@ -94,9 +95,13 @@ def sort(
         _require_no_cluster_options(copies=copies != 1, uniform=uniform, **places)
         sources, folders = _listed(sources, is_begun=resume, say=say)
         given = {"format": format, "separator": separator, "lines": lines, "zero_terminated": zero_terminated}
-        given |= {"no_header": no_header}
+        given |= {"no_header": no_header, "quote": quote}
         if not (resume and (is_begun(Path(output)) or not all(map(mode_of, sources)))):
-            format, separator, lines, no_header = _kind(sources, given, key=key, record_size=record_size, say=say)
+            found = _kind(sources, given, key=key, record_size=record_size, say=say)
+            format, separator, lines, no_header, quote = found
+    elif quote:
+        raise BadInputError("--quote is for one machine: a cluster sorts CSV with double quotes; leave it out")
+    _require_csv(format, quote)
     job = SortJob(
         form=_form(format, key, separator, no_header=bool(no_header), unique=unique, zero_terminated=zero_terminated),
         lines=lines or format == "lines",
@@ -105,6 +110,7 @@ def sort(
         compress=compress,
         record=(USUAL_RECORD[0] if record_size is None else record_size, key_offset, key_size),
         stable=stable,
+        quote=quote,
         union_by_name=union_by_name,
         folders=folders,
         spill=spill,
@@ -142,6 +148,7 @@ def find_disorder(
     format: Format | None = None,
     key: str | Sequence[str] | None = None,
     separator: str | None = None,
+    quote: str | None = None,
     no_header: bool | None = None,
     unique: bool = False,
     zero_terminated: bool = False,
@@ -158,11 +165,13 @@ def find_disorder(
     With `unique` equal keys are out of order, too. Raises BadInputError for options that exclude each other.
     """
     given = {"format": format, "separator": separator, "lines": lines, "zero_terminated": zero_terminated}
-    given |= {"no_header": no_header}
-    format, separator, lines, no_header = _kind([Path(source)], given, key=key, record_size=record_size, say=say)
+    given |= {"no_header": no_header, "quote": quote}
+    found = _kind([Path(source)], given, key=key, record_size=record_size, say=say)
+    format, separator, lines, no_header, quote = found
+    _require_csv(format, quote)
     form = _form(format, key, separator, no_header=bool(no_header), unique=unique, zero_terminated=zero_terminated)
     layout = (USUAL_RECORD[0] if record_size is None else record_size, key_offset, key_size)
-    job = SortJob(form=form, lines=lines or format == "lines", record=layout, stable=stable)
+    job = SortJob(form=form, lines=lines or format == "lines", record=layout, stable=stable, quote=quote)
     job.require_one_output(others=False)
     require_readable([Path(source)] if str(source) != "-" else [])
     if format == "parquet":
@@ -177,8 +186,8 @@ def _kind(
     key: str | Sequence[str] | None,
     record_size: int | None,
     say: Say | None,
-) -> tuple[Format | None, str | None, bool, bool | None]:
-    """Return the format, the separator, and whether there are lines and no header: as given, or else found out.
+) -> tuple[Format | None, str | None, bool, bool | None, str | None]:
+    """Return the format, the separator, whether there are lines and no header, and the quote: as given, or found out.
 
     Raises BadInputError for a size of records where there are none.
     """
@@ -187,12 +196,17 @@ def _kind(
     if given["lines"] and given["format"] in ("records", "parquet"):
         raise BadInputError(f"--format {given['format']} is not of lines; leave out --lines")
     if record_size is not None:
-        return "records", given["separator"], False, given["no_header"]
+        return "records", given["separator"], False, given["no_header"], given["quote"]
     found, keys = dict(given), [key] if isinstance(key, str) else key or ()
     found |= recognised(sources, found | {"key": keys}, say=say)
     if found["format"] == "csv":
         found |= found_dialect(sources, found, keys, say=say)
-    return found["format"], found["separator"], found["lines"], found["no_header"]
+    return found["format"], found["separator"], found["lines"], found["no_header"], found["quote"]
+
+
+def _require_csv(format: Format | None, quote: str | None) -> None:
+    if quote and format != "csv":
+        raise BadInputError(f"--quote {quote} is for --format csv; leave it out")
 
 
 def _require_no_cluster_options(**given: bool) -> None:

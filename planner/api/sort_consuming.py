@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from planner.native import Progress
     from planner.sorting.consuming.work_folder import State, WorkFolder
 
-_OF_THE_DATA = ("form", "lines", "record", "stable", "union_by_name")
+_OF_THE_DATA = ("form", "lines", "record", "stable", "quote", "union_by_name")
 
 
 def sort_consuming(
@@ -43,7 +43,7 @@ def sort_consuming(
     with reported(["read", "write"], on_progress) as progress, folder.locked():
         try:
             state = _first_state(job, sources, progress)
-            folder.save(state)
+            folder.begin(state)
         except BaseException:
             folder.remove_all()
             raise

@@ -108,7 +108,7 @@ def text_job_of(job: SortJob, sources: Sequence[Path], **limits: Any) -> TextJob
         if job.lines:
             raise BadInputError("--format csv: rows are no lines; leave out --lines")
         order = TextOrder(stable=True, unique=form.unique)
-        return TextJob(inputs=inputs, order=order, csv=form.csv_columns(), **limits)
+        return TextJob(inputs=inputs, order=order, csv=form.csv_columns(quote=job.quote), **limits)
     if form.format == "records" or form.no_header:
         raise BadInputError("--key, --no-header and their kin sort text: give --format csv, or lines")
     if form.separator and not form.key:

@@ -78,6 +78,8 @@ class SortJob:
     memory_bytes: int | None = None
     threads: int | None = None
     temp_dirs: tuple[str, ...] = ()
+    quote: str | None = None
+    """What encloses values of CSV, `none` for nothing; a double quote otherwise."""
     union_by_name: bool = False
     folders: tuple[Mapping[str, str | None], ...] = ()
     """Of each input, what its folders say of columns."""

@@ -19,7 +19,7 @@ from contextlib import closing, suppress
 from itertools import chain
 from typing import Any, Final
 
-from planner.errors import BadInputError, InterruptedRunError, PlannerError
+from planner.errors import BadInputError, InterruptedRunError, PlannerError, reading
 from planner.extras import optional
 from planner.native import Progress
 
@@ -128,10 +128,11 @@ def open_source(path: str, progress: Progress, *, by_name: bool = False) -> Sour
     With `by_name` the name must say, too, that it is compressed: records may begin with any bytes. Raises OSError.
     """
     descriptor = 0 if path == "-" else os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    is_file = path != "-" and _has_its_size(descriptor)
-    head = os.read(descriptor, _HEADER_BYTES)
-    while 0 < len(head) < MAGIC_BYTES and (more := os.read(descriptor, MAGIC_BYTES - len(head))):
-        head += more
+    with reading("standard input" if path == "-" else path):
+        is_file = path != "-" and _has_its_size(descriptor)
+        head = os.read(descriptor, _HEADER_BYTES)
+        while 0 < len(head) < MAGIC_BYTES and (more := os.read(descriptor, MAGIC_BYTES - len(head))):
+            head += more
     form = compression_of(head)
     if by_name and not path.endswith(tuple(SUFFIXES)):
         form = ""
@@ -154,7 +155,8 @@ def has_its_size(path: str | os.PathLike[str]) -> bool:
     """Whether a file has as many bytes as the system says: those of /proc, /sys and FUSE may not."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        return _has_its_size(descriptor)
+        with reading(path):
+            return _has_its_size(descriptor)
     finally:
         os.close(descriptor)
 
@@ -180,7 +182,7 @@ def is_compressed(path: str | os.PathLike[str]) -> bool:
     """Whether a file that can be read begins as compressed data do. Pipes are not looked into."""
     if not os.path.isfile(path):  # noqa: PTH113  # a name of any bytes
         return True
-    with open(path, "rb") as file:  # noqa: PTH123
+    with reading(path), open(path, "rb") as file:  # noqa: PTH123
         return has_magic_bytes(file.read(MAGIC_BYTES))
 
 
@@ -250,6 +252,11 @@ def _read(descriptor: int, progress: Progress, form: str) -> Iterator[bytes]:
 
 def _text(name: str, chunks: Iterable[bytes], form: str) -> Iterator[bytes]:
     """Yield the text of an input."""
+    with reading(name):
+        yield from _decoded(name, chunks, form)
+
+
+def _decoded(name: str, chunks: Iterable[bytes], form: str) -> Iterator[bytes]:
     if not form:
         yield from chunks
         return

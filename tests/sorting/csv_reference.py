@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-WORDS = ["", "a", "b", "B", "ab", 'say "so"', "x,y", "two\nlines", "cr\r\nlf", "é", "z" * 70, "~", " a"]
+WORDS = ["", "a", "b", "B", "ab", 'say "so"', "x,y", "two\nlines", "cr\r\nlf", "é", "z" * 70, "~", " a", "it's"]
 INTEGERS = ["0", "-0", "7", "-7", "+12", "00012", "123456789012345678901234567890", "-99999999999999999999", "", " 3 "]
 DECIMALS = [*INTEGERS, "1.50", "1.5", "-.5", "3.", "0.0001", "-0.0"]
 FLOATS = [*DECIMALS, "1e3", "-2.5E-3", "inf", "-inf", "nan", "1e400", "-1e400", "1e-400"]
@@ -59,6 +59,7 @@ class CsvCase:
     end: str
     header: bytes
     ends_with_newline: bool
+    quote: str = '"'
 
     @property
     def text(self) -> bytes:
@@ -79,21 +80,21 @@ class CsvCase:
         return self.header + b"".join(row for _, row in rows)
 
 
-def quoted(value: str, delimiter: str, chance: random.Random) -> str:
+def quoted(value: str, delimiter: str, chance: random.Random, quote: str = '"') -> str:
     """Return a value as CSV has it, in quotes if it must be or by chance."""
-    if chance.random() < 0.2 or any(character in value for character in f'"\r\n{delimiter}'):
-        return '"' + value.replace('"', '""') + '"'
+    if chance.random() < 0.2 or any(character in value for character in f"{quote}\r\n{delimiter}"):
+        return quote + value.replace(quote, quote * 2) + quote
     return value
 
 
-def random_csv(chance: random.Random) -> CsvCase:
+def random_csv(chance: random.Random, *, quote: str = '"') -> CsvCase:
     """Return a small file with awkward values."""
     kinds = [chance.choice(list(KINDS)) for _ in range(chance.randint(1, 5))]
     delimiter, end = chance.choice(",;\t|"), chance.choice(["\n", "\r\n"])
     names = [chance.choice(["id", "the name", 'a "b"', "c,d", "e:f", "g\nh"]) + str(i) for i in range(len(kinds))]
 
     def line(values: list[str]) -> bytes:
-        return (delimiter.join(quoted(value, delimiter, chance) for value in values) + end).encode()
+        return (delimiter.join(quoted(value, delimiter, chance, quote) for value in values) + end).encode()
 
     table = [[chance.choice(KINDS[form][0]) for form in kinds] for _ in range(chance.randint(0, 40))]
     columns = chance.sample(range(len(kinds)), chance.randint(1, len(kinds)))
@@ -106,5 +107,6 @@ def random_csv(chance: random.Random) -> CsvCase:
         end,
         line(names),
         # a last empty value without its newline would be no row
+        quote=quote,
         ends_with_newline=chance.random() < 0.7 or table[-1:] == [[""]] or not table,
     )

@@ -1,7 +1,8 @@
 /* Makes file calls fail, wait or dawdle on purpose; preloaded into a process that sorts.
  *
  * FAULT_UNNAMED  if it is there, the file system has no files without a name
- * FAULT_CALL   the call to disturb: pread, pwrite, fallocate, ftruncate, fsync, rename, dlopen (of LZ4 only)
+ * FAULT_CALL   the call to disturb: pread, pwrite, fallocate, ftruncate, fsync, rename, dlopen (of LZ4 only), or input:
+ *              read and pread of files whose paths end with FAULT_FILE
  * FAULT_NTH    the first call to disturb, counted from 1
  * FAULT_KIND   short (half of what was asked), eintr (every second call from then on), slow (a tenth of a second more
  *              from then on), damage (a byte of what is read from a file without a name), kill (the process), stop (the process, until someone continues it, and slow from then on), or an errno's number
@@ -57,6 +58,7 @@ static enum verdict judge(const char* call) {
 int open(const char* path, int flags, ...);
 ssize_t pread(int fd, void* to, size_t bytes, off_t offset);
 ssize_t pwrite(int fd, const void* from, size_t bytes, off_t offset);
+ssize_t read(int fd, void* to, size_t bytes);
 int fallocate(int fd, int mode, off_t offset, off_t bytes);
 int ftruncate(int fd, off_t bytes);
 int fsync(int fd);
@@ -76,8 +78,24 @@ int open(const char* path, int flags, ...) {
 
 static size_t shortened(size_t bytes) { return bytes > 1 ? bytes / 2 + 1 : bytes; }
 
+static int is_disturbed_file(int fd) {
+  const char* wanted = getenv("FAULT_FILE");
+  char link[64], path[4096];
+  if (wanted == NULL) return 0;
+  snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+  const ssize_t length = readlink(link, path, sizeof path);
+  const ssize_t end = (ssize_t)strlen(wanted);
+  return length >= end && memcmp(path + length - end, wanted, (size_t)end) == 0;
+}
+
+ssize_t read(int fd, void* to, size_t bytes) {
+  REAL(read);
+  return is_disturbed_file(fd) && judge("input") == FAIL ? -1 : real(fd, to, bytes);
+}
+
 ssize_t pread(int fd, void* to, size_t bytes, off_t offset) {
   REAL(pread);
+  if (is_disturbed_file(fd) && judge("input") == FAIL) return -1;
   const enum verdict verdict = judge("pread");
   if (verdict == FAIL) return -1;
   const ssize_t got = real(fd, to, verdict == SHORT ? shortened(bytes) : bytes, offset);

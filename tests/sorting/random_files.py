@@ -40,6 +40,7 @@ CODECS: dict[str, Callable[[bytes], bytes]] = {
     ".lz4": lambda text: (frame := Lz4Compressor()).compress(text) + frame.flush(),
 }  # fmt: skip
 BINARY = {"u16le": "<H", "u32be": ">I", "i32le": "<i", "i64be": ">q", "f64le": "<d", "f32be": ">f"}
+WIDER = {"small": pa.int64(), "single": pa.float64(), "price": pa.decimal128(24, 4)}
 MEMORY_BYTES = [32 << 20, 64 << 20, None]
 Problem = str | None
 
@@ -91,7 +92,8 @@ def lines(chance: random.Random, folder: Path) -> Problem:
 
 def csv_rows(chance: random.Random, folder: Path) -> Problem:
     """Rows of CSV by columns, the separator perhaps found out."""
-    case, is_unique = random_csv(chance), chance.random() < 0.3
+    quote = chance.choice(["'", '"', '"', '"'])
+    case, is_unique = random_csv(chance, quote=quote), chance.random() < 0.3
     texts = [case.header + b"".join(row for _, row in piece) for piece in parts_of(case.rows, chance)]
     mark = b"\xef\xbb\xbf" if chance.random() < 0.2 else b""
     texts = [mark + text for text in texts]
@@ -99,6 +101,8 @@ def csv_rows(chance: random.Random, folder: Path) -> Problem:
         options: dict[str, Any] = {"separator": case.delimiter}
     else:
         options = {}
+    if quote == "'" or chance.random() < 0.3:
+        options["quote"] = quote
     out = sorted_bytes(
         put_texts(texts, folder, chance, ".csv"), folder, format="csv", no_header=False, unique=is_unique,
         key=[key.text(case.names[key.column]) for key in case.keys], **options, **common_options(chance),
@@ -129,14 +133,23 @@ def records(chance: random.Random, folder: Path) -> Problem:
     return None if out == wanted else f"{out!r} instead of {wanted!r}, of {size} bytes by {key}"
 
 
+def with_other_types(table: Any, chance: random.Random) -> Any:
+    """Return a table with columns in any order, and numbers perhaps of other widths."""
+    for name, wider in WIDER.items():
+        if chance.random() < 0.2:
+            table = table.set_column(table.column_names.index(name), name, table.column(name).cast(wider))
+    return table.select(chance.sample(table.column_names, table.num_columns)) if chance.random() < 0.3 else table
+
+
 def tables(chance: random.Random, folder: Path) -> Problem:
     """Parquet by columns of all types, as DuckDB orders them."""
     table, keys = random_table(chance, chance.choice([0, 1, 2, 30, 200])), random_keys(chance)
     paths = []
     for number, piece in enumerate(parts_of(range(table.num_rows), chance)):
         paths.append(folder / f"{number}.parquet")
+        stored = with_other_types(table.slice(piece.start, len(piece)), chance)
         pq.write_table(
-            table.slice(piece.start, len(piece)), paths[-1], row_group_size=chance.choice([1, 7, 50, None]),
+            stored, paths[-1], row_group_size=chance.choice([1, 7, 50, None]),
             compression=chance.choice(["none", "snappy", "gzip", "zstd", "lz4", "brotli"]),
             use_dictionary=chance.choice([True, False, ["name"]]), write_page_index=chance.random() < 0.3,
             write_page_checksum=chance.random() < 0.3, data_page_version=chance.choice(["1.0", "2.0"]),
@@ -149,7 +162,8 @@ def tables(chance: random.Random, folder: Path) -> Problem:
     if found.column("row").to_pylist() != wanted:
         return f"rows {found.column('row').to_pylist()} instead of {wanted} by {keys}"
     names = [name for name in table.column_names if name not in ("color", "real", "single")]
-    same = found.select(names).equals(table.take(pa.array(wanted, pa.int64())).select(names))
+    expected_rows = table.take(pa.array(wanted, pa.int64())).select(names)
+    same = found.select(names).cast(expected_rows.schema).equals(expected_rows)
     return None if same else f"other values by {keys}"
 
 

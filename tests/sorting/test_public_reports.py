@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import subprocess
 import sys
@@ -24,6 +25,8 @@ GNU: dict[str, tuple[list[str], bytes, bytes]] = {
     "uutils/coreutils#13319": (["-rn"], b"1 ./b\n1 fsp\n2\n1 btr\n", b"2\n1 fsp\n1 btr\n1 ./b\n"),
     "uutils/coreutils#13202": (["-u"], b"d-Xv1\nd-X-v1\na-\na\n", b"a\na-\nd-X-v1\nd-Xv1\n"),
     "uutils/coreutils#1193": (["-n"], b"NaN\nNaN\n3.0\n2.0\n", b"NaN\nNaN\n2.0\n3.0\n"),
+    "uutils/coreutils#11980": ([], b"01\n0_1\n02\n0_1\n01\n02\n", b"01\n01\n02\n02\n0_1\n0_1\n"),
+    "coreutils/coreutils#23": (["-hu"], b"1K\n1024\n1M\n1k\n2K\n1024\n-1K\n", b"-1K\n1024\n1K\n2K\n1M\n"),
     "uutils/coreutils#9148": ([], b"ZIM\r\n -z\r\n\r\n  --z\r\n", b"\r\n  --z\r\n -z\r\nZIM\r\n"),
 }
 """Options of `planner gnusort`, an input, and what GNU sort makes of it."""
@@ -105,6 +108,74 @@ def test_many_small_row_groups(tmp_path: Path) -> None:  # duckdb/duckdb#16652
     planner.sort(tmp_path / "in", tmp_path / "out", format="parquet", key="id:desc")
     found = pq.read_table(tmp_path / "out").column("row").to_pylist()
     assert found == sorted(range(25 * 59), key=lambda row: -(row // 59))
+
+
+def test_very_long_lines_in_order_are_in_order(tmp_path: Path) -> None:  # uutils/coreutils#13823
+    text = b"".join(sorted(b"%02X" % (i * 37 % 256) * size + b"\n" for i, size in enumerate(range(9, 70_000, 997))))
+    (tmp_path / "in").write_bytes(text)
+    assert gnusort(["-c", str(tmp_path / "in")], b"").returncode == 0
+    (tmp_path / "in").write_bytes(text + b"00\n")
+    assert gnusort(["-c", str(tmp_path / "in")], b"").returncode == 1
+
+
+def sorted_column(folder: Path, table: pa.Table, **options: Any) -> list[Any]:
+    """Return the first column of a table that is written, sorted as Parquet and read."""
+    pq.write_table(table, folder / "in", row_group_size=2)
+    planner.sort(folder / "in", folder / "out", format="parquet", force=True, **options)
+    return pq.read_table(folder / "out").column(0).to_pylist()
+
+
+def test_nulls_move_in_what_is_sorted_already(tmp_path: Path) -> None:  # pola-rs/polars#19945
+    first = pa.table({"a": [None, 1, 2, 3]})
+    assert sorted_column(tmp_path, first, key="a") == [1, 2, 3, None]
+    assert sorted_column(tmp_path, pq.read_table(tmp_path / "out"), key="a:first") == [None, 1, 2, 3]
+
+
+def test_nulls_are_last_where_rows_are_limited() -> None:  # pola-rs/polars#7982
+    table = pa.table({"a": [None, 1, None, 2], "b": [4, 3, 2, 1]})
+    assert sort_table(table, keys=["a", "b"]).slice(0, 3).column("b").to_pylist() == [3, 1, 2]
+
+
+def test_nulls_among_equal_numbers_keep_places_apart() -> None:  # pola-rs/polars#23982
+    table = pa.table({"x": [1, 3, None, 3, 7], "row": range(5)})
+    assert sort_table(table, keys="x").column("row").to_pylist() == [0, 1, 3, 4, 2]
+    assert sort_table(table, keys="x:first").column("row").to_pylist() == [2, 0, 1, 3, 4]
+
+
+def test_a_reversed_order_keeps_nulls_where_the_key_says() -> None:  # pola-rs/polars#27917
+    table = pa.table({"x": [10, None, 30, 20, None, 40]})
+    assert sort_table(table, keys="x:desc").column("x").to_pylist() == [40, 30, 20, 10, None, None]
+    assert sort_table(table, keys="x:desc:first").column("x").to_pylist() == [None, None, 40, 30, 20, 10]
+
+
+def test_booleans_follow_their_rows(tmp_path: Path) -> None:  # duckdb/duckdb#1578
+    rows = [(i * 7919 % 10_007, i % 3 == 0) for i in range(10_007)]
+    table = pa.table({"flag": [flag for _, flag in rows], "id": [number for number, _ in rows]})
+    assert sorted_column(tmp_path, table, key="id") == [flag for _, flag in sorted(rows)]
+
+
+def test_row_groups_of_a_sorted_file_do_not_overlap(tmp_path: Path) -> None:  # duckdb/duckdb#14349
+    table = pa.table({"term": [f"{i * 7919 % 10_007:05}" for i in range(10_007)]})
+    pq.write_table(table, tmp_path / "in", row_group_size=500)
+    planner.sort(tmp_path / "in", tmp_path / "out", format="parquet", key="term")
+    footer = pq.ParquetFile(tmp_path / "out").metadata
+    ranges = [footer.row_group(i).column(0).statistics for i in range(footer.num_row_groups)]
+    assert len(ranges) > 1
+    assert all(a.max < b.min for a, b in itertools.pairwise(ranges))
+
+
+def test_chunks_with_dictionaries_of_their_own(tmp_path: Path) -> None:  # apache/arrow#37493
+    chunks = [pa.array(texts).dictionary_encode() for texts in (["c", "a", None], ["b", "c"])]
+    table = pa.table({"s": pa.chunked_array(chunks)})
+    assert sort_table(table, keys="s").column("s").to_pylist() == ["a", "b", "c", "c", None]
+    assert sorted_column(tmp_path, table, key="s") == ["a", "b", "c", "c", None]
+
+
+def test_a_struct_that_is_null_hides_what_its_fields_hold() -> None:  # apache/arrow#14781
+    mask = pa.array([False, True, False, False, False])
+    structs = pa.StructArray.from_arrays([pa.array([5, 3, 4, 2, 1]), pa.array(range(5))], names=["a", "b"], mask=mask)
+    table = pa.table({"s": structs, "row": range(5)})
+    assert sort_table(table, keys="s").column("row").to_pylist() == [4, 3, 2, 0, 1]
 
 
 def test_the_page_lists_what_is_tried_here() -> None:

@@ -9,53 +9,6 @@
 namespace sortcore {
 namespace {
 
-// The streams that have a line, the next of them in front: a heap, of which mostly the front is replaced.
-class StreamHeap {
- public:
-  StreamHeap(std::vector<LineStream>& streams, const KeyOrder& order)
-      : streams_(streams), order_(order), is_descending_(order.is_whole_line() && order.reversed) {
-    for (std::size_t i = 0; i < streams.size(); ++i) {
-      if (streams[i].next()) open_.push_back(i);
-    }
-    for (std::size_t i = open_.size(); i-- > 0;) sink(i);
-  }
-
-  bool empty() const noexcept { return open_.empty(); }
-  LineStream& front() noexcept { return streams_[open_.front()]; }
-  void advance() {
-    if (!front().next()) {
-      open_.front() = open_.back();
-      open_.pop_back();
-    }
-    if (!open_.empty()) sink(0);
-  }
-
- private:
-  bool comes_before(std::size_t a, std::size_t b) const noexcept {
-    const LineStream &first = streams_[a], &second = streams_[b];
-    if (first.prefix() != second.prefix()) return (first.prefix() < second.prefix()) != is_descending_;
-    const int order = compare_lines({first.key(), first.line()}, {second.key(), second.line()}, order_);
-    return order != 0 ? order < 0 : a < b;
-  }
-  void sink(std::size_t at) noexcept {
-    const std::size_t stream = open_[at];
-    while (true) {
-      std::size_t below = 2 * at + 1;
-      if (below >= open_.size()) break;
-      if (below + 1 < open_.size() && comes_before(open_[below + 1], open_[below])) ++below;
-      if (!comes_before(open_[below], stream)) break;
-      open_[at] = open_[below];
-      at = below;
-    }
-    open_[at] = stream;
-  }
-
-  std::vector<LineStream>& streams_;
-  const KeyOrder& order_;
-  bool is_descending_;
-  std::vector<std::size_t> open_;
-};
-
 // Collects lines to blocks.
 class BlockWriter {
  public:
@@ -80,22 +33,6 @@ class BlockWriter {
   std::size_t size_ = 0;
 };
 
-// Whether a key is that of the line before.
-class LastKey {
- public:
-  bool is(std::span<const std::byte> key) const noexcept {
-    return is_set_ && std::ranges::equal(key, std::span<const std::byte>(key_));
-  }
-  void set(std::span<const std::byte> key) {
-    key_.assign(key.begin(), key.end());
-    is_set_ = true;
-  }
-
- private:
-  bool is_set_ = false;
-  std::vector<std::byte> key_;
-};
-
 }  // namespace
 
 int compare_lines(const KeyedLine& a, const KeyedLine& b, const KeyOrder& order) noexcept {
@@ -106,20 +43,55 @@ int compare_lines(const KeyedLine& a, const KeyedLine& b, const KeyOrder& order)
   return order.reversed ? -by_line : by_line;
 }
 
-std::uint64_t merge_lines(std::vector<LineStream>& streams, const KeyOrder& order, const Wanted& wanted,
-                          TextOutput& output, const Progress* progress) {
+LineMerge::LineMerge(std::vector<LineStream> streams, const KeyOrder& order, bool unique)
+    : streams_(std::move(streams)),
+      order_(order),
+      unique_(unique),
+      is_descending_(order.is_whole_line() && order.reversed) {
+  for (std::size_t i = 0; i < streams_.size(); ++i) {
+    if (streams_[i].next()) open_.push_back(i);
+  }
+  for (std::size_t i = open_.size(); i-- > 0;) sink(i);
+}
+
+void LineMerge::advance() {
+  if (!streams_[open_.front()].next()) {
+    open_.front() = open_.back();
+    open_.pop_back();
+  }
+  if (!open_.empty()) sink(0);
+}
+
+bool LineMerge::comes_before(std::size_t a, std::size_t b) const noexcept {
+  const LineStream &first = streams_[a], &second = streams_[b];
+  if (first.prefix() != second.prefix()) return (first.prefix() < second.prefix()) != is_descending_;
+  const int order = compare_lines({first.key(), first.line()}, {second.key(), second.line()}, order_);
+  return order != 0 ? order < 0 : a < b;
+}
+
+void LineMerge::sink(std::size_t at) noexcept {
+  const std::size_t stream = open_[at];
+  while (true) {
+    std::size_t below = 2 * at + 1;
+    if (below >= open_.size()) break;
+    if (below + 1 < open_.size() && comes_before(open_[below + 1], open_[below])) ++below;
+    if (!comes_before(open_[below], stream)) break;
+    open_[at] = open_[below];
+    at = below;
+  }
+  open_[at] = stream;
+}
+
+std::uint64_t LineMerge::write(TextOutput& output, const Limits& limits, const Progress* progress) {
   constexpr std::uint64_t lines_between_polls = 1 << 16;
-  StreamHeap heap(streams, order);
   BlockWriter writer(output);
-  LastKey last;
   std::uint64_t lines = 0, bytes = 0;
-  for (; !heap.empty() && lines < wanted.most_lines; heap.advance()) {
-    if (wanted.unique) {
-      if (last.is(heap.front().key())) continue;
-      last.set(heap.front().key());
-    }
-    if (bytes >= wanted.most_bytes) break;
-    const auto line = heap.front().ended_line();
+  for (; !open_.empty() && lines < limits.lines; advance()) {
+    LineStream& next = streams_[open_.front()];
+    if (unique_ && last_key_ && std::ranges::equal(next.key(), *last_key_)) continue;
+    if (bytes >= limits.bytes) break;
+    if (unique_) last_key_.emplace(next.key().begin(), next.key().end());
+    const auto line = next.ended_line();
     writer.add(line);
     bytes += line.size();
     if (++lines % lines_between_polls == 0) throw_if_cancelled(progress);

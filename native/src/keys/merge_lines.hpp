@@ -1,7 +1,9 @@
 // Merging sorted inputs, line by line.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -20,16 +22,33 @@ struct KeyedLine {
 // < 0, 0, > 0 as `a` comes before, is equal to, comes after `b`.
 int compare_lines(const KeyedLine& a, const KeyedLine& b, const KeyOrder& order) noexcept;
 
-// Which lines are written: with `unique` the first of those with equal keys.
-struct Wanted {
-  bool unique = false;
-  std::uint64_t most_lines = UINT64_MAX;
-  std::uint64_t most_bytes = UINT64_MAX;  // the last line may go beyond
-};
+// The lines of sorted streams in order; equal ones in the order of the streams, or with `unique` the first.
+class LineMerge {
+ public:
+  struct Limits {
+    std::uint64_t lines = UINT64_MAX;
+    std::uint64_t bytes = UINT64_MAX;  // the last line may go beyond
+  };
 
-// Writes the lines of all streams in order; equal ones in the order of the streams. Each stream then is at
-// its first line that was neither written nor left out. Returns the lines written.
-std::uint64_t merge_lines(std::vector<LineStream>& streams, const KeyOrder& order, const Wanted& wanted,
-                          TextOutput& output, const Progress* progress);
+  // `order` must outlive this.
+  LineMerge(std::vector<LineStream> streams, const KeyOrder& order, bool unique);
+  // Goes on; each stream then is at its first line that was neither written nor left out. Returns the lines
+  // written.
+  std::uint64_t write(TextOutput& output, const Limits& limits, const Progress* progress);
+  const std::vector<LineStream>& streams() const noexcept { return streams_; }
+
+ private:
+  bool comes_before(std::size_t a, std::size_t b) const noexcept;
+  void sink(std::size_t at) noexcept;
+  void advance();
+
+  std::vector<LineStream> streams_;
+  const KeyOrder& order_;
+  bool unique_;
+  bool is_descending_;
+  // The streams that have a line, the next of them in front: a heap, of which mostly the front is replaced.
+  std::vector<std::size_t> open_;
+  std::optional<std::vector<std::byte>> last_key_;
+};
 
 }  // namespace sortcore

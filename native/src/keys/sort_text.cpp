@@ -104,7 +104,9 @@ class TextSort {
     if (inputs_.at_end())
       return write_last(first, memory_bytes_ - std::min<std::uint64_t>(memory_bytes_, have));
     const auto total = total_bytes(request_.inputs);
-    if (total && *total <= most_bytes && request_.inputs.size() == 1 && !needs_crlf()) return sort_mapped();
+    if (total && *total <= most_bytes && request_.inputs.size() == 1 && !needs_crlf() &&
+        !request_.inputs.front().is_part())
+      return sort_mapped();
     sort_read(first, std::min(most_bytes, total.value_or(most_bytes) + head_bytes));
   }
 
@@ -286,27 +288,45 @@ TextSortReport sort_text(const TextSortRequest& given, Progress* progress) {
   }
 }
 
-MergeStep merge_step(const MergeStepRequest& request, Progress* progress) {
-  constexpr std::uint64_t least_buffer_bytes = 64 << 10, most_buffer_bytes = 1 << 20;
-  const KeyOrder order = settled(request.order, request.unique);
-  // What is read beyond the step is read again by the next.
-  const std::uint64_t inputs = std::max<std::size_t>(request.inputs.size(), 1);
-  const std::uint64_t buffer_bytes = std::clamp(
-      std::min(request.memory_bytes / 2, request.most_bytes) / inputs, least_buffer_bytes, most_buffer_bytes);
-  std::vector<LineStream> streams;
-  streams.reserve(request.inputs.size());
-  for (const TextSource& input : request.inputs) streams.emplace_back(TextInput(input), order, buffer_bytes);
-  File file = File::open_to_overwrite(request.output);
-  TextOutput output(file, request.output, request.end);
-  output.count_in(progress);
-  output.write_early();
-  MergeStep step;
-  step.lines = merge_lines(streams, order, {.unique = request.unique, .most_bytes = request.most_bytes},
-                           output, progress);
-  file.sync();
-  step.end = output.end();
-  for (const LineStream& stream : streams) step.first_bytes.push_back(stream.offset());
-  return step;
+struct PiecewiseMerge::State {
+  explicit State(const PiecewiseMergeRequest& request)
+      : order(settled(request.order, request.unique)),
+        file(File::open_to_overwrite(request.output)),
+        output(file, request.output, request.end),
+        merge(open_streams(request), order, request.unique) {
+    output.write_early();
+  }
+
+  std::vector<LineStream> open_streams(const PiecewiseMergeRequest& request) const {
+    constexpr std::uint64_t least_buffer_bytes = 64 << 10, most_buffer_bytes = 1 << 20;
+    const std::uint64_t inputs = std::max<std::size_t>(request.inputs.size(), 1);
+    const std::uint64_t buffer_bytes =
+        std::clamp(request.memory_bytes / 2 / inputs, least_buffer_bytes, most_buffer_bytes);
+    std::vector<LineStream> streams;
+    streams.reserve(request.inputs.size());
+    for (const TextSource& input : request.inputs)
+      streams.emplace_back(TextInput(input), order, buffer_bytes);
+    return streams;
+  }
+
+  KeyOrder order;
+  File file;
+  TextOutput output;
+  LineMerge merge;
+};
+
+PiecewiseMerge::PiecewiseMerge(const PiecewiseMergeRequest& request)
+    : state_(std::make_unique<State>(request)) {}
+
+PiecewiseMerge::~PiecewiseMerge() = default;
+
+MergedPiece PiecewiseMerge::write(std::uint64_t most_bytes, Progress* progress) {
+  state_->output.count_in(progress);
+  MergedPiece piece;
+  piece.lines = state_->merge.write(state_->output, {.bytes = most_bytes}, progress);
+  piece.end = state_->output.end();
+  for (const LineStream& stream : state_->merge.streams()) piece.first_bytes.push_back(stream.offset());
+  return piece;
 }
 
 std::optional<Disorder> find_disorder(const TextSource& input, const KeyOrder& given, bool unique,

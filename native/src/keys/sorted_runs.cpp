@@ -134,7 +134,8 @@ std::uint64_t SortedRuns::merge_some(std::span<Input> inputs, TextOutput& output
                          is_limited ? &unforeseen : nullptr);
     input.scratch.clear();  // its space is free as soon as it has been read
   }
-  return merge_lines(streams, order_, {settings_.unique, settings_.most_lines}, output, progress);
+  return LineMerge(std::move(streams), order_, settings_.unique)
+      .write(output, {.lines = settings_.most_lines}, progress);
 }
 
 }  // namespace sortcore

@@ -37,7 +37,8 @@ std::optional<std::uint64_t> total_bytes(const std::vector<TextSource>& sources)
   for (const TextSource& source : sources) {
     const auto bytes = regular_bytes(source.path);
     if (!bytes) return std::nullopt;
-    total += *bytes - std::min(*bytes, source.first_byte) + longest_end;
+    const std::uint64_t end = std::min(*bytes, source.end_byte);
+    total += end - std::min(end, source.first_byte) + longest_end;
   }
   return total;
 }
@@ -45,6 +46,7 @@ std::optional<std::uint64_t> total_bytes(const std::vector<TextSource>& sources)
 TextInput::TextInput(const TextSource& source)
     : path_(source.path),
       first_byte_(source.first_byte),
+      left_bytes_(source.is_part() ? source.end_byte - source.first_byte : UINT64_MAX),
       descriptor_(path_ == "-" ? STDIN_FILENO : ::open(path_.c_str(), O_RDONLY | O_CLOEXEC)) {
   if (descriptor_ < 0) fail("open failed", path_, errno);
   if (source.first_byte != 0 && ::lseek(descriptor_, static_cast<off_t>(source.first_byte), SEEK_SET) < 0 &&
@@ -66,6 +68,7 @@ TextInput::TextInput(std::unique_ptr<RunFile> run) : path_(run->path()), run_(st
 TextInput::TextInput(TextInput&& other) noexcept
     : path_(std::move(other.path_)),
       first_byte_(other.first_byte_),
+      left_bytes_(other.left_bytes_),
       first_size_(other.first_size_),
       run_(std::move(other.run_)),
       descriptor_(std::exchange(other.descriptor_, -1)) {}
@@ -79,23 +82,24 @@ std::optional<std::uint64_t> TextInput::size_left() const {
   if (::fstat(descriptor_, &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
   const off_t at = ::lseek(descriptor_, 0, SEEK_CUR);
   if (at < 0) return std::nullopt;
-  return static_cast<std::uint64_t>(std::max<off_t>(status.st_size - at, 0));
+  return std::min(static_cast<std::uint64_t>(std::max<off_t>(status.st_size - at, 0)), left_bytes_);
 }
 
 std::size_t TextInput::read_some(std::byte* into, std::size_t most) {
   while (true) {
     const ssize_t bytes = ::read(descriptor_, into, std::min(most, most_per_call));
-    if (bytes == 0) require_not_shorter();
+    if (bytes == 0) require_whole();
     if (bytes >= 0) return static_cast<std::size_t>(bytes);
     if (errno != EINTR) fail("read failed", path_, errno);
   }
 }
 
 // Else rows would be sorted that the file does not have any more, with others that it has.
-void TextInput::require_not_shorter() const {
+void TextInput::require_whole() const {
+  const bool is_part = left_bytes_ != UINT64_MAX;
   const off_t at = first_size_ == 0 ? 0 : ::lseek(descriptor_, 0, SEEK_CUR);
   struct stat status{};
-  if (at > 0 && ::fstat(descriptor_, &status) == 0 && status.st_size < at)
+  if (is_part || (at > 0 && ::fstat(descriptor_, &status) == 0 && status.st_size < at))
     throw Error(ErrorCode::io, "read failed: " + path_ + ": it became shorter while it was read", path_,
                 status.st_size, EIO);
 }
@@ -116,6 +120,7 @@ void TextInput::read_at(std::byte* into, std::size_t bytes, std::uint64_t offset
 std::size_t TextInput::read(std::byte* into, std::size_t most, unsigned threads) {
   constexpr std::size_t part_bytes = std::size_t{4} << 20;
   if (run_) return run_->read(into, most);
+  most = std::min<std::uint64_t>(most, left_bytes_);
   std::size_t have = 0;
   const std::uint64_t left = threads > 1 && most > part_bytes ? size_left().value_or(0) : 0;
   if (const std::size_t parts = std::min<std::uint64_t>(left, most) / part_bytes; parts > 1) {
@@ -131,6 +136,7 @@ std::size_t TextInput::read(std::byte* into, std::size_t most, unsigned threads)
     if (bytes == 0) break;
     have += bytes;
   }
+  if (left_bytes_ != UINT64_MAX) left_bytes_ -= have;
   return have;
 }
 

@@ -44,12 +44,13 @@ class TextInput {
 
  private:
   std::size_t read_some(std::byte* into, std::size_t most);
-  void require_not_shorter() const;
+  void require_whole() const;
   void read_at(std::byte* into, std::size_t bytes, std::uint64_t offset) const;
 
   std::string path_;
   std::uint64_t first_byte_ = 0;
-  std::uint64_t first_size_ = 0;  // of a regular file when it was opened; those of /proc say 0
+  std::uint64_t left_bytes_ = UINT64_MAX;  // of a part of a file
+  std::uint64_t first_size_ = 0;           // of a regular file when it was opened; those of /proc say 0
   std::unique_ptr<RunFile> run_;
   int descriptor_ = -1;
 };

@@ -1,8 +1,9 @@
-"""Dialect of CSV from its beginning: the separator, and whether the first row is a header."""
+"""Dialect of CSV from its beginning: the separator, the quote, and whether the first row is a header."""
 
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from io import StringIO
@@ -15,28 +16,31 @@ _SEPARATORS: Final = (",", "\t", ";", "|")
 """The first of those that fit equally well is taken."""
 _ROWS: Final = 200
 _BEGINNING_BYTES: Final = 1 << 16
+_DOUBLE, _SINGLE, _NO_QUOTE = '"', "'", "none"
 _SHOWN: Final = {"\t": "tabs", ";": "semicolons", "|": "bars"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Dialect:
-    """What separates columns, and whether the first row is data."""
+    """What separates columns, what encloses values, and whether the first row is data."""
 
     separator: str = ","
     no_header: bool = False
+    quote: str = _DOUBLE
 
 
 def found_dialect(
     sources: Sequence[Path], given: dict[str, Any], keys: Sequence[str], *, say: Callable[[str], None] | None
 ) -> dict[str, Any]:
-    """Return `separator` and `no_header` as they are given, or else as the first file has them that says so."""
-    found = {"separator": given["separator"], "no_header": bool(given["no_header"])}
-    if given["separator"] and given["no_header"] is not None:
+    """Return `separator`, `no_header` and `quote` as given, or else as the first file has them that says so."""
+    found = {"separator": given["separator"], "no_header": bool(given["no_header"]), "quote": given["quote"]}
+    if given["separator"] and given["no_header"] is not None and given["quote"]:
         return found
     for source in sources:
         rows = _beginning(source)
         if rows:
-            return _said(source, dialect_of(rows, keys, separator=_byte(given["separator"])), given, say)
+            dialect = dialect_of(rows, keys, separator=_byte(given["separator"]), quote=given["quote"])
+            return _said(source, dialect, given, say)
     return found
 
 
@@ -46,28 +50,84 @@ def _said(source: Path, dialect: Dialect, given: dict[str, Any], say: Callable[[
         notes.append(f"{_SHOWN[dialect.separator]} separate its columns; --separator says otherwise")
     if given["no_header"] is None and dialect.no_header:
         notes.append("its first row has numbers where others have, so it is data; --header says otherwise")
+    if not given["quote"] and dialect.quote != _DOUBLE:
+        what = "single quotes enclose its values" if dialect.quote == _SINGLE else "its double quotes enclose no values"
+        notes.append(f"{what}; --quote says otherwise")
     for note in notes if say else ():
         say(f"{source}: {note}")  # type: ignore[misc]
     usual = None if dialect.separator == "," else dialect.separator
     no_header = dialect.no_header if given["no_header"] is None else given["no_header"]
-    return {"separator": given["separator"] or usual, "no_header": no_header}
+    quote = given["quote"] or (None if dialect.quote == _DOUBLE else dialect.quote)
+    return {"separator": given["separator"] or usual, "no_header": no_header, "quote": quote}
 
 
-def dialect_of(text: str, keys: Sequence[str], *, separator: str | None = None) -> Dialect:
+def dialect_of(text: str, keys: Sequence[str], *, separator: str | None = None, quote: str | None = None) -> Dialect:
     """Return the dialect of whole rows: what makes as many columns of each, the more the better, is the separator.
 
-    A first row that has the names of keys is a header. So is one that has a text where all others have a number.
+    A first row that has the names of keys is a header. So is one that has a text where all others have a number. Single
+    quotes enclose values where they do so in all rows of a column, or where that alone makes rows equal. Double quotes
+    are text where they cannot enclose values.
     """
-    tables = {mark: _rows(text, mark) for mark in ([separator] if separator else _SEPARATORS)}
     names = [key for key in keys if not key.split(":")[0].isdigit()]
+    quotes = [quote] if quote else [_DOUBLE, _SINGLE, _NO_QUOTE]
+    found = {each: _best_separator(text, names, separator, each) for each in quotes}
+    chosen = next((each for each in (_SINGLE, _NO_QUOTE) if not quote and _is_quote(text, each, found)), quotes[0])
+    mark, rows = found[chosen]
+    return Dialect(separator=mark, no_header=not names and _has_numbers_only_below(rows), quote=chosen)
+
+
+_Found = tuple[str, list[list[str]]]
+"""A separator, and the rows that it makes."""
+
+
+def _best_separator(text: str, names: Sequence[str], separator: str | None, quote: str) -> _Found:
+    tables = {mark: _rows(text, mark, quote) for mark in ([separator] if separator else _SEPARATORS)}
 
     def fitness(mark: str) -> tuple[int, int]:
         rows = tables[mark]
-        is_regular = len({len(row) for row in rows}) == 1 < len(rows[0])
-        return sum(_begins_with_one(key, rows[0]) for key in names), len(rows[0]) if is_regular else 0
+        return sum(_begins_with_one(key, rows[0]) for key in names), len(rows[0]) if _is_regular(rows) else 0
 
     best = max(tables, key=fitness)
-    return Dialect(separator=best, no_header=not names and _has_numbers_only_below(tables[best]))
+    return best, tables[best]
+
+
+def _is_regular(rows: list[list[str]]) -> bool:
+    return len({len(row) for row in rows}) == 1 < len(rows[0])
+
+
+def _is_quote(text: str, quote: str, found: dict[str, _Found]) -> bool:
+    """Whether values are rather enclosed in this quote, or none, than in double quotes."""
+    fields = _fields(text, found[quote][0], quote)
+    if not fields or not _is_regular(fields):
+        return False
+    is_usual = _fields(text, found[_DOUBLE][0], _DOUBLE) is not None and _is_regular(found[_DOUBLE][1])
+    if any(field.startswith(_DOUBLE) for row in fields for field in row):
+        return False
+    if quote == _NO_QUOTE:
+        return not is_usual
+    columns = zip(*fields[1:], strict=True)
+    encloses_column = any(any(column) and all(not field or field[0] == quote for field in column) for column in columns)
+    return encloses_column or (not is_usual and any(field.startswith(quote) for row in fields for field in row))
+
+
+def _fields(text: str, mark: str, quote: str) -> list[list[str]] | None:
+    """Return the fields of all rows as they are stored; None where a quote neither encloses one nor is doubled."""
+    enclosing = re.escape("\0" if quote == _NO_QUOTE else quote)
+    plain = f"[^{enclosing}{re.escape(mark)}\r\n]*"
+    pattern = re.compile(
+        f"({enclosing}(?:[^{enclosing}]|{enclosing}{enclosing})*{enclosing}|{plain})({re.escape(mark)}|\r?\n|\\Z)"
+    )
+    rows: list[list[str]] = [[]]
+    at = 0
+    while at < len(text):
+        match = pattern.match(text, at)
+        if match is None:
+            return None
+        rows[-1].append(match[1])
+        at = match.end()
+        if match[2] != mark and at < len(text):
+            rows.append([])
+    return [row for row in rows if row != [""]]
 
 
 def _begins_with_one(key: str, columns: Sequence[str]) -> bool:
@@ -76,10 +136,11 @@ def _begins_with_one(key: str, columns: Sequence[str]) -> bool:
     return any(":".join(words[:size]) in columns for size in range(1, len(words) + 1))
 
 
-def _rows(text: str, separator: str) -> list[list[str]]:
+def _rows(text: str, separator: str, quote: str) -> list[list[str]]:
+    how: dict[str, Any] = {"quoting": csv.QUOTE_NONE} if quote == _NO_QUOTE else {"quotechar": quote}
     try:
-        rows = [row for row in csv.reader(StringIO(text, newline=""), delimiter=separator) if row]
-    except csv.Error:
+        rows = [row for row in csv.reader(StringIO(text, newline=""), delimiter=separator, **how) if row]
+    except (csv.Error, TypeError, ValueError):  # also for a quote that cannot be one, which the sort refuses
         rows = []
     return rows[:_ROWS] or [[]]
 
@@ -118,7 +179,7 @@ def _beginning(path: Path) -> str:
         for head in open_source(str(path), Progress()).head():
             if len(head) >= _BEGINNING_BYTES:
                 break
-    except (PlannerError, OSError):  # which the sort says better
+    except (PlannerError, PermissionError):  # which the sort says better
         return ""
     text = head[: _BEGINNING_BYTES * 4].decode("utf-8-sig", errors="surrogateescape")
     return text if len(head) < _BEGINNING_BYTES else _whole_rows(text)

@@ -14,7 +14,7 @@ from typing import Any, Final
 from planner.api.contents.text_advice import is_text
 from planner.api.files import mode_of
 from planner.api.input_format import Format
-from planner.errors import BadInputError
+from planner.errors import BadInputError, reading
 
 _PARQUET: Final = b"PAR1"
 _MANIFEST: Final = b'"planner-manifest-'
@@ -52,7 +52,7 @@ def kind_of(path: Path) -> FileKind | None:
 
     if not stat.S_ISREG(mode_of(path)):
         return None
-    with path.open("rb") as file:
+    with reading(path), path.open("rb") as file:
         start = file.read(_BEGINNING_BYTES)
     if not start:
         return None

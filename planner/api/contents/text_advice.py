@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from planner.errors import BadInputError
+from planner.errors import BadInputError, reading
 
 _BEGINNING_BYTES = 1 << 16
 _CONTROL = frozenset(range(32)) - frozenset(b"\t\n\r\f\v")
@@ -55,5 +55,5 @@ def is_text(file: Path) -> bool:
 def _beginning(file: Path) -> bytes:
     if not file.is_file():  # a pipe can be read once
         return b""
-    with file.open("rb") as opened:
+    with reading(file), file.open("rb") as opened:
         return opened.read(_BEGINNING_BYTES)

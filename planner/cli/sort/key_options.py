@@ -46,6 +46,7 @@ class KeyOptions:
 
     key: Keys = None
     separator: Separator = None
+    quote: Annotated[str | None, Option(help="What encloses values of CSV, or none; found out otherwise.")] = None
     format: Format = None
     no_header: Annotated[
         bool | None,

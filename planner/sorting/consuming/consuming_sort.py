@@ -10,7 +10,7 @@ journal and frees space, while the next run or piece is made: two of them at mos
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -21,11 +21,13 @@ from planner.errors import BadInputError, IoFailureError, PlannerError
 from planner.native import Progress, core, core_errors
 from planner.sorting.consuming.work_folder import Merge, Run, State, WorkFolder, identity_of, merged_state
 
-STRETCHES: Final = 28
+STRETCHES: Final = 24
 """A stretch of the inputs is this part of them, or less where memory is short: twice as much more disk is taken."""
 STEPS: Final = 28
 """A piece of the output is this part of the inputs. More pieces take less disk and more time."""
 LEAST_STRETCH_BYTES: Final = 1 << 20
+FREED_BYTES: Final = 4096
+"""A block of most file systems; those with larger ones keep what is freed in part until the rest is."""
 
 
 class RunMade(NamedTuple):
@@ -113,7 +115,8 @@ class ConsumingSort:
         advice = f"{advice} the inputs and in {self._folder.path}"
         if isinstance(error, PlannerError):
             return type(error)(error.message, [*error.details, advice])
-        return IoFailureError(f"cannot go on in {self._folder.path}: {error.strerror or error}", [advice])
+        where = error.filename or self._folder.path
+        return IoFailureError(f"cannot go on with {where}: {error.strerror or error}", [advice])
 
     def _save(self, state: State) -> None:
         """Write the journal, once the step before is secured."""
@@ -121,17 +124,17 @@ class ConsumingSort:
         self._folder.save(state)
         self._state = state
 
-    def _secure_meanwhile(self, state: State, made: str, parts: Sequence[Part]) -> None:
+    def _secure_meanwhile(self, state: State, made: str, parts: Sequence[Part], *, is_new: bool) -> None:
         """Bring what was made to the disk and into the journal, and free parts of files, while the next step is made.
 
         The step before is secured first, so that the journal never goes back.
         """
         self._wait_until_secured()
         self._state = state
-        self._securing = self._pool.submit(self._secure, state, made, parts)
+        self._securing = self._pool.submit(self._secure, state, made, parts, is_new=is_new)
 
-    def _secure(self, state: State, made: str, parts: Sequence[Part]) -> None:
-        sync_file(made)
+    def _secure(self, state: State, made: str, parts: Sequence[Part], *, is_new: bool) -> None:
+        self._folder.secure(made, is_new=is_new)
         self._folder.save(state)
         free_parts(parts)
 
@@ -153,7 +156,7 @@ class ConsumingSort:
             self._run_bytes += run.bytes
             runs = (*state.runs, run)
             read = replace(state, place=made.place, is_read=made.is_end, runs=runs, made=state.made + 1)
-            self._secure_meanwhile(read, path, self._input_parts(state.place, made.place))
+            self._secure_meanwhile(read, path, self._input_parts(state.place, made.place), is_new=True)
 
     def _input_parts(self, begin: tuple[int, int], end: tuple[int, int]) -> list[Part]:
         """Return the parts of the inputs that are not needed once they are read from one place to another."""
@@ -164,8 +167,8 @@ class ConsumingSort:
 
     def _merge_all(self) -> None:
         if self._state.merge is not None:
-            for run in self._group():
-                free(self._folder.file(run.name), self._engine.run_ranges(self._folder.file(run.name), run.taken))
+            paths = {self._folder.file(run.name): run.taken for run in self._group()}
+            free_parts([(path, self._engine.run_ranges(path, taken)) for path, taken in paths.items()])
         self._wait_until_secured()
         self._progress.begin_phase(1, bytes_total=sum(run.bytes for run in self._state.runs))
         while self._state.merged is None:
@@ -196,7 +199,7 @@ class ConsumingSort:
         self._turn = 1 - self._turn
         freed = list(zip(paths, taken, strict=True))[self._turn :: 2]
         parts = [(path, self._engine.run_ranges(path, run.taken)) for path, run in freed]
-        self._secure_meanwhile(state, self._folder.file(merge.name), parts)
+        self._secure_meanwhile(state, self._folder.file(merge.name), parts, is_new=merge.end == 0)
 
     def _name_output(self, *, replaces: bool) -> None:
         assert self._state.merged is not None
@@ -248,25 +251,16 @@ def take_after(replaced: Path, made: Path) -> None:
             os.setxattr(made, name, os.getxattr(replaced, name))
 
 
-def sync_file(path: str) -> None:
-    """Wait until a file is on the disk; its name is there once the journal is, which lies beside it."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def free_parts(parts: Sequence[Part]) -> None:
-    """Give the space of parts of files back."""
-    for path, ranges in parts:
-        free(path, ranges)
+    """Give the whole blocks of parts of files back: to write zeros into the others would cost a transfer each."""
+    core.free_space([(os.fsencode(path), list(_whole_blocks(ranges))) for path, ranges in parts])
 
 
-def free(path: str, ranges: Sequence[Range]) -> None:
-    """Give the space of parts of one back: from its beginning each time, as blocks are freed only as a whole."""
+def _whole_blocks(ranges: Sequence[Range]) -> Iterator[Range]:
     for begin, size in ranges:
-        core.free_space(os.fsencode(path), begin, size)
+        first, end = -(-begin // FREED_BYTES) * FREED_BYTES, (begin + size) // FREED_BYTES * FREED_BYTES
+        if first < end:
+            yield first, end - first
 
 
 def require_consumable(path: str) -> None:
@@ -278,7 +272,7 @@ def require_consumable(path: str) -> None:
         raise BadInputError(f"{path}: permission denied; --consume-input removes it, so you must be allowed to")
     try:
         with core_errors():
-            core.free_space(os.fsencode(path), status.st_size, 4096)
+            core.free_space([(os.fsencode(path), [(status.st_size, FREED_BYTES)])])
     except IoFailureError as error:
         raise BadInputError(
             f"{path}: its file system frees no parts of files; leave out --consume-input", [error.message]

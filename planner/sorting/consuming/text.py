@@ -5,14 +5,23 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from io import FileIO
 from itertools import chain
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from planner.compression.text_codecs import BLOCK_BYTES, Pipe, Source, open_source
-from planner.errors import BadInputError
+from planner.errors import BadInputError, PlannerError, reading
 from planner.native import Progress, core, core_errors
-from planner.sorting.consuming.consuming_sort import LEAST_STRETCH_BYTES, STEPS, STRETCHES, Range, RunMade, Step
+from planner.sorting.consuming.consuming_sort import (
+    FREED_BYTES,
+    LEAST_STRETCH_BYTES,
+    STEPS,
+    STRETCHES,
+    Range,
+    RunMade,
+    Step,
+)
 from planner.sorting.consuming.work_folder import Merge, Run, State, identity_of
 from planner.sorting.records.keyed import TextOrder, sort_text
 from planner.sorting.records.keys import Key
@@ -21,6 +30,8 @@ from planner.sorting.text.text_files import TextJob, ended_text, open_csv
 _MOST_MERGED: Final = 256
 _STRETCHES_IN_MEMORY: Final = 4
 """A stretch with what its sort takes is in memory once, so that nothing of it is spilled."""
+_ROW_END_BYTES: Final = 1 << 16
+"""Read at once where the end of a row is looked for."""
 
 
 def form_of(job: TextJob, progress: Progress) -> dict[str, Any]:
@@ -69,7 +80,9 @@ class TextEngine:
         self._progress = progress
         self._memory_bytes = memory_bytes or core.default_memory_bytes()
         self._threads = threads
-        self._rest: _Rows | None = None
+        self._core_order = self._order.for_core()
+        self._rest: _CompressedRows | None = None
+        self._merging: tuple[str, core.PiecewiseMerge] | None = None
         total_bytes = sum(size for _, _, size in state.identities)
         self._stretch_bytes = min(
             max(total_bytes // STRETCHES, LEAST_STRETCH_BYTES), self._memory_bytes // _STRETCHES_IN_MEMORY
@@ -78,44 +91,107 @@ class TextEngine:
         self.most_merged = _MOST_MERGED
 
     def make_run(self, place: tuple[int, int], path: str) -> RunMade:
-        """Sort a stretch."""
-        if self._rest is None:
-            self._rest = _Rows(self._state, self._order, place, self._progress, ahead_bytes=self._stretch_bytes)
+        """Sort a stretch: the core reads parts of plain files itself, and what is compressed comes through a pipe."""
+        if not self._form["is_plain"][place[0]]:
+            return self._make_run_of_compressed(place, path)
+        parts, end = self._stretch(place)
+        try:
+            lines = self._sort([part.path for part in parts], path, parts)
+        except PlannerError as error:
+            for part in parts:
+                _require_unchanged(self._state, part.number)
+            raise self._named(error, parts) from error
+        for part in parts:
+            if part.is_end:
+                _require_unchanged(self._state, part.number)
+        return RunMade(end, end[0] == len(self._state.inputs), lines)
+
+    def _make_run_of_compressed(self, place: tuple[int, int], path: str) -> RunMade:
+        if self._rest is None or self._rest.place != place:
+            self._rest = _CompressedRows(self._state, self._order, place, self._progress)
         pipe = Pipe(self._progress)
         pipe.feed(self._rest.take(self._stretch_bytes))
         try:
-            report = sort_text(
-                [pipe.path],
-                path,
-                order=self._order,
-                memory_bytes=self._memory_bytes,
-                temp_dirs=[self._folder],
-                threads=self._threads,
-                progress=self._progress,
-            )
+            lines = self._sort([pipe.path], path, ())
         except BaseException as error:
             pipe.close()
             pipe.raise_failure()
-            raise self._named(error, place, pipe.path) from error
+            if not isinstance(error, BadInputError):
+                raise
+            first = max(place[1], self._form["first_bytes"][place[0]])
+            raise _counted_from(self._state.inputs[place[0]], first, error, pipe.path) from error
         pipe.close()
         pipe.raise_failure()
-        return RunMade(self._rest.place, self._rest.is_end, report.lines)
+        return RunMade(self._rest.place, self._rest.is_end, lines)
 
-    def _named(self, error: BaseException, place: tuple[int, int], pipe_path: str) -> BaseException:
-        """Return the error with the name of the input in which it is, or from which on it is."""
+    def _sort(self, paths: Sequence[str], path: str, parts: Sequence[_Part]) -> int:
+        """Return how many lines the run has."""
+        report = sort_text(
+            paths,
+            path,
+            order=self._order,
+            memory_bytes=self._memory_bytes,
+            temp_dirs=[self._folder],
+            threads=self._threads,
+            first_bytes=[part.first for part in parts],
+            end_bytes=[part.end for part in parts],
+            progress=self._progress,
+        )
+        return report.lines
+
+    def _stretch(self, place: tuple[int, int]) -> tuple[list[_Part], tuple[int, int]]:
+        """Return parts of neighbouring plain files, and what comes behind them; the system begins to read that."""
+        (number, offset), left = place, self._stretch_bytes
+        parts: list[_Part] = []
+        while left > 0 and number < len(self._state.inputs) and self._form["is_plain"][number]:
+            path, size = self._state.inputs[number], self._state.identities[number][2]
+            first = min(max(offset, self._form["first_bytes"][number]), size)
+            end = size if first + left >= size else self._row_end(path, first, first + left, size)
+            parts.append(_Part(path, number, first, end, end == size))
+            left -= end - first
+            number, offset = (number + 1, 0) if end == size else (number, end)
+        if offset:
+            _read_ahead(self._state.inputs[number], offset, self._stretch_bytes)
+        return parts, (number, offset)
+
+    def _row_end(self, path: str, first: int, least: int, size: int) -> int:
+        """Return where the first row ends that goes to byte `least` or beyond; a stretch begins at `first`."""
+        if record_bytes := self._order.record_bytes:
+            return min(least + -(least - first) % record_bytes, size)
+        with reading(path), open(path, "rb", buffering=0) as file:  # noqa: PTH123
+            is_within = self._order.csv is not None and self._is_within_quotes(file, first, least)
+            file.seek(least)
+            while chunk := file.read(_ROW_END_BYTES):
+                behind, is_within = core.find_line_end(chunk, self._core_order, is_within)
+                if behind is not None:
+                    return least + behind
+                least += len(chunk)
+        return size
+
+    def _is_within_quotes(self, file: FileIO, first: int, least: int) -> bool:
+        """Whether a place is within quotes; where the stretch begins is not."""
+        file.seek(first)
+        is_within = False
+        while first < least and (chunk := file.read(min(BLOCK_BYTES, least - first))):
+            is_within = core.is_within_quotes_behind(chunk, self._core_order, is_within)
+            first += len(chunk)
+        return is_within
+
+    def _named(self, error: PlannerError, parts: Sequence[_Part]) -> PlannerError:
+        """Return an error in the input with the place from which on it counts rows."""
         if not isinstance(error, BadInputError):
             return error
-        name, first = self._state.inputs[place[0]], max(place[1], self._form["first_bytes"][place[0]])
-        message = error.message.replace(f"{pipe_path}: ", "")
-        return BadInputError(f"{name}: {message}", [*error.details, f"it is counted from byte {first} of this file on"])
+        part = next((part for part in parts if error.message.startswith(f"{part.path}: ")), parts[0])
+        return _counted_from(part.path, part.first, error, part.path)
 
     def input_ranges(self, number: int, end: int | None) -> list[Range]:
         """Return bytes behind the header; of a compressed file all, once it has been read to its end."""
         size = self._state.identities[number][2]
+        whole = -(-size // FREED_BYTES) * FREED_BYTES  # with the block that the file ends in
         if not self._form["is_plain"][number]:
-            return [(0, size)] if end is None else []
+            return [(0, whole)] if end is None else []
         first = self._form["first_bytes"][number]
-        last = size if end is None else min(end, size)
+        last = whole if end is None else min(end, size)
         return [(first, last - first)] if last > first else []
 
     def run_ranges(self, path: str, end: int) -> list[Range]:
@@ -129,32 +205,43 @@ class TextEngine:
             prologue = self._form["prologue"].encode("latin-1") if is_last else b""
             Path(path).write_bytes(prologue)
             merge = replace(merge, end=len(prologue))
-        lines, end, taken = core.merge_step(
-            [os.fsencode(run) for run in paths],
-            [run.taken for run in runs],
-            os.fsencode(path),
-            self._order.for_core(),
-            end=merge.end,
-            most_bytes=self._step_bytes,
-            unique=self._order.unique,
-            memory_bytes=self._memory_bytes,
-            progress=self._progress,
-        )
+        if self._merging is None or self._merging[0] != merge.name:
+            self._merging = (merge.name, self._begin_merge(merge, runs, paths, path))
+        lines, end, taken = self._merging[1].write(self._step_bytes, self._progress)
         is_end = all(now >= run.bytes for now, run in zip(taken, runs, strict=True))
         if is_end:
+            self._merging = None
             with open(path, "r+b") as file:  # noqa: PTH123
                 file.truncate(end)  # a sort that was killed may have written beyond
                 os.fsync(file.fileno())
         return Step(replace(merge, end=end, rows=merge.rows + lines), taken, is_end)
 
+    def _begin_merge(self, merge: Merge, runs: Sequence[Run], paths: Sequence[str], path: str) -> core.PiecewiseMerge:
+        return core.PiecewiseMerge(
+            [os.fsencode(run) for run in paths],
+            [run.taken for run in runs],
+            os.fsencode(path),
+            self._core_order,
+            end=merge.end,
+            unique=self._order.unique,
+            memory_bytes=self._memory_bytes,
+        )
 
-class _Rows:
-    """The rows of all inputs from a place on, in stretches."""
 
-    def __init__(
-        self, state: State, order: TextOrder, place: tuple[int, int], progress: Progress, *, ahead_bytes: int
-    ) -> None:
-        self._ahead_bytes = ahead_bytes
+class _Part(NamedTuple):
+    """Bytes of an input, by its path and number, from `first` to `end`, and whether that is its end."""
+
+    path: str
+    number: int
+    first: int
+    end: int
+    is_end: bool
+
+
+class _CompressedRows:
+    """The rows of neighbouring compressed inputs from a place on, in stretches."""
+
+    def __init__(self, state: State, order: TextOrder, place: tuple[int, int], progress: Progress) -> None:
         self._state = state
         self._order = order
         self._core_order = order.for_core()
@@ -165,7 +252,7 @@ class _Rows:
 
     @property
     def is_end(self) -> bool:
-        """Whether nothing is left."""
+        """Whether no input is left."""
         return self._number >= len(self._state.inputs)
 
     @property
@@ -176,7 +263,7 @@ class _Rows:
     def take(self, most_bytes: int) -> Iterator[bytes]:
         """Yield about so many bytes of whole rows."""
         self._left = most_bytes
-        while self._left and not self.is_end:
+        while self._left and not self.is_end and not self._state.form["is_plain"][self._number]:
             yield from self._take_of_input()
 
     def _take_of_input(self) -> Iterator[bytes]:
@@ -195,23 +282,12 @@ class _Rows:
             self._offset += len(chunk)
             self._left = max(self._left - len(chunk), 0)
             yield chunk
-        self._require_unchanged()
+        _require_unchanged(self._state, self._number)
         self._chunks, self._number, self._offset = None, self._number + 1, 0
-
-    def _require_unchanged(self) -> None:
-        """Raise BadInputError for an input that others wrote to or cut: the rest of its rows would be gone with it."""
-        path, identity = self._state.inputs[self._number], self._state.identities[self._number]
-        if (now := identity_of(path)) != identity:
-            raise BadInputError(
-                f"{path} changed while it was sorted",
-                [f"it had {identity[2]} bytes at first and has {now[2]} now; make it as long as it was, and resume"],
-            )
 
     def _open(self) -> Iterator[bytes]:
         path, first = self._state.inputs[self._number], self._state.form["first_bytes"][self._number]
         self._offset = max(self._offset, first)
-        if self._state.form["is_plain"][self._number]:
-            return ended_text(path, _chunks_from(path, self._offset, self._ahead_bytes), self._order)
         source: Source = open_source(path, self._progress, by_name=bool(self._order.record_bytes))
         source.skip(self._offset)
         return ended_text(path, source.chunks or iter(()), self._order)
@@ -229,12 +305,24 @@ class _Rows:
         return None if behind is None else least + behind
 
 
-def _chunks_from(path: str, offset: int, ahead_bytes: int) -> Iterator[bytes]:
-    """Yield what a file holds behind a place; the system reads the next stretch while this one is sorted."""
-    with open(path, "rb", buffering=0) as file:  # noqa: PTH123
-        file.seek(offset)
-        while chunk := file.read(BLOCK_BYTES):
-            offset += len(chunk)
-            if hasattr(os, "posix_fadvise"):
-                os.posix_fadvise(file.fileno(), offset + ahead_bytes, BLOCK_BYTES, os.POSIX_FADV_WILLNEED)
-            yield chunk
+def _require_unchanged(state: State, number: int) -> None:
+    """Raise BadInputError for an input that others wrote to or cut: the rest of its rows would be gone with it."""
+    path, identity = state.inputs[number], state.identities[number]
+    if (now := identity_of(path)) != identity:
+        raise BadInputError(
+            f"{path} changed while it was sorted",
+            [f"it had {identity[2]} bytes at first and has {now[2]} now; make it as long as it was, and resume"],
+        )
+
+
+def _counted_from(name: str, first: int, error: BadInputError, path: str) -> BadInputError:
+    """Return an error in an input that the core read from byte `first` on under another path."""
+    message = error.message.replace(f"{path}: ", "")
+    return BadInputError(f"{name}: {message}", [*error.details, f"it is counted from byte {first} of this file on"])
+
+
+def _read_ahead(path: str, offset: int, size: int) -> None:
+    """Have the system read the next stretch while this one is sorted."""
+    if hasattr(os, "posix_fadvise"):
+        with open(path, "rb", buffering=0) as file:  # noqa: PTH123
+            os.posix_fadvise(file.fileno(), offset, size, os.POSIX_FADV_WILLNEED)

@@ -6,7 +6,10 @@ import fcntl
 import json
 import os
 import shutil
+import struct
+import zlib
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -15,7 +18,15 @@ from typing import Any, Final
 from planner.errors import BadInputError
 
 _JOURNAL: Final = "journal.json"
-_VERSION: Final = 1
+_SLOTS: Final = ("state-0", "state-1")
+"""Files that hold the state by turns: a kill while one is written leaves the other."""
+_SLOT_HEAD: Final = struct.Struct("<QIQ")
+"""How many times the state was saved, the checksum of that and of the text, and the bytes of the text."""
+_SLOT_BYTES: Final = 1 << 16
+"""A slot takes a multiple of this, so that saving a state mostly changes no file's size."""
+_CONSTANT: Final = ("asked", "inputs", "identities", "form")
+"""What of the state is in the journal itself, which is written once."""
+_VERSION: Final = 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,6 +87,8 @@ class WorkFolder:
         self.output = output
         self.path = output.with_name(f".{output.name}.sorting")
         self._lock = -1
+        self._saved = 0
+        self._slots: list[int] = []
 
     def has_journal(self) -> bool:
         """Whether there is a sort to be resumed."""
@@ -97,23 +110,53 @@ class WorkFolder:
         except BlockingIOError:
             raise BadInputError(f"{self.output}: another process sorts into it; wait until that ends") from None
         finally:
+            for slot in self._slots:
+                os.close(slot)
             os.close(self._lock)
 
-    def save(self, state: State) -> None:
-        """Replace the journal, which is on the disk then, as are the files' names."""
+    def begin(self, state: State) -> None:
+        """Write the journal and the first state."""
+        self.save(state)
         new = self.path / f"{_JOURNAL}.new"
         with new.open("w") as file:
-            json.dump({"version": _VERSION, **asdict(state)}, file)
+            json.dump({"version": _VERSION} | {name: getattr(state, name) for name in _CONSTANT}, file)
             file.flush()
             os.fsync(file.fileno())
         new.replace(self.path / _JOURNAL)
         os.fsync(self._lock)
 
+    def secure(self, path: str, *, is_new: bool) -> None:
+        """Wait until a file of the folder, and the name of a new one, are on the disk: both at once, as each takes a
+        flush.
+        """
+        if not is_new:
+            sync_file(path)
+            return
+        with ThreadPoolExecutor(1) as pool:
+            named = pool.submit(os.fsync, self._lock)
+            sync_file(path)
+            named.result()
+
+    def save(self, state: State) -> None:
+        """Write the state over the one before the last; it is on the disk then."""
+        if not self._slots:
+            self._slots = [os.open(self.path / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600) for name in _SLOTS]
+        self._saved += 1
+        text = json.dumps({name: value for name, value in asdict(state).items() if name not in _CONSTANT}).encode()
+        content = _SLOT_HEAD.pack(self._saved, zlib.crc32(text, self._saved), len(text)) + text
+        slot = self._slots[self._saved % len(_SLOTS)]
+        _write_at_start(slot, content + bytes(-len(content) % _SLOT_BYTES))
+        sync_data(slot)
+
     def load(self) -> State:
-        """Return what the journal says. Raises BadInputError for one of another version."""
+        """Return what the journal says. Raises BadInputError for one of another version, and where none can be read."""
         values = json.loads((self.path / _JOURNAL).read_text())
         if values.pop("version") != _VERSION:
             raise BadInputError(f"{self.path}: another version of planner began this sort; resume it with that")
+        self._saved, text = max(_saved_state((self.path / name).read_bytes()) for name in _SLOTS)
+        if not text:
+            raise BadInputError(f"{self.path}: neither {' nor '.join(_SLOTS)} holds a whole state of the sort")
+        values |= json.loads(text)
         values |= {"inputs": tuple(values["inputs"]), "identities": tuple(map(tuple, values["identities"]))}
         values |= {"place": tuple(values["place"]), "runs": tuple(Run(**run) for run in values["runs"])}
         merge, merged = values["merge"], values["merged"]
@@ -130,10 +173,39 @@ class WorkFolder:
             (self.path / name).unlink(missing_ok=True)
 
     def remove_all(self) -> None:
-        """Remove the folder; the journal goes last."""
-        self.remove([name for name in os.listdir(self.path) if name != _JOURNAL])  # noqa: PTH208
-        self.remove([_JOURNAL])
+        """Remove the folder; the journal and the state, which it needs, go last."""
+        self.remove([name for name in os.listdir(self.path) if name not in (_JOURNAL, *_SLOTS)])  # noqa: PTH208
+        self.remove([_JOURNAL, *_SLOTS])
         self.path.rmdir()
+
+
+def _write_at_start(descriptor: int, content: bytes) -> None:
+    done = 0
+    while done < len(content):
+        done += os.pwrite(descriptor, content[done:], done)
+
+
+def _saved_state(content: bytes) -> tuple[int, bytes]:
+    """Return the number and the text of the state in a slot; 0 and nothing if it was not written to its end."""
+    if len(content) < _SLOT_HEAD.size:
+        return 0, b""
+    number, checksum, size = _SLOT_HEAD.unpack_from(content)
+    text = content[_SLOT_HEAD.size : _SLOT_HEAD.size + size]
+    return (number, text) if len(text) == size and zlib.crc32(text, number & 0xFFFFFFFF) == checksum else (0, b"")
+
+
+def sync_file(path: str) -> None:
+    """Wait until what a file holds is on the disk."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        sync_data(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def sync_data(descriptor: int) -> None:
+    """Wait until what a file holds, and where, is on the disk; not its times."""
+    getattr(os, "fdatasync", os.fsync)(descriptor)
 
 
 def identity_of(path: str) -> tuple[int, int, int]:

@@ -77,6 +77,7 @@ def sort_text(
     spill: Spill = "auto",
     replaces: bool = True,
     first_bytes: Sequence[int] = (),
+    end_bytes: Sequence[int] = (),
     prologue: bytes = b"",
     first_row: int = 1,
     progress: Progress | None = None,
@@ -86,8 +87,9 @@ def sort_text(
     `-` is standard input, no output standard output. The output may be an input. With `merge` the inputs are sorted
     already; of the result the first `most_lines` are written. With `durable` an output file is on disk before it gets
     its name; a file of that name, also one that appears meanwhile, stays unless the output `replaces` it. Inputs are
-    read from their `first_bytes` on, and the output begins with the `prologue`; errors number rows of CSV from
-    `first_row` on. `memory_bytes` 0 is four fifths of what is available; fewer than 8 MiB count as 8 MiB.
+    read from their `first_bytes` to their `end_bytes`, where there are any, and the output begins with the `prologue`;
+    errors number rows of CSV from `first_row` on. `memory_bytes` 0 is four fifths of what is available; fewer than
+    8 MiB count as 8 MiB.
     A line that does not fit into it, with what sorting it takes, is refused unless `lines_may_exceed_memory`.
 
     Raises IoFailureError with the step, the path and the system's reason; BadInputError for too little memory, and for
@@ -110,6 +112,7 @@ def sort_text(
             spill=spill,
             replaces=replaces,
             first_bytes=list(first_bytes),
+            end_bytes=list(end_bytes),
             prologue=prologue,
             first_row=first_row,
             progress=progress,

@@ -21,6 +21,8 @@ MOST_GROUP_ROWS: Final = 1 << 20
 _LEAST_COLUMN_BYTES: Final = 1 << 16
 """Of a row group: smaller ones are written by one thread, as long as it takes to join their footers."""
 _ENCODINGS: Final = ("BYTE_STREAM_SPLIT", "DELTA_BINARY_PACKED", "DELTA_LENGTH_BYTE_ARRAY", "DELTA_BYTE_ARRAY")
+_MOST_INTEGER_DIGITS: Final = 18
+"""Decimals with more are stored as bytes."""
 _LEAST_PART_BYTES: Final = 1 << 22
 """Smaller row groups are encoded several at a time: each part has a footer of its own, which takes time."""
 
@@ -70,12 +72,25 @@ def parquet_writer(file: Any, schema: Any, style: ParquetStyle, keys: Sequence[C
         "sorting_columns": said,
         "store_decimal_as_integer": style.has_decimal_integers,
         **style.details,
+        "column_encoding": _fitting_encodings(style.details.get("column_encoding") or {}, schema) or None,
     }
     known = signature(parquet.ParquetWriter.__init__).parameters  # fewer in older versions of pyarrow
     writer = parquet.ParquetWriter(file, schema, **{name: value for name, value in options.items() if name in known})
     if schema.metadata and not options.get("store_schema", True):  # which keeps metadata, too
         writer.add_key_value_metadata(schema.metadata)
     return writer
+
+
+def _fitting_encodings(encodings: Mapping[str, str], schema: Any) -> dict[str, str]:
+    """Return the encodings without those of integers for columns that other files made floats or long decimals."""
+    types = arrow("pyarrow.types")
+    widened = {
+        column.name
+        for column in schema
+        if types.is_floating(column.type)
+        or (types.is_decimal(column.type) and column.type.precision > _MOST_INTEGER_DIGITS)
+    }
+    return {leaf: name for leaf, name in encodings.items() if not (name == "DELTA_BINARY_PACKED" and leaf in widened)}
 
 
 def _is_said(key: ColumnKey, schema: Any) -> bool:

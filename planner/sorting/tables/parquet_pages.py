@@ -8,6 +8,7 @@ from io import FileIO
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from planner.errors import reading
 from planner.sorting.tables.parquet_parts import Struct, read_sized_struct
 
 _TYPE, _DECODED_BYTES, _STORED_BYTES, _CHECKSUM, _DICTIONARY, _VALUES = 1, 2, 3, 4, 7, 1
@@ -50,7 +51,7 @@ class PageSizes(NamedTuple):
 def page_sizes(path: str, metadata: Any) -> PageSizes:
     """Return the largest of all row groups."""
     sizes, first_row = [], 1
-    with Path(path).open("rb", buffering=0) as file:
+    with reading(path), Path(path).open("rb", buffering=0) as file:
         for number in range(metadata.num_row_groups):
             group = metadata.row_group(number)
             if group.num_rows:
@@ -69,7 +70,7 @@ def has_checksums(path: str, metadata: Any) -> bool:
     """Whether the first page has one."""
     if not (metadata.num_row_groups and metadata.num_columns):
         return False
-    with Path(path).open("rb", buffering=0) as file, suppress(IndexError, KeyError, ValueError):
+    with reading(path), Path(path).open("rb", buffering=0) as file, suppress(IndexError, KeyError, ValueError):
         return _CHECKSUM in next(_headers(file, metadata.row_group(0).column(0)), {})
     return False
 

@@ -12,7 +12,7 @@ from functools import cached_property, partial
 from itertools import accumulate
 from typing import Any, Final
 
-from planner.errors import BadInputError
+from planner.errors import BadInputError, reading
 from planner.native import Progress
 from planner.sorting.tables.arrow_library import arrow, arrow_errors
 from planner.sorting.tables.folder_columns import folder_scalars
@@ -52,7 +52,7 @@ class ParquetInput:
         damaged = f"{self.path} is damaged or encrypted, or pyarrow cannot read it"
         with _open(self.path, self.metadata, int96_unit=self.int96_unit) as file, arrow_errors(damaged):
             first_row = self._first_rows[groups[0] if groups else 0]
-            conform = conforming(file.schema_arrow, self.schema, self.folders)
+            conform = conforming(file.schema_arrow, self.schema, self.folders, path=self.path)
             for batch in file.iter_batches(self._batch_rows, row_groups=groups, use_threads=use_threads):
                 self._require_rows_fit(batch, first_row)
                 first_row += batch.num_rows
@@ -168,7 +168,7 @@ def _in_unit(source: ParquetInput, unit: str) -> ParquetInput:
 @contextmanager
 def _open(path: str, metadata: Any, *, int96_unit: str = "ns") -> Iterator[Any]:
     parquet = arrow("pyarrow.parquet")
-    with arrow_errors(f"{path} is no Parquet file, or is damaged or encrypted"):
+    with reading(path), arrow_errors(f"{path} is no Parquet file, or is damaged or encrypted"):
         file = parquet.ParquetFile(
             path,
             metadata=metadata,
@@ -177,7 +177,7 @@ def _open(path: str, metadata: Any, *, int96_unit: str = "ns") -> Iterator[Any]:
             coerce_int96_timestamp_unit=int96_unit,
             page_checksum_verification=True,
         )
-    with file:
+    with reading(path), file:
         yield file
 
 

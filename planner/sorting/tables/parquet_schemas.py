@@ -1,7 +1,8 @@
 """Common schema of Parquet files that are sorted into one: columns by their names, whatever their writers' hints.
 
 Arrow keeps hints beside a Parquet schema, which say whether text has long offsets, is a view or has a dictionary. They
-are no part of what the file holds, and neither is the order of columns. Times of 96 bits, as Spark and Impala write
+are no part of what the file holds, and neither is the order of columns. Numbers of unlike width become those of the
+type that holds both, as DuckDB and pyarrow have it. Times of 96 bits, as Spark and Impala write
 them, say no unit: pyarrow reads them in nanoseconds, which end in 2262, or in microseconds.
 """
 
@@ -19,6 +20,8 @@ from planner.sorting.tables.table_keys import has_categories
 _PER_MICROSECOND: Final = 1000
 _MOST_MICROSECONDS: Final = (2**63 - 1) // _PER_MICROSECOND
 """So many are counted in nanoseconds, too."""
+_DIGITS: Final = {8: 3, 16: 5, 32: 10, 64: 20}
+"""Of the longest integer of so many bits."""
 
 
 def united_schema(schemas: Sequence[Any], names: Sequence[str], *, fills: bool = False) -> Any:
@@ -61,8 +64,29 @@ def _united(one: Any, other: Any) -> Any:
     nullable = one.nullable or other.nullable
     if one.type == other.type:
         return one.with_nullable(nullable)
-    plain = _plain_type(one.type)
-    return one.with_type(plain).with_nullable(nullable) if plain == _plain_type(other.type) else None
+    plain, second = _plain_type(one.type), _plain_type(other.type)
+    common = plain if plain == second else _wider_number(plain, second)
+    return common and one.with_type(common).with_nullable(nullable)
+
+
+def _wider_number(one: Any, other: Any) -> Any:
+    """Return the type that holds the numbers of both; None for other types, and for decimals beside floats.
+
+    A value that the type cannot hold, as integers beyond 2**53 beside doubles, is refused when it is read.
+    """
+    library, types = arrow(), arrow("pyarrow.types")
+    both = (one, other)
+    floats, decimals = (any(map(kind, both)) for kind in (types.is_floating, types.is_decimal))
+    are_numbers = all(types.is_integer(each) or types.is_floating(each) or types.is_decimal(each) for each in both)
+    if not are_numbers or (floats and decimals):
+        return None
+    if decimals and any(map(types.is_integer, both)):  # pyarrow wants room for all integers of a type
+        both = tuple(each if types.is_decimal(each) else library.decimal128(_DIGITS[each.bit_width]) for each in both)
+    schemas = [library.schema([("number", each)]) for each in both]
+    try:
+        return library.unify_schemas(schemas, promote_options="permissive").field("number").type
+    except (library.ArrowInvalid, library.ArrowTypeError):  # more digits than decimals have
+        return None
 
 
 def _plain_type(value_type: Any) -> Any:
@@ -91,10 +115,13 @@ def with_folders(schema: Any, columns: Mapping[str, Any]) -> Any:
     return schema
 
 
-def conforming(schema: Any, wanted: Any, columns: Mapping[str, Any] | None = None) -> Callable[[Any], Any]:
-    """Return what makes record batches of one schema those of another that unites it with others.
+def conforming(
+    schema: Any, wanted: Any, columns: Mapping[str, Any] | None = None, *, path: str
+) -> Callable[[Any], Any]:
+    """Return what makes record batches of one file's schema those of another that unites it with others.
 
-    What is not in a batch is one of the `columns` that folders add, else null.
+    What is not in a batch is one of the `columns` that folders add, else null. It raises BadInputError for a number
+    that the other type does not hold.
     """
     if schema.equals(wanted):
         return lambda batch: batch
@@ -102,7 +129,7 @@ def conforming(schema: Any, wanted: Any, columns: Mapping[str, Any] | None = Non
 
     def column(batch: Any, field: Any) -> Any:
         if field.name in schema.names:
-            return batch.column(field.name).cast(field.type)
+            return _converted(batch.column(field.name), field, path)
         if field.name in constants:
             return library.repeat(constants[field.name], batch.num_rows)
         return library.nulls(batch.num_rows, field.type)
@@ -111,6 +138,18 @@ def conforming(schema: Any, wanted: Any, columns: Mapping[str, Any] | None = Non
         return library.RecordBatch.from_arrays([column(batch, field) for field in wanted], schema=wanted)
 
     return conform
+
+
+def _converted(column: Any, field: Any, path: str) -> Any:
+    if column.type == field.type:
+        return column
+    try:
+        return column.cast(field.type)
+    except arrow().ArrowInvalid as error:
+        raise BadInputError(
+            f"{path}: column {field.name} has a number that {field.type} does not hold, as which other files have it",
+            [str(error), "write the column with one type in all files"],
+        ) from error
 
 
 def int96_leaves(metadata: Any) -> list[str]:

@@ -14,7 +14,9 @@ from planner.sorting.records.keys import Key
 BOM: Final = b"\xef\xbb\xbf"
 _UTF_16_BOMS: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _MOST_FIRST_ROW_BYTES: Final = 64 << 20
-_QUOTES: Final = re.compile(rb'"+')
+QUOTE: Final = b'"'
+NO_QUOTE: Final = b"\0"
+"""Stands for none, as no text has it: what has it is refused."""
 _KINDS: Final = {"bytes": "", "int": "I", "num": "N", "float": "F", "fold": "f", "natural": "A"}
 _DIRECTIONS: Final = {"asc": "", "desc": "r"}
 _EMPTIES: Final = {"last": "", "first": "E"}
@@ -46,7 +48,7 @@ class FirstRow:
         return self.mark + self.content.removeprefix(BOM).lstrip(b"\r\n") if len(self.values) > 1 else self.content
 
 
-def read_first_row(heads: Iterable[bytes], *, name: str, delimiter: bytes) -> FirstRow:
+def read_first_row(heads: Iterable[bytes], *, name: str, delimiter: bytes, quote: bytes = QUOTE) -> FirstRow:
     """Return the first row of a file of which ever longer beginnings are given, and what is before it.
 
     Blank lines are no rows where rows have several values. Raises BadInputError for quotes that are misplaced.
@@ -54,15 +56,15 @@ def read_first_row(heads: Iterable[bytes], *, name: str, delimiter: bytes) -> Fi
     head = b""
     for head in heads:
         begin = _first_byte(head)
-        if row := _whole_row(head[begin:]):
-            values = _values(row, name=name, delimiter=delimiter)
-            return FirstRow(head[:begin] + row, values) if len(values) > 1 else _first_line(head, values)
+        if row := _whole_row(head[begin:], quote):
+            values = _values(row, name=name, delimiter=delimiter, quote=quote)
+            return FirstRow(head[:begin] + row, values) if len(values) > 1 else _first_line(head, values, quote)
         if len(head) > _MOST_FIRST_ROW_BYTES:
             raise BadInputError(f"{name}: the first row does not end within {_MOST_FIRST_ROW_BYTES >> 20} MiB")
     if not head.removeprefix(BOM):
         return FirstRow(head, ())
-    values = _values(head[_first_byte(head) :], name=name, delimiter=delimiter)
-    return FirstRow(head, values) if len(values) > 1 else _first_line(head, values)
+    values = _values(head[_first_byte(head) :], name=name, delimiter=delimiter, quote=quote)
+    return FirstRow(head, values) if len(values) > 1 else _first_line(head, values, quote)
 
 
 def _first_byte(head: bytes) -> int:
@@ -71,32 +73,32 @@ def _first_byte(head: bytes) -> int:
     return len(head) - len(text.lstrip(b"\r\n"))
 
 
-def _first_line(head: bytes, values: tuple[str, ...]) -> FirstRow:
+def _first_line(head: bytes, values: tuple[str, ...], quote: bytes) -> FirstRow:
     """Return the first row of a file of one column, of which a blank line is an empty value."""
-    line = _whole_row(head) or head
+    line = _whole_row(head, quote) or head
     return FirstRow(line, values if line.removeprefix(BOM).strip(b"\r\n") else ("",))
 
 
-def _whole_row(head: bytes) -> bytes | None:
+def _whole_row(head: bytes, quote: bytes) -> bytes | None:
     """Return the bytes up to the first newline outside quotes, with it."""
     quotes, begin = 0, 0
     while (end := head.find(b"\n", begin)) >= 0:
-        quotes += head.count(b'"', begin, end)
+        quotes += head.count(quote, begin, end)
         if quotes % 2 == 0:
             return head[: end + 1]
         begin = end + 1
     return None
 
 
-def _values(row: bytes, *, name: str, delimiter: bytes) -> tuple[str, ...]:
+def _values(row: bytes, *, name: str, delimiter: bytes, quote: bytes) -> tuple[str, ...]:
     if row.startswith(_UTF_16_BOMS):
         raise BadInputError(f"{name} is UTF-16: make it UTF-8 first, as iconv does")
     text = row.removeprefix(BOM).removesuffix(b"\n").removesuffix(b"\r")
-    plain = re.compile(rb'[^"\r\n' + re.escape(delimiter) + rb"]*")
+    plain = re.compile(rb"[^\r\n" + re.escape(quote + delimiter) + rb"]*")
     values: list[str] = []
     at = 0
     while True:
-        value, end = _quoted_field(text, at) if text.startswith(b'"', at) else _match(plain, text, at)
+        value, end = _quoted_field(text, at, quote) if text.startswith(quote, at) else _match(plain, text, at)
         if end < len(text) and not text.startswith(delimiter, end):
             raise BadInputError(
                 f"{name}: row 1: field {len(values) + 1} has a quote that neither encloses it nor is doubled within it,"
@@ -113,14 +115,14 @@ def _match(pattern: re.Pattern[bytes], text: bytes, at: int) -> tuple[bytes, int
     return (match[0], match.end()) if match else (b"", at)
 
 
-def _quoted_field(text: bytes, at: int) -> tuple[bytes, int]:
+def _quoted_field(text: bytes, at: int, quote: bytes) -> tuple[bytes, int]:
     """Return a quoted field and where it ends: where it began if it has no end.
 
     The first odd number of quotes is its end. One pattern for the whole field would take 130 bytes for each of its own.
     """
-    for quotes in _QUOTES.finditer(text, at + 1):
+    for quotes in re.compile(re.escape(quote) + b"+").finditer(text, at + 1):
         if len(quotes[0]) % 2 == 1:
-            return text[at + 1 : quotes.end() - 1].replace(b'""', b'"'), quotes.end()
+            return text[at + 1 : quotes.end() - 1].replace(quote * 2, quote), quotes.end()
     return b"", at
 
 

@@ -18,14 +18,13 @@ from planner.errors import BadInputError, InterruptedRunError, IoFailureError, P
 from planner.native import STANDARD_OUTPUT, Progress, core, core_errors
 from planner.sorting.records.keyed import TextOrder, TextReport, find_disorder, sort_text
 from planner.sorting.records.keys import Key
-from planner.sorting.text.csv_keys import FirstRow, parse_column_key, read_first_row
+from planner.sorting.text.csv_keys import NO_QUOTE, QUOTE, FirstRow, parse_column_key, read_first_row
 
 if TYPE_CHECKING:
     from planner.sorting.records.local import Spill
 
 
 _WHOLE_LINES: Final = TextOrder()
-QUOTE: Final = b'"'
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +33,7 @@ class CsvColumns:
 
     keys: tuple[str, ...]
     delimiter: bytes = b","
+    quote: bytes = QUOTE
     header: bool = True
 
     def skipped_bytes(self, row: FirstRow) -> int:
@@ -132,7 +132,7 @@ def _open_inputs(job: TextJob, progress: Progress) -> Iterator[OpenedInputs]:
         yield replace(opened, first_bytes=firsts, window_bytes=window_bytes)
     except PlannerError as error:
         _close(pipes)
-        raise _name_inputs(error, opened.names) from error
+        raise _explained(_name_inputs(error, opened.names), job) from error
     except BaseException:
         _close(pipes)
         raise
@@ -193,9 +193,17 @@ def _name_inputs(error: PlannerError, names: dict[str, str]) -> PlannerError:
     return type(error)(message, error.details)
 
 
+def _explained(error: PlannerError, job: TextJob) -> PlannerError:
+    """Return an error that says what counted as a quote where there is none."""
+    if job.csv is None or job.csv.quote != NO_QUOTE or "quote" not in error.message:
+        return error
+    return type(error)(error.message, [*error.details, "a NUL counts as a quote here, as CSV without quotes has none"])
+
+
 def open_csv(csv: CsvColumns, sources: Sequence[Source], order: TextOrder) -> OpenedInputs:
     """Take the header off every input, or but a byte order mark."""
-    rows = {source.name: read_first_row(source.head(), name=source.name, delimiter=csv.delimiter) for source in sources}
+    dialect = {"delimiter": csv.delimiter, "quote": csv.quote}
+    rows = {source.name: read_first_row(source.head(), name=source.name, **dialect) for source in sources}
     if not any(row.values for row in rows.values()):
         return OpenedInputs([], {}, order._replace(keys=()), [len(row.content) for row in rows.values()])
     common = common_rows(csv, rows)
@@ -231,7 +239,7 @@ def common_rows(csv: CsvColumns, rows: Mapping[str, FirstRow]) -> CommonRows:
             raise BadInputError(f"{name}: {_header_difference(row, first)} {first_name}; headers must be equal")
     return CommonRows(
         keys=tuple(parse_column_key(text, names, columns=len(first.values)) for text in csv.keys),
-        format=(csv.delimiter, QUOTE, len(first.values), _ends_with_crlf(rows.values())),
+        format=(csv.delimiter, csv.quote, len(first.values), _ends_with_crlf(rows.values())),
         prologue=_with_line_end(first.without_blank_lines) if csv.header else first.mark,
     )
 

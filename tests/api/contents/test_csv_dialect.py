@@ -10,6 +10,7 @@ import pytest
 
 import planner
 from planner.api.contents.csv_dialect import Dialect, dialect_of
+from planner.errors import BadInputError
 
 SEMICOLONS = "name;price;n\nb;1,5;2\na;2,5;1\n"
 
@@ -54,6 +55,60 @@ def test_what_is_found_is_said_and_overridden(tmp_path: Path) -> None:
     assert sort(tmp_path, "2,b\n3,c\n1,a\n", key="1:num", no_header=False)[0] == "2,b\n1,a\n3,c\n"
     out, said = sort(tmp_path, "b;1\na;2\n", key="1", separator=",", format="csv", no_header=True)
     assert (out, said) == ("a;2\nb;1\n", [])
+
+
+@pytest.mark.parametrize(
+    ("text", "quote"),
+    [
+        ("a,b\n'x','1'\n'y','2'\n", "'"),
+        ("a,b\n1,'x,y'\n2,z\n", "'"),
+        ("a,b\n1,'x'\n2,z\n", '"'),  # one of many values that happens to have them
+        ("a,b\n1,'tis\n2,o'clock\n", '"'),
+        ("a,b\n\"1\",'x'\n\"2\",'y'\n", '"'),
+        ('pipe,n\n5" pipe,1\n6" pipe,2\n', "none"),
+        ('a,b\n"x ""y""",1\nz,2\n', '"'),
+        ('a,b\n"x \\"y\\"",1\nz,2\n', '"'),  # as a backslash escapes: the sort refuses it
+        ("a,b\n1,2\n", '"'),
+    ],
+)
+def test_the_quote_is_what_encloses_values(text: str, quote: str) -> None:
+    assert dialect_of(text, ["b"]).quote == quote
+
+
+def test_a_quote_that_is_found_is_said_and_overridden(tmp_path: Path) -> None:
+    text = "n,text\n'10','a''b'\n'9','c,d\ne'\n"
+    out, said = sort(tmp_path, text, key="n:int")
+    assert out == "n,text\n'9','c,d\ne'\n'10','a''b'\n"
+    assert any("single quotes enclose its values; --quote says otherwise" in line for line in said)
+    with pytest.raises(BadInputError, match=r"row \d"):
+        sort(tmp_path, text, key="n:int", quote='"')
+    inches = 'pipe,n\n6" pipe,2\n5" pipe,1\n'
+    out, said = sort(tmp_path, inches, key="pipe")
+    assert out == 'pipe,n\n5" pipe,1\n6" pipe,2\n'
+    assert any("double quotes enclose no values" in line for line in said)
+    assert sort(tmp_path, "a,b\n|x,y|,1\n|c|,2\n", key="a", quote="|")[0] == "a,b\n|c|,2\n|x,y|,1\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"format": "csv", "key": "1", "quote": "ab"}, "--quote is one byte"),
+        ({"format": "csv", "key": "1", "quote": ","}, "cannot enclose"),
+        ({"format": "lines", "quote": "'"}, "--quote ' is for --format csv"),
+        ({"format": "csv", "key": "1", "quote": "'", "ray": "auto"}, "--quote is for one machine"),
+    ],
+    ids=["long", "separator", "lines", "ray"],
+)
+def test_a_quote_that_cannot_be_is_refused(tmp_path: Path, options: dict[str, Any], message: str) -> None:
+    (tmp_path / "in.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(BadInputError, match=message):
+        planner.sort(tmp_path / "in.csv", tmp_path / "out", **options)
+
+
+def test_text_without_quotes_that_has_nul_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadInputError, match=r"in\.csv: the last row") as error:
+        sort(tmp_path, "a,b\n1,2\n0,\0x\n", key="a", quote="none", format="csv")
+    assert any("a NUL counts as a quote" in line for line in error.value.details)
 
 
 def test_compressed_files_have_dialects_too(tmp_path: Path) -> None:

@@ -7,7 +7,10 @@ import csv
 import gzip
 import os
 import random
+import signal
 import stat
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -180,6 +183,57 @@ def test_a_sort_killed_at_any_step_is_resumed(
         planner.sort([], output, resume=True)
     assert content(output) == expected
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "plain"]
+
+
+@pytest.mark.parametrize(
+    ("call", "nth"),
+    [
+        ("fallocate", 40),
+        *(
+            pytest.param(call, nth, marks=pytest.mark.soak)
+            for call in ("fallocate", "fsync", "pwrite")
+            for nth in (3, 9, 17, 30, 90)
+        ),
+    ],
+)
+def test_a_process_killed_within_a_step_is_resumed(call: str, nth: int, shim: Path, tmp_path: Path) -> None:
+    (path,), _ = lines(tmp_path)
+    expected = sorted(path.read_bytes().splitlines(keepends=True))
+    command = [sys.executable, "-m", "planner", "sort", "--lines", "--consume-input", str(path), str(tmp_path / "out")]
+    fault = {"FAULT_CALL": call, "FAULT_NTH": str(nth), "FAULT_KIND": "kill", "LD_PRELOAD": str(shim)}
+    killed = subprocess.run(command, env=os.environ | fault, capture_output=True, check=False, timeout=120)
+    assert killed.returncode in (-signal.SIGKILL, 0)
+    if killed.returncode:
+        planner.sort([], tmp_path / "out", resume=True)
+    assert (tmp_path / "out").read_bytes() == b"".join(expected)
+    assert [found.name for found in tmp_path.iterdir()] == ["out"]
+
+
+def test_a_state_that_was_written_in_part_is_the_one_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for save in (3, 6):
+        (path,), options = lines(tmp_path)
+        expected = sorted(path.read_bytes().splitlines(keepends=True))
+        with monkeypatch.context() as patch:
+            patch.setattr(WorkFolder, "save", ending_at(save))
+            with pytest.raises(KilledError):
+                planner.sort(path, tmp_path / "out", consume_input=True, **options)
+        slot = tmp_path / ".out.sorting" / f"state-{save % 2}"  # which the last save began to write
+        slot.write_bytes(save.to_bytes(8, "little") + slot.read_bytes()[8:])
+        planner.sort([], tmp_path / "out", resume=True)
+        assert (tmp_path / "out").read_bytes() == b"".join(expected)
+        (tmp_path / "out").unlink()
+
+
+def test_a_sort_of_which_no_state_is_left_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    inputs, options = lines(tmp_path)
+    monkeypatch.setattr(WorkFolder, "save", ending_at(5))
+    with pytest.raises(KilledError):
+        planner.sort(inputs, tmp_path / "out", consume_input=True, **options)
+    for slot in (tmp_path / ".out.sorting").glob("state-*"):
+        slot.write_bytes(b"x" * 100)
+    with pytest.raises(BadInputError, match="neither state-0 nor state-1 holds a whole state"):
+        planner.sort([], tmp_path / "out", resume=True)
+    assert inputs[0].exists()
 
 
 def test_little_more_disk_is_taken_than_the_input_has(tmp_path: Path) -> None:

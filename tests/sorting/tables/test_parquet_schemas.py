@@ -71,6 +71,62 @@ def test_times_that_no_type_holds_are_refused(tmp_path: Path) -> None:
         sorted_files(tmp_path, fine, far, key="t", use_deprecated_int96_timestamps=True, store_schema=False)
 
 
+WIDTHS = [
+    (pa.int32(), pa.int64(), pa.int64()),
+    (pa.int8(), pa.uint8(), pa.int16()),
+    (pa.uint64(), pa.int32(), pa.int64()),
+    (pa.decimal128(10, 2), pa.decimal128(12, 4), pa.decimal128(12, 4)),
+    (pa.decimal128(5, 1), pa.int32(), pa.decimal128(11, 1)),
+    (pa.decimal128(10, 2), pa.int64(), pa.decimal128(22, 2)),
+    (pa.float32(), pa.float64(), pa.float64()),
+    (pa.int32(), pa.float64(), pa.float64()),
+    (pa.int64(), pa.float32(), pa.float64()),
+]
+
+
+@pytest.mark.parametrize("is_swapped", [False, True])
+@pytest.mark.parametrize(("one", "other", "common"), WIDTHS, ids=str)
+def test_numbers_of_unlike_width_are_united(
+    one: Any, other: Any, common: Any, is_swapped: bool, tmp_path: Path
+) -> None:
+    numbers = [[4, 0, None, 2], [3, 1, 100]]
+    types = (other, one) if is_swapped else (one, other)
+    tables = [pa.table({"n": pa.array(values, to)}) for values, to in zip(numbers, types, strict=True)]
+    encoding = {"n": "DELTA_BINARY_PACKED"} if pa.types.is_integer(types[0]) and pa.types.is_integer(types[1]) else None
+    out = sorted_files(tmp_path, *tables, key="n", use_dictionary=False, column_encoding=encoding)
+    assert pq.read_schema(out).field("n").type == common
+    both = f"read_parquet(['{tmp_path / 'in0'}', '{tmp_path / 'in1'}'], union_by_name=true)"
+    assert rows(out) == duckdb.sql(f"select n from {both} order by n nulls last").fetchall()
+
+
+def test_an_encoding_of_integers_is_not_kept_for_floats(tmp_path: Path) -> None:
+    whole = pa.table({"n": pa.array([2, 1], pa.int32())})
+    pq.write_table(whole, tmp_path / "in0", use_dictionary=False, column_encoding={"n": "DELTA_BINARY_PACKED"})
+    pq.write_table(pa.table({"n": [1.5]}), tmp_path / "in1")
+    inputs = (str(tmp_path / "in0"), str(tmp_path / "in1"))
+    job = ParquetJob(inputs=inputs, output=str(tmp_path / "out"), keys=("n",), memory_bytes=1 << 30, temp_dirs=())
+    sort_parquet(job, Progress())
+    assert rows(tmp_path / "out") == [(1.0,), (1.5,), (2.0,)]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [(pa.array([2**53 + 1]), pa.array([0.5])), (pa.array([2**64 - 1], pa.uint64()), pa.array([1]))],
+    ids=["float", "uint64"],
+)
+def test_a_number_that_the_common_type_does_not_hold_is_refused(one: Any, other: Any, tmp_path: Path) -> None:
+    with pytest.raises(BadInputError, match=r"in0: column n has a number that \w+ does not hold"):
+        sorted_files(tmp_path, pa.table({"n": one}), pa.table({"n": other}), key="n")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("other", [pa.float64(), pa.string()], ids=str)
+def test_decimals_are_not_united_with_what_would_round_them(other: Any, tmp_path: Path) -> None:
+    tables = [pa.table({"n": pa.array(["1"]).cast(to)}) for to in (pa.decimal128(20, 1), other)]
+    with pytest.raises(BadInputError, match="schemas must be equal"):
+        sorted_files(tmp_path, *tables, key="n")
+
+
 @pytest.mark.parametrize(
     "other", [pa.large_string(), pa.string_view(), pa.dictionary(pa.int32(), pa.string())], ids=str
 )

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -17,6 +18,9 @@ namespace sortcore {
 struct TextSource {
   std::string path;              // "-": standard input
   std::uint64_t first_byte = 0;  // to be sorted; of what is no regular file those before it were taken off
+  std::uint64_t end_byte = UINT64_MAX;  // behind the last; the file's end is an error before it
+
+  bool is_part() const noexcept { return end_byte != UINT64_MAX; }
 };
 
 struct TextSortRequest {
@@ -60,23 +64,33 @@ struct TextSortReport {
 // what is written.
 TextSortReport sort_text(const TextSortRequest& request, Progress* progress = nullptr);
 
-// Part of a merge of sorted files, which can go on where it ended.
-struct MergeStepRequest {
+struct PiecewiseMergeRequest {
   std::vector<TextSource> inputs;
-  std::string output;            // is there, and goes on
-  std::uint64_t end = 0;         // behind so many bytes
-  std::uint64_t most_bytes = 0;  // written; the last line may go beyond
+  std::string output;     // is there, and goes on
+  std::uint64_t end = 0;  // behind so many bytes
   KeyOrder order;
   bool unique = false;
   std::uint64_t memory_bytes = 0;
 };
-struct MergeStep {
+struct MergedPiece {
   std::uint64_t lines = 0;                 // written
   std::uint64_t end = 0;                   // of the output
   std::vector<std::uint64_t> first_bytes;  // of what is left of each input
 };
-// What it returns is on the disk. Throws Error: io, bad_record, cancelled.
-MergeStep merge_step(const MergeStepRequest& request, Progress* progress = nullptr);
+
+// A merge of sorted files of which one piece after another is written; another merge can go on behind any.
+class PiecewiseMerge {
+ public:
+  // Throws Error: io, bad_record.
+  explicit PiecewiseMerge(const PiecewiseMergeRequest& request);
+  ~PiecewiseMerge();
+  // Writes about so many bytes, which need not be on the disk then. Throws Error: io, bad_record, cancelled.
+  MergedPiece write(std::uint64_t most_bytes, Progress* progress = nullptr);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
 
 // The lines of `text`, each with its end, sorted on this thread in as much memory as it takes.
 std::string sorted_text(std::span<const std::byte> text, const KeyOrder& order, bool unique);

@@ -72,9 +72,10 @@ def up(
     made = plan if isinstance(plan, Plan) else plan.plan
     session = session_with_access(rental.cloud, say=say)
     order = ordered(made, rental, is_dry_run=False, screened=False)
-    order, places = confirm_order(order, session.provider, rental.limits, confirm=confirm, say=say)
+    limits = rental.limits
+    order, places = confirm_order(order, session.provider, limits, confirm=confirm, say=say)
     with guard or nullcontext():
-        order, directory = cluster_lifecycle.begin(order)
+        order, directory = cluster_lifecycle.begin(order, places, month_usd=limits.month_usd)
         with directory.lock():
             cluster = cluster_lifecycle.up(order, places, directory, session)
     return RaisedCluster(order=order, cluster=cluster, directory=directory)

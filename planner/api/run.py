@@ -197,11 +197,10 @@ def run_rented(
     ) as wheelhouse:
         task = _task_of(work, plan, source, effort=effort, asked=asked)
         run = CloudRun(task=task, wheelhouse=wheelhouse, store=access.environment)
-        order, places = clusters.confirm_order(
-            order, session.provider, rental.limits, confirm=confirm, say=listeners.say
-        )
+        limits = rental.limits
+        order, places = clusters.confirm_order(order, session.provider, limits, confirm=confirm, say=listeners.say)
         with listeners.guard():
-            keyed, directory = begin(order)
+            keyed, directory = begin(order, places, month_usd=limits.month_usd)
             with directory.lock():
                 report = run_on_cloud(
                     run, keyed, places, directory, session, listening=listeners.events, is_detached=work.is_detached

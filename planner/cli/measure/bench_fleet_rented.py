@@ -49,12 +49,13 @@ class RentedMachines:
         order = self._order(is_dry_run=False)
         architecture = architecture_of(self._rental.cloud, str(self.options.instance))
         with wheels(self.options.wheelhouse, architecture=architecture, say=talk) as packed:
+            limits = self._rental.limits
             order, places = clusters.confirm_order(
-                order, session.provider, self._rental.limits, confirm=renting.asking(yes=self.options.yes), say=talk
+                order, session.provider, limits, confirm=renting.asking(yes=self.options.yes), say=talk
             )
             out.mkdir(parents=True, exist_ok=True)
             with orderly_end():
-                keyed, directory = begin(order)
+                keyed, directory = begin(order, places, month_usd=limits.month_usd)
                 with directory.lock():
                     paths, place = measure_fleet(
                         self._task, keyed, places, directory, session, wheelhouse=packed, results=out

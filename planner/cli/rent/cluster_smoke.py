@@ -56,6 +56,7 @@ def cluster_smoke(
     from planner.clusters.provisioning.order_from_plan import Limits, order_of, own_network, user_name
     from planner.clusters.provisioning.run_directory import new_run_id
     from planner.clusters.provisioning.smoke import MINUTES, MOST_USD, Smoke, small_choice
+    from planner.clusters.provisioning.spending import within_month
     from planner.clusters.runs.reuse import catalog_type
 
     require_new([out], force=force)
@@ -63,7 +64,8 @@ def cluster_smoke(
     if region is None and (default := default_region(cloud)):
         region = default.value
         renting.say_region(region, default.source)
-    now, limits = datetime.now(UTC), Limits(cost_usd=MOST_USD, hours=MINUTES / 60)
+    now = datetime.now(UTC)
+    limits = within_month(Limits(cost_usd=MOST_USD, hours=MINUTES / 60), None, now=now)
     choice = small_choice(cloud, region=region, instance=instance)
     order = order_of(
         [choice],
@@ -82,7 +84,7 @@ def cluster_smoke(
         try:
             order, places = clusters.confirm_order(order, smoke.session.provider, limits, confirm=confirm, say=talk)
             with orderly_end():
-                smoke.run(order, places)
+                smoke.run(order, places, month_usd=limits.month_usd)
         finally:
             if exchanges:  # none without credentials
                 private = {user_name(): "person", order.owner: "person"} | ({subnet: "subnet"} if subnet else {})

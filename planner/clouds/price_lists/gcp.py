@@ -78,7 +78,7 @@ def shape(machine_type: Any, *, catalog_rows: Mapping[str, Row]) -> Row:
         "local_disk_kind": "nvme" if disks else None,
         "volume_link": "nic",
         "placement_group": bool(before.get("placement_group", False)),
-        "current_generation": not (machine_type.deprecated and machine_type.deprecated.state),
+        "current_generation": machine_type.deprecated.state in ("", "ACTIVE"),
     }
 
 

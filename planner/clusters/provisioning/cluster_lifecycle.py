@@ -17,6 +17,7 @@ from planner.clusters.provisioning.launch import Cluster, Launch
 from planner.clusters.provisioning.order_from_plan import on_demand_usd
 from planner.clusters.provisioning.reconciliation import Key, Reconciliation
 from planner.clusters.provisioning.run_directory import RunDirectory
+from planner.clusters.provisioning.spending import commit
 from planner.clusters.provisioning.teardown import Teardown
 from planner.errors import InterruptedRunError, IoFailureError, PlannerError
 
@@ -32,9 +33,9 @@ class ProviderSession:
     say: Say
 
 
-def begin(order: Order) -> tuple[Order, RunDirectory]:
-    """Make the run's directory and key; nothing is asked of the cloud yet."""
-    directory = RunDirectory.create(order)
+def begin(order: Order, places: Sequence[Place] = (), *, month_usd: float | None = None) -> tuple[Order, RunDirectory]:
+    """Make the run's directory and key; nothing is asked of the cloud yet. Raises what `commit` does."""
+    directory = commit(order, places, month_usd=month_usd)
     keyed = replace(order, ssh_public_key=make_key(directory.key, comment=f"planner-{order.run}"))
     directory.note("order", **keyed.to_dict())
     return keyed, directory

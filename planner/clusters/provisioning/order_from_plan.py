@@ -39,13 +39,14 @@ _OWN_ADDRESS_URL: Final = "https://checkip.amazonaws.com"
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """What the user allows: the whole run's US dollars, by the option named, and the hours until every machine shuts
-    itself down.
+    """What the user allows: the whole run's US dollars, by the option named, the hours until every machine shuts itself
+    down, and what all runs of a month may cost.
     """
 
     cost_usd: float | None = None
     hours: float | None = None
     cost_option: str = "--max-cost"
+    month_usd: float | None = None
 
 
 def choices_of(
@@ -139,11 +140,11 @@ def hours_allowed(choices: Sequence[ClusterOffer], limits: Limits) -> float:
     hours = limits.hours or max(LEAST_HOURS, _SLACK * longest_s / 3600)
     if limits.cost_usd is None:
         return hours
-    dearest = max(_ceiling_usd_per_hour(choice) for choice in choices)
+    dearest = max(most_usd_per_hour(choice) for choice in choices)
     return min(hours, limits.cost_usd / dearest) if dearest else hours
 
 
-def _ceiling_usd_per_hour(choice: ClusterOffer) -> float:
+def most_usd_per_hour(choice: ClusterOffer) -> float:
     """Return the most that a choice may cost; where that is unknown, such a choice is refused with a limit."""
     return choice.launched_usd_per_hour if choice.ceiling_usd_per_hour is None else choice.ceiling_usd_per_hour
 
@@ -193,7 +194,7 @@ def _exceeded_limit(choice: ClusterOffer, limits: Limits) -> str:
 def enough_text(choice: ClusterOffer) -> str:
     """Return the limits within which 95 of 100 runs end."""
     hours = choice.needed_s / 3600
-    return f"--max-hours {hours:.2f}h and --max-cost {math.ceil(_ceiling_usd_per_hour(choice) * hours)} suffice"
+    return f"--max-hours {hours:.2f}h and --max-cost {math.ceil(most_usd_per_hour(choice) * hours)} suffice"
 
 
 def with_todays_end(order: Order, places: Sequence[Place], limits: Limits, *, now: datetime) -> Order:

@@ -105,9 +105,9 @@ class Smoke:
     steps: list[Step]
     usd: float = 0.0
 
-    def run(self, order: Order, places: Sequence[Place]) -> None:
+    def run(self, order: Order, places: Sequence[Place], *, month_usd: float | None = None) -> None:
         """Launch, look at the machines, end one, ask for a spot one, and take all down. Raises LeftBehindError."""
-        keyed, directory = begin(order)
+        keyed, directory = begin(order, places, month_usd=month_usd)
         with directory.lock():
             cluster = self.try_step("launch", lambda: up(keyed, places, directory, self.session), _launched_text)
             if cluster is None:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
+from typing import Final
 
-from planner.clouds.order import parse_stamp
+from planner.clouds.order import Order, parse_stamp
+from planner.clouds.protocol import Place
 from planner.clusters.provisioning.cost_to_date import bill_of
-from planner.clusters.provisioning.order_from_plan import Limits
-from planner.clusters.provisioning.run_directory import Event, RunDirectory, known_runs
+from planner.clusters.provisioning.order_from_plan import Limits, most_usd_per_hour
+from planner.clusters.provisioning.run_directory import Event, RunDirectory, known_runs, runs_directory
+from planner.config.atomic_file import change_store
 from planner.config.settings import load_settings
 from planner.errors import InfeasibleError
 
-OPTION = "--max-cost-per-month"
+OPTION: Final = "--max-cost-per-month"
+_COMMITMENT: Final = "commitment"
+_ROUNDING_USD: Final = 0.005
 
 
 def within_month(limits: Limits, usd_per_month: float | None, *, now: datetime) -> Limits:
@@ -24,24 +30,54 @@ def within_month(limits: Limits, usd_per_month: float | None, *, now: datetime) 
     month_usd = usd_per_month or load_settings(today=now.date()).usd_per_month
     if month_usd is None:
         return limits
-    spent_usd = committed_usd((RunDirectory.open(run).events() for run in known_runs()), now=now)
-    left_usd = month_usd - spent_usd
-    if left_usd <= 0:
-        raise InfeasibleError(
-            f"{OPTION} {month_usd:g}: this month's runs take ${spent_usd:.2f}, with what they may still spend",
-            ["raise it, or end some: `planner cluster status` lists them"],
-        )
+    limits = replace(limits, month_usd=month_usd)
+    left_usd = _left_usd(month_usd, now=now)
     if limits.cost_usd is not None and limits.cost_usd <= left_usd:
         return limits
     return replace(limits, cost_usd=left_usd, cost_option=f"the ${left_usd:.2f} that are left of {OPTION}")
 
 
+def _left_usd(month_usd: float, *, now: datetime) -> float:
+    committed = committed_usd((RunDirectory.open(run).events() for run in known_runs()), now=now)
+    if committed >= month_usd:
+        raise InfeasibleError(
+            f"{OPTION} {month_usd:g}: this month's runs take ${committed:.2f}, with what they may still spend",
+            ["raise it, or end some: `planner cluster status` lists them"],
+        )
+    return month_usd - committed
+
+
+def commit(order: Order, places: Sequence[Place], *, month_usd: float | None) -> RunDirectory:
+    """Return the new directory of a run, in which the most that the run may cost is noted.
+
+    Raises InfeasibleError, with nothing made, when runs that began meanwhile left too little of the month's money.
+    """
+    now = datetime.now(UTC)
+    hours = max(0.0, (order.expires_at - now).total_seconds()) / 3600
+    usd = hours * max((most_usd_per_hour(place.choice) for place in places), default=0.0)
+    with change_store(runs_directory() / order.run, what="the run"):  # no other run begins meanwhile
+        left_usd = math.inf if month_usd is None else _left_usd(month_usd, now=now)
+        if usd > left_usd + _ROUNDING_USD:
+            raise InfeasibleError(
+                f"{OPTION} {month_usd:g}: other runs began meanwhile, and leave ${left_usd:.2f}",
+                [f"this run may cost ${usd:.2f}; nothing was created. Order again: it then keeps to what is left"],
+            )
+        directory = RunDirectory.create(order)
+        directory.note(_COMMITMENT, usd=usd)
+    return directory
+
+
 def committed_usd(journals: Iterable[tuple[Event, ...]], *, now: datetime) -> float:
-    """Return what runs cost since the month began; those that go on are taken to live until they expire."""
+    """Return what runs cost since the month began; those that go on are taken to live until they expire, and to cost
+    the most that they may.
+    """
     month = now.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
-    return sum(bill_of(journal, now=_end(journal, now)).usd - bill_of(journal, now=month).usd for journal in journals)
+    return sum(_committed_usd(journal, now=now) - bill_of(journal, now=month).usd for journal in journals)
 
 
-def _end(journal: tuple[Event, ...], now: datetime) -> datetime:
+def _committed_usd(journal: tuple[Event, ...], *, now: datetime) -> float:
     ends = [parse_stamp(event.details["expires_at"]) for event in journal if event.what == "order"]
-    return max([now, *ends[-1:]])
+    end = max([now, *ends[-1:]])
+    goes_on = end > now and not any(event.what == "down" for event in journal)
+    most_usd = max((event.details["usd"] for event in journal if event.what == _COMMITMENT and goes_on), default=0.0)
+    return max(most_usd, bill_of(journal, now=end).usd)

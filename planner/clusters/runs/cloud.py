@@ -260,10 +260,24 @@ def _cluster_of(directory: RunDirectory, session: ProviderSession) -> Cluster:
     if not running or not running[0].head:
         raise BadInputError(
             f"run {order.run} has no head that runs, so there is nothing to attach to; `planner cluster down "
-            f"{order.run}` removes what may be left"
+            f"{order.run}` removes what may be left",
+            _after_the_end(order, directory),
         )
     place, choice = places[-1], ClusterOffer.from_dict(places[-1]["choice"])
     return Cluster(place=Place(choice=choice, region=place["region"], zone=place["zone"]), nodes=tuple(running))
+
+
+def _after_the_end(order: Order, directory: RunDirectory) -> list[str]:
+    """Return what became of a run whose machines have ended by themselves; nothing before that."""
+    if datetime.now(UTC) < order.expires_at:
+        return []
+    job = load_job(directory)
+    output = "" if job is None else job.order["request"].get("output", "")
+    stays = f"; what was written below {output} stays there, and is whole if it has a manifest" if output else ""
+    return [
+        f"its machines' time, by --max-hours and --max-cost, was over at {order.expires_at:%Y-%m-%d %H:%M} UTC",
+        f"what lay on their disks alone is gone{stays}",
+    ]
 
 
 def rented_choice(directory: RunDirectory) -> ClusterOffer:

@@ -26,7 +26,7 @@ from planner.clusters.runs.preparation import Prepared
 from planner.config.atomic_file import replace_file
 from planner.distributed_sort.dataset.dataset import Dataset, dataset_of, read_manifest, write_manifest
 from planner.distributed_sort.job.stopwatch import Stopwatch
-from planner.errors import InterruptedRunError, IoFailureError, PlannerError
+from planner.errors import InterruptedRunError, IoFailureError, LeftBehindError, PlannerError
 from planner.schemas.run_report import RunCost, RunReport
 
 REPORT: Final = "report.json"
@@ -110,11 +110,16 @@ class RentedRun:
             with suppress(IoFailureError), self.ssh() as ssh:
                 self.head_job(ssh).stop()
                 self._keep_log(self.head_job(ssh))
-        losses = self._losses(job)
-        down(self.directory, self.session)
+        losses = [
+            *self._losses(job),
+            f"the machines' end, {ends_at}, follows from --max-hours and --max-cost: allow more",
+        ]
+        try:
+            down(self.directory, self.session)
+        except LeftBehindError as left:
+            raise LeftBehindError(left.message, [*left.details, *losses]) from left
         return OutOfTimeError(
-            f"run {self.order.run}: its machines' time was over before the sort was done; all is removed",
-            [*losses, f"the machines' end, {ends_at}, follows from --max-hours and --max-cost: allow more"],
+            f"run {self.order.run}: its machines' time was over before the sort was done; all is removed", losses
         )
 
     def _losses(self, job: SortJob | None) -> list[str]:
@@ -173,6 +178,8 @@ class RentedRun:
                 return head.result(lambda event: self._hear(event, on_event))
         except OutOfSightError as error:
             if self._head_is_gone():
+                if datetime.now(UTC) >= self.order.expires_at:
+                    raise TimeIsUp from error
                 raise IoFailureError(f"the head {self.cluster.head.id} is gone, and with it the sort") from error
             raise
         except PlannerError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import date
@@ -14,7 +15,7 @@ from servers import HASTY, Answer, Asked, Served, served
 
 from planner.catalog import load_catalog
 from planner.clouds.price_lists import Access, Refreshed, refresh
-from planner.clouds.price_lists.gcp import unit_prices
+from planner.clouds.price_lists.gcp import shape, unit_prices
 from planner.errors import BadInputError, IoFailureError, PlannerError, ProviderRefusedError
 
 if TYPE_CHECKING:  # where they are needed: every process of the suite loads this file, and they take a second
@@ -188,6 +189,48 @@ def test_what_has_no_sum_keeps_its_price_and_is_counted() -> None:
     assert done.left_out["types without all parts of their spot price"] == 4
     assert done.kept == 6  # both prices of a2-highgpu-1g, four spot prices
     assert "a2-highgpu-1g" not in done.changes.removed
+
+
+RECORDED = json.loads(Path(__file__).with_name("gcp_machine_types.json").read_text(encoding="utf-8"))["machineTypes"]
+
+
+def recorded(_: Asked) -> Answer:
+    """Answer with machine types as Google sent them, one zone's with the warning that a zone without any has."""
+    scopes: dict[str, Any] = {}
+    for machine_type in RECORDED:
+        scopes.setdefault(f"zones/{machine_type['zone']}", {"machineTypes": []})["machineTypes"].append(machine_type)
+    priced = json.loads(as_json(machine("n2-standard-32", *TYPES["n2-standard-32"])))  # a region without one is refused
+    scopes["zones/us-central1-a"]["machineTypes"].append(priced)
+    nothing = {"code": "NO_RESULTS_ON_PAGE", "message": "There are no results for scope 'zones/us-central1-d'"}
+    scopes["zones/us-central1-d"] = {"warning": nothing}
+    return Answer(json.dumps({"kind": "compute#machineTypeAggregatedList", "items": scopes}).encode())
+
+
+def test_recorded_types_without_architecture_or_with_shared_processors() -> None:
+    """An architecture that is not stated stays as shipped; a share of processors is unknown, and so is its price."""
+    with google(types=recorded) as (_, _, access):
+        done = read(access)
+    assert done.types == 3, "the other is offered elsewhere"
+    assert done.left_out["types with accelerators, whose price is not summed up"] == 1
+    assert done.left_out["types without all parts of their on-demand price"] == 1
+    instances = load_catalog("gcp").instances
+    assert instances.arch[instances.index("a2-highgpu-1g")] == "x86_64"
+    changed = [(change.instance_type, change.column, change.after) for change in done.changes.shapes]
+    assert changed == [("f1-micro", "memory_bytes", 614 * 2**20)], "shipped as 0.6 GiB"
+
+
+@pytest.mark.parametrize(
+    ("state", "is_current"),
+    [("", True), ("ACTIVE", True), ("DEPRECATED", False), ("OBSOLETE", False), ("DELETED", False)],
+)
+def test_states_of_deprecation(state: str, *, is_current: bool) -> None:
+    """All that Google documents; a type's status may say that it is active."""
+    from google.cloud import compute_v1
+
+    machine_type = compute_v1.MachineType(name="n2-standard-4", guest_cpus=4, memory_mb=16384)
+    if state:
+        machine_type.deprecated = compute_v1.DeprecationStatus(state=state)
+    assert shape(machine_type, catalog_rows={})["current_generation"] is is_current
 
 
 def units_of(*skus: billing_v1.Sku, region: str = IOWA) -> dict[str, float]:

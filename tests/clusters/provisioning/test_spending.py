@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -9,10 +12,12 @@ from typing import Any
 import pytest
 from emulated_ec2 import choice, order
 
-from planner.clouds.order import ClusterOffer
+from planner.clouds.order import ClusterOffer, Order
+from planner.clouds.protocol import Place
+from planner.clusters.provisioning.cluster_lifecycle import begin
 from planner.clusters.provisioning.cost_to_date import bill_of
 from planner.clusters.provisioning.order_from_plan import Limits, order_of
-from planner.clusters.provisioning.run_directory import Event, RunDirectory
+from planner.clusters.provisioning.run_directory import Event, RunDirectory, known_runs
 from planner.clusters.provisioning.spending import committed_usd, within_month
 from planner.errors import InfeasibleError
 
@@ -60,9 +65,58 @@ def test_the_month_leaves_what_other_runs_do_not_take(tmp_path: Path, monkeypatc
     directory.note("made", kind="instance", id="i-1", region="us-east-1")
     settings.write_text("[limits]\nmax_cost_per_month = 60\n")
     assert within_month(limits, None, now=now).cost_usd == pytest.approx(40, abs=0.1)
-    assert within_month(limits, 100, now=now) == limits, "80 are left"
+    assert within_month(limits, 100, now=now).cost_usd == 50, "80 are left"
     with pytest.raises(InfeasibleError, match=r"--max-cost-per-month 15: this month's runs take \$20\.00"):
         within_month(limits, 15, now=now)
+
+
+def test_a_run_without_machines_yet_counts_with_the_most_that_it_may_cost(runs: Path) -> None:
+    """It is about to launch; once it is down, its bill alone counts."""
+    _, directory = begin(*ordered("first", cost_usd=40.0), month_usd=60.0)
+    now = datetime.now(UTC)
+    assert within_month(Limits(), 60, now=now).cost_usd == pytest.approx(20, abs=0.1)
+    directory.note("down", removed=0)
+    assert within_month(Limits(), 60, now=now).cost_usd == pytest.approx(60)
+
+
+def test_of_two_processes_that_rent_at_once_one_gets_what_is_left_of_the_month(runs: Path) -> None:
+    """Both have looked before either began: $40 for each, of $60."""
+    script = (
+        "import json, sys\n"
+        "from planner.clouds.order import Order\n"
+        "from planner.clouds.protocol import Place\n"
+        "from planner.clusters.provisioning.cluster_lifecycle import begin\n"
+        "order = Order.from_dict(json.loads(sys.argv[1]))\n"
+        "sys.stdin.readline()\n"
+        "begin(order, [Place(choice=order.choices[0], region='us-east-1', zone='us-east-1a')], month_usd=60.0)\n"
+    )
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", script, json.dumps(ordered(name, cost_usd=40.0)[0].to_dict())],
+            stdin=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for name in ("one", "two")
+    ]
+    said = [process.communicate("go\n")[1] for process in processes]
+    assert sorted(process.returncode for process in processes) == [0, 1], said
+    assert "--max-cost-per-month 60: other runs began meanwhile, and leave $20.0" in "".join(said)
+    assert len(known_runs()) == 1, "the other has left nothing"
+
+
+@pytest.fixture
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("PLANNER_SETTINGS", str(tmp_path / "settings.toml"))
+    monkeypatch.setenv("PLANNER_RUNS", str(tmp_path / "runs"))
+    return tmp_path / "runs"
+
+
+def ordered(run: str, *, cost_usd: float) -> tuple[Order, list[Place]]:
+    """Return the order of a run whose machines live as long as its money lasts, and where to rent."""
+    now, limits = datetime.now(UTC), Limits(cost_usd=cost_usd, hours=1000.0)
+    asked = order_of([choice()], run=run, cloud="aws", ssh_from="203.0.113.7/32", limits=limits, now=now)
+    return asked, [Place(choice=choice(), region="us-east-1", zone="us-east-1a")]
 
 
 @pytest.mark.parametrize(("bought", "spares"), [("on-demand", 0), ("on-demand", 3), ("spot", 0), ("spot", 2)])

@@ -18,15 +18,17 @@ from emulated_cloud import QUICK
 from emulated_ec2 import EmulatedEc2, choice, order
 
 from planner.clouds.protocol import Node, Place
-from planner.clusters.provisioning.cluster_lifecycle import ProviderSession, begin, up
+from planner.clusters.provisioning.cluster_lifecycle import ProviderSession, begin, down, up
+from planner.clusters.provisioning.run_directory import RunDirectory
 from planner.clusters.remote.ssh import Ssh
-from planner.clusters.runs import head_job
+from planner.clusters.runs import head_job, rented_run
+from planner.clusters.runs.cloud import reopen_run
 from planner.clusters.runs.cloud_task import SortJob
 from planner.clusters.runs.head_job import HeadJob, OutOfSightError
 from planner.clusters.runs.preparation import Prepared
 from planner.clusters.runs.rented_run import OutOfTimeError, RentedRun
 from planner.distributed_sort.job.stopwatch import Stopwatch
-from planner.errors import BadInputError, IoFailureError, PlannerError
+from planner.errors import BadInputError, IoFailureError, LeftBehindError, PlannerError
 from planner.schemas.plan import Plan
 
 HEAD = Node(id="h", region="r", zone="z", head=True, state="running", instance_type="t", private_address="10.0.0.1")
@@ -198,15 +200,45 @@ def test_a_run_ends_in_order_before_its_machines_do(shell: LocalShell, ec2: Emul
     assert "spoken" in (rented.directory.path / "driver.log").read_text("utf-8")
 
 
-def test_a_run_that_is_being_prepared_ends_before_its_machines_do(shell: LocalShell, ec2: EmulatedEc2) -> None:
-    def prepare(ssh: Ssh) -> Prepared:
-        while True:
-            with suppress(PlannerError):  # as machines are waited for
-                ssh.run("head", "exec sleep 60", within_s=600)
+def wait(ssh: Ssh) -> Prepared:
+    """Wait for machines, for ever."""
+    while True:
+        with suppress(PlannerError):
+            ssh.run("head", "exec sleep 60", within_s=600)
 
+
+def test_a_run_that_is_being_prepared_ends_before_its_machines_do(shell: LocalShell, ec2: EmulatedEc2) -> None:
     with pytest.raises(OutOfTimeError, match="machines' time was over before the sort was done"):
-        short_lived(shell, ec2).carry_out(prepare, keep=False, listening=lambda: nullcontext(lambda _: None))
+        short_lived(shell, ec2).carry_out(wait, keep=False, listening=lambda: nullcontext(lambda _: None))
     assert ec2.left() == {}
+
+
+def test_what_is_lost_is_said_where_something_cannot_be_removed_too(
+    shell: LocalShell, ec2: EmulatedEc2, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(directory: RunDirectory, session: ProviderSession) -> int:
+        raise LeftBehindError("1 resource remains", ["i-1: UnauthorizedOperation"])
+
+    rented = short_lived(shell, ec2)
+    with monkeypatch.context() as patched:
+        patched.setattr(rented_run, "down", refuse)
+        with pytest.raises(LeftBehindError, match="1 resource remains") as raised:
+            rented.carry_out(wait, keep=False, listening=lambda: nullcontext(lambda _: None))
+    assert raised.value.details[:2] == ("i-1: UnauthorizedOperation", "lost: what they had sorted")
+    assert raised.value.details[-1].endswith("follows from --max-hours and --max-cost: allow more")
+    down(rented.directory, rented.session)
+
+
+def test_a_run_whose_time_is_over_cannot_be_attached_to_and_says_what_is_gone(ec2: EmulatedEc2) -> None:
+    past = datetime.now(UTC) - timedelta(minutes=1)
+    directory = RunDirectory.create(order("over", expires_at=past))
+    session = ProviderSession(provider=ec2.provider(), policy=QUICK, say=str)
+    with pytest.raises(BadInputError, match="run over has no head that runs") as raised:
+        reopen_run(directory, session, stopwatch=Stopwatch())
+    assert raised.value.details == (
+        f"its machines' time, by --max-hours and --max-cost, was over at {past:%Y-%m-%d %H:%M} UTC",
+        "what lay on their disks alone is gone",
+    )
 
 
 def short_lived(shell: LocalShell, ec2: EmulatedEc2) -> RentedRun:

@@ -31,8 +31,12 @@ def reservations_in(arm: Arm, group: str) -> list[dict[str, Any]]:
     match = _GROUP_ID.fullmatch(group)
     if match is None:
         raise BadInputError(
-            f"--reservation {group}: give the id of a group, /subscriptions/ID/resourceGroups/GROUP/providers/"
-            "Microsoft.Compute/capacityReservationGroups/NAME: az capacity reservation group show --query id"
+            f"--reservation {group}: this is not the id of a group of capacity reservations",
+            [
+                "give /subscriptions/ID/resourceGroups/GROUP/providers/Microsoft.Compute/"
+                "capacityReservationGroups/NAME",
+                "`az capacity reservation group show --query id` prints it",
+            ],
         )
     try:
         return list(arm.items("capacity-reservation", match[1], match[2]))

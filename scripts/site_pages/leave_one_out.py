@@ -1,4 +1,4 @@
-"""The page leave-one-out.md: published runs beside their predictions, and what they teach about the others."""
+"""The section of papers.md on published runs beside their predictions, and what they teach about the others."""
 
 from __future__ import annotations
 

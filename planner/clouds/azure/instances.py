@@ -299,7 +299,7 @@ def nodes(arm: Arm, group: str, *, region: str) -> Iterator[Node]:
     """Yield the machines of a resource group, with their addresses; none when it is gone.
 
     The group's listing tells what machines are, the subscription's with `status_only` how they are: no listing tells
-    both (docs/cloud-facts.md). It writes ids in another case.
+    both (docs/clouds.md#documented-facts). It writes ids in another case.
     """
     try:
         machines = list(arm.items("machine", group))

@@ -60,7 +60,7 @@ docs: setup
 
 LOWEST := build/lowest/bin/python
 UV := build/uv/bin/uv
-lowest: setup
+lowest: $(STAMPS)/venv  # Python 3.11: the oldest versions have no wheels for later ones
 	$(PYTHON_IN_VENV) -m venv build/uv && build/uv/bin/python -m pip --disable-pip-version-check install --quiet uv
 	$(UV) venv --quiet --clear --python $(PYTHON_IN_VENV) build/lowest
 	$(UV) pip compile --quiet --resolution lowest-direct --all-extras pyproject.toml --output-file build/lowest/versions.txt

@@ -36,7 +36,7 @@ PAGES: dict[str, Callable[[], str]] = {
 }
 
 SECTIONS: dict[str, tuple[Callable[[], str], ...]] = {
-    "papers.md": (papers.page, tritonsort.page, lee_fox.page, leave_one_out.page),
+    "papers.md": (papers.page, tritonsort.page, lee_fox.page, leave_one_out.page)
 }
 """Pages that are written in `docs/` and whose last sections are computed."""
 

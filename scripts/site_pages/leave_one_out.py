@@ -27,8 +27,8 @@ The runs of others are in `catalogs/published_runs.csv`, with their sources. Tho
 (`benchmarks/cluster/bench_engine_predictions.py`).
 
 * **As planned** compares the answer of `plan`: predicted over measured, and whether the 95% held. Two figures behind it
-  come from the authors of runs in this table: the scatter of whole runs, 0.116, from Themis's three, and the rate at which
-  d3's disks move large files, from Exoshuffle's plots. What i4i.4xlarge moves to and from S3 is a bound from
+  come from the authors of runs in this table: the scatter of whole runs, 0.116, from Themis's three, and the rate at
+  which d3's disks move large files, from Exoshuffle's plots. What i4i.4xlarge moves to and from S3 is a bound from
   Exoshuffle's own runs.
 * **Left out** corrects a prediction by the *other* systems' runs: their mean of ln(measured / predicted), in
   which each system counts once, and a 95% as wide as they scatter. The run's own system has no part in it.

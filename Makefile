@@ -59,6 +59,7 @@ docs: setup
 	@echo "open build/site/index.html"
 
 LOWEST := build/lowest/bin/python
+LOWEST_TESTS := tests/test_units.py tests/catalog/test_documentation.py tests/report/test_glossary.py tests/exports/test_documented.py tests/planning/ranking
 UV := build/uv/bin/uv
 lowest: $(STAMPS)/venv  # Python 3.11: the oldest versions have no wheels for later ones
 	$(PYTHON_IN_VENV) -m venv build/uv && build/uv/bin/python -m pip --disable-pip-version-check install --quiet uv

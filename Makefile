@@ -65,7 +65,7 @@ lowest: $(STAMPS)/venv  # Python 3.11: the oldest versions have no wheels for la
 	$(PYTHON_IN_VENV) -m venv build/uv && build/uv/bin/python -m pip --disable-pip-version-check install --quiet uv
 	$(UV) venv --quiet --clear --python $(PYTHON_IN_VENV) build/lowest
 	$(UV) pip compile --quiet --resolution lowest-direct --all-extras --python $(LOWEST) pyproject.toml --output-file build/lowest/versions.txt
-	SORTPLANNER_NO_NATIVE=1 $(UV) pip install --quiet --python $(LOWEST) --constraint build/lowest/versions.txt . pytest pytest-xdist hypothesis
+	SORTPLANNER_NO_NATIVE=1 $(UV) pip install --quiet --python $(LOWEST) --constraint build/lowest/versions.txt '.[plots,yaml]' pytest pytest-xdist hypothesis
 	build/lowest/bin/plan --data 100TB --html build/lowest/plan.html --force
 	$(LOWEST) -m pytest -p no:cacheprovider -W ignore::DeprecationWarning $(LOWEST_TESTS)  # old packages over new ones warn
 

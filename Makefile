@@ -4,6 +4,7 @@
 #   make soak   the long tests that `make test` leaves out; make soak-quick runs the shorter half of them
 #   make bench  benchmarks, other tools beside: a quiet machine with 30 GB of free disk, please
 #   make docs   the site, in build/site
+#   make lowest tests of planning with the oldest versions of dependencies that pyproject.toml allows, in build/lowest
 #   make wheel  source distribution and wheel, in dist/
 # PYTHON=python3.12 chooses an interpreter, CXX=clang++ a compiler.
 
@@ -18,7 +19,7 @@ unexport PYTHONDONTWRITEBYTECODE  # the hundreds of processes that tests start w
 export TMPDIR := $(CURDIR)/build/tmp
 $(shell mkdir -p $(TMPDIR))
 
-.PHONY: always help run setup lint format test soak soak-quick bench docs wheel clean
+.PHONY: always help run setup lint format test soak soak-quick bench docs lowest wheel clean
 .DELETE_ON_ERROR:
 
 help:
@@ -56,6 +57,17 @@ bench: $(STAMPS)/peers
 docs: setup
 	$(PYTHON_IN_VENV) -m mkdocs build --quiet --strict
 	@echo "open build/site/index.html"
+
+LOWEST := build/lowest/bin/python
+LOWEST_TESTS := tests/test_units.py tests/catalog/test_documentation.py tests/exports/test_documented.py tests/planning/ranking
+UV := build/uv/bin/uv
+lowest: $(STAMPS)/venv  # Python 3.11: the oldest versions have no wheels for later ones
+	$(PYTHON_IN_VENV) -m venv build/uv && build/uv/bin/python -m pip --disable-pip-version-check install --quiet uv
+	$(UV) venv --quiet --clear --python $(PYTHON_IN_VENV) build/lowest
+	$(UV) pip compile --quiet --resolution lowest-direct --all-extras --python $(LOWEST) pyproject.toml --output-file build/lowest/versions.txt
+	SORTPLANNER_NO_NATIVE=1 $(UV) pip install --quiet --python $(LOWEST) --constraint build/lowest/versions.txt '.[plots,yaml]' pytest pytest-xdist hypothesis
+	build/lowest/bin/plan --data 100TB --html build/lowest/plan.html --force
+	$(LOWEST) -m pytest -p no:cacheprovider -W ignore::DeprecationWarning $(LOWEST_TESTS)  # old packages over new ones warn
 
 wheel: $(STAMPS)/install
 	$(PIP) --group wheel

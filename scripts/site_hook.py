@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
 from site_pages import (
     architecture,
     leave_one_out,
@@ -29,12 +30,15 @@ PAGES: dict[str, Callable[[], str]] = {
     "architecture.svg": architecture.picture,
     "commands.md": reference.commands_page,
     "data-sources.md": lambda: beneath(reference.sources_page(), measured_rates.page(), reference.files_page()),
-    "leave-one-out.md": leave_one_out.page,
     "measurements.md": measurements.page,
-    "papers.md": lambda: beneath(papers.page(), tritonsort.page(), lee_fox.page()),
     "python.md": reference.interface_page,
     "variation.md": variation.page,
 }
+
+SECTIONS: dict[str, tuple[Callable[[], str], ...]] = {
+    "papers.md": (papers.page, tritonsort.page, lee_fox.page, leave_one_out.page)
+}
+"""Pages that are written in `docs/` and whose last sections are computed."""
 
 
 def on_files(files: Files, *, config: Any) -> Files:
@@ -42,3 +46,8 @@ def on_files(files: Files, *, config: Any) -> Files:
     for name, page in PAGES.items():
         files.append(File.generated(config, name, content=page()))
     return files
+
+
+def on_page_markdown(markdown: str, *, page: Page, **_: Any) -> str:
+    """Add the computed sections to a written page: mkdocs calls this for each page."""
+    return beneath(markdown, *(section() for section in SECTIONS.get(page.file.src_uri, ())))

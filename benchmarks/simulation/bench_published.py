@@ -20,7 +20,7 @@ from planner import recommend
 CHECKOUT: Final = Path(__file__).resolve().parents[2]
 RUNS: Final = CHECKOUT / "catalogs" / "published_runs.csv"
 RESULTS: Final = CHECKOUT / "benchmarks" / "results" / "simulated_published_runs.csv"
-"""What the page leave-one-out.md shows of the simulation."""
+"""What the page papers.md shows of the simulation."""
 FURTHER: Final = Path(__file__).resolve().parent / "published"
 """Runs whose models and machines are described here alone."""
 

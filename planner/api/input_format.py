@@ -68,8 +68,8 @@ class InputFormat:
         elif given != ["format"]:
             wrong = next(name for name in given if name != "format")
             raise BadInputError(
-                f"{_option(wrong)} says nothing about records of 100 bytes, which are sorted by their first 10: say "
-                "--format lines, csv or parquet, or leave it out"
+                f"{_option(wrong)} does not apply to records of 100 bytes, which are sorted by their first 10",
+                ["say --format lines, csv or parquet, or leave it out"],
             )
 
     def require_sortable_on_cluster(self, *, lines: bool) -> None:

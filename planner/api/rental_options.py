@@ -108,8 +108,8 @@ def parse_tag(text: str) -> tuple[str, str]:
     key, mark, value = text.partition("=")
     if not mark or not re.fullmatch("[a-z][a-z0-9_-]{0,62}", key) or not re.fullmatch("[a-z0-9_-]{0,63}", value):
         raise BadInputError(
-            f"--tag {text}: write key=value in lower-case letters, digits, - and _, as cost-center=lab-7; all clouds "
-            "take those"
+            f"--tag {text}: write key=value in lower-case letters, digits, - and _",
+            ["all clouds take those: cost-center=lab-7"],
         )
     if key.startswith("planner-"):
         raise BadInputError(f"--tag {text}: keys that begin with planner- are the planner's own; choose another")
@@ -134,7 +134,8 @@ def check_site(subnet: str | None, *, ssh_from: str | None, is_private: bool, ju
     """Raise BadInputError for a network of the user's own in which the head could not be reached."""
     if is_private and not (subnet and ssh_from):
         raise BadInputError(
-            "--no-public-address: say where the head is reached, --subnet, and from which private network, --ssh-from"
+            "--no-public-address needs --subnet and --ssh-from",
+            ["--subnet names the network of the head, --ssh-from the private network that reaches it"],
         )
     if jump and not is_private:
         raise BadInputError(

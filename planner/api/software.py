@@ -154,7 +154,7 @@ def wheels(directory: Path | None, *, architecture: str, is_table: bool = False,
         packed = pack(directory, Path(made) / "wheels.tar")
         if packed.architecture not in ("", linux_name(architecture)):
             raise BadInputError(
-                f"--wheelhouse {given}: its wheels are for {packed.architecture}, the machines have {architecture} "
-                "processors; make others (`planner cluster wheelhouse DIR --arch`)"
+                f"--wheelhouse {given}: its wheels are for {packed.architecture}, not for {architecture}",
+                ["make others: `planner cluster wheelhouse DIR --arch`"],
             )
         yield packed

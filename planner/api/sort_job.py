@@ -111,8 +111,8 @@ class SortJob:
         span = (0, None) if self.span else self.record[1:]
         if (self.record[0] != USUAL_RECORD[0] and not self.record_bytes) or span != (0, None) or others:
             raise BadInputError(
-                "--key and its kin sort into one file: leave out --more-output, --key-offset and --key-size; of text"
-                " and tables also --record-size"
+                "a sort by --key writes one file, and takes no --more-output, --key-offset or --key-size",
+                ["leave these out; for text and tables also --record-size"],
             )
 
 

@@ -71,8 +71,8 @@ def _or_default(names: Sequence[str], catalog: Catalog, asked: Sequence[str]) ->
         return tuple(names)
     if asked and catalog.cloud in _listed_regions():
         raise BadInputError(
-            f"no region of {catalog.name} is asked for beside {', '.join(asked)}: add one, such as --region "
-            f"{','.join([*asked, catalog.default_region])}, or leave {catalog.name} out"
+            f"--region {','.join(asked)}: none of these is a region of {catalog.name}",
+            [f"add one, such as --region {','.join([*asked, catalog.default_region])}, or leave {catalog.name} out"],
         )
     return (catalog.default_region,)
 

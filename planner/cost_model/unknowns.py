@@ -50,8 +50,8 @@ KINDS: Final[Mapping[str, Kind]] = {
     "packing": Kind(by_default="assume", assumed="the ratio of the Silesia corpus; half to twice of it"),
     "decoding": Kind(by_default="assume", assumed="200 or 250 MB/s for each vCPU; 100 to 400 or 500"),
 }
-"""What may be unknown, by name. `docs/unknown.md` says where each is met; the user gives a price by `--assume price=`,
-and a shape by a catalog of his own.
+"""The kinds of unknown facts, by name; `docs/equations.md#unknown-facts` has the table. Users give a price by
+`--assume price=`, and a shape by a catalog of their own.
 """
 
 

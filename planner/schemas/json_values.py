@@ -52,7 +52,8 @@ def read_versioned(text: str, *, what: str) -> dict[str, Any]:
     _expect(type(version) is int and version >= 1, version, "a whole number", f"{what}.version")
     if version > VERSION:
         raise BadInputError(
-            f"{what}: its version is {version}, and this planner reads up to {VERSION}. Upgrade it, then read again"
+            f"{what}: its version is {version}, and this planner reads up to {VERSION}",
+            ["upgrade the planner, then read again"],
         )
     return document
 

@@ -1,4 +1,4 @@
-"""The page leave-one-out.md: published runs beside their predictions, and what they teach about the others."""
+"""The section of papers.md on published runs beside their predictions, and what they teach about the others."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ Z95: Final = 1.645
 
 HEAD: Final = """# Predicted and published run times
 
-Made when the site is built. The runs of others are in
-`catalogs/published_runs.csv`, with their sources. Those of this project are in `benchmarks/cluster/own_runs.jsonl`:
-emulated nodes, each predicted before it ran (`benchmarks/cluster/bench_engine_predictions.py`).
+The runs of others are in `catalogs/published_runs.csv`, with their sources. Those of this project are in
+`benchmarks/cluster/own_runs.jsonl`: emulated nodes, each predicted before it ran
+(`benchmarks/cluster/bench_engine_predictions.py`).
 
-* **As planned** is what `plan` answers: predicted over measured, and whether the 95% held. Two figures behind it come
-  from the authors of runs in this table: the scatter of whole runs, 0.116, from Themis's three, and the rate at which
-  d3's disks move large files, from Exoshuffle's plots. What i4i.4xlarge moves to and from S3 is a bound from
+* **As planned** compares the answer of `plan`: predicted over measured, and whether the 95% held. Two figures behind it
+  come from the authors of runs in this table: the scatter of whole runs, 0.116, from Themis's three, and the rate at
+  which d3's disks move large files, from Exoshuffle's plots. What i4i.4xlarge moves to and from S3 is a bound from
   Exoshuffle's own runs.
-* **Left out** corrects a prediction by what the *other* systems' runs teach: their mean of ln(measured / predicted), in
+* **Left out** corrects a prediction by the *other* systems' runs: their mean of ln(measured / predicted), in
   which each system counts once, and a 95% as wide as they scatter. The run's own system has no part in it.
 * **Simulated** is what `python benchmarks/simulation/bench_published.py --write` last wrote, and what the run waits
   for there.

@@ -30,9 +30,9 @@ USD_PER_TFLOPS: Final = {"AWS": 6.59, "Azure": 5.15, "GCE": 7.05, "OCI": 4.02}
 
 HEAD = """# Lee & Fox's figures, recomputed
 
-This page, made when the site is built, sets what H. Lee and G. Fox print in
- "Big Data Benchmarks of High-Performance Storage Systems on Commercial Bare Metal Clouds" (CLOUD 2019)
-beside what the planner computes from its catalogs of 2019.
+The tables compare figures of H. Lee and G. Fox,
+"Big Data Benchmarks of High-Performance Storage Systems on Commercial Bare Metal Clouds" (CLOUD 2019),
+with what the planner computes from its catalogs of 2019.
 """
 
 MISSES = """
@@ -96,7 +96,7 @@ def _workers() -> str:
     lines = [
         "## Limits of a worker (Table II)",
         "",
-        "So many volumes of that size by the limits of one volume, and what the catalog says of the type.",
+        "The table has the volumes by the limits of one volume, and the catalog's figures for the type.",
         "",
         "| cloud | volumes | throughput, published | computed | IOPS, published | computed |",
         "|---|---|--:|--:|--:|--:|",

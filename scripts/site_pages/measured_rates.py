@@ -24,9 +24,8 @@ KINDS: Final = {
 
 HEAD = """# Measured rates
 
-Made from the catalogs when the site is built. Most
-types of the catalogs were measured by nobody: their rates are what the cloud states, and a plan says so. The tables
-below have what someone measured, or derived from what was measured.
+The tables are made from the catalogs when the site is built. Nobody measured most types of the catalogs: their rates
+are the cloud's figures, and a plan says so. The tables list measured rates, and those derived from measurements.
 
 | catalog | types | with local disks | of these, disks measured | network measured |
 |---|--:|--:|--:|--:|
@@ -36,8 +35,8 @@ OWN = """
 ## Your own
 
 `planner catalog check NAME` says which types to measure next, with the commands and the price. `planner bench fleet`
-rents such nodes, measures and ingests; `planner ingest` takes the files of other tools. What you ingest counts before
-what is shipped, and `planner catalog measurements` lists it.
+rents such nodes, measures and ingests; `planner ingest` takes the files of other tools. Your rates override
+the shipped ones, and `planner catalog measurements` lists them.
 """
 
 

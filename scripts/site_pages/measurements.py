@@ -14,9 +14,9 @@ MACHINES: Final = {"xeon": "Xeon", "epyc": "EPYC"}
 
 HEAD: Final = """# Measurements
 
-Drawn from `benchmarks/results/` when the site is built. Each topic has a file there; a heading here leads to the page
-that explains it. **Spread** is the range, with the number of runs in brackets. **Aim** is what the project set out to
-reach. Both **machines** are virtual, with two cores on shared hosts. Their rates swing by a third from minute to
+This page is made from `benchmarks/results/` when the site is built. Each topic has a file there; each heading leads to
+the page that explains it. **Spread** is the range, with the number of runs in brackets. **Aim** is the project's
+goal. Both **machines** are virtual, with two cores on shared hosts. Their rates swing by a third from minute to
 minute, so alternatives run in turn. The Xeon (Sapphire Rapids) has 23 GB of memory, and a disk of 1.7 to 2.4 GB/s for
 reads and writes together. The EPYC is a Zen 5.
 """

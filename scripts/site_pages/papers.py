@@ -1,4 +1,4 @@
-"""The page papers.md: every published figure of SoCC 2015 that the equations give, computed by the planner."""
+"""The section of papers.md on SoCC 2015: every published figure that the equations give, computed by the planner."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ ENOUGH = 1e15
 SSD_SLOWEST = 1515e6
 FAST_BUT_VOLUMES = {"network": ENOUGH, "local_read": ENOUGH, "local_write": ENOUGH, "price": 1.65}
 
-HEAD = """# The papers' figures, recomputed
+HEAD = """# SoCC 2015, recomputed
 
-Every row is a call of `plan --paper` on the catalog `aws-2014`, for 100 TB, made when the site is built. That
-is the literal equations of Conley, Vahdat and Porter,
+Every row is a call of `plan --paper` on the catalog `aws-2014`, for 100 TB, made when the site is built. It
+uses the literal equations of Conley, Vahdat and Porter,
 "Achieving Cost-efficient, Data-intensive Computing in the Cloud", SoCC 2015.
 
 The column "kind" says what a row shows:
@@ -29,7 +29,7 @@ The column "kind" says what a row shows:
 * A *prediction (law)* needs a network rate beyond the largest cluster measured, which is not the paper's: it is
   extrapolated by the [scaling law](curves-and-screening.md) fitted to published curves.
 
-The column "inputs" has everything that is given to the plan beside the catalog. "Unlimited" is a rate that is never the
+The column "inputs" has everything that the plan gets besides the catalog. "Unlimited" is a rate that is never the
 bottleneck.
 """
 

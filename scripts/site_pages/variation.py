@@ -19,9 +19,10 @@ from planner.schemas.plan import Candidate
 ENOUGH = 1e15
 """A rate that is never the bottleneck, bytes/s."""
 
-HEAD = """# What variation does to a plan
+HEAD = """# Network variation
 
-Every figure is a call of `plan`, made when the site is built. Those of "What may explain the study" are simulated.
+This page shows the effect of varying bandwidths and slow nodes on plans. Every figure is a call of `plan`, made when
+the site is built. Those of "Possible explanations" are simulated.
 
 """
 
@@ -29,8 +30,9 @@ SLOWDOWN = """## Eight clouds
 
 Uta and Obaseki (ICPE 2018) ran HiBench's jobs on Spark on 16 virtual machines. They drew the bandwidth from the
 distributions of eight clouds, A to H (Ballani et al., SIGCOMM 2011). They report each job's largest mean slowdown
-against 1 Gbit/s for all. Below is what `plan --network-distribution A` says of the same: 16 nodes of 7 vCPUs and a disk
-of 100 MB/s, which the study does not state. A slowdown is the expected time over that at 125 MB/s without variation.
+against 1 Gbit/s for all. The table has the answers of `plan --network-distribution A` for 16 nodes of 7 vCPUs.
+The disk of 100 MB/s is an assumption, as the study states none. A slowdown is the expected time over that at
+125 MB/s without variation.
 
 * TeraSort and Sort are `--model framework` at HiBench's size `large`, {terasort_size} and {sort_size}.
 * The last row is `--model indy` with disks and processors that are never the bottleneck. Such a sort only waits for the
@@ -43,17 +45,17 @@ of 100 MB/s, which the study does not state. A slowdown is the expected time ove
 How well they agree:
 
 * TeraSort falls short of the study's slowdown by {terasort:.0%}. The worst cloud is the right one.
-* Sort is missed. Of 320 MB each node sends 20 MB, which the framework's start-up hides at any of these bandwidths. The
-  study saw {sort_study:g}.
+* The model misses Sort. Each node sends 20 of 320 MB, which the framework's start-up hides at any of these bandwidths.
+  The study saw {sort_study:g}.
 * The order is the study's: A and D, the clouds of low bandwidth, hurt most. But in the study every cloud except C
-  slows the jobs down. The model says so only of a sort that waits for the network, and there it
+  slows the jobs down. The model slows only a sort that waits for the network, which
   takes {c_alone:.2f} times as long on C, too.
 * The shipped constants are those of Hadoop. Its start-up of 28 s is longer than a whole job of this size on Spark's
-  running executors, and it copies map output while maps still run, which Spark does not. What else the model lacks
-  follows.
+  running executors, and it copies map output while maps still run, which Spark does not. The next section has the
+  other gaps.
 * The study's other jobs (word count, Bayes, k-means, page rank) are iterative or do not sort. They are not predicted.
 
-### What may explain the study
+### Possible explanations
 
 Each row is one way in which bandwidth may add to a job, on {nodes} nodes with a pair of caps each, (egress, ingress),
 drawn once per run as in the study; the mean of {draws:,} simulated clusters. A block is 128 MiB; 3.2 GB are 24 of them,
@@ -67,15 +69,16 @@ slowdown: what is added, divided by the slowdown less one. The study prints no t
 * TeraSort's 1.79 needs no more than the shuffle, of a job of {terasort_even:.0f} s, if it is not hidden behind
   computing; blocks held unevenly, or three copies of the output, explain a longer one. Under a Hadoop-like start-up of
   28 s and an overlapping shuffle the same bytes give 1.24, as above.
-* Sort's 1.51 is not explained by 20 MB from each node: the job would have taken {sort_even:.0f} s, less than any job
-  takes to start. But its input is two or three blocks, so as many nodes hold all map output and send it all. That
+* 20 MB from each node do not explain Sort's 1.51: the job would have taken {sort_even:.0f} s, less than any job takes
+  to start. But its input is two or three blocks, so two or three nodes hold and send all map output. That
   explains a job of {sort_held:.0f} s. Reading such a block from elsewhere costs about as much. And it explains why D is
   as bad as A: such a job waits for typical nodes, not for the slowest of sixteen, and the median of D is the lower.
 * WordCount combines its output before it sends it, so the shuffle does not count. One block read from another node
-  explains a job of {word_one:.0f} s; every block read so, one of {word_remote:.0f} s. How many were is not printed.
+  explains a job of {word_one:.0f} s; every block read so, one of {word_remote:.0f} s. The study does not
+  print how many were.
 * C slows no job in the study. Every mechanism adds {c_least:.1f} to {c_most:.1f} s on it, a few percent of such jobs.
 
-What does not explain it:
+These do not explain it:
 
 * New bandwidths during a run: the study draws them once ("does not change during the course of a single experiment").
 * Waves of tasks: 24 blocks and as many reducers fit 112 cores at once, so slow nodes are waited for once, not per wave.
@@ -87,12 +90,12 @@ What does not explain it:
 
 TAILS = """## A tail on one type
 
-In SoCC 2015, section 5.3, about 5% of c3.4xlarge nodes read their volumes three times slower (Figure 12). Of 330 nodes
-some are always slow. So the authors took r3.4xlarge, which is 60% dearer, and paid $450.84.
+About 5% of c3.4xlarge nodes read their volumes three times slower in SoCC 2015 (section 5.3, Figure 12). Some of 330
+nodes are always slow. So the authors took r3.4xlarge, which is 60% dearer, and paid $450.84.
 
 Below are 100 TB on 330 nodes under `cloudsort` at the prices of 2014, with the tail on neither, on the type it was seen
-on, and on both. The network is taken to be fast enough. Each cell has the expected time, the cost of the sort alone,
-and the whole bill, which adds what surrounds a sort (boot, generating, validating):
+on, and on both. The network is assumed to be fast enough. Each cell has the expected time, the cost of the sort alone,
+and the whole bill, which adds the steps around a sort (boot, generating, validating):
 
 | tail on | c3.4xlarge | r3.4xlarge | cheaper sort | cheaper bill |
 |---|--:|--:|---|---|
@@ -102,10 +105,10 @@ A tail slows only its own medium and direction: here phase 1, which reads volume
 volumes, and keeps its time. By hand: reading 100 TB takes 330 nodes 100e12 / 330 / 243e6 = 1,247 s, three times as long
 3,741 s, writing 100e12 / 330 / 226e6 = 1,341 s, in all 5,082 s before nodes and runs vary.
 
-What of the paper comes out: by the cost of the sort, which is what it compares, the tail makes c3.4xlarge lose. What
-does not: by the whole bill c3.4xlarge stays cheaper by a few percent, because what surrounds the sort is paid at its
-lower price. The steps around the sort are planned without the tail, and validating reads volumes, too: that would take
-c3.4xlarge another {validate:,.0f} s and turn the bill. A deadline decides as the paper did.
+The plan agrees with the paper on the cost of the sort, which the paper compares: the tail makes c3.4xlarge lose. It
+disagrees on the whole bill: c3.4xlarge stays cheaper by a few percent, because its lower price also holds for the steps
+around the sort. These steps are planned without the tail. Validating reads volumes, too: the tail would take c3.4xlarge
+another {validate:,.0f} s and reverse the bill. A deadline decides as the paper did.
 
 """
 

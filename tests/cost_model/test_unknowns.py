@@ -13,7 +13,7 @@ from planner.cost_model.unknowns import KINDS, Policy, assumptions, interruption
 from planner.errors import BadInputError
 from planner.schemas.request import CODECS
 
-PAGE = Path(__file__).parents[2] / "docs" / "unknown.md"
+PAGE = Path(__file__).parents[2] / "docs" / "equations.md"
 
 
 def test_the_page_lists_every_kind_and_what_is_done_by_default() -> None:

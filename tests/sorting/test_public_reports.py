@@ -1,4 +1,4 @@
-"""Faults of other sorters that were reported in public, tried here; docs/other-tools.md lists them."""
+"""Faults of other sorters that were reported in public, tried here; docs/platforms.md lists them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
 import planner
 from planner.sorting.tables.table import sort_table
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "other-tools.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "platforms.md"
 GNU: dict[str, tuple[list[str], bytes, bytes]] = {
     "uutils/coreutils#14331": (["-n", "-k1.2"], b"19\n21\n", b"21\n19\n"),
     "uutils/coreutils#14119": (["-k2,3"], b"aa\n0aa\r\n", b"0aa\r\naa\n"),

@@ -60,8 +60,8 @@ def kind_of(path: Path) -> FileKind | None:
         return FileKind(format="parquet")
     if _MANIFEST in start[:200]:
         raise BadInputError(
-            f"{path} lists the partitions of a dataset: give --ray ADDRESS, name the files of the partitions, or say"
-            " --format lines to take it as text"
+            f"{path} lists the partitions of a dataset",
+            ["give --ray ADDRESS, name the files of the partitions, or say --format lines to take it as text"],
         )
     require_text(start, name=str(path))
     compression = compression_of(start)

@@ -110,8 +110,8 @@ class RentedMachines:
         disks = catalog.instances.local_disks[row]
         if volume and disks >= 1:
             raise BadInputError(
-                f"--volume {volume}: {instance} has local disks, which would be measured with the volumes; name a type "
-                "without"
+                f"--volume {volume}: {instance} has local disks",
+                ["they would be measured with the volumes: name a type without"],
             )
         if not volume and disks == 0:
             raise BadInputError(f"--instance {instance}: it has no local disks; say --volume gp3 to measure volumes")

@@ -49,8 +49,8 @@ def plan_from_log(
 
     if looks_like_trace(path):
         raise BadInputError(
-            f"{path} tells when tasks ran, and nothing of bytes, processors and memory: no other cluster can be "
-            "foreseen from it; `planner explain-log` shows its tasks"
+            f"{path} has times of tasks, and no bytes, processors or memory to plan from",
+            ["`planner explain-log` shows its tasks; `plan --from-log` needs a Spark event log"],
         )
     _refuse_others(asked)
     ran_on = [_in_words(given) for given in ran_on or ()]

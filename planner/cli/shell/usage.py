@@ -112,7 +112,7 @@ _OPTIONS_MEANT: Final = (
 _NO_COMMANDS: Final = {
     **dict.fromkeys(
         ("config", "configure", "init", "preferences", "settings", "setup"),
-        "settings are a file, ~/.config/planner/settings.toml: docs/refreshing.md says what it takes",
+        "settings are a file, ~/.config/planner/settings.toml: docs/catalogs.md#settings says what it takes",
     ),
     **dict.fromkeys(("auth", "credentials", "login"), "credentials are those of the cloud's own tools: planner doctor"),
     **dict.fromkeys(

@@ -144,8 +144,8 @@ def _stated_end() -> datetime | None:
         end = None
     if end is None or end.tzinfo is None:
         raise BadInputError(
-            f"AWS_CREDENTIAL_EXPIRATION is {text!r}, not a moment such as 2026-11-24T01:00:00Z; set it anew: "
-            "aws configure export-credentials --format env"
+            f"AWS_CREDENTIAL_EXPIRATION is {text!r}, not a moment such as 2026-11-24T01:00:00Z",
+            ["set it again: aws configure export-credentials --format env"],
         )
     return end
 

@@ -380,7 +380,7 @@ def meaning_of(code: str, message: str, *, status: int, what: str) -> PlannerErr
     if code in _PASSING or status == 429 or status >= 500:
         return errors.PassingError(text)
     if code in _DENIED or status in (401, 403):
-        return errors.PermissionDeniedError(f"{text}; see the least role in docs/provisioning-azure.md")
+        return errors.PermissionDeniedError(f"{text}; see the least role in docs/clouds.md#renting-from-azure")
     if code in _NOT_FOUND or status == 404:
         return errors.NotFoundError(text, code=code)
     if code in _IN_USE or status == 409:

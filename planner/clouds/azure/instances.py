@@ -31,8 +31,12 @@ def reservations_in(arm: Arm, group: str) -> list[dict[str, Any]]:
     match = _GROUP_ID.fullmatch(group)
     if match is None:
         raise BadInputError(
-            f"--reservation {group}: give the id of a group, /subscriptions/ID/resourceGroups/GROUP/providers/"
-            "Microsoft.Compute/capacityReservationGroups/NAME: az capacity reservation group show --query id"
+            f"--reservation {group}: this is not the id of a group of capacity reservations",
+            [
+                "give /subscriptions/ID/resourceGroups/GROUP/providers/Microsoft.Compute/"
+                "capacityReservationGroups/NAME",
+                "`az capacity reservation group show --query id` prints it",
+            ],
         )
     try:
         return list(arm.items("capacity-reservation", match[1], match[2]))
@@ -295,7 +299,7 @@ def nodes(arm: Arm, group: str, *, region: str) -> Iterator[Node]:
     """Yield the machines of a resource group, with their addresses; none when it is gone.
 
     The group's listing tells what machines are, the subscription's with `status_only` how they are: no listing tells
-    both (docs/cloud-facts.md). It writes ids in another case.
+    both (docs/clouds.md#documented-facts). It writes ids in another case.
     """
     try:
         machines = list(arm.items("machine", group))

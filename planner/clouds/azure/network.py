@@ -109,8 +109,12 @@ def names_of(subnet: str) -> tuple[str, str, str]:
     match = _SUBNET_ID.fullmatch(subnet)
     if match is None:
         raise BadInputError(
-            f"--subnet {subnet}: give its id, /subscriptions/ID/resourceGroups/GROUP/providers/Microsoft.Network/"
-            "virtualNetworks/NETWORK/subnets/NAME: az network vnet subnet show --query id"
+            f"--subnet {subnet}: this is not the id of a subnet",
+            [
+                "give /subscriptions/ID/resourceGroups/GROUP/providers/Microsoft.Network/"
+                "virtualNetworks/NETWORK/subnets/NAME",
+                "`az network vnet subnet show --query id` prints it",
+            ],
         )
     return match[2], match[3], match[4]
 

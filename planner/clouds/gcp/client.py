@@ -377,7 +377,7 @@ def meaning_of(code: str, message: str, *, what: str) -> PlannerError:
     if code.startswith(_NO_CAPACITY):
         return errors.NoCapacityError(text)
     if code in _DENIED:
-        return errors.PermissionDeniedError(f"{text}; see the least role in docs/provisioning-gcp.md")
+        return errors.PermissionDeniedError(f"{text}; see the least role in docs/clouds.md#renting-from-compute-engine")
     if "QUOTA" in code or code == "LIMIT_EXCEEDED":
         return errors.QuotaExceededError(f"{text}; ask for more on the console's quota page, or allow another region")
     if code in _IN_USE:

@@ -129,8 +129,8 @@ def described_subnet(compute: Compute, name: str, *, region: str) -> dict[str, A
     """Return Google's description of a subnet that exists. Raises BadInputError when the region has none such."""
     if not re.fullmatch("[a-z][a-z0-9-]*", name):
         raise BadInputError(
-            f"--subnet {name}: name a subnet of this project, without a path; the firewall of a network that another "
-            "project shares cannot be added to from here"
+            f"--subnet {name}: name a subnet of this project, without a path",
+            ["the planner cannot add rules to the firewall of a network that another project shares"],
         )
     for item in compute.items("subnetworks.list", region=region, filter=f"name={name}"):
         return item

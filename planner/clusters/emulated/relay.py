@@ -39,8 +39,8 @@ def relay_url(nodes: EmulatedCluster, url: str) -> Iterator[str]:
     parts = urlsplit(url)
     if parts.scheme != "http" or not parts.hostname:
         raise BadInputError(
-            "emulated nodes reach an object store by http alone, such as one on this machine; "
-            f"AWS_ENDPOINT_URL is {url or 'not set'}"
+            f"emulated nodes reach an object store by http only; AWS_ENDPOINT_URL is {url or 'not set'}",
+            ["set it to a store that speaks http, such as one on this machine"],
         )
     with _listen(nodes) as listening:
         port = listening.getsockname()[1]

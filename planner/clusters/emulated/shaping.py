@@ -138,7 +138,7 @@ def _bucket(size: str | None, burst_rate: str | None, rates: tuple[float, ...]) 
         raise BadInputError(f"--burst-rate {burst_rate} must exceed --rate: the bucket would never empty")
     if bucket.size_bytes / min(rates) > LONGEST_BUCKET_S:
         raise BadInputError(
-            f"--bucket {size} takes more than {LONGEST_BUCKET_S:g} s to fill at --rate, "
-            "which the kernel cannot represent; use a smaller bucket"
+            f"--bucket {size} takes more than {LONGEST_BUCKET_S:g} s to fill at --rate",
+            ["the kernel cannot represent that; use a smaller bucket"],
         )
     return bucket

@@ -85,8 +85,11 @@ class RunDirectory:
         directory = cls(runs_directory() / run)
         if not (directory.path / JOURNAL).exists():
             raise BadInputError(
-                f"no run {run}.{nearest(run, known_runs())} `planner cluster status` lists those in "
-                f"{runs_directory()}; `planner cluster sweep` finds what other machines began"
+                f"no run {run}.{nearest(run, known_runs())}",
+                [
+                    f"`planner cluster status` lists those in {runs_directory()}",
+                    "`planner cluster sweep` finds those that other machines started",
+                ],
             )
         return directory
 
@@ -156,8 +159,11 @@ class RunDirectory:
             return Order.from_dict(orders[-1].details)
         except (KeyError, TypeError, ValueError) as error:
             raise BadInputError(
-                f"{self.path}: its order cannot be read ({error}): another version of the planner wrote it; end the "
-                "run with that one, or by `planner cluster sweep`"
+                f"{self.path}: its order cannot be read ({error})",
+                [
+                    "another version of the planner wrote it",
+                    "end the run with that version, or by `planner cluster sweep`",
+                ],
             ) from error
 
     def regions(self) -> tuple[str, ...]:

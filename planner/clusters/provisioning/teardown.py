@@ -142,6 +142,6 @@ def _left_behind_error(run: str, left: Iterable[Resource], problems: dict[str, s
     left = list(left)
     details = [resource.text for resource in left] + [f"{where}: {what}" for where, what in problems.items()]
     return LeftBehindError(
-        f"run {run}: {len(left)} resources are left and may cost money; `planner cluster down {run}` tries again",
-        details,
+        f"run {run}: {len(left)} resources are left and may cost money",
+        [f"`planner cluster down {run}` tries again", *details],
     )

@@ -56,9 +56,8 @@ class Session:
             if (result := result_in(line, on_event)) is not None:
                 return result
         raise IoFailureError(
-            "the cluster's head, or the process that drives the sort, is lost; what is done stays on the nodes: "
-            "run the same command again to go on",
-            _tail(self._output),
+            "the cluster's head, or the process that drives the sort, is lost",
+            ["what is done stays on the nodes: run the same command again to go on", *_tail(self._output)],
         )
 
 

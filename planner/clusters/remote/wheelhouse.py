@@ -156,8 +156,8 @@ def require_tables(directory: Path) -> None:
     """Raise BadInputError where a directory of wheels lacks what Parquet is read with."""
     if not any(directory.glob("pyarrow-*.whl")):
         raise BadInputError(
-            f"{directory}: there is no wheel of pyarrow, by which machines read Parquet; make the wheels anew "
-            "(`planner cluster wheelhouse DIR`)"
+            f"{directory}: there is no wheel of pyarrow, which reads Parquet on the machines",
+            ["make the wheels again: `planner cluster wheelhouse DIR`"],
         )
 
 
@@ -168,8 +168,8 @@ def pack(directory: Path, target: Path) -> Wheelhouse:
     source = sorted(directory.glob(f"{DISTRIBUTION}-*.tar.gz"))
     if len(own + source) != 1 or not any(wheel.name.startswith("pip-") for wheel in wheels):
         raise BadInputError(
-            f"{directory}: a wheelhouse has {DISTRIBUTION} once, as a wheel or a source distribution, pip, and what "
-            "they need; `planner cluster wheelhouse` makes one"
+            f"{directory}: a wheelhouse needs {DISTRIBUTION} once, as a wheel or a source distribution, and pip",
+            ["`planner cluster wheelhouse` makes one"],
         )
     with tarfile.open(target, "w") as tar:
         for file in [*wheels, *source]:

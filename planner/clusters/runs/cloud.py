@@ -53,9 +53,11 @@ def check_runnable(model: str, *, data_bytes: int | None, input: str | None, out
         raise BadInputError(f"--model {model} sorts from an object store to one: give --input and --output")
     if storage["data"] not in ("local", "object-store") or storage["intermediate"] != "local":
         raise BadInputError(
-            f"--model {model} keeps data on {', '.join(sorted(set(storage.values())))}; on rented machines run "
-            "models with all data on local disks (indy, daytona), and with input and output in an object store "
-            "(object-store)"
+            f"--model {model} keeps data on {', '.join(sorted(set(storage.values())))}, not on local disks",
+            [
+                "rented machines sort on local disks: choose indy or daytona",
+                "or choose object-store, with --input and --output in an object store",
+            ],
         )
 
 
@@ -76,13 +78,13 @@ def types_with_disks(cloud: str, patterns: Sequence[str]) -> tuple[str, ...]:
     chosen = tuple(name for name in fitting if not is_small[instances.rows[name]])
     if fitting and not chosen:
         raise BadInputError(
-            f"--instance {' '.join(patterns)}: {', '.join(fitting[:5])} is too small: Ray and the sort need "
-            f"{LEAST_VCPUS} vCPUs and {LEAST_MEMORY_BYTES / 2**30:g} GiB of memory"
+            f"--instance {' '.join(patterns)}: {', '.join(fitting[:5])} is too small",
+            [f"Ray and the sort need {LEAST_VCPUS} vCPUs and {LEAST_MEMORY_BYTES / 2**30:g} GiB of memory"],
         )
     if not chosen:
         raise BadInputError(
-            f"--instance {' '.join(patterns)}: no such type of {cloud} has local disks, on which the cluster sort "
-            f"works.{nearest(patterns[0], with_disks)}"
+            f"--instance {' '.join(patterns)}: no such type of {cloud} has local disks",
+            [f"the cluster sort works on local disks.{nearest(patterns[0], with_disks)}"],
         )
     return chosen
 
@@ -259,9 +261,8 @@ def _cluster_of(directory: RunDirectory, session: ProviderSession) -> Cluster:
     running = sorted((node for node in nodes if node.state == "running"), key=lambda node: (not node.head, node.id))
     if not running or not running[0].head:
         raise BadInputError(
-            f"run {order.run} has no head that runs, so there is nothing to attach to; `planner cluster down "
-            f"{order.run}` removes what may be left",
-            _after_the_end(order, directory),
+            f"run {order.run} has no running head, so there is nothing to attach to",
+            [f"`planner cluster down {order.run}` removes what may be left", *_after_the_end(order, directory)],
         )
     place, choice = places[-1], ClusterOffer.from_dict(places[-1]["choice"])
     return Cluster(place=Place(choice=choice, region=place["region"], zone=place["zone"]), nodes=tuple(running))

@@ -161,8 +161,8 @@ def check_space(directory: Path, data_bytes: int, model: CostModel, *, input_byt
     free = free_bytes(directory)
     if free < needed:
         raise IoFailureError(
-            f"{directory}: {format_bytes(free)} free, {format_bytes(needed)} needed for input, output and scratch; "
-            "name another disk with --dir or less --data"
+            f"{directory}: {format_bytes(free)} free, {format_bytes(needed)} needed",
+            ["input, output and scratch take this: name another disk with --dir, or less --data"],
         )
 
 

@@ -52,13 +52,16 @@ def access_to(
     scheme = SCHEME_OF_CLOUD[cloud]
     if foreign := [uri for uri in uris if not uri.startswith(f"{scheme}://")]:
         raise BadInputError(
-            f"{foreign[0]}: machines on {cloud} reach nothing but their own cloud's object store, {scheme}://bucket/path"
+            f"{foreign[0]}: machines on {cloud} reach only their own cloud's object store",
+            [f"name {scheme}://bucket/path"],
         )
     if bool(identity) == is_lent:
         raise BadInputError(
-            "say how the machines may get at the object store, in one of two ways: --node-identity NAME launches them "
-            "with an identity that may read and write there; --lend-credentials hands them "
-            f"{', '.join(_NEEDED[scheme])} of this environment by SSH"
+            "--input and --output need --node-identity NAME or --lend-credentials, not both",
+            [
+                "--node-identity NAME launches the machines with an identity that may read and write there",
+                f"--lend-credentials sends them {', '.join(_NEEDED[scheme])} of this environment by SSH",
+            ],
         )
     if is_lent and (missing := [name for name in _NEEDED[scheme] if not environ.get(name)]):
         raise BadInputError(f"--lend-credentials: {', '.join(missing)} not set in this environment")

@@ -153,8 +153,11 @@ def require_int96_fits(uri: str, footer: Footer, groups: Sequence[int]) -> None:
     is_far, is_fine = int96_needs(batches)
     if is_far if _int96_unit(footer.metadata) == "ns" else is_fine:
         raise BadInputError(
-            f"{uri}: a cluster does not keep its times of 96 bits: they are beyond 2262, or finer than a microsecond",
-            ["sort on one machine, or write timestamps of 64 bits"],
+            f"{uri}: a cluster cannot keep its times of 96 bits",
+            [
+                "some are beyond 2262, or finer than a microsecond",
+                "sort on one machine, or write timestamps of 64 bits",
+            ],
         )
 
 

@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from planner.distributed_sort.dataset.store_access import ACCOUNT, account_error, require_credentials
 from planner.distributed_sort.node_files.node_environment import job_of_part, node_name
 from planner.distributed_sort.node_files.requests import request_under_way
-from planner.distributed_sort.node_files.run_files import raw_bytes
 from planner.errors import BadInputError, IoFailureError
 from planner.extras import optional
 
@@ -98,7 +97,8 @@ def write_object(uri: str, content: NDArray[Any]) -> int:
     """
     store, path = _store_and_path(uri)
     with _store_errors("write", uri):
-        _obstore().put(store, path, raw_bytes(content), use_multipart=content.nbytes > REQUEST_BYTES)
+        raw = content.reshape(-1).view(np.uint8).data
+        _obstore().put(store, path, raw, use_multipart=content.nbytes > REQUEST_BYTES)
     return content.nbytes
 
 

@@ -145,8 +145,8 @@ def _require_lines(partition: Partition, text: Text, slice_: Slice, lines: Bytes
         copies = copies_at(partition, node_name())
         at = text.begin_of(partition, slice_) + begin + (copies[0].offset if copies else 0)
         raise BadInputError(
-            f"the line that begins at byte {at} has {size} bytes and needs {needed} bytes of memory to be sorted, but "
-            f"{memory_bytes} are allowed; {_ADVICE}"
+            f"the line that begins at byte {at} has {size} bytes, too many for {memory_bytes} bytes of memory",
+            [f"sorting it needs {needed} bytes: {_ADVICE}"],
         )
 
 
@@ -178,6 +178,6 @@ def _require_cells(first: int, rows: Any, *, memory_bytes: int) -> None:
         size = int(lengths[row])
         if size * _TABLE_COPIES > memory_bytes:
             raise BadInputError(
-                f"column {name} of row {first + row} has {size} bytes and needs {size * _TABLE_COPIES} bytes"
-                f" of memory to be sorted, but {memory_bytes} are allowed; {_ADVICE}"
+                f"column {name} of row {first + row} has {size} bytes, too many for {memory_bytes} bytes of memory",
+                [f"sorting it needs {size * _TABLE_COPIES} bytes: {_ADVICE}"],
             )

@@ -152,8 +152,8 @@ def _offer(output: Bytes, order: SortOrder) -> int:
 def _require_memory(order: SortOrder, needed_bytes: int) -> None:
     if needed_bytes > order.memory_bytes:
         raise BadInputError(
-            f"{node_name()}: partition {order.number} needs {needed_bytes} bytes of memory to be sorted, but "
-            f"{order.memory_bytes} are allowed; sort with more memory"
+            f"{node_name()}: partition {order.number} does not fit in {order.memory_bytes} bytes of memory",
+            [f"sorting it needs {needed_bytes} bytes: sort with more memory"],
         )
 
 
@@ -224,8 +224,8 @@ def _gather_records(order: SortOrder) -> Bytes:
         raise RunsDamagedError(error.message) from error
     if len(read_slices) != order.slices:
         raise RunsDamagedError(
-            f"{node_name()}: {_join_paths(order.files.run_folders())}: partition {order.number} has records of "
-            f"{len(read_slices)} slices instead of {order.slices}; intermediate files were lost or changed"
+            f"{node_name()}: partition {order.number} has records of {len(read_slices)} of {order.slices} slices",
+            [f"intermediate files were lost or changed: {_join_paths(order.files.run_folders())}"],
         )
     whole = sum(records.stop - records.start for _, records in pieces)
     _require_memory(order, 2 * whole * size)  # before so much is read

@@ -222,7 +222,8 @@ def _block_bytes(path: Path, job: _Job, side: str) -> int:
     moved, operations = (number(path, job.result.get(side), name) for name in ("io_bytes", "total_ios"))
     if moved == 0 or operations == 0 or number(path, job.result[side], "runtime") == 0:
         raise BadInputError(
-            f"{path}: {side}s of job {job.name} have no length; run it for a minute, or choose the others with --job"
+            f"{path}: {side}s of job {job.name} have no length",
+            ["run it for a minute, or choose the others with --job"],
         )
     block = moved / operations
     nearest = 2 ** round(math.log2(block))

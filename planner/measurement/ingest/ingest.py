@@ -123,8 +123,8 @@ def _read_json(path: Path, document: dict[str, Any], job: str | None) -> list[Re
     if is_own(document):
         return read_own(path, document)
     raise BadInputError(
-        f"{path}: JSON of no known instrument; known: fio, iperf3, ioping, PerfKitBenchmarker, planner bench;"
-        " sysbench fileio as text"
+        f"{path}: JSON of no known instrument",
+        ["known: fio, iperf3, ioping, PerfKitBenchmarker, planner bench; sysbench fileio as text"],
     )
 
 

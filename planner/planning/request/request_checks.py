@@ -130,8 +130,8 @@ def _check_power(request: Request, catalogs: Sequence[Catalog]) -> None:
     if "power" in request.assume and not alone:
         watts = f"{request.assume['power']:g}"
         raise BadInputError(
-            f"assume power={watts}: nodes of different types need different power; say whose it is: "
-            f"power:TYPE={watts}, where TYPE may be a pattern, or ask for one --instance"
+            f"assume power={watts}: nodes of different types need different power",
+            [f"name the type: power:TYPE={watts}, where TYPE may be a pattern; or ask for one --instance"],
         )
     names = [name for catalog in catalogs for name in catalog.instances.cloud_type.tolist()]
     for assumed in request.assume:

@@ -43,7 +43,8 @@ class OwnMachines:
         )
         if match is None:
             raise BadInputError(
-                f"--own {text}: write it as {_EXAMPLE}: how many machines of which type; or name a file that lists them"
+                f"--own {text}: write it as {_EXAMPLE}",
+                ["how many machines of which type; or name a file that lists them"],
             )
         nodes = parse_count(match["first"] or match["last"])
         if not 1 <= nodes <= _MOST_NODES:

@@ -45,8 +45,8 @@ def generate_file(
     """
     if not 0 <= records <= MOST_RECORDS or not 0 <= start < 2**128:
         raise BadInputError(
-            f"cannot generate {records} records from number {start}: "
-            f"0 <= records <= {MOST_RECORDS} and 0 <= start < 2^128 are needed"
+            f"cannot generate {records} records from number {start}",
+            [f"0 <= records <= {MOST_RECORDS} and 0 <= start < 2^128 are needed"],
         )
     began = time.monotonic()
     target = os.fspath(path)

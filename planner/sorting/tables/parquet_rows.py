@@ -88,8 +88,8 @@ class ParquetInput:
     def _does_not_fit(self, what: str, size: int) -> BadInputError:
         needed_mb = max(memory_for_row(size) // 1_000_000 + 1, self.least_mb)
         return BadInputError(
-            f"{self.path}: {what} {size} bytes, which with what sorting takes do not fit into {self.memory_bytes} bytes"
-            f" of memory; give --memory of at least {needed_mb}MB"
+            f"{self.path}: {what} {size} bytes, too many to sort in {self.memory_bytes} bytes of memory",
+            [f"give --memory of at least {needed_mb}MB"],
         )
 
     def require_cells_fit(self) -> None:

@@ -101,8 +101,8 @@ def _values(row: bytes, *, name: str, delimiter: bytes, quote: bytes) -> tuple[s
         value, end = _quoted_field(text, at, quote) if text.startswith(quote, at) else _match(plain, text, at)
         if end < len(text) and not text.startswith(delimiter, end):
             raise BadInputError(
-                f"{name}: row 1: field {len(values) + 1} has a quote that neither encloses it nor is doubled within it,"
-                " or a carriage return that ends no row"
+                f"{name}: row 1: field {len(values) + 1} has a quote or a carriage return in the wrong place",
+                ["a quote must enclose the field or be doubled within it; a carriage return must end a row"],
             )
         values.append(value.decode(errors="surrogateescape"))
         if end == len(text):

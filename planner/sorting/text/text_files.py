@@ -332,8 +332,8 @@ def allow_pipes(pipes: int) -> None:
         return
     if hard != resource.RLIM_INFINITY and hard < needed:
         raise BadInputError(
-            f"to merge {pipes} compressed inputs takes {needed} open files, and {hard} are allowed: "
-            "raise `ulimit -n`, merge some of them first, or leave out --merge"
+            f"merging {pipes} compressed inputs takes {needed} open files, and {hard} are allowed",
+            ["raise `ulimit -n`, merge some of them first, or leave out --merge"],
         )
     resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
 

@@ -16,12 +16,12 @@ PLACE = "--cloud aws --model indy --input s3://b/in"
     [
         ("run --data 1GB --format csv --key k --cloud aws", "--format: generated data is records; name data of yours"),
         ("run --data 1GB -z --cloud emulated", "-z: generated data is records"),
-        (f"run {PLACE} --key 2,2n", "--key says nothing about records of 100 bytes"),
-        (f"run {PLACE} --format records --unique", "--unique says nothing about records of 100 bytes"),
-        (f"run {PLACE} -z", "-z says nothing about records of 100 bytes"),
+        (f"run {PLACE} --key 2,2n", "--key does not apply to records of 100 bytes"),
+        (f"run {PLACE} --format records --unique", "--unique does not apply to records of 100 bytes"),
+        (f"run {PLACE} -z", "-z does not apply to records of 100 bytes"),
         (f"run {PLACE} --format lines --no-header", "--no-header is for --format csv"),
         (f"run {PLACE} --format parquet --key k -z", "-z is for text"),
-        ("cluster run r --model indy --input s3://b/in --key k", "--key says nothing about records of 100 bytes"),
+        ("cluster run r --model indy --input s3://b/in --key k", "--key does not apply to records of 100 bytes"),
         ("run --input s3://b/in --format csv --key k", "--input says nothing about this machine: add --cloud"),
     ],
 )

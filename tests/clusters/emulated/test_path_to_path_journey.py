@@ -106,7 +106,7 @@ def test_rented_machines_do_not_reach_paths_of_this_one(tmp_path: Path) -> None:
     words = ["run", "--cloud", "aws", "--model", "indy", "--input", str(tmp_path), "--node-identity", "x", "--dry-run"]
     done = CliRunner().invoke(build(), words)
     assert isinstance(done.exception, BadInputError)
-    assert "reach nothing but their own cloud's object store" in done.exception.message
+    assert "reach only their own cloud's object store" in done.exception.message
 
 
 def test_what_is_planned_for_is_told_of_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -70,7 +70,7 @@ def test_nodes_reach_the_store_and_nothing_else_of_this_machine(store: str, tmp_
         words = nodes.command(1, sys.executable, "-c", fetch, f"{url}/")
         assert subprocess.run(words, capture_output=True, check=False).returncode != 0, "it ends with its context"
         if namespaces.are_usable():
-            with pytest.raises(BadInputError, match="by http alone"), relay_url(nodes, "https://s3.amazonaws.com"):
+            with pytest.raises(BadInputError, match="by http only"), relay_url(nodes, "https://s3.amazonaws.com"):
                 pass
 
 

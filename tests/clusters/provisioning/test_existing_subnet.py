@@ -46,7 +46,7 @@ def test_machines_stand_in_it_and_it_stays(ec2: EmulatedEc2, subnet: str) -> Non
     ("words", "code", "message"),
     [
         (("--subnet", "subnet-00000000000000000"), 4, "has no such subnet"),
-        (("--no-public-address",), 2, "say where the head is reached"),
+        (("--no-public-address",), 2, "--no-public-address needs --subnet and --ssh-from"),
         (("--jump", "bastion"), 2, "add --no-public-address"),
         (("--subnet", "s", "--no-public-address", "--jump", "-oProxyCommand=x"), 2, "host or user@host"),
     ],
@@ -177,7 +177,7 @@ def test_on_google_nobody_need_be_allowed_to_make_a_network() -> None:
     [
         ("net/subnets/none", "the subscription has no such subnet"),
         ("none/subnets/small", "the subscription has no such subnet"),
-        ("net/subnets/small/x", "give its id"),
+        ("net/subnets/small/x", "not the id of a subnet"),
         ("far/subnets/small", "in westus2, not in eastus: --region westus2"),
         ("net/subnets/tiny", "3 addresses left; 4 needed"),
     ],

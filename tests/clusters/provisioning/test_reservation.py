@@ -133,7 +133,7 @@ def test_what_does_not_serve_on_google(gcp: EmulatedGcp, held: list[dict[str, An
     ("held", "group", "message"),
     [
         ({}, GROUP, "the subscription has no such group"),
-        ({}, "held", "give the id of a group"),
+        ({}, "held", "not the id of a group"),
         ({"held": []}, GROUP, "free: nothing; 4 x Standard_L8s_v3 needed at one place in eastus"),
         ({"held": [on_azure(capacity=3)]}, GROUP, "free: 3 x Standard_L8s_v3 in eastus-2; 4 x"),
         ({"held": [on_azure(size="Standard_L16s_v3")]}, GROUP, "free: 4 x Standard_L16s_v3"),

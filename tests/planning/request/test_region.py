@@ -339,7 +339,7 @@ def test_a_file_that_is_no_toml(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
 
 
 def test_the_documented_settings_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    page = Path(__file__).resolve().parents[3] / "docs" / "refreshing.md"
+    page = Path(__file__).resolve().parents[3] / "docs" / "catalogs.md"
     (example,) = re.findall(r"```toml\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     settings(tmp_path, monkeypatch, example)
     loaded = load_settings(today=TODAY)

@@ -345,7 +345,7 @@ def test_the_limit_rises_as_far_as_it_may(limits: tuple[int, int]) -> None:
 
 
 def test_what_the_system_does_not_allow_is_refused(limits: tuple[int, int]) -> None:
-    with pytest.raises(BadInputError, match=r"4000064 open files, and .* are allowed: raise `ulimit -n`"):
+    with pytest.raises(BadInputError, match=r"4000064 open files, and .* are allowed\n  raise `ulimit -n`"):
         allow_pipes(10**6)
     assert resource.getrlimit(resource.RLIMIT_NOFILE) == limits
 

@@ -19,6 +19,26 @@ from planner.units import format_duration, format_usd
 
 PLACEHOLDER: Final = re.compile(r"REPLACE_[A-Z_]+")
 """What only the reader knows: accounts, subnets, buckets, images. A file of the planner never holds such a secret."""
+_GOES_THERE: Final = {
+    "REPLACE_BUCKET": "a bucket of yours that the platform may write to",
+    "REPLACE_CLUSTER_NAME": "the EKS cluster, as the tag karpenter.sh/discovery of its subnets and groups has it",
+    "REPLACE_IMAGE": "an image with what runs: Spark of the version below, or Ray of it and `sortplanner[ray,objects,arrow]`",
+    "REPLACE_KEY": "the columns to sort by, such as time:desc",
+    "REPLACE_KEY_NAME": "the name of an EC2 key pair",
+    "REPLACE_NODE_ROLE": "the IAM role of the nodes, by name",
+    "REPLACE_OUTPUT": "an empty place in an object store, such as s3://bucket/sorted",
+    "REPLACE_PROJECT_ID": "the Google Cloud project",
+    "REPLACE_PYTHON_FILE": "your job's Python file, where the platform can read it",
+    "REPLACE_SUBNETWORK": "a subnetwork of the region, with Private Google Access",
+    "REPLACE_SUBNET_ID": "a subnet of the region, in one zone",
+    "REPLACE_WHEEL_URL": "where nodes fetch this planner's wheel, which `make wheel` builds",
+    "REPLACE_ZONE": "a zone of the region that has the machine type",
+}
+"""What the reader writes in the place of each; what the input may be depends on what it holds."""
+_INPUT: Final = {
+    "records": "a manifest of records that says where each part lies, as `planner generate` writes it",
+    "others": "a manifest, or a file, directory or s3://bucket/prefix that every node reaches by this name",
+}
 _LINE: Final = 118
 
 Written = Mapping[str, Any] | list[dict[str, Any]] | str
@@ -93,8 +113,9 @@ def export(order: Order, platform: Platform, *, version: str) -> Export:
     _require_fit(order, platform)
     lost = tuple(_lost(order, platform))
     written = platform.write(order)
-    text = _text(written, tuple(_heading(order, platform, lost, version=version)), platform)
-    placeholders = tuple(dict.fromkeys(PLACEHOLDER.findall(text)))
+    placeholders = tuple(dict.fromkeys(PLACEHOLDER.findall(_text(written, (), platform))))
+    heading = (*_heading(order, platform, lost, version=version), *(_goes_there(each, order) for each in placeholders))
+    text = _text(written, heading, platform)
     apply = platform.apply.format(file=platform.file_name, name=order.name, region=order.region)
     return Export(
         platform=platform.name,
@@ -187,6 +208,12 @@ def _heading(order: Order, platform: Platform, lost: tuple[Lost, ...], *, versio
     yield from (f"Not expressed here: {each}." for each in lost)
     if platform.ask:
         yield f"Whether the platform has these types: {platform.ask.format(region=order.region)}"
+
+
+def _goes_there(placeholder: str, order: Order) -> str:
+    if placeholder == "REPLACE_INPUT":
+        return f"{placeholder}: {_INPUT['records' if order.format in (None, 'records') else 'others']}."
+    return f"{placeholder}: {_GOES_THERE[placeholder]}."
 
 
 def _fee(order: Order, platform: Platform) -> str:

@@ -215,6 +215,12 @@ def test_sky_status_with_the_cloud_in_a_column_of_its_own(resources: str, nodes:
     assert (made.source, made.nodes, made.instance_type) == ("sky status", nodes, kind)
 
 
+def test_two_clusters_alike_are_no_question() -> None:
+    rows = [("NAME", "RESOURCES", "STATUS"), ("a", "2x AWS(m4.2xlarge)", "UP"), ("b", "2x AWS(m4.2xlarge)", "UP")]
+    made = read_machine_list("\n".join(f"{a:<6}{b:<24}{c}" for a, b, c in rows), where="f")
+    assert (made.nodes, made.instance_type, made.unused) == (2, "m4.2xlarge", ("2 x m4.2xlarge",))
+
+
 def test_text_of_no_format_is_no_list_of_machines() -> None:
     for text in ("hello: world", '{"request": 1}', "a,b\n1,2\n", "", "<html>"):
         assert not lists_machines(text)

@@ -42,11 +42,20 @@ def _aws(order: Order) -> dict[str, Any]:
     return {
         "terraform": {"required_providers": {"aws": {"source": "hashicorp/aws", "version": ">= 6.0"}}},
         "provider": {"aws": {"region": order.region}},
-        "variable": {word: {"type": "string"} for word in ("vpc_id", "subnet_id", "key_name", "ssh_from")},
+        "variable": _variables(
+            vpc_id="The VPC of the subnet.",
+            subnet_id="A subnet of the region, in one zone.",
+            key_name="The name of an EC2 key pair.",
+            ssh_from="From where SSH is let in, such as 203.0.113.7/32.",
+        ),
         "data": {"aws_ssm_parameter": {"image": {"name": _IMAGES.format(arch=arch)}}},
         "resource": resources,
         "output": {"addresses": {"value": "${aws_instance.nodes[*].private_ip}"}},
     }
+
+
+def _variables(**descriptions: str) -> dict[str, Any]:
+    return {name: {"type": "string", "description": text} for name, text in descriptions.items()}
 
 
 def _group(name: str) -> dict[str, Any]:
@@ -94,7 +103,11 @@ def _gcp(order: Order) -> dict[str, Any]:
     return {
         "terraform": {"required_providers": {"google": {"source": "hashicorp/google", "version": ">= 6.0"}}},
         "provider": {"google": {"project": "${var.project}", "region": order.region}},
-        "variable": {word: {"type": "string"} for word in ("project", "zone", "subnetwork")},
+        "variable": _variables(
+            project="The Google Cloud project.",
+            zone="A zone of the region that has the machine type.",
+            subnetwork="A subnetwork of the region, by name or link.",
+        ),
         "resource": resources,
         "output": {"addresses": {"value": "${google_compute_instance.nodes[*].network_interface[0].network_ip}"}},
     }

@@ -22,7 +22,7 @@ PLACEHOLDER: Final = re.compile(r"REPLACE_[A-Z_]+")
 _GOES_THERE: Final = {
     "REPLACE_BUCKET": "a bucket of yours that the platform may write to",
     "REPLACE_CLUSTER_NAME": "the EKS cluster, as the tag karpenter.sh/discovery of its subnets and groups has it",
-    "REPLACE_IMAGE": "an image with what runs: Spark of the version below, or Ray of it and `sortplanner[ray,objects,arrow]`",
+    "REPLACE_IMAGE": "an image with Spark, or Ray and `sortplanner[ray,objects,arrow]`, of the version below",
     "REPLACE_KEY": "the columns to sort by, such as time:desc",
     "REPLACE_KEY_NAME": "the name of an EC2 key pair",
     "REPLACE_NODE_ROLE": "the IAM role of the nodes, by name",

@@ -119,6 +119,30 @@ def require_google_fields(value: Any, form: Any, schemas: Any, at: str = "") -> 
         assert "enum" not in form or value in form["enum"], f"{at}: {value!r}"
 
 
+def require_terraform(document: Any) -> None:
+    """Hold each resource and data source against the provider's schema, and each reference against what is there."""
+    known, there = fields("terraform"), set()
+    for kind, blocks in (*document["resource"].items(), *document.get("data", {}).items()):
+        for label, block in blocks.items():
+            settings = {name: value for name, value in block.items() if name != "count"}  # Terraform's own
+            require_fields(settings, known["fields"][kind], kind)
+            assert set(known["required"][kind]) <= set(settings), f"{kind} lacks {known['required'][kind]}"
+            there |= {f"{kind}.{label}", f"data.{kind}.{label}"}
+    there |= {f"var.{name}" for name in document["variable"]} | {"count.index"}
+    named = re.findall(r"\$\{((?:data\.)?\w+\.\w+)", json.dumps({**document, "//": ""}))
+    assert set(named) <= there, set(named) - there
+
+
+def require_blueprint(document: Any) -> None:
+    """Hold the modules' settings against their Terraform variables, and each `use` against the modules before it."""
+    (group,) = document["deployment_groups"]
+    there: list[str] = []
+    for module in group["modules"]:
+        require_fields(module.get("settings", {}), fields("cluster-toolkit")["fields"][module["source"]], module["id"])
+        assert set(module.get("use", ())) <= set(there), module["id"]
+        there.append(module["id"])
+
+
 def require_valid(name: str, text: str) -> None:
     if name == "slurm":
         subprocess.run(["bash", "-n"], input=text, text=True, check=True)
@@ -141,8 +165,12 @@ def require_valid(name: str, text: str) -> None:
             require_fields(document, fields(name)["fields"][document["kind"]])
     elif name in ("databricks", "kuberay", "spark-operator", "parallelcluster"):
         require_fields(first, fields(name)["fields"])
+    elif name == "terraform":
+        require_terraform(first)
+    elif name == "cluster-toolkit":
+        require_blueprint(first)
     else:
-        assert name in ("cluster-toolkit", "terraform"), f"nothing checks {name}"
+        raise AssertionError(f"nothing checks {name}")
 
 
 @pytest.mark.parametrize("name", PLATFORMS)

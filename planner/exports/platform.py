@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import math
 import re
+import tomllib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cache
 from textwrap import fill
 from typing import Any, Final
 
+from planner.config.paths import catalogs_directory
 from planner.errors import BadInputError
 from planner.exports.block_yaml import block_yaml
 from planner.exports.order import Order
@@ -63,9 +66,8 @@ class Feature(StrEnum):
 @dataclass(frozen=True, kw_only=True)
 class Platform:
     """What takes a file. `write` gives what is in the file. `runs` is what sorts there: `spark`, `ray` for this
-    project's own sort, or '' where that is not said. `fee` is the platform's name among the fees that ship. `types` are
-    patterns of the machine types that it documents (`types_from`: where and when); empty where only an account can list
-    them, with the command `ask`.
+    project's own sort, or '' where that is not said. `fee` is the platform's name among the fees that ship. `ask` is the
+    command by which an account lists the machine types that it has.
     """
 
     name: str
@@ -76,13 +78,20 @@ class Platform:
     has: frozenset[Feature]
     write: Callable[[Order], Written]
     fee: str = ""
-    types: tuple[str, ...] = ()
-    types_from: str = ""
     ask: str = ""
 
     def takes(self, machine_type: str) -> bool:
         """Whether the platform's documents have the type, or have no list."""
-        return not self.types or any(re.fullmatch(pattern, machine_type) for pattern in self.types)
+        pattern, _ = _documented_types(self.name)
+        return pattern is None or pattern.fullmatch(machine_type) is not None
+
+
+@cache
+def _documented_types(platform: str) -> tuple[re.Pattern[str] | None, str]:
+    """Return the machine types that a platform documents, and where and when; None where only an account knows them."""
+    tables = tomllib.loads((catalogs_directory() / "platform_types.toml").read_text(encoding="utf-8"))
+    table = tables.get(platform)
+    return (re.compile("|".join(table["types"])), table["source"]) if table else (None, "")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,6 +120,8 @@ class Export:
 def export(order: Order, platform: Platform, *, version: str) -> Export:
     """Write an order for a platform. Raises BadInputError for a cloud or a machine type that the platform has not."""
     _require_fit(order, platform)
+    if Feature.MACHINE_TYPE in platform.has:
+        order = replace(order, choices=tuple(each for each in order.choices if platform.takes(each.machine_type)))
     lost = tuple(_lost(order, platform))
     written = platform.write(order)
     placeholders = tuple(dict.fromkeys(PLACEHOLDER.findall(_text(written, (), platform))))
@@ -150,7 +161,9 @@ def _require_fit(order: Order, platform: Platform) -> None:
         instead = (
             f"the best that it has is {fits}: plan with --instance {fits}" if fits else "none of the plan's types is"
         )
-        raise BadInputError(f"{platform.name} has no {order.best.machine_type} ({platform.types_from})", [instead])
+        raise BadInputError(
+            f"{platform.name} has no {order.best.machine_type} ({_documented_types(platform.name)[1]})", [instead]
+        )
 
 
 def _lost(order: Order, platform: Platform) -> Iterator[Lost]:

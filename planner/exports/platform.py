@@ -66,8 +66,8 @@ class Feature(StrEnum):
 @dataclass(frozen=True, kw_only=True)
 class Platform:
     """What takes a file. `write` gives what is in the file. `runs` is what sorts there: `spark`, `ray` for this
-    project's own sort, or '' where that is not said. `fee` is the platform's name among the fees that ship. `ask` is the
-    command by which an account lists the machine types that it has.
+    project's own sort, or '' where that is not said. `fee` is the platform's name among the fees that ship. `ask` is
+    the command by which an account lists the machine types that it has.
     """
 
     name: str
@@ -158,12 +158,10 @@ def _require_fit(order: Order, platform: Platform) -> None:
         )
     if Feature.MACHINE_TYPE in platform.has and not platform.takes(order.best.machine_type):
         fits = next((choice.machine_type for choice in order.choices if platform.takes(choice.machine_type)), None)
-        instead = (
-            f"the best that it has is {fits}: plan with --instance {fits}" if fits else "none of the plan's types is"
-        )
-        raise BadInputError(
-            f"{platform.name} has no {order.best.machine_type} ({_documented_types(platform.name)[1]})", [instead]
-        )
+        lacking = "it has none of the plan's types: plan with --instance, a type that it lists"
+        instead = f"the best that it has is {fits}: plan with --instance {fits}" if fits else lacking
+        _, source = _documented_types(platform.name)
+        raise BadInputError(f"{platform.name} has no {order.best.machine_type}", [instead, f"by {source}"])
 
 
 def _lost(order: Order, platform: Platform) -> Iterator[Lost]:

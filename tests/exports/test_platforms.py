@@ -7,6 +7,8 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+import tomllib
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,7 @@ from spark_events import lines, small_job
 from typer.testing import CliRunner
 
 from planner.cli.app import build
+from planner.config.paths import catalogs_directory
 from planner.errors import BadInputError
 from planner.exports.platform import PLACEHOLDER
 from planner.exports.registry import PLATFORMS, export_plan, platform_of
@@ -238,9 +241,21 @@ def test_a_type_that_a_platform_has_not_is_refused_with_one_that_it_has() -> Non
     assert "plan with --instance" in str(refused.value)
 
 
-def with_type(plan: Plan, machine_type: str) -> Plan:
-    from dataclasses import replace
+def test_next_choices_that_a_platform_has_not_are_left_out() -> None:
+    plan = planned("aws")
+    lacking = replace(plan.candidates[1], instance_type="i8ge.24xlarge", cloud_type="i8ge.24xlarge")
+    plan = replace(plan, candidates=(plan.candidates[0], lacking, *plan.candidates[2:]))
+    assert "i8ge.24xlarge" not in export_plan(plan, "emr").text
+    assert not platform_of("emr").takes("i8ge.24xlarge")
 
+
+def test_each_list_of_types_is_a_platform_s_and_names_source_and_date() -> None:
+    for name, table in tomllib.loads((catalogs_directory() / "platform_types.toml").read_text("utf-8")).items():
+        assert not platform_of(name).takes("no-such.type")
+        assert re.search(r"read \d{4}-\d\d-\d\d$", table["source"])
+
+
+def with_type(plan: Plan, machine_type: str) -> Plan:
     assert plan.best is not None
     best = replace(plan.best, cloud_type=machine_type)
     return replace(plan, best=best, candidates=(best, *plan.candidates[1:]))

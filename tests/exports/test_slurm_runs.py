@@ -120,14 +120,12 @@ def test_a_slurm_of_two_nodes_takes_the_script_and_sorts(slurm: dict[str, str], 
     commented = [line for line in script.splitlines() if line.startswith("#") and "REPLACE_" in line]
     assert any("REPLACE_INPUT: a manifest, or a file" in line for line in commented)
     typed = script.replace("REPLACE_INPUT", f"'{text}'").replace(str(PORT), str(free_port()))
+    typed = typed.replace("/scratch/$USER/$SLURM_JOB_ID", f"{tmp_path}/disks/$SLURMD_NODENAME")
     (tmp_path / "sort.sbatch").write_text(typed)
-    env = slurm | {
-        "HOME": str(home),
-        "SORT_DIRECTORY": f"{tmp_path}/disks-$SLURMD_NODENAME",
-        "RAY_DEFAULT_OBJECT_STORE_MEMORY_PROPORTION": "0.01",
-    }
+    env = slurm | {"HOME": str(home), "RAY_DEFAULT_OBJECT_STORE_MEMORY_PROPORTION": "0.01"}
     try:
-        run(["sbatch", "--wait", "--output=job.log", "sort.sbatch"], cwd=tmp_path, env=env)
+        # The time limit is that of the planned machines, not of this one.
+        run(["sbatch", "--wait", "--time=30", "--output=job.log", "sort.sbatch"], cwd=tmp_path, env=env)
     finally:
         print((tmp_path / "job.log").read_text() if (tmp_path / "job.log").exists() else "no log")
     require_sorted(tmp_path / "sorted.json", text)

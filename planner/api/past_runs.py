@@ -44,7 +44,7 @@ def read_past_runs(paths: Sequence[Path], *, ran_on: Sequence[str] = ()) -> Past
     what is none of these, for a report whose output is wrong, and for logs beside reports.
     """
     rows: list[Row] = []
-    specs: dict[str, Row] = {}
+    seen: dict[str, list[Row]] = {}
     notes: list[str] = []
     kinds = [_kind(path) for path in paths]
     if {"log", "report"} <= set(kinds):
@@ -56,7 +56,7 @@ def read_past_runs(paths: Sequence[Path], *, ran_on: Sequence[str] = ()) -> Past
         if kind == "report":
             row, spec = _reported(path)
             rows.append(row)
-            specs[row["instance_type"]] = spec
+            seen.setdefault(row["instance_type"], []).append(spec)
         else:
             rows += _logged(path, ran_on, notes) if kind == "log" else _tabled(path, notes)
     if ran_on and "log" not in kinds:
@@ -64,6 +64,7 @@ def read_past_runs(paths: Sequence[Path], *, ran_on: Sequence[str] = ()) -> Past
             "--ran-on does not apply without a log: tables and reports say where they ran; leave it out"
         )
     model = {frozenset({"log"}): "spark", frozenset({"report"}): "own"}.get(frozenset(kinds), "framework")
+    specs = {name: _median_spec(each) for name, each in seen.items()}
     return PastRuns(rows=tuple(rows), specs=specs, model=model, notes=tuple(dict.fromkeys(notes)))
 
 
@@ -74,23 +75,35 @@ def calibrate_files(
     model: str | None = None,
     name: str | None = None,
     instances: Path | None = None,
-    catalog: str = "aws",
+    catalog: str | None = None,
 ) -> tuple[Profile, tuple[str, ...]]:
     """Return the profile of the runs in files (see `read_past_runs`), and notes on what was left aside.
 
-    Machines are those that reports describe, else of the CSV `instances`, else of the catalog.
+    Machines are those that reports describe, else of the CSV `instances`, else of the catalog, `aws` unless given.
+    Raises BadInputError for a catalog that no file needs.
     """
     from planner.calibration.machines import read_specs
     from planner.stores import profiles
 
     past = read_past_runs(paths, ran_on=ran_on)
     prior = model or past.model
+    if catalog is not None and (past.model == "own" or instances is not None):
+        why = "--instances describes the machines" if instances is not None else "reports describe their machines"
+        raise BadInputError(f"--catalog does not apply: {why}; leave it out")
     if instances is not None:
         specs = read_specs(profiles.instances_from(instances))
     else:
-        specs = {} if past.model == "own" else profiles.specs_of(catalog)
+        specs = {} if past.model == "own" else profiles.specs_of(catalog or "aws")
     specs = {**specs, **past.specs}
     return profiles.calibrate(past.rows, instances=specs, model=prior, name=name or prior), past.notes
+
+
+def _median_spec(specs: Sequence[Row]) -> Row:
+    """Return one machine for those that reports describe of one type: of each figure the median of those known."""
+    from statistics import median
+
+    known = {name: [value for each in specs if (value := each[name]) is not None] for name in specs[0]}
+    return {name: median(values) if values else None for name, values in known.items()}
 
 
 def _kind(path: Path) -> str:
@@ -151,12 +164,13 @@ def report_spec(report: RunReport) -> Row:
 
     best, seen = require_best(report.plan), report.machine
     planned, network = best.machine, seen.get("network_bytes_per_s")
+    read, write = seen.get("read_bytes_per_s"), seen.get("write_bytes_per_s")
     memory_bytes = (planned and planned.memory_bytes) or seen.get("memory_bytes")
     return {
         "vcpu": (planned and planned.vcpus) or seen.get("vcpu"),
         "mem_gib": memory_bytes and memory_bytes / 2**30,
-        "nvme_r_MBps": (seen.get("read_bytes_per_s") or 0) / 1e6,
-        "nvme_w_MBps": (seen.get("write_bytes_per_s") or 0) / 1e6,
+        "nvme_r_MBps": read and read / 1e6,
+        "nvme_w_MBps": write and write / 1e6,
         "net_base_gbps": network and network * 8e-9,
         "price_usd_h": best.price_usd_per_hour,
     }

@@ -230,16 +230,18 @@ def posterior_moments(profile: Fit, explanation: Explanation, jobs: Sequence[Job
 
 def _grid(profile: Fit) -> list[JobRow]:
     """Return jobs over the runs' types, node counts and sizes, up to twice the largest of each, with the last run's
-    options.
+    options; of machines that are not rented, no more than ran.
     """
     runs = profile.runs
     types = list(dict.fromkeys(job.instance_type for job in runs)) or list(profile.machines)
     nodes = _reach([job.nodes for job in runs]) if runs else _NODES
     sizes = _reach([job.data_gb for job in runs]) if runs else _SIZES_GB
     options = runs[-1].options if runs else {}
+    most_ran = {name: max((job.nodes for job in runs if job.instance_type == name), default=1) for name in types}
     return [
         JobRow(instance_type=instance_type, nodes=round(count), data_gb=float(size), options=options)
         for instance_type, count, size in product(types[:_MOST_TYPES], nodes, sizes)
+        if profile.machines[instance_type].is_rented or count <= most_ran[instance_type]
     ]
 
 

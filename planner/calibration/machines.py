@@ -44,7 +44,9 @@ def usual_stream_rate(stream: str) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class NodeSpec:
-    """One node of a type. `filled_in` names the figures its specification lacked; an unknown price is NaN."""
+    """One node of a type. `filled_in` names the figures its specification lacked; an unknown price is NaN. A machine
+    that costs nothing is not rented, and there are no more of it than ran.
+    """
 
     cores: float
     clock_ghz: float
@@ -53,6 +55,7 @@ class NodeSpec:
     network_gb_per_s: float
     price_usd_per_hour: float
     filled_in: tuple[str, ...] = ()
+    is_rented: bool = True
 
     @property
     def usable_gb(self) -> float:
@@ -105,6 +108,7 @@ def machine(name: str, spec: Mapping[str, Any]) -> NodeSpec:
     return NodeSpec(
         cores=cores,
         price_usd_per_hour=float("nan") if price is None else price,
+        is_rented=as_number(spec.get("price_usd_h")) != 0,
         filled_in=tuple(key for key, (stated, _) in figures.items() if stated is None),
         **{key: default if stated is None else stated for key, (stated, default) in figures.items()},
     )

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import math
 import re
+import tomllib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cache
 from textwrap import fill
 from typing import Any, Final
 
+from planner.config.paths import catalogs_directory
 from planner.errors import BadInputError
 from planner.exports.block_yaml import block_yaml
 from planner.exports.order import Order
@@ -19,6 +22,26 @@ from planner.units import format_duration, format_usd
 
 PLACEHOLDER: Final = re.compile(r"REPLACE_[A-Z_]+")
 """What only the reader knows: accounts, subnets, buckets, images. A file of the planner never holds such a secret."""
+_GOES_THERE: Final = {
+    "REPLACE_BUCKET": "a bucket of yours that the platform may write to",
+    "REPLACE_CLUSTER_NAME": "the EKS cluster, as the tag karpenter.sh/discovery of its subnets and groups has it",
+    "REPLACE_IMAGE": "an image with Spark, or Ray and `sortplanner[ray,objects,arrow]`, of the version below",
+    "REPLACE_KEY": "the columns to sort by, such as time:desc",
+    "REPLACE_KEY_NAME": "the name of an EC2 key pair",
+    "REPLACE_NODE_ROLE": "the IAM role of the nodes, by name",
+    "REPLACE_OUTPUT": "an empty place in an object store, such as s3://bucket/sorted",
+    "REPLACE_PROJECT_ID": "the Google Cloud project",
+    "REPLACE_PYTHON_FILE": "your job's Python file, where the platform can read it",
+    "REPLACE_SUBNETWORK": "a subnetwork of the region, with Private Google Access",
+    "REPLACE_SUBNET_ID": "a subnet of the region, in one zone",
+    "REPLACE_WHEEL_URL": "where nodes fetch this planner's wheel, which `make wheel` builds",
+    "REPLACE_ZONE": "a zone of the region that has the machine type",
+}
+"""What the reader writes in the place of each; what the input may be depends on what it holds."""
+_INPUT: Final = {
+    "records": "a manifest of records that says where each part lies, as `planner generate` writes it",
+    "others": "a manifest, or a file, directory or s3://bucket/prefix that every node reaches by this name",
+}
 _LINE: Final = 118
 
 Written = Mapping[str, Any] | list[dict[str, Any]] | str
@@ -43,9 +66,8 @@ class Feature(StrEnum):
 @dataclass(frozen=True, kw_only=True)
 class Platform:
     """What takes a file. `write` gives what is in the file. `runs` is what sorts there: `spark`, `ray` for this
-    project's own sort, or '' where that is not said. `fee` is the platform's name among the fees that ship. `types` are
-    patterns of the machine types that it documents (`types_from`: where and when); empty where only an account can list
-    them, with the command `ask`.
+    project's own sort, or '' where that is not said. `fee` is the platform's name among the fees that ship. `ask` is
+    the command by which an account lists the machine types that it has.
     """
 
     name: str
@@ -56,13 +78,20 @@ class Platform:
     has: frozenset[Feature]
     write: Callable[[Order], Written]
     fee: str = ""
-    types: tuple[str, ...] = ()
-    types_from: str = ""
     ask: str = ""
 
     def takes(self, machine_type: str) -> bool:
         """Whether the platform's documents have the type, or have no list."""
-        return not self.types or any(re.fullmatch(pattern, machine_type) for pattern in self.types)
+        pattern, _ = _documented_types(self.name)
+        return pattern is None or pattern.fullmatch(machine_type) is not None
+
+
+@cache
+def _documented_types(platform: str) -> tuple[re.Pattern[str] | None, str]:
+    """Return the machine types that a platform documents, and where and when; None where only an account knows them."""
+    tables = tomllib.loads((catalogs_directory() / "platform_types.toml").read_text(encoding="utf-8"))
+    table = tables.get(platform)
+    return (re.compile("|".join(table["types"])), table["source"]) if table else (None, "")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,10 +120,13 @@ class Export:
 def export(order: Order, platform: Platform, *, version: str) -> Export:
     """Write an order for a platform. Raises BadInputError for a cloud or a machine type that the platform has not."""
     _require_fit(order, platform)
+    if Feature.MACHINE_TYPE in platform.has:
+        order = replace(order, choices=tuple(each for each in order.choices if platform.takes(each.machine_type)))
     lost = tuple(_lost(order, platform))
     written = platform.write(order)
-    text = _text(written, tuple(_heading(order, platform, lost, version=version)), platform)
-    placeholders = tuple(dict.fromkeys(PLACEHOLDER.findall(text)))
+    placeholders = tuple(dict.fromkeys(PLACEHOLDER.findall(_text(written, (), platform))))
+    heading = (*_heading(order, platform, lost, version=version), *(_goes_there(each, order) for each in placeholders))
+    text = _text(written, heading, platform)
     apply = platform.apply.format(file=platform.file_name, name=order.name, region=order.region)
     return Export(
         platform=platform.name,
@@ -126,10 +158,10 @@ def _require_fit(order: Order, platform: Platform) -> None:
         )
     if Feature.MACHINE_TYPE in platform.has and not platform.takes(order.best.machine_type):
         fits = next((choice.machine_type for choice in order.choices if platform.takes(choice.machine_type)), None)
-        instead = (
-            f"the best that it has is {fits}: plan with --instance {fits}" if fits else "none of the plan's types is"
-        )
-        raise BadInputError(f"{platform.name} has no {order.best.machine_type} ({platform.types_from})", [instead])
+        lacking = "it has none of the plan's types: plan with --instance, a type that it lists"
+        instead = f"the best that it has is {fits}: plan with --instance {fits}" if fits else lacking
+        _, source = _documented_types(platform.name)
+        raise BadInputError(f"{platform.name} has no {order.best.machine_type}", [instead, f"by {source}"])
 
 
 def _lost(order: Order, platform: Platform) -> Iterator[Lost]:
@@ -187,6 +219,12 @@ def _heading(order: Order, platform: Platform, lost: tuple[Lost, ...], *, versio
     yield from (f"Not expressed here: {each}." for each in lost)
     if platform.ask:
         yield f"Whether the platform has these types: {platform.ask.format(region=order.region)}"
+
+
+def _goes_there(placeholder: str, order: Order) -> str:
+    if placeholder == "REPLACE_INPUT":
+        return f"{placeholder}: {_INPUT['records' if order.format in (None, 'records') else 'others']}."
+    return f"{placeholder}: {_GOES_THERE[placeholder]}."
 
 
 def _fee(order: Order, platform: Platform) -> str:

@@ -114,8 +114,9 @@ def _chosen(groups: Sequence[Group], *, source: str, where: str, option: str) ->
         sized = f" with {most.size}" if most.size else ""
         said = f"{where}: `{source}` names no machine type"
         raise BadInputError(f"{said}; write {option} '{most.nodes} x TYPE', the type of the {most.nodes}{sized}")
-    if len(working) > 1 and working[1].nodes == most.nodes:
-        either = " or ".join(f"{option} '{group}'" for group in working if group.nodes == most.nodes)
+    rivals = dict.fromkeys(str(group) for group in working if group.nodes == most.nodes)
+    if len(rivals) > 1:
+        either = " or ".join(f"{option} '{rival}'" for rival in rivals)
         raise BadInputError(f"{where}: as many machines of one type as of another; ask with {either}")
     unused = [str(group) for group in groups if group is not most]
     return MachineList(source=source, nodes=most.nodes, instance_type=most.instance_type, unused=tuple(unused))
@@ -364,10 +365,12 @@ _DOWN: Final = ("DOWN", "DRAIN", "DRAINED", "FAIL", "NOT_RESPONDING")
 def _slurm_group(entry: Mapping[str, Any], *, nodes: int) -> Group:
     cpus, features = entry["cpus"], entry.get("features") or []
     states = entry["node"]["state"] if "node" in entry else entry["state"]
-    listed = features["total"].split(",") if isinstance(features, dict) else features
+    states = [*([states] if isinstance(states, str) else states), *entry.get("state_flags", ())]
+    features = features["total"] if isinstance(features, dict) else features
+    listed = features.split(",") if isinstance(features, str) else features  # a text in Slurm 21.08 and 22.05
     kind = next((name.strip() for name in listed if "." in name or name.startswith("Standard_")), "")
     size = f"{cpus['maximum'] if isinstance(cpus, dict) else cpus} CPUs"
-    down = [state for state in ([states] if isinstance(states, str) else states) if state.upper() in _DOWN]
+    down = [state for state in states if state.upper() in _DOWN]
     return Group(nodes=nodes, instance_type=kind, size=size, idle=down[0].lower() if down else "")
 
 

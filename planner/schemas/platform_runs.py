@@ -154,8 +154,15 @@ def _databricks_run(document: Any, where: str) -> PlatformRun:
         job=document.get("run_name") or str(document["run_id"]),
         job_s=timed["execution_duration"] / 1e3,
         boot_s=setup / 1e3 if setup else None,
-        machines=_new_cluster(tasks[0].get("new_cluster") or document.get("cluster_spec", {}).get("new_cluster")),
+        machines=_new_cluster(_cluster_of(tasks[0], document)),
     )
+
+
+def _cluster_of(task: Any, document: Any) -> Any:
+    """Return what describes a task's new cluster: of its own, of the job's by its key, or of a run without tasks."""
+    shared = {each["job_cluster_key"]: each.get("new_cluster") for each in document.get("job_clusters", ())}
+    own = task.get("new_cluster") or shared.get(task.get("job_cluster_key"))
+    return own or document.get("cluster_spec", {}).get("new_cluster")
 
 
 def _new_cluster(spec: Any) -> MachineList | None:

@@ -151,6 +151,36 @@ def test_reports_describe_run_and_machine() -> None:
     assert past.model == "own"
 
 
+def test_machines_of_one_type_are_their_median(tmp_path: Path) -> None:
+    report = RunReport.from_json(STORED.read_text(encoding="utf-8"))
+    paths = []
+    for number, rate in enumerate((1e9, 5e9, None, 2e9)):
+        paths.append(tmp_path / f"run-{number}.json")
+        paths[-1].write_text(replace(report, machine={**report.machine, "read_bytes_per_s": rate}).to_json())
+    past = read_past_runs(paths)
+    (spec,) = past.specs.values()
+    assert spec["nvme_r_MBps"] == 2000.0  # of three that are known
+    assert spec["nvme_w_MBps"] == pytest.approx(report.machine["write_bytes_per_s"] / 1e6)
+    assert spec["net_base_gbps"] is None
+
+
+def test_no_more_of_a_machine_that_is_not_rented_is_proposed_than_ran() -> None:
+    import planner
+
+    further = planner.calibrate([STORED]).next_run()
+    assert (further.nodes, further.instance_type) == (1, "this-machine")
+
+
+def test_a_catalog_that_no_file_needs_is_refused(tmp_path: Path) -> None:
+    from planner.api.past_runs import calibrate_files
+
+    with pytest.raises(BadInputError, match="--catalog does not apply: reports describe their machines"):
+        calibrate_files([STORED], catalog="gcp")
+    (tmp_path / "runs.csv").write_text("type,n,data_gb,runtime_s\nm,2,1,9\n")
+    with pytest.raises(BadInputError, match="--catalog does not apply: --instances describes the machines"):
+        calibrate_files([tmp_path / "runs.csv"], instances=tmp_path / "machines.csv", catalog="gcp")
+
+
 def test_a_report_of_wrong_output_is_refused(tmp_path: Path) -> None:
     report = RunReport.from_json(STORED.read_text(encoding="utf-8"))
     bad = replace(report, checks=(replace(report.checks[0], passed=False),))

@@ -7,6 +7,8 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+import tomllib
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,7 @@ from spark_events import lines, small_job
 from typer.testing import CliRunner
 
 from planner.cli.app import build
+from planner.config.paths import catalogs_directory
 from planner.errors import BadInputError
 from planner.exports.platform import PLACEHOLDER
 from planner.exports.registry import PLATFORMS, export_plan, platform_of
@@ -119,6 +122,30 @@ def require_google_fields(value: Any, form: Any, schemas: Any, at: str = "") -> 
         assert "enum" not in form or value in form["enum"], f"{at}: {value!r}"
 
 
+def require_terraform(document: Any) -> None:
+    """Hold each resource and data source against the provider's schema, and each reference against what is there."""
+    known, there = fields("terraform"), set()
+    for kind, blocks in (*document["resource"].items(), *document.get("data", {}).items()):
+        for label, block in blocks.items():
+            settings = {name: value for name, value in block.items() if name != "count"}  # Terraform's own
+            require_fields(settings, known["fields"][kind], kind)
+            assert set(known["required"][kind]) <= set(settings), f"{kind} lacks {known['required'][kind]}"
+            there |= {f"{kind}.{label}", f"data.{kind}.{label}"}
+    there |= {f"var.{name}" for name in document["variable"]} | {"count.index"}
+    named = re.findall(r"\$\{((?:data\.)?\w+\.\w+)", json.dumps({**document, "//": ""}))
+    assert set(named) <= there, set(named) - there
+
+
+def require_blueprint(document: Any) -> None:
+    """Hold the modules' settings against their Terraform variables, and each `use` against the modules before it."""
+    (group,) = document["deployment_groups"]
+    there: list[str] = []
+    for module in group["modules"]:
+        require_fields(module.get("settings", {}), fields("cluster-toolkit")["fields"][module["source"]], module["id"])
+        assert set(module.get("use", ())) <= set(there), module["id"]
+        there.append(module["id"])
+
+
 def require_valid(name: str, text: str) -> None:
     if name == "slurm":
         subprocess.run(["bash", "-n"], input=text, text=True, check=True)
@@ -141,8 +168,12 @@ def require_valid(name: str, text: str) -> None:
             require_fields(document, fields(name)["fields"][document["kind"]])
     elif name in ("databricks", "kuberay", "spark-operator", "parallelcluster"):
         require_fields(first, fields(name)["fields"])
+    elif name == "terraform":
+        require_terraform(first)
+    elif name == "cluster-toolkit":
+        require_blueprint(first)
     else:
-        assert name in ("cluster-toolkit", "terraform"), f"nothing checks {name}"
+        raise AssertionError(f"nothing checks {name}")
 
 
 @pytest.mark.parametrize("name", PLATFORMS)
@@ -210,9 +241,21 @@ def test_a_type_that_a_platform_has_not_is_refused_with_one_that_it_has() -> Non
     assert "plan with --instance" in str(refused.value)
 
 
-def with_type(plan: Plan, machine_type: str) -> Plan:
-    from dataclasses import replace
+def test_next_choices_that_a_platform_has_not_are_left_out() -> None:
+    plan = planned("aws")
+    lacking = replace(plan.candidates[1], instance_type="i8ge.24xlarge", cloud_type="i8ge.24xlarge")
+    plan = replace(plan, candidates=(plan.candidates[0], lacking, *plan.candidates[2:]))
+    assert "i8ge.24xlarge" not in export_plan(plan, "emr").text
+    assert not platform_of("emr").takes("i8ge.24xlarge")
 
+
+def test_each_list_of_types_is_a_platform_s_and_names_source_and_date() -> None:
+    for name, table in tomllib.loads((catalogs_directory() / "platform_types.toml").read_text("utf-8")).items():
+        assert not platform_of(name).takes("no-such.type")
+        assert re.search(r"read \d{4}-\d\d-\d\d$", table["source"])
+
+
+def with_type(plan: Plan, machine_type: str) -> Plan:
     assert plan.best is not None
     best = replace(plan.best, cloud_type=machine_type)
     return replace(plan, best=best, candidates=(best, *plan.candidates[1:]))

@@ -137,6 +137,14 @@ LISTS: dict[str, tuple[str, Any, int, str, tuple[str, ...]]] = {
         {"sinfo": [slurm_node("a1", "a2"), slurm_node("a1", "a2"), slurm_node("a3", state="DOWN")]},
         2, "c5.xlarge", ("1 x c5.xlarge (down)",),
     ),
+    "Slurm 21.08, features as a text, a node that drains": (
+        "sinfo --json",
+        {"meta": {}, "nodes": [
+            {"name": name, "cpus": 4, "features": "dynamic,c5.xlarge,all", "state": "idle", "state_flags": flags}
+            for name, flags in (("a1", []), ("a2", ["DRAIN"]), ("a3", []))
+        ]},
+        2, "c5.xlarge", ("1 x c5.xlarge (drain)",),
+    ),
     "Terraform state": (
         "terraform show -json",
         {"version": 4, "terraform_version": "1.9.0", "resources": [
@@ -179,6 +187,9 @@ def test_the_same_is_read_from_yaml(name: str) -> None:
     ("file", "nodes", "kind", "unused"),
     [
         ("emr-describe-cluster.json", 2, "m1.small", ("1 x m1.small (the master)",)),
+        ("databricks-clusters-get.json", 4, "m6gd.2xlarge", ("1 x m6gd.xlarge (the driver)",)),
+        ("dataproc-clusters-describe.yaml", 2, "n1-standard-8", ("1 x n1-standard-8 (the master)",)),
+        ("terraform.tfstate.json", 1, "t3.nano", ()),
         ("sky-status.txt", 2, "m4.2xlarge", ("2 x m4.2xlarge (stopped)", "1 x c6i.2xlarge")),
     ],
 )
@@ -191,6 +202,9 @@ def test_published_samples_are_read(file: str, nodes: int, kind: str, unused: tu
     ("file", "said"),
     [
         ("emr-list-instances.json", "no machine that works on data; it has 1 x m3.xlarge (terminated)"),
+        ("kubectl-get-node.json", "no machine that works on data; it has 1 x machines (control plane)"),
+        ("sinfo-21.08.json", "names no machine type; write --ran-on '3 x TYPE', the type of the 3 with 64 CPUs"),
+        ("sinfo-23.02.json", "names no machine type; write --ran-on '1 x TYPE', the type of the 1 with 1 CPUs"),
         ("emr-list-instances-groups.json", "names no machine type; write --ran-on '1 x TYPE'"),
     ],
 )
@@ -213,6 +227,12 @@ def test_sky_status_with_the_cloud_in_a_column_of_its_own(resources: str, nodes:
     text = "\n".join(f"{a:<6}{b:<18}{c:<44}{d:<8}{e}" for a, b, c, d, e in rows)
     made = read_machine_list(text, where="f")
     assert (made.source, made.nodes, made.instance_type) == ("sky status", nodes, kind)
+
+
+def test_two_clusters_alike_are_no_question() -> None:
+    rows = [("NAME", "RESOURCES", "STATUS"), ("a", "2x AWS(m4.2xlarge)", "UP"), ("b", "2x AWS(m4.2xlarge)", "UP")]
+    made = read_machine_list("\n".join(f"{a:<6}{b:<24}{c}" for a, b, c in rows), where="f")
+    assert (made.nodes, made.instance_type, made.unused) == (2, "m4.2xlarge", ("2 x m4.2xlarge",))
 
 
 def test_text_of_no_format_is_no_list_of_machines() -> None:

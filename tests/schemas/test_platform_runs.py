@@ -76,6 +76,32 @@ def test_dataproc_in_json_and_in_yaml() -> None:
     assert read_platform_run(unquoted) == run
 
 
+def test_a_published_dataproc_cluster_took_so_long_to_come_up() -> None:
+    name = "dataproc-clusters-describe.yaml"
+    job = json.dumps(dataproc_job())
+    run = read_platform_run({"job": job, name: (DATA / name).read_text("utf-8")})
+    assert run.boot_s == pytest.approx(200.8787)  # its first start, 18:02:00.300 to 18:05:21.179, not its second
+    assert run.machines is not None and (run.machines.nodes, run.machines.instance_type) == (2, "n1-standard-8")
+
+
+def test_a_published_databricks_cluster_goes_with_its_run() -> None:
+    name = "databricks-clusters-get.json"
+    run = read_platform_run(
+        {"run": json.dumps(databricks_run(cluster_spec={})), name: (DATA / name).read_text("utf-8")}
+    )
+    assert run.machines is not None and (run.machines.nodes, run.machines.instance_type) == (4, "m6gd.2xlarge")
+
+
+def test_a_databricks_job_cluster_is_found_by_its_key() -> None:
+    task = {"execution_duration": 300_000, "setup_duration": 60_000, "job_cluster_key": "planned"}
+    clusters = [
+        {"job_cluster_key": "other", "new_cluster": {"node_type_id": "m5.large", "num_workers": 1}},
+        {"job_cluster_key": "planned", "new_cluster": {"node_type_id": "i3.xlarge", "num_workers": 6}},
+    ]
+    run = read(databricks_run(execution_duration=0, cluster_spec={}, tasks=[task], job_clusters=clusters))
+    assert run.machines is not None and (run.machines.nodes, run.machines.instance_type) == (6, "i3.xlarge")
+
+
 def test_databricks_durations_are_milliseconds() -> None:
     run = read(databricks_run())
     assert (run.job_s, run.boot_s) == (600.0, 120.0)

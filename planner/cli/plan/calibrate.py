@@ -33,7 +33,9 @@ def calibrate(
     ] = None,
     name: Annotated[str | None, Option(help="Name to store the profile under; the model's otherwise.")] = None,
     instances: Annotated[Path | None, _INSTANCES] = None,
-    catalog: Annotated[str, Option(help="Catalog that knows the machines.")] = "aws",
+    catalog: Annotated[
+        str | None, Option(help="Catalog that knows the machines, aws otherwise; not for reports alone.")
+    ] = None,
     next_run: Annotated[
         bool, Option("--next", help="Print the one further run to make, its price and what it saves.")
     ] = False,

@@ -54,8 +54,7 @@ def _write(order: Order) -> dict[str, Any]:
 
 def _selections(order: Order) -> list[dict[str, Any]]:
     """Dataproc counts machines, so only types that are as fast can stand in for the chosen one."""
-    types = [choice.machine_type for choice in order.alike if PLATFORM.takes(choice.machine_type)]
-    return [{"machineTypes": [each], "rank": rank} for rank, each in enumerate(types)]
+    return [{"machineTypes": [choice.machine_type], "rank": rank} for rank, choice in enumerate(order.alike)]
 
 
 PLATFORM: Final = Platform(
@@ -67,6 +66,4 @@ PLATFORM: Final = Platform(
     fee="Dataproc",
     has=frozenset({Feature.MACHINE_TYPE, Feature.COUNT, Feature.NEXT_CHOICES, Feature.LOCAL_DISKS, Feature.END}),
     write=_write,
-    types=(r"(?!e2-(micro|small|medium)$|n1-standard-1$)(n1|n2|n2d|e2|c3|c4|n4|n4d|c2|c2d|m1|m2|c4a)-.*",),
-    types_from="cloud.google.com/dataproc/docs/concepts/compute/supported-machine-types, read 2026-11-27",
 )

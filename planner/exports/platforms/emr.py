@@ -8,7 +8,7 @@ from typing import Any, Final
 from planner.exports.order import Choice, Order
 from planner.exports.platform import Feature, Platform
 
-_RELEASE: Final = "emr-7.5.0"
+_RELEASE: Final = "emr-7.14.0"
 _UNITS: Final = 10
 """Capacity of one node of the chosen type: other types count by their predicted throughput, to a tenth of it."""
 _MOST_TYPES: Final = 15

@@ -14,7 +14,8 @@ _DISKS: Final = "/mnt/k8s-disks/0"
 _INSIDE: Final = "/data"
 _FOR_PODS: Final = 0.9
 """Share of a node's memory that a pod may ask for; the rest is the kubelet's and the daemons'."""
-_RAY_VERSION: Final = "2.55.0"
+_RAY_VERSION: Final = "2.60.0"
+"""From 2.52 on Ray checks tokens. The operator makes one and hands it to all pods from KubeRay 1.5.1 on."""
 
 
 def _write(order: Order) -> dict[str, Any]:
@@ -30,12 +31,13 @@ def _write(order: Order) -> dict[str, Any]:
         "kind": "RayJob",
         "metadata": {"name": order.name},
         "spec": {
-            "entrypoint": sort_command(order, address="127.0.0.1:6379", program="planner"),
+            "entrypoint": sort_command(order, address="auto", program="planner"),
             "shutdownAfterJobFinishes": True,
             "ttlSecondsAfterFinished": 60,
             "activeDeadlineSeconds": math.ceil(order.ends_within_s),
             "rayClusterSpec": {
                 "rayVersion": _RAY_VERSION,
+                "authOptions": {"mode": "token"},
                 "headGroupSpec": {"rayStartParams": {"num-cpus": "0"}, "template": {"spec": head}},
                 "workerGroupSpecs": [
                     {

@@ -6,13 +6,22 @@ from typing import Any, Final
 
 from planner.exports.order import Order
 from planner.exports.platform import Feature, Platform
+from planner.exports.platforms.terraform_google import google
 
 _IMAGES: Final = "/aws/service/canonical/ubuntu/server/24.04/stable/current/{arch}/hvm/ebs-gp3/ami-id"
+_AWS_PROVIDER: Final = ">= 6.29"
+"""The first whose launch templates have a bandwidth weighting; its instances have none."""
 _SSH: Final = 22
+_VARIABLES: Final = {
+    "vpc_id": "The VPC of the subnet.",
+    "subnet_id": "A subnet of the region, in one zone.",
+    "key_name": "The name of an EC2 key pair.",
+    "ssh_from": "From where SSH is let in, such as 203.0.113.7/32.",
+}
 
 
 def _write(order: Order) -> dict[str, Any]:
-    return _aws(order) if order.cloud == "aws" else _gcp(order)
+    return _aws(order) if order.cloud == "aws" else google(order)
 
 
 def _aws(order: Order) -> dict[str, Any]:
@@ -38,11 +47,13 @@ def _aws(order: Order) -> dict[str, Any]:
     if order.spot:
         machine["instance_market_options"] = {"market_type": "spot"}
     if order.bandwidth_weighting:
-        machine["network_performance_options"] = {"bandwidth_weighting": order.bandwidth_weighting}
+        options = {"bandwidth_weighting": order.bandwidth_weighting}
+        resources["aws_launch_template"] = {"nodes": {"name_prefix": name, "network_performance_options": options}}
+        machine["launch_template"] = {"id": "${aws_launch_template.nodes.id}", "version": "$Latest"}
     return {
-        "terraform": {"required_providers": {"aws": {"source": "hashicorp/aws", "version": ">= 6.0"}}},
+        "terraform": {"required_providers": {"aws": {"source": "hashicorp/aws", "version": _AWS_PROVIDER}}},
         "provider": {"aws": {"region": order.region}},
-        "variable": {word: {"type": "string"} for word in ("vpc_id", "subnet_id", "key_name", "ssh_from")},
+        "variable": {name: {"type": "string", "description": text} for name, text in _VARIABLES.items()},
         "data": {"aws_ssm_parameter": {"image": {"name": _IMAGES.format(arch=arch)}}},
         "resource": resources,
         "output": {"addresses": {"value": "${aws_instance.nodes[*].private_ip}"}},
@@ -63,45 +74,6 @@ def _group(name: str) -> dict[str, Any]:
         ],
         "egress": [{**rule, **all_ports, "self": False, "cidr_blocks": ["0.0.0.0/0"]}],
     }
-
-
-def _gcp(order: Order) -> dict[str, Any]:
-    best, name = order.best, order.name
-    scheduling: dict[str, Any] = {
-        "max_run_duration": {"seconds": round(2 * order.ends_within_s)},
-        "instance_termination_action": "DELETE",
-        "provisioning_model": "SPOT" if order.spot else "STANDARD",
-        "automatic_restart": False,
-        "on_host_maintenance": "TERMINATE",
-    }
-    machine: dict[str, Any] = {
-        "count": best.nodes,
-        "name": f"{name}-${{count.index}}",
-        "machine_type": best.machine_type,
-        "zone": "${var.zone}",
-        "boot_disk": {"initialize_params": {"image": f"ubuntu-os-cloud/ubuntu-2404-lts-{_image_arch(order)}"}},
-        "network_interface": {"subnetwork": "${var.subnetwork}", "nic_type": "GVNIC"},
-        "scheduling": scheduling,
-        "labels": {"sortplanner": name},
-    }
-    if order.local_disks and best.disks_to_add:
-        machine["scratch_disk"] = [{"interface": "NVME"}] * order.local_disks
-    resources: dict[str, Any] = {"google_compute_instance": {"nodes": machine}}
-    if best.placement_group:
-        machine["resource_policies"] = ["${google_compute_resource_policy.nodes.id}"]
-        placed = {"name": name, "region": order.region, "group_placement_policy": {"collocation": "COLLOCATED"}}
-        resources["google_compute_resource_policy"] = {"nodes": placed}
-    return {
-        "terraform": {"required_providers": {"google": {"source": "hashicorp/google", "version": ">= 6.0"}}},
-        "provider": {"google": {"project": "${var.project}", "region": order.region}},
-        "variable": {word: {"type": "string"} for word in ("project", "zone", "subnetwork")},
-        "resource": resources,
-        "output": {"addresses": {"value": "${google_compute_instance.nodes[*].network_interface[0].network_ip}"}},
-    }
-
-
-def _image_arch(order: Order) -> str:
-    return "arm64" if order.architecture == "arm64" else "amd64"
 
 
 PLATFORM: Final = Platform(

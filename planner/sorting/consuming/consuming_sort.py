@@ -25,7 +25,7 @@ STRETCHES: Final = 24
 """A stretch of the inputs is this part of them, or less where memory is short: twice as much more disk is taken."""
 STEPS: Final = 28
 """A piece of the output is this part of the inputs. More pieces take less disk and more time."""
-LEAST_STRETCH_BYTES: Final = 1 << 20
+LEAST_STRETCH_BYTES: Final = 1 << 19
 FREED_BYTES: Final = 4096
 """A block of most file systems; those with larger ones keep what is freed in part until the rest is."""
 

@@ -22,7 +22,7 @@ _SLOTS: Final = ("state-0", "state-1")
 """Files that hold the state by turns: a kill while one is written leaves the other."""
 _SLOT_HEAD: Final = struct.Struct("<QIQ")
 """How many times the state was saved, the checksum of that and of the text, and the bytes of the text."""
-_SLOT_BYTES: Final = 1 << 16
+_SLOT_BYTES: Final = 1 << 14
 """A slot takes a multiple of this, so that saving a state mostly changes no file's size."""
 _CONSTANT: Final = ("asked", "inputs", "identities", "form")
 """What of the state is in the journal itself, which is written once."""

@@ -233,4 +233,6 @@ def difference(before: Candidate, after: Candidate) -> str:
     was = f"{before.nodes} x {before.instance_type} for {format_duration(before.whole_run_s)}"
     cost = after.cost_usd.total / before.cost_usd.total - 1
     time = after.whole_run_s / before.whole_run_s - 1
-    return f"What if: before, {was}, {format_usd(before.cost_usd.total)} in all; now cost {cost:+.0%}, time {time:+.0%}."
+    return (
+        f"What if: before, {was}, {format_usd(before.cost_usd.total)} in all; now cost {cost:+.0%}, time {time:+.0%}."
+    )

@@ -99,13 +99,13 @@ def test_a_cluster_as_the_file_describes_it_sorts(tmp_path: Path) -> None:
         as_head = ("--head", f"--port={port}", "--include-dashboard=false")
         nodes.enter_context(node(head, *as_head, name="head", disk=disks / "head", secret=secret))
         wait_for(port)
-        for number in range(workers["replicas"]):
+        there = environment(head["template"]["spec"], name="head", disk=disks / "head", secret=secret)
+        there["RAY_ADDRESS"] = address
+        for number in range(workers["replicas"]):  # two at a time on one machine can miss Ray's time to start
             name = f"worker-{number}"
             joins = f"--address={address}"
             nodes.enter_context(node(workers, joins, name=name, disk=disks / name, secret=secret))
-        there = environment(head["template"]["spec"], name="head", disk=disks / "head", secret=secret)
-        there["RAY_ADDRESS"] = address
-        run([sys.executable, "-c", ALL_ALIVE, address, str(1 + workers["replicas"])], cwd=tmp_path, env=there)
+            run([sys.executable, "-c", ALL_ALIVE, address, str(2 + number)], cwd=tmp_path, env=there)
         typed = job["entrypoint"].replace("REPLACE_INPUT", shlex.quote(str(text)))
         assert "REPLACE" not in typed
         run(["bash", "-c", typed], cwd=tmp_path, env=there)

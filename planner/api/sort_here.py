@@ -93,7 +93,10 @@ def disorder_of_text(job: SortJob, source: Path) -> Disorder | None:
     if found is None:
         return None
     number, text = found
-    return Disorder(number=number, text=text.hex() if job.record_bytes else text.decode(errors="backslashreplace"))
+    if not job.record_bytes:
+        return Disorder(number=number, text=text.decode(errors="backslashreplace"))
+    keys = (text[key.first_byte : key.last_field_bytes] for key in _record_keys(job))
+    return Disorder(number=number, text=", ".join(f"0x{key.hex()}" for key in keys))
 
 
 def text_job_of(job: SortJob, sources: Sequence[Path], **limits: Any) -> TextJob:

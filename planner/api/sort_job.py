@@ -56,7 +56,7 @@ class SortResult:
 
 @dataclass(frozen=True, kw_only=True)
 class Disorder:
-    """The first line, row or record that is out of order: its number, from 1, and its text, of records in hex."""
+    """The first line, row or record out of order: its number, from 1, and its text, or of a record its keys, 0x..."""
 
     number: int
     text: str

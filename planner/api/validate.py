@@ -35,7 +35,12 @@ class Validation:
     @property
     def passed(self) -> bool:
         """Whether the data is in order and, where that is known, what went in."""
-        return self.report.is_sorted and self.expected in (None, int(self.report.checksum, 16))
+        return self.report.is_sorted and self.same_checksum
+
+    @property
+    def same_checksum(self) -> bool:
+        """Whether the checksum is that of what went in, where that is known."""
+        return self.expected in (None, int(self.report.checksum, 16))
 
     def require(self) -> None:
         """Raise ValidationFailedError, which says why, unless the data has `passed`."""
@@ -196,30 +201,45 @@ def _require_plain(files: list[Path]) -> None:
         with path.open("rb") as file:
             form = compression_of(file.read(MAGIC_BYTES))
         if form:
-            raise BadInputError(f"{path} is compressed ({form}): decompress it, and name the text")
+            raise BadInputError(
+                f"{path} is compressed ({form}): decompress it, and name the text; `planner sort --check` reads it as it is"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
 class RowsValidation:
-    """What a file of rows holds: how many, the first out of order, and a checksum that their order does not change."""
+    """What a file of rows holds: how many, the first out of order, and a checksum that their order does not change.
+
+    `unordered` rows come before their predecessor, and `duplicates` have its keys; None where they are not counted,
+    which is of CSV.
+    """
 
     rows: int
     disorder: Disorder | None
+    unordered: int | None
+    duplicates: int | None
     checksum: str
     expected: int | None
+
+    @property
+    def same_checksum(self) -> bool:
+        """Whether the checksum is that of what went in, where that is known."""
+        return self.expected in (None, int(self.checksum, 16))
 
     def require(self) -> None:
         """Raise ValidationFailedError, which says why, unless the rows are in order and those that went in."""
         if self.disorder is not None:
             raise ValidationFailedError(f"row {self.disorder.number} is out of order: {self.disorder.text}")
-        if self.expected not in (None, int(self.checksum, 16)):
+        if not self.same_checksum:
             message = f"checksum {self.checksum}, expected {self.expected:x}: not the data that went in"
             raise ValidationFailedError(message)
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON-able values."""
         first = None if self.disorder is None else asdict(self.disorder)
-        return {"rows": self.rows, "sorted": first is None, "first_unsorted": first, "checksum": self.checksum}
+        counts = {"unordered": self.unordered, "duplicates": self.duplicates}
+        order = {"sorted": first is None, "first_unsorted": first}
+        return {"rows": self.rows} | order | counts | {"checksum": self.checksum}
 
 
 def validate_rows(
@@ -242,32 +262,50 @@ def validate_rows(
     expected = None if checksum is None else checksum_number(checksum)
     of_text = {"separator": separator, "no_header": no_header}
     disorder = find_disorder(file, format=format, key=list(key), on_progress=on_progress, **of_text)  # type: ignore[arg-type]
-    count, found = _content([file], format=format, no_header=no_header, on_progress=on_progress)
+    unordered, duplicates = (None if disorder else 0), None
+    if format == "parquet":
+        count, found, unordered, duplicates = _of_parquet([file], on_progress, key=key)
+    else:
+        count, found = _content([file], format=format, no_header=no_header, on_progress=on_progress)
     if input:
         _, expected = _content(input, format=format, no_header=no_header, on_progress=on_progress)
-    return RowsValidation(rows=count, disorder=disorder, checksum=f"{found:x}", expected=expected)
+    counts = {"unordered": unordered, "duplicates": duplicates}
+    return RowsValidation(rows=count, disorder=disorder, checksum=f"{found:x}", expected=expected, **counts)
 
 
 def _content(files: Sequence[Path], *, format: str, no_header: bool, on_progress: OnProgress | None) -> tuple[int, int]:
     """Return the number of rows, and the sum of their hashes; a heading counts once in the sum, and is no row."""
     if format == "parquet":
-        return _of_parquet(files, on_progress)
+        return _of_parquet(files, on_progress)[:2]
     if len(files) > 1 and not no_header:
         raise BadInputError("--input: several files of CSV have several headings; name one file")
     report = read_lines(files, on_progress=on_progress)
     return report.records - (0 if no_header else min(report.records, 1)), int(report.checksum, 16)
 
 
-def _of_parquet(files: Sequence[Path], on_progress: OnProgress | None) -> tuple[int, int]:
-    from planner.sorting.tables.parquet_rows import decoded_bytes, read_footer, rows_of
+def _of_parquet(
+    files: Sequence[Path], on_progress: OnProgress | None, *, key: Sequence[str] = ()
+) -> tuple[int, int, int, int]:
+    """Return rows and the sum of their hashes; how many come before their predecessor, and how many have its keys."""
+    from planner.sorting.tables.arrow_library import arrow
+    from planner.sorting.tables.parquet_rows import decoded_bytes, keys_of, read_footer, rows_of
     from planner.sorting.tables.table_hash import rows_checksum
+    from planner.sorting.tables.table_runs import count_disorder
 
     sources = [read_footer(str(path)) for path in files]
-    count = checksum = 0
+    keys = keys_of(key, sources) if key else []
+    count = checksum = unordered = duplicates = 0
+    last = None
     with reported(["validate"], on_progress) as progress:
         progress.begin_phase(0, bytes_total=decoded_bytes(sources))
         for source in sources:
             for table in rows_of(source, progress):
                 count += table.num_rows
                 checksum += rows_checksum(table)
-    return count, checksum
+                if keys and table.num_rows:
+                    fallen, equal = count_disorder(
+                        table if last is None else arrow().concat_tables([last, table]), keys
+                    )
+                    unordered, duplicates = unordered + fallen, duplicates + equal
+                    last = table.slice(table.num_rows - 1)
+    return count, checksum, unordered, duplicates

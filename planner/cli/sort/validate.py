@@ -13,15 +13,23 @@ from planner.api.files import require_new, require_readable
 from planner.cli.shell.console import show_json, show_text, talk
 from planner.cli.shell.files import Force
 from planner.cli.shell.progress import shown_progress
-from planner.cli.sort.key_options import Format, KeyOffset, Keys, KeySize, NoHeader, RecordSize, Separator, Threads
+from planner.cli.sort.key_options import Format, KeyOffset, KeySize, NoHeader, RecordSize, Separator, Threads
 from planner.errors import BadInputError
 
 if TYPE_CHECKING:
+    from planner.api.validate import RowsValidation
     from planner.sorting.records.validate import ValidationReport
 
 
 _NOTHING_ELSE: Final = (False, False, None, None, None, 0, None, None, None, None, None, False)
 """What the options are that say what the files hold, where a manifest does."""
+_COMPARED: Final = {True: " (that of the input)", False: " (that of --checksum)"}
+"""By whether --input was given: what stands after a checksum that agrees."""
+
+
+_Columns = Annotated[
+    list[str] | None, Option(help="Of CSV and Parquet, a column: NAME[:int|num|float|fold|natural][:desc][:first].")
+]
 
 
 def validate(
@@ -38,7 +46,7 @@ def validate(
     key_size: KeySize = None,
     lines: Annotated[bool, Option("--lines", help="The files are newline-terminated text.")] = False,
     format: Format = None,
-    key: Keys = None,
+    key: _Columns = None,
     separator: Separator = None,
     no_header: NoHeader = False,
     ray: Annotated[str | None, Option(help="Read the copies of a manifest on the Ray cluster at this address.")] = None,
@@ -81,9 +89,7 @@ def validate(
         _validate_rows(files[0], of_rows, checksum=checksum, input=input or [], json=json)
         return
     if key or separator or no_header:
-        raise BadInputError(
-            "--key, --separator and --no-header are of CSV and Parquet; of lines: --key-offset, --key-size"
-        )
+        raise BadInputError(_no_keys_of_lines(files[0], key))
     shared: dict[str, Any] = {"checksum": checksum, "input": input or (), "threads": threads, **layout}
     with records_expected([*files, *(input or ())], advice="add --lines"), shown_progress() as on_progress:
         validation = validate_data(
@@ -92,7 +98,8 @@ def validate(
     if json:
         show_json(validation.report.to_dict())
     else:
-        _show(validation.report, unit="Lines" if lines else "Records")
+        compared = "" if validation.expected is None or not validation.same_checksum else _COMPARED[bool(input)]
+        _show(validation.report, unit="Lines" if lines else "Records", compared=compared)
     validation.require()
     if validation.expected is None and summary is None:
         talk("checksum not compared: give --checksum HEX of the input, or --input FILE")
@@ -115,7 +122,8 @@ def _validate_rows(file: Path, of_rows: dict[str, Any], *, checksum: str | None,
     if json:
         show_json(validation.to_dict())
     else:
-        show_text(f"Rows: {validation.rows}\nChecksum: {validation.checksum}")
+        compared = "" if validation.expected is None or not validation.same_checksum else _COMPARED[bool(input)]
+        _show_rows(validation, compared=compared)
     validation.require()
     if validation.expected is None:
         talk("in order; checksum not compared: give --checksum HEX of the input, or --input FILE")
@@ -142,7 +150,30 @@ def _require_nothing_else(options: tuple[object, ...]) -> None:
         raise BadInputError("with --ray the manifest says what the data is: only --checksum and --json go with it")
 
 
-def _show(report: ValidationReport, *, unit: str) -> None:
-    first = "" if report.first_unordered is None else f" (the first is record {report.first_unordered})"
+def _no_keys_of_lines(file: Path, key: list[str] | None) -> str:
+    keys = f" --key {' --key '.join(key)}" if key else ""
+    return (
+        "--key, --separator and --no-header are of CSV and Parquet; of lines: --key-offset, --key-size."
+        f" For order alone: planner sort --check{keys} {file}"
+    )
+
+
+def _show(report: ValidationReport, *, unit: str, compared: str) -> None:
+    of = unit.lower().removesuffix("s")
+    first = "" if report.first_number is None else f" (the first is {of} {report.first_number}, counted from 1)"
     show_text(f"{unit}: {report.records}\nUnordered: {report.unordered}{first}")
-    show_text(f"Duplicate keys: {report.duplicates}\nChecksum: {report.checksum}")
+    show_text(f"Duplicate keys: {report.duplicates}\nChecksum: {report.checksum}{compared}")
+
+
+def _show_rows(validation: RowsValidation, *, compared: str) -> None:
+    """Print what rows hold; of CSV rows out of order, and equal keys, are not counted."""
+    first = "" if validation.disorder is None else f"the first is row {validation.disorder.number}, counted from 1"
+    unordered = validation.unordered
+    if unordered is None:
+        found = first
+    else:
+        found = f"{unordered} ({first})" if first else f"{unordered}"
+    show_text(f"Rows: {validation.rows}\nUnordered: {found}")
+    if validation.duplicates is not None:
+        show_text(f"Duplicate keys: {validation.duplicates}")
+    show_text(f"Checksum: {validation.checksum}{compared}")

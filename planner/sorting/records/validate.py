@@ -38,6 +38,11 @@ class ValidationReport:
         """True when no record is smaller than its predecessor."""
         return self.unordered == 0
 
+    @property
+    def first_number(self) -> int | None:
+        """The first record out of order, counted from 1 as `planner sort --check` counts."""
+        return None if self.first_unordered is None else self.first_unordered + 1
+
     def to_dict(self) -> dict[str, Any]:
         """Return the fields, and `sorted`, as JSON-able values."""
         return asdict(self) | {"sorted": self.is_sorted}
@@ -47,7 +52,7 @@ class ValidationReport:
         if not self.is_sorted:
             raise ValidationFailedError(
                 f"{self.unordered} of {self.records} records are out of order; "
-                f"the first is record {self.first_unordered}"
+                f"the first is record {self.first_number}, counted from 1"
             )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 from pathlib import Path
 
 import pytest
@@ -14,11 +15,16 @@ from planner.errors import BadInputError, ValidationFailedError
 
 def call(*arguments: object) -> str:
     """Return what a command says on stderr."""
+    return invoked(*arguments)[1]
+
+
+def invoked(*arguments: object) -> tuple[str, str]:
+    """Return what a command prints on stdout, and on stderr."""
     outcome = CliRunner().invoke(build(), [str(argument) for argument in arguments])
     if outcome.exception and not isinstance(outcome.exception, SystemExit):
         raise outcome.exception
     assert outcome.exit_code == 0, outcome.output
-    return outcome.stderr
+    return outcome.stdout, outcome.stderr
 
 
 def test_what_went_in_is_compared_or_said_not_to_be(tmp_path: Path) -> None:
@@ -61,3 +67,52 @@ def test_what_cannot_be_compared_with_is_refused(tmp_path: Path, options: tuple[
     call("generate", "--records", "1", file)
     with pytest.raises(BadInputError, match=sentence):
         call("validate", file, *(option.format(file) for option in options))
+
+
+def test_rows_are_counted_by_order(tmp_path: Path) -> None:
+    table, arrow = tmp_path / "in.parquet", pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(arrow.table({"ts": [1, 1, 2, 2, 2, 3]}), table, row_group_size=2)
+    assert "Rows: 6\nUnordered: 0\nDuplicate keys: 3\nChecksum: " in invoked("validate", table, "--key", "ts")[0]
+    found = json.loads(invoked("validate", table, "--key", "ts", "--json")[0])
+    assert (found["unordered"], found["duplicates"]) == (0, 3)
+    parquet.write_table(arrow.table({"ts": [3, 2, 2, 1, 5, 4]}), table, row_group_size=2)
+    failed = CliRunner().invoke(build(), ["validate", str(table), "--key", "ts"])
+    assert isinstance(failed.exception, ValidationFailedError)
+    assert "Unordered: 3 (the first is row 2, counted from 1)\nDuplicate keys: 1\n" in failed.stdout
+
+
+def test_rows_of_csv_in_order_have_none_unordered(tmp_path: Path) -> None:
+    table = tmp_path / "in.csv"
+    table.write_text("n\n1\n2\n")
+    assert "Rows: 2\nUnordered: 0\nChecksum: " in invoked("validate", table, "--key", "n:num")[0]
+    table.write_text("n\n2\n1\n")
+    failed = CliRunner().invoke(build(), ["validate", str(table), "--key", "n:num"])
+    assert "Unordered: the first is row " in failed.stdout
+
+
+def test_a_checksum_that_agrees_is_said_to(tmp_path: Path) -> None:
+    before, after = tmp_path / "in.dat", tmp_path / "out.dat"
+    call("generate", "--records", "100", before)
+    call("sort", before, after)
+    out = invoked("validate", after, "--input", before)[0]
+    assert out.rstrip().endswith(" (that of the input)")
+    checksum = out.split("Checksum: ")[1].split()[0]
+    assert f"Checksum: {checksum} (that of --checksum)" in invoked("validate", after, "--checksum", checksum)[0]
+    assert invoked("validate", after)[0].rstrip().endswith(f"Checksum: {checksum}")
+
+
+def test_keys_of_lines_are_checked_by_sort(tmp_path: Path) -> None:
+    file = tmp_path / "bad.csv"
+    file.write_text("a,2\nb,1\n")
+    with pytest.raises(BadInputError, match="planner sort --check --key 2,2n"):
+        call("validate", "--lines", "--key", "2,2n", file)
+
+
+def test_the_place_of_disorder_counts_from_1_as_check_does(tmp_path: Path) -> None:
+    file = tmp_path / "bad.dat"
+    file.write_bytes(b"".join(bytes([key]) * 100 for key in (1, 2, 1)))
+    failed = CliRunner().invoke(build(), ["validate", str(file)])
+    assert "Unordered: 1 (the first is record 3, counted from 1)" in failed.stdout
+    checked = CliRunner().invoke(build(), ["sort", "--check", str(file)])
+    assert (checked.exit_code, checked.stderr) == (1, f"{file}:3: disorder: 0x{'01' * 10}\n")

@@ -35,7 +35,7 @@ def test_unordered_records(tmp_path: Path) -> None:
     assert (report.records, report.unordered, report.first_unordered) == (10**6, 499452, 2)
     assert report.to_dict()["sorted"] is False
     with pytest.raises(
-        ValidationFailedError, match="499452 of 1000000 records are out of order; the first is record 2"
+        ValidationFailedError, match="499452 of 1000000 records are out of order; the first is record 3, counted"
     ):
         report.require_sorted()
 

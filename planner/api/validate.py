@@ -202,7 +202,7 @@ def _require_plain(files: list[Path]) -> None:
             form = compression_of(file.read(MAGIC_BYTES))
         if form:
             raise BadInputError(
-                f"{path} is compressed ({form}): decompress it, and name the text; `planner sort --check` reads it as it is"
+                f"{path} is compressed ({form}): decompress it, and name the text; or `planner sort --check`"
             )
 
 

@@ -168,11 +168,8 @@ def _show(report: ValidationReport, *, unit: str, compared: str) -> None:
 def _show_rows(validation: RowsValidation, *, compared: str) -> None:
     """Print what rows hold; of CSV rows out of order, and equal keys, are not counted."""
     first = "" if validation.disorder is None else f"the first is row {validation.disorder.number}, counted from 1"
-    unordered = validation.unordered
-    if unordered is None:
-        found = first
-    else:
-        found = f"{unordered} ({first})" if first else f"{unordered}"
+    unordered = "" if validation.unordered is None else f"{validation.unordered}"
+    found = f"{unordered} ({first})" if unordered and first else unordered or first
     show_text(f"Rows: {validation.rows}\nUnordered: {found}")
     if validation.duplicates is not None:
         show_text(f"Duplicate keys: {validation.duplicates}")

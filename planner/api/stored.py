@@ -50,13 +50,24 @@ def kept(kind: str | None = None) -> tuple[Kept, ...]:
     Raises BadInputError for a kind that there is not.
     """
     if kind is not None and kind not in _KINDS:
-        raise BadInputError(f"nothing is called {kind!r}: use one of {', '.join(_KINDS)}.{nearest(kind, kinds())}")
+        words = [*filter(can_clear, _KINDS), "all"]
+        raise BadInputError(f"nothing is called {kind!r}: use one of {', '.join(words)}.{nearest(kind, words)}")
     return tuple(_kept(name, of) for name, of in _KINDS.items() if kind in (None, name))
 
 
 def can_clear(kind: str) -> bool:
     """Whether `clear` takes a kind."""
     return kind in _KINDS and _KINDS[kind].clear is not None
+
+
+def clearable(text: str) -> tuple[str, ...]:
+    """Return the kinds that `prices,runs` or `all` names, each once. Raises BadInputError for an unknown one."""
+    named = [word.strip() for word in text.split(",")]
+    if named == ["all"]:
+        return tuple(filter(can_clear, _KINDS))
+    for kind in named:
+        kept(kind)
+    return tuple(dict.fromkeys(named))
 
 
 def clear(kind: str) -> tuple[Kept, Kept]:
@@ -101,7 +112,8 @@ def _files(place: Path) -> Iterator[Path]:
     if place.is_file():
         yield place
     elif place.is_dir():
-        yield from (path for path in place.rglob("*") if path.is_file() and not path.is_symlink())
+        every = (path for path in place.rglob("*") if path.is_file() and not path.is_symlink())
+        yield from (path for path in every if path.suffix != ".lock" and path.name != ".lock")
 
 
 def _forget_prices(place: Path) -> None:

@@ -103,5 +103,31 @@ def test_what_nothing_makes_again_is_not_cleared(kind: str) -> None:
 
 
 def test_an_unknown_kind_is_refused_with_the_nearest() -> None:
-    with pytest.raises(BadInputError, match="Did you mean runs"):
+    with pytest.raises(BadInputError, match=r"use one of prices, runs, fleets, bugs, all\. Did you mean runs"):
         call("--clear", "run")
+
+
+@pytest.mark.parametrize("words", ["all", "bugs,runs"])
+def test_several_kinds_are_cleared_at_once(folder: Path, words: str) -> None:
+    begun("r1").note("down", removed=1)
+    bugs = folder / "XDG_STATE_HOME" / "planner" / "bugs"
+    bugs.mkdir(parents=True)
+    (bugs / "bug-1.txt").write_text("text")
+    printed = call("--clear", words, "--yes")
+    assert "bugs: 1 files removed, 4 B\n" in printed and "runs: " in printed
+    assert known_runs() == () and not list(bugs.iterdir())
+
+
+def test_one_refused_kind_keeps_the_others(folder: Path) -> None:
+    begun("r1").note("down", removed=1)
+    with pytest.raises(BadInputError, match="profiles are not cleared"):
+        call("--clear", "runs,profiles", "--yes")
+    assert known_runs() == ("r1",)
+
+
+def test_locks_are_not_counted(folder: Path) -> None:
+    profiles = folder / "XDG_DATA_HOME" / "planner" / "profiles"
+    profiles.mkdir(parents=True)
+    for name in ("a.json", ".lock"):
+        (profiles / name).write_text("{}")
+    assert stored.kept("profiles")[0].files == 1

@@ -23,7 +23,8 @@ def where(
     clear: Annotated[
         str | None,
         Option(
-            help="Remove prices, runs, fleets or bugs; runs that may still cost money stay.", autocompletion=clearable
+            help="Remove prices, runs, fleets or bugs, several (runs,bugs) or all; runs that may cost money stay.",
+            autocompletion=clearable,
         ),
     ] = None,
     yes: Annotated[bool, Option("--yes", help="Do not ask.")] = False,
@@ -52,21 +53,30 @@ def where(
             show_sentences(f"Runs: {each.keeps}.")
 
 
-def _clear(kind: str, *, yes: bool, json: bool) -> None:
+def _clear(kinds: str, *, yes: bool, json: bool) -> None:
     from planner.api import stored
     from planner.cli.rent.renting import confirm
     from planner.units import format_bytes
 
-    (now,) = stored.kept(kind)
-    if now.files and stored.can_clear(kind):
-        staying = f"; {now.keeps}, and stays" if now.keeps else ""
-        confirm(f"{kind}: {now.files} files, {format_bytes(now.bytes)} in {now.place}{staying}", yes=yes)
-    before, after = stored.clear(kind)
-    removed = {"files": before.files - after.files, "bytes": before.bytes - after.bytes}
+    named = stored.clearable(kinds)
+    for kind in named:
+        (now,) = stored.kept(kind)
+        if not stored.can_clear(kind):
+            stored.clear(kind)
+        if now.files:
+            staying = f"; {now.keeps}, and stays" if now.keeps else ""
+            confirm(f"{kind}: {now.files} files, {format_bytes(now.bytes)} in {now.place}{staying}", yes=yes)
+    cleared = []
+    for kind in named:
+        before, after = stored.clear(kind)
+        removed = {"files": before.files - after.files, "bytes": before.bytes - after.bytes}
+        if json:
+            cleared.append({"removed": removed, "kept": _plain(after)})
+        else:
+            of = f"{kind}: " if len(named) > 1 else ""
+            show_text(f"{of}{removed['files']} files removed, {format_bytes(removed['bytes'])}")
     if json:
-        show_json({"removed": removed, "kept": _plain(after)})
-    else:
-        show_text(f"{removed['files']} files removed, {format_bytes(removed['bytes'])}")
+        show_json(cleared[0] if len(cleared) == 1 else {"cleared": cleared})
 
 
 def _plain(kept: Kept) -> dict[str, Any]:

@@ -153,6 +153,9 @@ def _with_option_meant(error: Any) -> Any:
         error.possibilities = None
         is_other = text.startswith(("-", "planner"))
         error.message = f"{error.message}. {f'Did you mean: {text}' if is_other else f'Note: {text}'}"
+    elif "--temp-dir" in options and "--key" in options and not error.option_name.startswith("--"):
+        error.possibilities = None
+        error.message = f"{error.message}. `planner gnusort` takes GNU sort's options"
     return error
 
 

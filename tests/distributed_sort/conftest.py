@@ -62,7 +62,7 @@ class SortCluster:
         try:
             return self._session.do(order, on_event)
         except IoFailureError as error:
-            if "run the same command again" in error.message:
+            if "run the same command again" in str(error):
                 self._session = None
             raise
 

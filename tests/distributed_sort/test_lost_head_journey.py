@@ -38,7 +38,7 @@ def test_a_lost_head_costs_at_most_the_running_phase(tmp_path: Path, monkeypatch
             source = session.do({"do": "generate", "records": RECORDS}, lambda _: None)
             request = {"source": source["dataset"], "output": "output", "copies": 2}
             order = {"do": "sort", "request": request, "journal": str(tmp_path / "journal")}
-            with pytest.raises(IoFailureError, match=r"head.* is lost.* run the same command again"):
+            with pytest.raises(IoFailureError, match=r"(?s)head.* is lost.* run the same command again"):
                 session.do(order, lose_head)
         for node in range(nodes.workers + 1):
             nodes.end(node)

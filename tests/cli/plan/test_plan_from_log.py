@@ -53,7 +53,7 @@ def test_a_trace_foretells_no_cluster(tmp_path: Path, capsys: pytest.CaptureFixt
     path = tmp_path / "timeline.json"
     path.write_text("[]", "utf-8")
     assert run("--from-log", str(path)) == 2
-    assert "nothing of bytes, processors and memory" in " ".join(capsys.readouterr().err.split())
+    assert "no bytes, processors or memory to plan from" in " ".join(capsys.readouterr().err.split())
 
 
 def test_what_is_left_out_is_listed(log: str, capsys: pytest.CaptureFixture[str]) -> None:

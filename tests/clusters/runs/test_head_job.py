@@ -233,7 +233,7 @@ def test_a_run_whose_time_is_over_cannot_be_attached_to_and_says_what_is_gone(ec
     past = datetime.now(UTC) - timedelta(minutes=1)
     directory = RunDirectory.create(order("over", expires_at=past))
     session = ProviderSession(provider=ec2.provider(), policy=QUICK, say=str)
-    with pytest.raises(BadInputError, match="run over has no head that runs") as raised:
+    with pytest.raises(BadInputError, match="run over has no running head") as raised:
         reopen_run(directory, session, stopwatch=Stopwatch())
     assert raised.value.details == (
         f"its machines' time, by --max-hours and --max-cost, was over at {past:%Y-%m-%d %H:%M} UTC",

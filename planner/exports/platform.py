@@ -67,7 +67,8 @@ class Feature(StrEnum):
 class Platform:
     """What takes a file. `write` gives what is in the file. `runs` is what sorts there: `spark`, `ray` for this
     project's own sort, or '' where that is not said. `fee` is the platform's name among the fees that ship. `ask` is
-    the command by which an account lists the machine types that it has.
+    the command by which an account lists the machine types that it has. `has_primary` says that the file
+    has one more machine of the first type, on demand.
     """
 
     name: str
@@ -79,6 +80,7 @@ class Platform:
     write: Callable[[Order], Written]
     fee: str = ""
     ask: str = ""
+    has_primary: bool = False
 
     def takes(self, machine_type: str) -> bool:
         """Whether the platform's documents have the type, or have no list."""
@@ -216,7 +218,14 @@ def _heading(order: Order, platform: Platform, lost: tuple[Lost, ...], *, versio
     yield f"sortplanner {version} planned {cluster} for {order.job}, engine {order.engine}."
     expected, most = format_duration(order.expected_s), format_duration(order.p95_s)
     yield f"The job takes {expected}, in 95 of 100 runs at most {most}. In all {order.cost}. {_fee(order, platform)}"
+    if platform.has_primary and not math.isnan(order.on_demand_usd_per_hour):
+        usd = format_usd(order.on_demand_usd_per_hour)
+        yield f"The primary node, one more {order.best.machine_type}, is not in the costs: {usd} an hour."
     yield from (f"Not expressed here: {each}." for each in lost)
+    if platform.runs == "ray" and order.input is None:
+        yield "Times and limits are of data made on the nodes: plan with --input and --output for yours."
+    if platform.runs == "ray" and order.output is None and not order.to_store:
+        yield "Output and manifest stay on the nodes' disks, and go with them: plan with --output to keep them."
     if platform.ask:
         yield f"Whether the platform has these types: {platform.ask.format(region=order.region)}"
 

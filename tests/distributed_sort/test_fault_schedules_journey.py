@@ -190,7 +190,7 @@ def call_until_done(schedule: Schedule) -> list[str]:
         except BadInputError as error:
             errors.append(error.message)
             schedule.settle()
-            if "another result is there" in error.message or "is being written" in error.message:
+            if "another result is there" in str(error) or "is being written" in str(error):
                 return errors
         except IoFailureError as error:
             errors.append(error.message)

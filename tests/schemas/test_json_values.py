@@ -41,7 +41,7 @@ def test_run_reports_of_earlier_versions_are_read_and_stored_anew(version: int) 
 
 @pytest.mark.parametrize("read", [Plan.from_json, RunReport.from_json])
 def test_a_later_version_is_refused_in_a_sentence(read: object) -> None:
-    with pytest.raises(BadInputError, match=rf"its version is {VERSION + 1}.*reads up to {VERSION}\n  upgrade the planner"):
+    with pytest.raises(BadInputError, match=rf"its version is {VERSION + 1}.*\n  upgrade the planner"):
         read(json.dumps({"version": VERSION + 1}))  # type: ignore[operator]
 
 

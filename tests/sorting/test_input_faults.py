@@ -114,7 +114,7 @@ def test_an_input_that_grows_is_sorted_as_it_was_at_one_time(
         try:
             planner.sort(source, output, memory_bytes=memory_bytes, **options)  # type: ignore[arg-type]
         except BadInputError as error:  # half a record is there for a moment
-            assert "no whole number of records" in error.message
+            assert "no whole number of records" in str(error)
             return
     found, content = output.read_bytes(), source.read_bytes()
     seen = content[: len(found)]

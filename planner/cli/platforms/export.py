@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
@@ -65,4 +66,7 @@ def show_export(exported: Export, *, as_json: bool = False, out: Path | None = N
         talk(f"not expressed: {lost}")
     if exported.placeholders:
         talk(f"fill in {len(exported.placeholders)}: {', '.join(exported.placeholders)}")
-    talk(f"then: {exported.apply}")
+    if out is not None and exported.file_name not in exported.apply and out.name != exported.file_name:
+        talk(f"name it {exported.file_name}: {exported.platform} finds it by its name")
+    apply = exported.apply if out is None else exported.apply.replace(exported.file_name, quote(str(out)))
+    talk(f"then: {apply}")

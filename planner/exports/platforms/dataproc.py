@@ -66,4 +66,5 @@ PLATFORM: Final = Platform(
     fee="Dataproc",
     has=frozenset({Feature.MACHINE_TYPE, Feature.COUNT, Feature.NEXT_CHOICES, Feature.LOCAL_DISKS, Feature.END}),
     write=_write,
+    has_primary=True,
 )

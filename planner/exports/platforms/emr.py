@@ -83,5 +83,6 @@ PLATFORM: Final = Platform(
         {Feature.MACHINE_TYPE, Feature.COUNT, Feature.NEXT_CHOICES, Feature.LOCAL_DISKS, Feature.VOLUMES, Feature.END}
     ),
     write=_write,
+    has_primary=True,
     ask=f"aws emr list-supported-instance-types --region {{region}} --release-label {_RELEASE}",
 )

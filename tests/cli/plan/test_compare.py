@@ -78,7 +78,7 @@ def test_another_file_is_named_for_what_it_is(plans: tuple[Path, Path], text: st
     plans[0].write_text(text)
     outcome = CliRunner().invoke(build(), ["compare", *map(str, plans)])
     assert isinstance(outcome.exception, BadInputError)
-    assert f"{plans[0]} is {kind}" in outcome.exception.message
+    assert f"{plans[0]} is {kind}" in str(outcome.exception)
 
 
 @pytest.mark.parametrize("text", ["", "{}", '{"request": 1}'])

@@ -141,7 +141,7 @@ def test_a_page_is_refused_before_anything_is_planned_where_charts_are_missing(
     monkeypatch.setitem(sys.modules, "altair", None)
     outcome = call("--model", "nonsense", "--html", str(tmp_path / "page.html"))
     assert isinstance(outcome.exception, PlannerError)
-    assert "--html needs the package altair" in outcome.exception.message
+    assert "--html needs the package altair" in str(outcome.exception)
 
 
 @pytest.mark.parametrize(("name", "start"), [("plan.png", b"\x89PNG"), ("plan.svg", b"<svg")])

@@ -38,7 +38,7 @@ def test_the_result_of_a_sort_is_a_file_with_a_name(tmp_path: Path) -> None:
     source.write_text("b\na\n")
     outcome = CliRunner().invoke(build(), ["sort", str(source), "out", "--more-output", "-"])
     assert isinstance(outcome.exception, BadInputError)
-    assert "OUTPUT -: the result is a file" in outcome.exception.message
+    assert "OUTPUT -: the result is a file" in str(outcome.exception)
 
 
 def test_plan_says_its_version() -> None:

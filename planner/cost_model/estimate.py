@@ -31,7 +31,8 @@ from planner.cost_model.prices import (
     spares_paid_s,
 )
 from planner.cost_model.staging import least_seconds, loading_node_seconds, staging_node_seconds
-from planner.cost_model.workload import JobContext, Work, cpu_seconds, driver_seconds
+from planner.cost_model.work import Work
+from planner.cost_model.workload import JobContext, cpu_seconds, driver_seconds
 from planner.statistics.order_statistics import Spread, slowest_mean_cached
 from planner.statistics.scaling_curve import mean_slowdowns
 

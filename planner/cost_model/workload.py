@@ -19,7 +19,6 @@ from planner.catalog import Catalog, Straggler
 from planner.cost_model.disk_layout import OBJECTS, VOLUMES, Layouts
 from planner.cost_model.model import GROUPS, MEDIA, Coefficients, CostModel, JobVolumes, Phase
 from planner.cost_model.object_store import ObjectStoreChoice
-from planner.cost_model.processor_credit import on_credit_s
 from planner.cost_model.rate_doubts import CERTAIN, RateDoubts
 from planner.cost_model.rate_spreads import Spreads
 from planner.cost_model.rates import Device, Rates, time_s
@@ -27,65 +26,12 @@ from planner.cost_model.rotating_disks import Visits
 from planner.cost_model.run_overheads import RunOverheads
 from planner.cost_model.unknowns import BY_DEFAULT, Policy
 from planner.cost_model.volumes.block_volumes import VolumeChoice
+from planner.cost_model.work import Work, on_credit_s
 from planner.statistics.interruptions import Risk
 from planner.statistics.order_statistics import Spread
 
 UNDIVIDED: Final = ("start_up", "one_stream", "driver", "object_requests")
 """Resources that serve the job as a whole and not each node its share."""
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Work:
-    """What one resource does in a phase over the whole cluster, all of shape (R,).
-
-    `read_node_s` and `write_node_s` are what either direction takes alone; both are zero for a resource without
-    directions. They add up to `node_seconds`, except where disks read and write at once: there the longer counts.
-    """
-
-    total_bytes: Floats
-    node_seconds: Floats
-    read_node_s: Floats
-    write_node_s: Floats
-
-    @classmethod
-    def apart(cls, total_bytes: Floats, *, read_node_s: Floats, write_node_s: Floats) -> Work:
-        """Return the work of a device whose reads and writes take turns."""
-        return cls(
-            total_bytes=total_bytes,
-            node_seconds=read_node_s + write_node_s,
-            read_node_s=read_node_s,
-            write_node_s=write_node_s,
-        )
-
-    def of_row(self, row: int) -> Work:
-        """Return the work of one layout, of shape (1,)."""
-        only = slice(row, row + 1)
-        return Work(
-            total_bytes=self.total_bytes[only],
-            node_seconds=self.node_seconds[only],
-            read_node_s=self.read_node_s[only],
-            write_node_s=self.write_node_s[only],
-        )
-
-    def at_share(self, share: float) -> Work:
-        """Return the work of a resource that reaches only this share of its rate."""
-        if share == 1:
-            return self
-        seconds = {name: getattr(self, name) / share for name in ("node_seconds", "read_node_s", "write_node_s")}
-        return replace(self, **seconds)
-
-    def slow_factor(self, direction: str, *, factor: float, row: int) -> float:
-        """Return how many times longer a layout's resource takes when one direction takes `factor` times as long; ''
-        is all that it does.
-        """
-        read, write, whole = (
-            float(seconds[row]) for seconds in (self.read_node_s, self.write_node_s, self.node_seconds)
-        )
-        if not direction or not whole:
-            return factor if whole else 1.0
-        slowed, other = (read * factor, write) if direction == "read" else (write * factor, read)
-        at_once = whole < (read + write) * (1 - 1e-9)
-        return (max(slowed, other) if at_once else slowed + other) / whole
 
 
 HERE: Final = "here"

@@ -13,7 +13,7 @@ from planner import recommend as recommend_by
 from planner.catalog import load_catalog
 from planner.catalog.facts import Straggler
 from planner.cost_model.rate_spreads import Spreads, spreads_of
-from planner.cost_model.workload import Work
+from planner.cost_model.work import Work
 from planner.schemas.plan import Candidate
 
 recommend = partial(recommend_by, engine="ideal")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from planner.api.recommend import recommend
 from planner.catalog import load_catalog
 from planner.cost_model.object_store import choose_object_store
-from planner.cost_model.processor_credit import on_credit_s
+from planner.cost_model.work import on_credit_s
 from planner.cost_model.workload import JobContext, cpu_seconds, mean_processor_speed
 
 FAST = {"read": 1e12, "write": 1e12, "network_baseline_bytes_per_s": 1e12, "price": 1}

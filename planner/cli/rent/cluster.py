@@ -113,7 +113,8 @@ def cluster_status(
         except BadInputError as error:
             if run:
                 raise
-            talk(f"run {name} left out: {error.message}")  # the others may cost money
+            why = "; ".join([error.message, *error.details])
+            talk(f"run {name} left out: {why}")  # the others may cost money
     if json:
         show_json({"runs": statuses})
         return

@@ -49,7 +49,7 @@ def test_node_counts_double_until_all_take_part(nodes: int) -> None:
 
 def test_every_node_hears_from_every_other_and_the_slowest_counts() -> None:
     with agents(3) as nodes:
-        bench = bench_net(nodes, token=TOKEN, seconds=0.2, warm_up_s=0.05, doubling=True, machine_type="m.large")
+        bench = bench_net(nodes, token=TOKEN, seconds=1, warm_up_s=0.05, doubling=True, machine_type="m.large")
     document = json.loads(json.dumps(bench.to_dict(), allow_nan=False))
     assert (document["instrument"], document["nodes"], document["machine_type"]) == ("netbench", 3, "m.large")
     assert [point["nodes"] for point in document["curve"]] == [2, 3]

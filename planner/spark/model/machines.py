@@ -24,8 +24,8 @@ _RAN_ON: Final = re.compile(
 class NodeType:
     """One node of a type. NaN is unknown. `siblings` share a core; `clock_ghz` is what one core alone was measured to
     do (`planner.catalog.shipped_tables`). Each virtual CPU gives a `cpu_share` of its time where a
-    container's limit holds it, None where nothing does. `disk_bytes_per_s` is of its local disks, else of one volume
-    with the rate that its price includes, as far as the link to volumes carries it; `disk_ops_per_s` is of that volume.
+    container's limit holds it, None where nothing does. `disk_bytes_per_s` is of its local disks, else of volumes with
+    the rates that their price includes, as far as the link carries them; `disk_ops_per_s` is of these volumes.
     """
 
     cloud: str
@@ -115,12 +115,21 @@ def machines(catalog: Catalog, offer: Offer) -> list[NodeType]:
     return made
 
 
-def _volume_rates(catalog: Catalog) -> tuple[Floats, Floats]:
-    """Return bytes and operations/s of one volume at each type, within the limits of the type; NaN is unknown.
+_EMR_VOLUMES: Final = {"medium": 1, "large": 1, "xlarge": 2}
+"""Volumes that EMR gives a node without local disks, by the size of its type, and four to larger ones (Amazon EMR
+Management Guide, "Default Amazon EBS storage for instances", releases from 5.22.0 on).
+"""
 
-    A log does not tell the volumes, so they have the rate that comes with their price, where a cloud sells such ones.
+
+def _volume_rates(catalog: Catalog) -> tuple[Floats, Floats]:
+    """Return bytes and operations/s of a node's volumes at each type, within the limits of the type; NaN is unknown.
+
+    A log does not tell the volumes. On EC2 they are EMR's, elsewhere there is one, with the rates that come with the
+    price, where a cloud sells such ones.
     """
     instances = catalog.instances
     included = [(v.free_bytes_per_s, v.free_iops) for v in catalog.volume_types.values() if v.free_bytes_per_s > 0]
     bytes_per_s, ops_per_s = included[0] if included else (math.nan, math.nan)
-    return np.fmin(instances.volume_bytes_per_s, bytes_per_s), np.fmin(instances.volume_iops, ops_per_s)
+    sizes = [name.partition("+")[0].rpartition(".")[2] for name in instances.names]
+    count = np.array([_EMR_VOLUMES.get(size, 4) if catalog.cloud == "aws" else 1 for size in sizes])
+    return np.fmin(instances.volume_bytes_per_s, bytes_per_s * count), np.fmin(instances.volume_iops, ops_per_s * count)

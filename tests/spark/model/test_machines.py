@@ -16,11 +16,14 @@ def _types(cloud: str, region: str) -> dict[str, NodeType]:
     return {machine.instance_type: machine for machine in machines(catalog, offer)}
 
 
-def test_a_type_without_local_disks_has_one_volume() -> None:
+def test_a_type_without_local_disks_has_the_volumes_that_emr_gives_it() -> None:
     types = _types("aws", "us-east-1")
-    volume, local = types["m5.4xlarge"], types["i4i.4xlarge"]
-    # what a gp3 comes with, in both
-    assert (volume.disk_bytes_per_s, volume.disk_ops_per_s) == (125 * 2**20, 3000)
+    local = types["i4i.4xlarge"]
+    for name, volumes in {"m6i.large": 1, "m6i.xlarge": 2, "m6i.2xlarge": 4, "m6i.24xlarge": 4}.items():
+        rates = (types[name].disk_bytes_per_s, types[name].disk_ops_per_s)
+        assert rates == (min(volumes * 125 * 2**20, rates[0]), min(volumes * 3000, rates[1]))
+        assert volumes * 50e6 < rates[0], "the link carries most of it"
+    assert types["m6i.24xlarge"].disk_bytes_per_s == 4 * 125 * 2**20
     assert local.disk_bytes_per_s > 1e9 and math.isnan(local.disk_ops_per_s)
 
 

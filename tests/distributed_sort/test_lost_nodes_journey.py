@@ -42,7 +42,7 @@ def restarted(sort_cluster: SortCluster) -> Iterator[None]:
 @pytest.mark.parametrize(
     ("phase", "fault", "nodes_each"),
     [
-        pytest.param("sample", "power", ALONE, marks=QUICK_SOAK),
+        pytest.param("sample", "power", ALONE, marks=pytest.mark.soak),
         pytest.param(MAP, "power", ALONE, marks=QUICK_SOAK),
         pytest.param(MAP, "power", COORDINATED, marks=pytest.mark.soak),
         (REDUCE, "power", COORDINATED),
@@ -71,11 +71,17 @@ def test_a_lost_node_costs_time_but_no_data(
 
 
 @pytest.mark.soak
-@pytest.mark.quick
 @pytest.mark.needs_root(why="kills nodes in network namespaces")
 @pytest.mark.usefixtures("restarted")
 @pytest.mark.parametrize(
-    ("step", "copies"), [("generate", 1), ("checksum of the input", 1), ("sort", 2), ("validate", 1), ("validate", 2)]
+    ("step", "copies"),
+    [
+        ("generate", 1),
+        ("checksum of the input", 1),
+        pytest.param("sort", 2, marks=pytest.mark.quick),
+        pytest.param("validate", 1, marks=pytest.mark.quick),
+        ("validate", 2),
+    ],
 )
 def test_a_whole_run_outlives_a_node_at_any_step(
     sort_cluster: SortCluster, tmp_path: Path, step: str, copies: int

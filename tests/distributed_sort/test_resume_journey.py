@@ -91,9 +91,8 @@ def _files(folder: Path, contents: list[bytes]) -> list[str]:
 
 
 @pytest.mark.soak
-@pytest.mark.quick
 @pytest.mark.needs_root(why="finds a node's processes by its network namespace")
-@pytest.mark.parametrize("phase", [MAP, REDUCE])
+@pytest.mark.parametrize("phase", [MAP, pytest.param(REDUCE, marks=pytest.mark.quick)])
 @pytest.mark.parametrize("made", [lines, csv, packed, parquet])
 def test_what_a_killed_driver_had_done_is_not_done_again(
     sort_cluster: SortCluster, tmp_path: Path, made: Callable[[Path], Sample], phase: str

@@ -307,7 +307,7 @@ def test_killed_worker_processes_are_replaced(
     ("phase", "nodes_each"),
     [
         pytest.param(MAP, ALONE, marks=pytest.mark.soak),
-        pytest.param(MAP, COORDINATED, marks=QUICK_SOAK),
+        pytest.param(MAP, COORDINATED, marks=pytest.mark.soak),
         pytest.param(REDUCE, ALONE, marks=QUICK_SOAK),
     ],
 )
@@ -334,7 +334,7 @@ def test_a_second_call_goes_on_where_a_killed_driver_stopped(
 
 
 @pytest.mark.needs_root(why="mounts a small disk")
-@pytest.mark.parametrize("phase", [MAP, pytest.param(REDUCE, marks=QUICK_SOAK)])
+@pytest.mark.parametrize("phase", [MAP, pytest.param(REDUCE, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("nodes_each", [ALONE, pytest.param(COORDINATED, marks=QUICK_SOAK)])
 def test_work_of_a_full_disk_moves_to_the_others(
     sort_cluster: SortCluster, tmp_path: Path, phase: str, nodes_each: int

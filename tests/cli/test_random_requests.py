@@ -97,7 +97,6 @@ def test_a_few_are_answered_or_refused(number: int, capsys: pytest.CaptureFixtur
 
 
 @pytest.mark.soak
-@pytest.mark.quick
 def test_a_hundred_are_answered_or_refused(capsys: pytest.CaptureFixture[str]) -> None:
     for number in range(1000, 1100):
         check(number, capsys)

@@ -190,14 +190,14 @@ def check_process(words: Sequence[str], **how: Any) -> None:
     require_short(said)
 
 
-@quick_soak
+@pytest.mark.soak
 @pytest.mark.parametrize("name", SURROUNDINGS)
 @pytest.mark.parametrize("line", LINES)
 def test_odd_surroundings(here: Path, line: str, name: str) -> None:
     check_process([*PROGRAM, *line.split()], env=surroundings(name), stdout=subprocess.DEVNULL)
 
 
-@quick_soak
+@pytest.mark.soak
 @pytest.mark.parametrize("line", LINES)
 @pytest.mark.parametrize("end", [">&-", "| head -1", "| true", ">/dev/full", "2>&-", "<&-"])
 def test_streams_that_end(here: Path, line: str, end: str) -> None:
@@ -205,7 +205,7 @@ def test_streams_that_end(here: Path, line: str, end: str) -> None:
     check_process(["bash", "-c", f"{command} >/dev/null; exit ${{PIPESTATUS[0]}}" if "|" in end else command])
 
 
-@quick_soak
+@pytest.mark.soak
 @pytest.mark.parametrize("module", ["pandas", "rich", "numpy", "pyarrow", "altair", "zstandard", "planner._sortcore"])
 @pytest.mark.parametrize("line", LINES)
 def test_what_is_not_installed(here: Path, line: str, module: str) -> None:

@@ -19,16 +19,21 @@ GENERATE: Final = Phase(name="generate", read={}, write={"data": {"map_in": 1}},
 VALIDATE: Final = Phase(name="validate", read={"data": {"reduce_out": 1}}, write={}, network={}, cpu={})
 
 
-@lru_cache(maxsize=128)
 def staging_node_seconds(context: JobContext) -> Mapping[str, Floats]:
     """Return the node-seconds of each step around the job, shape (R,): none for the papers. No step is shorter than
     its `least_seconds`.
 
     Data in the cluster's own object store that the model reads from there, or writes to, is not moved before or after.
     """
-    if context.place is not None:
-        larger, row = context.place
-        return {name: seconds[row : row + 1] for name, seconds in staging_node_seconds(larger).items()}
+    if context.place is None:
+        return _of_all_layouts(context)
+    larger, row = context.place
+    return {name: seconds[row : row + 1] for name, seconds in _of_all_layouts(larger).items()}
+
+
+@lru_cache(maxsize=32)
+def _of_all_layouts(context: JobContext) -> Mapping[str, Floats]:
+    """Return them for every layout: each cluster that is worked out exactly asks for one of them."""
     link = link_node_seconds(context)
     return {name: np.maximum(seconds, link[name]) for name, seconds in device_node_seconds(context).items()}
 

@@ -20,7 +20,8 @@ from planner.measurement.ingest.measurement import Reading, mean_of
 Sample = dict[str, Any]
 
 _LABEL: Final = re.compile(r"\|([^:|]+):([^|]*)\|")
-_RATES: Final = {"Throughput": "iperf", "TCP_STREAM_Throughput": "netperf", "TCP_STREAM_Throughput_total": "netperf"}
+_RATES: Final = {"Throughput", "TCP_STREAM_Throughput", "TCP_STREAM_Throughput_total"}
+"""iperf's, and netperf's for one stream and for several."""
 _NETWORK_UNITS: Final = {"Mbits/sec": 1e6 / 8, "Gbits/sec": 1e9 / 8}
 _DISK_UNITS: Final = {"KB/s": 1024.0}
 _FIO_RATE: Final = re.compile(r"(.+):(read|write):bandwidth")

@@ -1,4 +1,4 @@
-"""The types of the arrays that cross functions: one name for each element type."""
+"""The types of the arrays that cross functions: one name for each element type; and their bytes."""
 
 from __future__ import annotations
 
@@ -18,3 +18,8 @@ Bytes: TypeAlias = NDArray[np.uint8]
 Texts: TypeAlias = NDArray[np.str_]
 Days: TypeAlias = NDArray[np.datetime64]
 Array: TypeAlias = NDArray[Any]
+
+
+def raw_bytes(array: NDArray[Any]) -> memoryview:
+    """Return the bytes of a contiguous array."""
+    return array.reshape(-1).view(np.uint8).data

@@ -19,6 +19,7 @@ from uuid import uuid4
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.arrays import raw_bytes
 from planner.distributed_sort.dataset.store_access import ACCOUNT, account_error, require_credentials
 from planner.distributed_sort.node_files.node_environment import job_of_part, node_name
 from planner.distributed_sort.node_files.requests import request_under_way
@@ -97,8 +98,7 @@ def write_object(uri: str, content: NDArray[Any]) -> int:
     """
     store, path = _store_and_path(uri)
     with _store_errors("write", uri):
-        raw = content.reshape(-1).view(np.uint8).data
-        _obstore().put(store, path, raw, use_multipart=content.nbytes > REQUEST_BYTES)
+        _obstore().put(store, path, raw_bytes(content), use_multipart=content.nbytes > REQUEST_BYTES)
     return content.nbytes
 
 

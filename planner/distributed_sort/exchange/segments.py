@@ -22,8 +22,9 @@ from typing import Any, Final
 
 from numpy.typing import NDArray
 
+from planner.arrays import raw_bytes
 from planner.distributed_sort.node_files.node_environment import JobFiles
-from planner.distributed_sort.node_files.run_files import file_errors, raw_bytes
+from planner.distributed_sort.node_files.run_files import file_errors
 
 _NAME: Final = re.compile(r"[a-z0-9]+-\d+")
 _JOB: Final = re.compile(r"[\w-]+")

@@ -23,7 +23,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.arrays import Bytes, Ints
+from planner.arrays import Bytes, Ints, raw_bytes
 from planner.distributed_sort.node_files import direct_io
 from planner.distributed_sort.node_files.blocks import Block, checksums_of
 from planner.distributed_sort.node_files.node_environment import node_name
@@ -244,11 +244,6 @@ def file_errors(doing: str, path: Path | str) -> Iterator[None]:
     except OSError as error:
         kind = DiskFullError if error.errno in (errno.ENOSPC, errno.EDQUOT) else IoFailureError
         raise kind(f"{node_name()}: cannot {doing} {path}: {error.strerror or error}") from error
-
-
-def raw_bytes(array: NDArray[Any]) -> memoryview:
-    """Return the bytes of a contiguous array."""
-    return array.reshape(-1).view(np.uint8).data
 
 
 def _short_file_error(path: Path | str, missing: int) -> IoFailureError:

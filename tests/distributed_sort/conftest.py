@@ -155,10 +155,16 @@ def sort_cluster(swept: None, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 @pytest.fixture(autouse=True)
 def nothing_is_kept(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Remove what a job that stopped keeps for its next call, which other tests would count."""
+    """Remove what a job that stopped keeps for its next call, which other tests would count, and start Ray again where
+    it has ended: one test's loss is not the next one's.
+    """
     yield
     if "sort_cluster" in request.fixturenames:
-        request.getfixturevalue("sort_cluster").forget()
+        cluster: SortCluster = request.getfixturevalue("sort_cluster")
+        cluster.forget()
+        for node in range(1, WORKERS + 1):
+            if not cluster.processes(node, "raylet"):
+                cluster.restart(node)
 
 
 @pytest.fixture

@@ -25,6 +25,8 @@ _OWN_FILES: Final = {"RAY_TMPDIR": "/tmp"}
 """Where every node in a namespace has a /tmp/ray of its own. In a folder that all share, as TMPDIR names one, two nodes
 that start in the same moment give their sockets one name, and one of them ends.
 """
+_PATIENT_CHECKS: Final = {"RAY_health_check_timeout_ms": "5000"}
+"""The nodes share this machine's cores: one that waits for them answers late, and is not lost."""
 _LONGEST_START_S: Final = 120
 _STARTS: Final = 3
 _AT_ONCE: Final = 4
@@ -48,7 +50,7 @@ class EmulatedRay:
     def environment(self) -> dict[str, str]:
         """Return the whole environment of a process that shall reach this cluster."""
         own = _OWN_FILES if self.nodes.is_shaped else {}
-        return {**os.environ, **self.store, **self.ray.environment(), **own}
+        return {**os.environ, **self.store, **self.ray.environment(), **_PATIENT_CHECKS, **own}
 
     def session(self) -> AbstractContextManager[Session]:
         """Return a context that drives sorts from the head."""

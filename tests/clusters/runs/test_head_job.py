@@ -236,6 +236,7 @@ def test_a_run_whose_time_is_over_cannot_be_attached_to_and_says_what_is_gone(ec
     with pytest.raises(BadInputError, match="run over has no running head") as raised:
         reopen_run(directory, session, stopwatch=Stopwatch())
     assert raised.value.details == (
+        "`planner cluster down over` removes what may be left",
         f"its machines' time, by --max-hours and --max-cost, was over at {past:%Y-%m-%d %H:%M} UTC",
         "what lay on their disks alone is gone",
     )

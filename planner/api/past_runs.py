@@ -26,7 +26,8 @@ _NEGLIGIBLE: Final = 0.1
 
 @dataclass(frozen=True, kw_only=True)
 class PastRuns:
-    """Rows as `planner.calibration.calibrate` takes them; `specs` are machines that reports describe, by type.
+    """Rows as `planner.calibration.calibrate` takes them; `specs` are machines that reports or tables describe, by
+    type.
 
     `model` is the prior that fits where the caller names none; `notes` say what was left aside and why.
     """
@@ -57,8 +58,14 @@ def read_past_runs(paths: Sequence[Path], *, ran_on: Sequence[str] = ()) -> Past
             row, spec = _reported(path)
             rows.append(row)
             seen.setdefault(row["instance_type"], []).append(spec)
+        elif kind == "log":
+            rows += _logged(path, ran_on, notes)
         else:
-            rows += _logged(path, ran_on, notes) if kind == "log" else _tabled(path, notes)
+            for row in _tabled(path, notes):
+                name, spec = _split_spec(row)
+                rows.append(row)
+                if spec:
+                    seen.setdefault(name, []).append(spec)
     if ran_on and "log" not in kinds:
         raise BadInputError(
             "--ran-on does not apply without a log: tables and reports say where they ran; leave it out"
@@ -79,7 +86,8 @@ def calibrate_files(
 ) -> tuple[Profile, tuple[str, ...]]:
     """Return the profile of the runs in files (see `read_past_runs`), and notes on what was left aside.
 
-    Machines are those that reports describe, else of the CSV `instances`, else of the catalog, `aws` unless given.
+    Machines are as reports and tables describe them, else of the CSV `instances`, else of the catalog, `aws` unless
+    given.
     Raises BadInputError for a catalog that no file needs.
     """
     from planner.calibration.machines import read_specs
@@ -94,7 +102,10 @@ def calibrate_files(
         specs = read_specs(profiles.instances_from(instances))
     else:
         specs = {} if past.model == "own" else profiles.specs_of(catalog or "aws")
-    specs = {**specs, **past.specs}
+    stated = {
+        name: {key: value for key, value in spec.items() if value is not None} for name, spec in past.specs.items()
+    }
+    specs = {**specs, **{name: {**specs.get(name, {}), **spec} for name, spec in stated.items()}}
     return profiles.calibrate(past.rows, instances=specs, model=prior, name=name or prior), past.notes
 
 
@@ -190,6 +201,16 @@ def _tabled(path: Path, notes: list[str]) -> Iterator[Row]:
         except BadInputError as error:
             raise BadInputError(f"{path}, row {number}, column {_LOG}: {error.message}", error.details) from error
         yield {**told, **{name: cell for name, cell in row.items() if cell.strip() or name not in told}}
+
+
+def _split_spec(row: Row) -> tuple[str, Row]:
+    """Take what a row says of its machine out of it, and return its type and that; nothing without a `vcpu`."""
+    from planner.calibration.history import as_number
+    from planner.calibration.machines import SPEC_COLUMNS
+
+    name = str(row.get("instance_type") or row.get("type") or "")
+    stated = {column: as_number(row.pop(column)) for column in SPEC_COLUMNS if column in row} if "vcpu" in row else {}
+    return name, dict.fromkeys(SPEC_COLUMNS) | stated if stated.get("vcpu") else {}
 
 
 def _only_row(log: Path, row: Mapping[str, str], notes: list[str]) -> Row:

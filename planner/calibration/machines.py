@@ -88,6 +88,13 @@ def read_specs(instances: Mapping[str, Mapping[str, Any]] | Records) -> dict[str
     return {str(name): row for name, row in zip(names, rows, strict=True)}
 
 
+SPEC_COLUMNS: Final = (
+    "vcpu", "ghz", "mem_gib", "nvme_r_MBps", "nvme_w_MBps", "ebs_mbps", "net_base_gbps", "net_burst_gbps",
+    "price_usd_h",
+)  # fmt: skip
+"""What a specification may say; a table of runs that has `vcpu` may have them beside each run."""
+
+
 def machine(name: str, spec: Mapping[str, Any]) -> NodeSpec:
     """Return the machine that a row of specifications describes.
 

@@ -82,10 +82,13 @@ def _machines_of(jobs: Sequence[JobRow], machines: Mapping[str, NodeSpec]) -> li
     unknown = sorted({job.instance_type for job in jobs} - machines.keys())
     if unknown:
         hints = [f"{name!r}: no specification.{nearest(name, list(machines))}" for name in unknown]
-        message = (
-            f"{len(unknown)} machine type{'s' * (len(unknown) > 1)} without specification; hand one in with instances="
+        hints += [
+            "or a CSV says what they are: --instances FILE, in Python instances=; columns type, vcpu, mem_gib, ghz, ..."
+        ]
+        count = f"{len(unknown)} machine type{'s' * (len(unknown) > 1)}"
+        raise BadInputError(
+            f"{count} without specification; the table of runs may have it in columns vcpu, mem_gib", hints
         )
-        raise BadInputError(f"{message} (columns type, vcpu, mem_gib, ghz, ...)", hints)
     return [machines[job.instance_type] for job in jobs]
 
 

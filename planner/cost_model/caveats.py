@@ -98,7 +98,7 @@ def _warnings(evidence: Mapping[str, str], *, waited_for: Set[str]) -> Iterator[
     }
     for name, word in evidence.items():
         if word in meaning and not (name in STATED and word == "spec"):
-            spared = "" if name in STATED or name in waited_for else "; no phase waits for it as planned"
+            spared = "" if name in STATED or name in waited_for else SPARED
             yield f"{name.replace('_', ' ')}: {meaning[word]}{spared}"
 
 
@@ -115,6 +115,9 @@ def _engine(context: JobContext, *, nodes: int) -> Iterator[str]:
 
 
 _LOCAL_DISKS: Final = frozenset(("local_disks", "data_disks", "intermediate_disks"))
+SPARED: Final = "; no phase waits for it as planned"
+"""How the warning ends about a rate that decides nothing."""
+
 COMPUTED_DISKS: Final = "local disks: nobody measured them"
 """How the warning begins that a cluster waits for disks whose rates are computed from others'."""
 

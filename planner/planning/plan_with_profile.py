@@ -45,6 +45,12 @@ _OF_JOB: Final = ("price", "data")
 """What-ifs that a profile's times follow as they are: it knows jobs of other sizes, and prices are none of its matter.
 """
 
+TIMES_OF_PROFILE: Final = "time and range: from the profile"
+"""How the note of a cluster begins whose times a profile says."""
+
+NEVER_RAN: Final = " never ran, "
+"""Part of the note about a type that a profile has no run on."""
+
 Specs = Mapping[str, Mapping[str, Any]]
 
 
@@ -278,7 +284,7 @@ def _timed(candidate: Candidate, usual_s: float, high_s: float, *, median_s: flo
 
 
 def _source_of_time(ratio: float) -> str:
-    words = "time and range: from the profile; the phases are the equations'"
+    words = f"{TIMES_OF_PROFILE}; phases and bottleneck: from the equations"
     return words if ratio == 1 else f"{words}; the what-if makes it {ratio:.2f} times as long, by the equations"
 
 

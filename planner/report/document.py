@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from planner.cost_model.caveats import SPARED
 from planner.planning.recommendation import require_best
 from planner.report.cluster_names import cluster_name
 from planner.report.terminal.bill_items import bill_of
@@ -19,6 +20,7 @@ from planner.report.terminal.decision import (
     in_words,
     machine_text,
     place_text,
+    price_origin,
     range_text,
     total_text,
     unmeasured_text,
@@ -27,7 +29,7 @@ from planner.report.words import words
 from planner.schemas.plan import Candidate, Plan
 from planner.units import format_bytes, format_duration, format_usd
 
-ALTERNATIVES: Final = 5
+ALTERNATIVES: Final = 3
 """So many other types at most."""
 
 
@@ -60,7 +62,7 @@ def plan_document(plan: Plan, *, stored: Candidate | None = None) -> str:
 def _decision(plan: Plan, best: Candidate) -> str:
     limit = plan.request.deadline_s
     within = f", within the deadline of {format_duration(limit)}," if limit else ""
-    takes = f"the whole run takes {format_duration(best.whole_run_s)}{within} and costs {total_text(best)}"
+    takes = f"the whole run takes {format_duration(best.whole_run_s)}{within} and costs {_total(best)}"
     sentences = (
         f"Rent {cluster_name(best)} ({place_text(best)}): {takes}.",
         range_text(plan, best),
@@ -70,6 +72,10 @@ def _decision(plan: Plan, best: Candidate) -> str:
         durability_text(best),
     )
     return " ".join(_escaped(sentence) for sentence in sentences if sentence)
+
+
+def _total(best: Candidate) -> str:
+    return f"{total_text(best)}{price_origin(best)}"
 
 
 def _bill(best: Candidate) -> Iterator[tuple[str, ...]]:
@@ -104,7 +110,7 @@ def _assumptions(plan: Plan, best: Candidate, stored: Candidate | None) -> Itera
     if overturn := break_even_text(best):
         yield f"{overturn}."
     yield from filter(None, [unmeasured_text(plan)])
-    for warning in (*plan.left_out, *plan.warnings, *best.warnings):
+    for warning in (*plan.left_out, *plan.warnings, *(w for w in best.warnings if not w.endswith(SPARED))):
         text = in_words(warning)
         yield f"{text[0].upper()}{text[1:]}."
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
-from typing import Any
+from typing import Any, Final
 
 import pandas as pd
 
@@ -18,10 +18,13 @@ from planner.schemas.plan import Candidate, Plan
 from planner.schemas.run_report import RunReport
 
 _TIMES = ("time_s", "time_s_equation", "time_s_p50", "time_s_p95")
-_SHORT = [
-    "cluster", "region", "time_s", "time_s_p95", "cost_usd_total", "cost_usd_total_p95", "evidence",
-    "vcpus", "memory_bytes", "network_bytes_per_s", "local_disks", "price_usd_per_hour", "bottlenecks",
-]  # fmt: skip
+MAIN_COLUMNS: Final = (
+    "model", "cloud", "region", "instance_type", "nodes", "time_s.expected", "time_s.p95", "cost_usd.total",
+    "cost_usd.total_p95", "evidence", "bottlenecks", "machine.vcpus", "machine.memory_bytes", "machine.local_disks",
+    "machine.local_disk_bytes", "machine.network_bytes_per_s", "price_usd_per_hour",
+)  # fmt: skip
+"""What tables of candidates have, with the lines of the bill, unless others are asked for."""
+
 _BILL = "bill_usd."
 """How the columns of the bill begin: a line that a cluster does not have, or whose price is unknown, is empty."""
 
@@ -34,18 +37,15 @@ def candidates_frame(plan: Plan) -> pd.DataFrame:
 
 
 def answer_frame(plan: Plan, *, wide: bool) -> pd.DataFrame:
-    """Return the candidates in the main columns and the bill's; `wide` has every field, nested ones as columns such as
-    `time_s.p95`. `attrs["not_shown"]` is how many feasible types have no row; None where nobody counted.
+    """Return the candidates in the main columns and the bill's; `wide` has every field. Nested ones are columns such
+    as `time_s.p95`. `attrs["not_shown"]` is how many feasible types have no row; None where nobody counted.
     """
-    frame = _wide_frame(plan) if wide else _main_frame(plan)
+    frame = _wide_frame(plan)
+    if not wide:
+        bill = [name for name in frame if name.startswith(_BILL)]
+        frame = frame[[*(name for name in MAIN_COLUMNS if name in frame), *bill]]
     frame.attrs["not_shown"] = plan.not_shown
     return frame
-
-
-def _main_frame(plan: Plan) -> pd.DataFrame:
-    bills = [_bill_columns(candidate) for candidate in plan.candidates]
-    frame = candidates_frame(plan).reindex(columns=_SHORT)
-    return pd.concat([frame, pd.DataFrame(bills, index=frame.index)], axis=1)
 
 
 def _wide_frame(plan: Plan) -> pd.DataFrame:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from spark_events import CODECS, MB, lines, small_job
 
-from planner.api.past_runs import read_past_runs
+from planner.api.past_runs import calibrate_files, read_past_runs
 from planner.errors import BadInputError
 from planner.schemas.run_report import RunReport
 
@@ -172,13 +172,24 @@ def test_no_more_of_a_machine_that_is_not_rented_is_proposed_than_ran() -> None:
 
 
 def test_a_catalog_that_no_file_needs_is_refused(tmp_path: Path) -> None:
-    from planner.api.past_runs import calibrate_files
-
     with pytest.raises(BadInputError, match="--catalog does not apply: reports describe their machines"):
         calibrate_files([STORED], catalog="gcp")
     (tmp_path / "runs.csv").write_text("type,n,data_gb,runtime_s\nm,2,1,9\n")
     with pytest.raises(BadInputError, match="--catalog does not apply: --instances describes the machines"):
         calibrate_files([tmp_path / "runs.csv"], instances=tmp_path / "machines.csv", catalog="gcp")
+
+
+def test_a_table_may_describe_its_own_machines(tmp_path: Path) -> None:
+    """A machine of no catalog, as custom ones are: the table's columns are its specification, and no options."""
+    rows = ["instance_type,vcpu,mem_gib,nodes,data_gb,runtime_s"]
+    rows += [f"mine,8,32,{nodes},{gb},{60 + 400 * gb / nodes:g}" for nodes, gb in ((4, 100), (8, 100), (8, 200))]
+    (tmp_path / "runs.csv").write_text("\n".join(rows))
+    profile, _ = calibrate_files([tmp_path / "runs.csv"])
+    assert (profile.machines["mine"].cores, profile.machines["mine"].memory_gb) == (8, 32)
+    assert not {"vcpu", "mem_gib"} & set(read_past_runs([tmp_path / "runs.csv"]).rows[0])
+    (tmp_path / "bare.csv").write_text("instance_type,nodes,data_gb,runtime_s\nmine,4,100,60\nmine,8,100,40\n")
+    with pytest.raises(BadInputError, match=r"(?s)the table of runs may have it in columns vcpu.*--instances FILE"):
+        calibrate_files([tmp_path / "bare.csv"])
 
 
 def test_a_report_of_wrong_output_is_refused(tmp_path: Path) -> None:

@@ -86,6 +86,13 @@ def test_generate_refuses_unclear_amounts(tmp_path: Path, arguments: tuple[str, 
     assert not list(tmp_path.iterdir())
 
 
+def test_an_amount_in_place_of_the_file_is_told_apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(BadInputError, match="1GB is taken for the file's name; write: planner generate --size 1GB"):
+        call("generate", "1GB")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_version() -> None:
     assert call("--version").startswith("planner ")
 

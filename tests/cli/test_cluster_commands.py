@@ -90,6 +90,17 @@ def test_status_without_a_run_says_so(tmp_path: Path, monkeypatch: pytest.Monkey
     assert json.loads(printed("cluster", "status", "--json")) == {"version": 3, "runs": []}
 
 
+def test_status_shows_the_month_beside_its_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PLANNER_RUNS", str(tmp_path / "runs"))
+    monkeypatch.setenv("PLANNER_SETTINGS", str(tmp_path / "settings.toml"))
+    RunDirectory.create(order("r1", choice())).note("commitment", usd=7.5)
+    assert "This month: $7.50, with what runs may still spend; no --max-cost-per-month is set" in printed(
+        "cluster", "status"
+    )
+    (tmp_path / "settings.toml").write_text("[limits]\nmax_cost_per_month = 100\n")
+    assert json.loads(printed("cluster", "status", "--json"))["month"] == {"usd": 7.5, "limit_usd": 100}
+
+
 def test_a_run_that_cannot_be_read_hides_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its journal was cut before the order was whole, or is of another version: no run was listed at all."""
     monkeypatch.setenv("PLANNER_RUNS", str(tmp_path / "runs"))

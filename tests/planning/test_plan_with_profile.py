@@ -16,6 +16,7 @@ from planner.api.recommend import answer, answer_with_profile
 from planner.calibration import JobRow, Profile
 from planner.errors import BadInputError
 from planner.planning.plan_with_profile import _cost, _ratio
+from planner.report.terminal.short_answer import short_answer
 from planner.schemas.plan import BillLine, Request
 from planner.stores import profiles
 
@@ -250,3 +251,15 @@ def test_a_wide_range_of_a_type_that_never_ran_names_the_run_that_settles_it(
     assert told["a"] == []
     assert told["b"][0].startswith("b never ran, and its range spans a factor of ")
     assert " x b with " in told["b"][0]
+
+
+def test_the_short_answer_says_whose_times_they_are_and_that_a_type_never_ran(
+    request_for: Callable[..., Request],
+) -> None:
+    ran, new = (answer_with_profile(request_for(instances=(name,)), "mine").plan for name in ("a", "b"))
+    said = "Times: the profile's; the bottleneck follows from the equations."
+    texts = [" ".join(" ".join(short_answer(plan, width=80)).split()) for plan in (ran, new)]
+    assert said in texts[0] and "never ran" not in texts[0]
+    assert f"{said} b never ran, and its range spans a factor of" in texts[1]
+    plain = recommend(data="100GB", model="indy", catalogs=request_for().catalogs).plan
+    assert "Times:" not in " ".join(short_answer(plain, width=80))

@@ -23,13 +23,6 @@ FORMS: Final = ("answer", "table", "wide", "json", "csv", "markdown")
 
 VIEWS: Final = ("network", "volumes")
 
-PLAIN_COLUMNS: Final = (
-    "model", "cloud", "region", "instance_type", "nodes", "time_s.expected", "time_s.p95", "cost_usd.total",
-    "cost_usd.total_p95", "evidence", "bottlenecks", "machine.vcpus", "machine.memory_bytes", "machine.local_disks",
-    "machine.local_disk_bytes", "machine.network_bytes_per_s", "price_usd_per_hour",
-)  # fmt: skip
-"""What tables for other programs have, with the lines of the bill, unless others are asked for."""
-
 _FORM_OF: Final = {".csv": "csv", ".md": "markdown"}
 """The forms in which files of these names are written."""
 
@@ -167,16 +160,15 @@ def frame_text(answered: Recommendation, form: str, *, order: str | None, only: 
 
     Raises BadInputError for columns that there are not.
     """
-    frame = answered.to_frame(wide=True)
-    wanted = names(only) or [name for name in frame if name in PLAIN_COLUMNS or name.startswith("bill_usd.")]
-    wanted.sort(
-        key=lambda name: PLAIN_COLUMNS.index(name) if not only and name in PLAIN_COLUMNS else len(PLAIN_COLUMNS)
-    )
+    from planner.report.frames import MAIN_COLUMNS, answer_frame
+
+    frame = answer_frame(answered.plan, wide=True)
+    wanted = names(only) or list(answer_frame(answered.plan, wide=False))
     for name in [*wanted, *([order] if order else [])]:
         if name not in (*frame.columns, "all"):
             holding = [column for column in frame.columns if name in column][:3]
             near = f" Did you mean {' or '.join(holding)}?" if holding else nearest(name, list(frame))
-            near = near or f" There are {', '.join(PLAIN_COLUMNS)}, and more:"
+            near = near or f" There are {', '.join(MAIN_COLUMNS)}, and more:"
             raise BadInputError(f"no column {name}.{near} --columns all shows all {len(frame.columns)}")
     frame = frame.sort_values(order, kind="stable") if order else frame
     frame = (frame if "all" in wanted else frame[wanted]).map(_plain)

@@ -115,8 +115,9 @@ def cluster_status(
                 raise
             why = "; ".join([error.message, *error.details])
             talk(f"run {name} left out: {why}")  # the others may cost money
+    month = _month() if statuses and len(statuses) == len(known_runs()) else {}  # a run left out costs unknown money
     if json:
-        show_json({"runs": statuses})
+        show_json({"runs": statuses} | ({"month": month} if month else {}))
         return
     if not statuses:
         show_sentences("No runs: this machine knows of no rented cluster. `planner cluster sweep` looks for lost ones.")
@@ -127,6 +128,19 @@ def cluster_status(
         )
         for line in (*_machine_lines(status), *status.get("resources", ())):
             show_text(f"  {line}")
+    if month:
+        limit_usd = month["limit_usd"]
+        limit = f"the limit is {format_usd(limit_usd)}" if limit_usd is not None else "no --max-cost-per-month is set"
+        show_text(f"This month: {format_usd(month['usd'])}, with what runs may still spend; {limit}")
+
+
+def _month() -> dict[str, Any]:
+    """Return what the runs of this month cost, with what they may still spend, and the limit in the settings."""
+    from planner.clusters.provisioning.spending import committed_this_month_usd
+    from planner.config.settings import load_settings
+
+    now = datetime.now(UTC)
+    return {"usd": committed_this_month_usd(now=now), "limit_usd": load_settings(today=now.date()).usd_per_month}
 
 
 def _machine_lines(status: dict[str, Any]) -> Iterator[str]:
@@ -222,6 +236,7 @@ def cluster_sweep(
     if cloud == "emulated":
         emulate_sweep(json=json)
         return
+    from planner.clouds.registry import CLOUDS
     from planner.clusters.provisioning.cluster_lifecycle import remove_swept, sweep
     from planner.report.terminal.cluster_table import swept_text
 
@@ -246,7 +261,10 @@ def cluster_sweep(
         stay = [{**found.document(), "reason": reason} for found, reason in spared]
         show_json({"removed": removed, "left": left, "spared": stay, "unseen": swept.unseen})
     else:
-        show_text(f"{len(removed)} runs taken down, {sum(removed.values())} resources")
+        others = " and ".join(f"--cloud {name}" for name in CLOUDS if name != cloud)
+        show_text(
+            f"{len(removed)} runs taken down, {sum(removed.values())} resources, on {cloud} alone: {others} look there"
+        )
     if left:
         raise LeftBehindError("the sweep could not remove everything", left)
     if swept.unseen:

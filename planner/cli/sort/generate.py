@@ -40,6 +40,8 @@ def generate(
     """
     from planner.api.generate import generate as generate_data
 
+    if records is None and size is None:
+        _refuse_size_as_file(file)
     require_new([file], force=force)
     _require_whole(size, lines=lines or records is not None)
     with shown_progress() as on_progress:
@@ -61,6 +63,15 @@ def generate(
     rate = format_rate(report.bytes_written / report.time_s) if report.time_s else "-"
     count = f"{getattr(report, 'lines' if lines else 'records')} {'lines' if lines else 'records'}"
     talk(f"{count}, {format_bytes(report.bytes_written)}, at {rate} to {report.path}")
+
+
+def _refuse_size_as_file(file: Path) -> None:
+    """Raise BadInputError where the file's name is an amount, so that the file is missing and not the amount."""
+    try:
+        parse_size(file.name)
+    except BadInputError:
+        return
+    raise BadInputError(f"{file} is taken for the file's name; write: planner generate --size {file} input.dat")
 
 
 def _require_whole(size: str | None, *, lines: bool) -> None:

@@ -37,14 +37,19 @@ def within_month(limits: Limits, usd_per_month: float | None, *, now: datetime) 
     return replace(limits, cost_usd=left_usd, cost_option=f"the ${left_usd:.2f} that are left of {OPTION}")
 
 
-def _left_usd(month_usd: float, *, now: datetime) -> float:
-    committed = committed_usd((RunDirectory.open(run).events() for run in known_runs()), now=now)
-    if committed >= month_usd:
+def committed_this_month_usd(*, now: datetime) -> float:
+    """Return what all runs known here cost this month, with what those that go on may still spend."""
+    return committed_usd((RunDirectory.open(run).events() for run in known_runs()), now=now)
+
+
+def _left_usd(limit_usd: float, *, now: datetime) -> float:
+    committed = committed_this_month_usd(now=now)
+    if committed >= limit_usd:
         raise InfeasibleError(
-            f"{OPTION} {month_usd:g}: this month's runs take ${committed:.2f}, with what they may still spend",
+            f"{OPTION} {limit_usd:g}: this month's runs take ${committed:.2f}, with what they may still spend",
             ["raise it, or end some: `planner cluster status` lists them"],
         )
-    return month_usd - committed
+    return limit_usd - committed
 
 
 def commit(order: Order, places: Sequence[Place], *, month_usd: float | None) -> RunDirectory:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import partial
+from typing import Final
 
 import numpy as np
 
@@ -19,6 +20,9 @@ from planner.planning.request.filters import wanted
 from planner.schemas.plan import OwnPrice, Rejection, Request
 from planner.schemas.request_forms import PER_VCPU
 from planner.units import format_usd
+
+OWN_PRICE: Final = "price: "
+"""How the note about a price of the user's own begins."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -108,7 +112,7 @@ def with_own_prices(offer: Offer, catalog: Catalog, own: Sequence[OwnPrice]) -> 
         if np.isnan(listed[type_row]) and (negotiated is None or np.isnan(negotiated) or mine.nodes):
             continue
         price[type_row] = listed[type_row] * (1 - (mine.discount or 0.0)) if negotiated is None else negotiated
-        words[type_row] = words[type_row] if negotiated is None else "assumed"
+        words[type_row] = words[type_row] if negotiated is None else "spec"
         notes[type_row] = _note(mine, float(listed[type_row]))
         if mine.nodes is not None:
             limit[type_row], above[type_row] = mine.nodes, listed[type_row] - price[type_row]
@@ -150,4 +154,4 @@ def _note(mine: OwnPrice, listed: float) -> str:
     origin = f" ({mine.note})" if mine.note else ""
     what = "your own" if mine.discount is None else f"{100 * mine.discount:.3g}% off the list price"
     count = "" if mine.nodes is None else f" for {mine.nodes} nodes"
-    return f"price: {what}{count}{origin}; the list says {format_usd(listed)} per node-hour"
+    return f"{OWN_PRICE}{what}{count}{origin}; the list says {format_usd(listed)} per node-hour"

@@ -36,6 +36,10 @@ class OwnMachines:
     @classmethod
     def parse(cls, text: str) -> OwnMachines:
         """Read `20 x m5d.12xlarge` or `m5d.12xlarge x 20`. Raises BadInputError for anything else."""
+        if re.match(r"\d+(\s*,\s*\d+)+\s*[x*×]", text.strip()) and not re.match(
+            r"\d{1,3}(,\d{3})+\s*[x*×]", text.strip()
+        ):
+            raise BadInputError(f"--own {text}: name one number of machines; the answer shows larger ones beside it")
         if len(re.split(r"[,;+]\s*(?=\S+\s+x\s)|\n", text.strip())) > 1:
             raise BadInputError(f"--own {text}: a cluster has one type of machine; ask about each group alone")
         match = re.fullmatch(
@@ -125,7 +129,8 @@ def _free(request: Request, machines: OwnMachines, catalogs: Sequence[str], *, n
 def _too_few(machines: OwnMachines, plan: Plan, made: Plan, of_size: Callable[[int], Plan]) -> OwnCluster:
     """Return the answer about machines that cannot do the job, and how many of them could."""
     few = [r for r in made.rejected if r.reason.startswith(TOO_FEW) and r.nearness]
-    reason = next((f"{r.reason} ({r.detail})" if r.detail else r.reason for r in few or made.rejected), "")
+    other = (f"{r.reason} ({r.detail})" if r.detail else r.reason for r in made.rejected)
+    reason = few[0].detail if few else next(other, "")  # why there are too few names an option that nobody gave
     refused = OwnCluster(machines=machines, recommended=plan.best, reason=reason)
     least = min((math.ceil((r.nearness or 0) * machines.nodes - 1e-6) for r in few), default=_MOST_NODES + 1)
     enough = of_size(least).best if least <= _MOST_NODES else None

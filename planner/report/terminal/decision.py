@@ -8,6 +8,8 @@ import re
 from typing import Final
 
 from planner.cost_model.caveats import COMPUTED_DISKS
+from planner.planning.plan_with_profile import NEVER_RAN, TIMES_OF_PROFILE
+from planner.planning.request.region import OWN_PRICE
 from planner.planning.request.stored_data import size_text
 from planner.report.words import RESOURCE_WORDS, phase_word
 from planner.schemas.plan import Candidate, Machine, Plan
@@ -83,6 +85,14 @@ def price_text(best: Candidate) -> str:
     return f"{format_usd(best.price_usd_per_hour)}{spot} an hour{volumes}"
 
 
+def price_origin(best: Candidate) -> str:
+    """Return where the price of a node comes from, in parentheses: the list and its day, or the user; '' if unknown."""
+    own = next((warning for warning in best.warnings if warning.startswith(OWN_PRICE)), "")
+    if own:
+        return f" (price: {re.split('[(;]', own.removeprefix(OWN_PRICE))[0].strip()})"
+    return f" (prices of {best.price_as_of})" if best.price_as_of else ""
+
+
 def total_text(best: Candidate) -> str:
     """Return the whole bill in words: a lower bound where part of it is unknown."""
     return f"{'at least ' if best.cost_usd.at_least else ''}{format_usd(best.cost_usd.total)}"
@@ -150,6 +160,14 @@ def confidence_text(best: Candidate) -> str:
     text = f"Confidence: {some} deciding figures are {DECIDING.get(best.evidence, best.evidence)}."
     computed = any(warning.startswith(COMPUTED_DISKS) for warning in best.warnings)
     return f"{text} Nobody measured its disks: their rates are computed." if computed else text
+
+
+def profile_text(best: Candidate) -> str:
+    """Say that the times are a profile's, and which run would settle those of a type it has no run on; '' without."""
+    if not any(warning.startswith(TIMES_OF_PROFILE) for warning in best.warnings):
+        return ""
+    new = next((f" {warning}." for warning in best.warnings if NEVER_RAN in warning), "")
+    return f"Times: the profile's; the bottleneck follows from the equations.{new}"
 
 
 def break_even_text(best: Candidate) -> str:

@@ -9,6 +9,7 @@ from typing import Final
 from planner.errors import some_of
 from planner.planning.what_if.own_cluster import OwnCluster
 from planner.report.cluster_names import cluster_name
+from planner.report.terminal.decision import price_origin
 from planner.report.words import bottleneck_word
 from planner.schemas.plan import Candidate, Plan, Request
 from planner.units import format_bytes, format_duration, format_usd
@@ -29,6 +30,8 @@ def own_text(answer: OwnCluster, plan: Plan, *, width: int = 80) -> str:
 
 def _does(cluster: Candidate, request: Request, size: str) -> Iterator[str]:
     whole = f"{format_duration(cluster.whole_run_s)} from boot to the end"
+    if boot_s := cluster.overheads_s.get("boot", 0.0):
+        whole += f", {format_duration(cluster.whole_run_s - boot_s)} if they run already,"
     sort = f"{format_duration(cluster.time_s.expected)}, at its 95% {format_duration(cluster.time_s.p95)}"
     yield f"Your {cluster_name(cluster)} take {whole} for {size} (the sort: {sort})."
     yield f"Bottleneck: {bottleneck_word(cluster)}. The disks hold the data: {cluster.nodes_min} nodes would do."
@@ -43,7 +46,8 @@ def _does(cluster: Candidate, request: Request, size: str) -> Iterator[str]:
 
 def _costs(cluster: Candidate) -> str:
     spares = f", with {cluster.spares} spare" if cluster.spares else ""
-    rented = f"Rented at {format_usd(cluster.price_usd_per_hour)} an hour each{spares}: {_usd(cluster)}."
+    price = f"{format_usd(cluster.price_usd_per_hour)} an hour each{price_origin(cluster)}"
+    rented = f"Rented at {price}{spares}: {_usd(cluster)}."
     charges = cluster.cost_usd.charges
     rest = f"only requests and traffic: {format_usd(charges)}" if charges else "nothing more"
     return f"{rented} If you pay for the machines anyway: {rest}."
@@ -56,7 +60,7 @@ def _usd(cluster: Candidate) -> str:
 def _fits(answer: OwnCluster, size: str) -> Iterator[str]:
     yield f"Your {answer.machines} cannot do it for {size}: {answer.reason}."
     if answer.nodes_needed is not None:
-        yield f"{answer.nodes_needed} of them would:"
+        yield f"{answer.nodes_needed:,} of them would; their bottleneck: {bottleneck_word(answer.sizes[0])}."
 
 
 def _sizes(answer: OwnCluster) -> Iterator[str]:

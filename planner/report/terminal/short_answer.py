@@ -22,6 +22,8 @@ from planner.report.terminal.decision import (
     in_words,
     machine_text,
     place_text,
+    price_origin,
+    profile_text,
     range_text,
     total_text,
     unmeasured_text,
@@ -53,6 +55,7 @@ def short_answer(
     lines = [*changes, *_headline(plan, best, stored, width), "", *_bill(best, width), *_choices(plan, best, width), ""]
     reasons = [bottleneck_text(best), *_capacity(plan, best), f"{confidence_text(best)} {doubt_text(best)}"]
     reasons += [f"Most data: {plan.beyond}."] if plan.beyond else []
+    reasons += filter(None, [profile_text(best)])
     lines += [line for reason in reasons for line in _wrap(reason, width)]
     notes = [*filter(None, [unmeasured_text(plan)])]
     notes += [f"Note: {in_words(warning)}" for warning in (*_refreshed_note(plan), *plan.warnings, *best.warnings)]
@@ -97,7 +100,7 @@ def _headline(plan: Plan, best: Candidate, stored: Candidate | None, width: int)
     order = f"Order {best.cloud_type}, and the local disks with it."
     for text in (
         f"Rent {cluster_name(best)} ({place_text(best)})",
-        f"for {whole}, {total_text(best)}{unpriced}.",
+        f"for {whole}, {total_text(best)}{unpriced}{price_origin(best)}.",
         f"Each: {machine_text(best)}.",
         deadline_text(plan),
         order if best.cloud_type != best.instance_type else "",

@@ -13,8 +13,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from planner.cli.app import build
-from planner.cli.plan.plan_output import PLAIN_COLUMNS
 from planner.errors import PlannerError
+from planner.report.frames import MAIN_COLUMNS
 
 ASKED = ("plan", "--data", "1TB", "--model", "indy", "--instance", "i4i.*", "--top", "4")
 
@@ -41,7 +41,7 @@ def test_csv_has_one_row_per_candidate_with_the_columns_asked_for_in_order() -> 
 def test_csv_has_main_figures_machine_and_bill_unless_all_columns_are_asked_for(tmp_path: Path) -> None:
     shown = call("--show", "csv")
     rows = list(csv.DictReader(io.StringIO(shown.stdout)))
-    assert tuple(rows[0])[: len(PLAIN_COLUMNS)] == PLAIN_COLUMNS
+    assert tuple(rows[0])[: len(MAIN_COLUMNS)] == MAIN_COLUMNS
     assert len(rows) == 4  # as --top says
     for row in rows:
         bill = [float(usd or 0) for name, usd in row.items() if name.startswith("bill_usd.")]

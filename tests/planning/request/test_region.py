@@ -99,7 +99,7 @@ def test_a_reservation_costs_the_list_price_beyond_its_nodes(make_catalog: Calla
     assert isinstance(limits, Reservations)
     assert limits.nodes.tolist() == [8, np.inf, np.inf]
     assert limits.above_usd_per_hour.tolist() == [0.75, 0, 0]
-    assert offer.evidence == ("assumed", "spec", "spec")
+    assert offer.evidence == ("spec", "spec", "spec")
     assert offer.notes == {
         0: "price: your own for 8 nodes; the list says $1.00 per node-hour",
         2: "price: 25% off the list price (contract); the list says $4.00 per node-hour",
@@ -353,7 +353,7 @@ SIZES = {"x.large": {**NODE, "vcpu": 2}, "x.xlarge": {**NODE, "vcpu": 4}, "y.lar
 def test_a_price_per_vcpu_grows_with_the_size(make_job: Make) -> None:
     _, region, _ = make_job(SIZES, own_prices=tuple(own_prices(["x.*=0.5/vcpu"])))
     assert region.offer.price_usd_per_hour.tolist() == [1.0, 2.0, 2]
-    assert region.offer.evidence[:2] == ("assumed", "assumed")
+    assert region.offer.evidence[:2] == ("spec", "spec")
     assert "your own (--own-price); the list says $2" in region.offer.notes[1]
     assert not list(priced_alike(region, own_prices(["x.*=0.5/vcpu"])))
 

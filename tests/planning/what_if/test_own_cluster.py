@@ -30,6 +30,7 @@ def test_machines_are_read_in_either_order(text: str) -> None:
         ("0 x m5d.12xlarge", "from 1 to"),
         ("20 x m5d.12xlarge, 5 x i4i.large", "one type of machine"),
         ("20 x m5d.12xlarge + i4i.large x 3", "one type of machine"),
+        ("20,30 x m5d.12xlarge", "name one number of machines"),
     ],
 )
 def test_what_cannot_be_read_is_refused(text: str, said: str) -> None:
@@ -59,9 +60,11 @@ def test_more_machines_are_looked_at_until_they_hardly_help(own: OwnCluster) -> 
 
 def test_too_few_machines_name_how_many_are_enough() -> None:
     own = planner.own("20 x m5d.12xlarge", "300TB", instance="i8g.8xlarge")
-    assert own.cluster is None and "does not hold the data" in own.reason
+    assert own.cluster is None and "--nodes" not in own.reason
     needed = own.nodes_needed
     assert needed is not None and own.sizes[0].nodes == needed
+    assert f"needs {needed} nodes to hold the data" in own.reason
+    assert f"{needed:,} of them would; their bottleneck: " in own_text(own, planner.recommend("300TB").plan)
     assert planner.own(f"{needed} x m5d.12xlarge", "300TB", instance="i8g.8xlarge").cluster is not None
     assert planner.own(f"{needed - 1} x m5d.12xlarge", "300TB", instance="i8g.8xlarge").cluster is None
 

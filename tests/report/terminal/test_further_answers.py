@@ -55,3 +55,13 @@ def test_an_own_cluster_has_time_bill_bottleneck_and_the_recommended_beside_it(a
         "7 min 11 s faster" if own.cluster.whole_run_s < answer.best.whole_run_s else "slower",
     ):
         assert part in text
+
+
+def test_machines_that_run_already_need_no_boot_and_their_price_says_whose_it_is() -> None:
+    answer = planner.recommend("3TB", discount=["20%"])
+    own = answer.own("20 x m5d.12xlarge")
+    assert own.cluster is not None
+    text = " ".join(own_text(own, answer.plan).split())
+    without_boot_s = own.cluster.whole_run_s - own.cluster.overheads_s["boot"]
+    assert f", {format_duration(without_boot_s)} if they run already," in text
+    assert "an hour each (price: 20% off the list price)" in text

@@ -194,7 +194,7 @@ def test_what_has_no_known_price_is_no_part_of_all() -> None:
     plan = replace(plan, best=replace(plan.best, cost_usd=in_part))
     assert plan.best is not None
     text = "\n".join(short_answer(plan, width=80))
-    assert f"${plan.best.cost_usd.total:.2f} and traffic between zones, of unknown price." in text
+    assert f"${plan.best.cost_usd.total:.2f} and traffic between zones, of unknown price (prices" in text
     assert "  all that is known " in text and "in all" not in text
 
 

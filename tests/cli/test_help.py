@@ -91,6 +91,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         (folder / "sales.csv").write_text("time,amount\n2025-01-02,3\n2025-01-01,4.50\n")
         (folder / "nodes.csv").write_text("node,bytes_per_s\n" + "".join(f"n{i},{1000 + i}e6\n" for i in range(20)))
         shutil.copy(FIO, folder / "fio.json")
+        shutil.copy(FIO.with_name("iperf3_p4.json"), folder / "iperf3.json")
         (folder / "app-20261101-0001.zstd").write_bytes(CODECS["zstd"](lines(small_job())))
         (folder / "logs").mkdir()
         for app in ("app-1", "app-2"):

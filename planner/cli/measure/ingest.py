@@ -60,6 +60,8 @@ def ingest(
     """Add measurements to your own, which override the shipped ones; what a file does not say is asked for by name.
 
     Example: planner ingest fio.json --type i4i.4xlarge --where us-east-1a
+
+    Example: planner ingest iperf3.json --type i4i.4xlarge --where us-east-1a --nodes 2 --placement-group
     """
     from planner.measurement.ingest.csv_columns import parse_choices, parse_mapping
     from planner.measurement.ingest.ingest import read_measurements

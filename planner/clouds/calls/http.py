@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from http.client import HTTPException
+from socket import gaierror
 from typing import Any, Final
 from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
@@ -59,6 +60,8 @@ def failure_of(error: Exception) -> CallFailure | None:
         return failure_of_status(error.code, str(error.reason), wait=error.headers.get("Retry-After"))
     if isinstance(error, json.JSONDecodeError | UnicodeDecodeError):
         return CallFailure(reason="lost", text=f"the answer is cut off or is not JSON ({error})")
+    if isinstance(error, URLError) and isinstance(error.reason, gaierror):  # no later try finds a network
+        return CallFailure(reason="broken", text=f"{error.reason.strerror}: check the network and the proxy")
     if isinstance(error, URLError):
         return CallFailure(reason="lost", text=getattr(error.reason, "strerror", None) or str(error.reason))
     if isinstance(error, HTTPException | OSError):

@@ -1,0 +1,20 @@
+"""Calls over plain HTTP without a network."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from planner.clouds.calls.http import get_json
+from planner.clouds.calls.reading import READING
+from planner.errors import IoFailureError
+
+
+def test_a_name_that_nobody_knows_is_not_asked_for_again() -> None:
+    """`.invalid` is a name that no resolver knows (RFC 2606), with a network or without."""
+    began = time.monotonic()
+    with pytest.raises(IoFailureError, match="check the network and the proxy") as raised:
+        get_json("http://prices.invalid/index.json", what="prices", policy=READING)
+    assert "tried" not in str(raised.value)
+    assert time.monotonic() - began < READING.longest_pause_s

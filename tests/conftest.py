@@ -31,7 +31,7 @@ NEEDS_BROWSER = "needs a browser: "
 TESTS = Path(__file__).resolve().parent
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
-sys.path.insert(0, str(TESTS / "emulators"))
+sys.path[:0] = [str(TESTS / "emulators"), str(TESTS / "helpers")]
 pytest_plugins = ["cloud_fixtures", "job_fixtures"]
 
 # Continuous integration repeats the same examples each time; elsewhere each run tries new ones. No example is timed.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 CONFTEST = Path(__file__).with_name("conftest.py")
+HELPERS = [str(CONFTEST.parent / name) for name in ("emulators", "helpers")]
 
 
 def run_suite(folder: Path, body: str, *flags: str, user_id: int = 0) -> subprocess.CompletedProcess[str]:
@@ -23,7 +25,7 @@ def run_suite(folder: Path, body: str, *flags: str, user_id: int = 0) -> subproc
     return subprocess.run(
         command,
         cwd=folder,
-        env={"PATH": "", "PYTHONPATH": str(CONFTEST.parent / "emulators")},
+        env={"PATH": "", "PYTHONPATH": os.pathsep.join(HELPERS)},
         capture_output=True,
         text=True,
         check=False,

@@ -18,6 +18,7 @@ from pathlib import Path
 from statistics import median
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "emulators"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "helpers"))
 from emulated_azure import emulated_azure
 from emulated_cloud import EmulatedCloud
 from emulated_ec2 import emulated_ec2

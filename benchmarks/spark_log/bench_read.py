@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "emulators"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "helpers"))
 from spark_events import START_MS, application_start, lines, log_start, metrics, stage_submitted, task_end, task_start
 
 TASKS_A_STAGE = 10_000

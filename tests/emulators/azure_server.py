@@ -29,7 +29,7 @@ from public_addresses import public_address
 from sdk_models import wrong
 
 FAMILY = "standardLSv3Family"
-SKUS = json.loads(Path(__file__).with_name("azure_skus.json").read_text("utf-8"))
+SKUS = json.loads((Path(__file__).parent / "real_rows" / "azure_skus.json").read_text("utf-8"))
 """Rows of Azure's listing, odd ones among them: sizes that can do less, and what is no machine."""
 SIZES = {sku["name"]: int(able_to(sku).get("vCPUs", 2)) for sku in SKUS if sku["resourceType"] == "virtualMachines"}
 PRICES = {"Standard_L8s_v3": 0.696, "Standard_L16s_v3": 1.392}

@@ -26,7 +26,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, ClassVar
 
-os.environ["MOTO_AMIS_PATH"] = str(Path(__file__).with_name("ec2_images.json"))
+os.environ["MOTO_AMIS_PATH"] = str(Path(__file__).parent / "real_rows" / "ec2_images.json")
 os.environ["MOTO_EC2_ENABLE_INSTANCE_TYPE_VALIDATION"] = "true"
 os.environ["MOTO_ENABLE_AMI_VALIDATION"] = "true"
 os.environ["MOTO_ENABLE_KEYPAIR_VALIDATION"] = "true"

@@ -49,7 +49,7 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=options.directory) as name:
         folder, source = Path(name), Path(name) / "source"
-        given = {"lines": True, "size": options.bytes} if options.lines else {"records": options.bytes // 100}
+        given = {"lines": True, "size_bytes": options.bytes} if options.lines else {"records": options.bytes // 100}
         planner.generate(source, **given)
         ratios = []
         for run in range(options.runs):

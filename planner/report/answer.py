@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -95,9 +94,9 @@ class Answer:
         """Return the candidates, one row each, best first: main figures, machine and bill, in seconds and US dollars.
 
         `wide` has every field. The columns are those of `--show csv`, such as `time_s.p95`. Where types that do what
-        is asked have no row, a UserWarning and `attrs["not_shown"]` say how many: a larger `top` has more of them. As
-        `rows`, `frontier` gives the clusters that nothing beats in both time and total cost. Raises BadInputError for
-        other words.
+        is asked have no row, the index is called `10 of 506`, and `attrs["not_shown"]` is 496: a larger `top` has more.
+        As `rows`, `frontier` gives the clusters that nothing beats in both time and total cost. Raises BadInputError
+        for other words.
 
         >>> import planner
         >>> planner.recommend("1TB", instance="i4i.4xlarge", nodes=8).to_frame().columns.tolist()[2:6]
@@ -109,7 +108,4 @@ class Answer:
             return frontier_frame(self.plan)
         if rows != "candidates":
             raise BadInputError(f"to_frame({rows!r}): there are candidates and frontier")
-        if self.plan.not_shown:
-            shown, every = len(self.plan.candidates), self.plan.feasible
-            warnings.warn(f"{shown} of {every} types have a row, best first; top={every} has all", stacklevel=2)
         return answer_frame(self.plan, wide=wide)

@@ -38,13 +38,15 @@ def candidates_frame(plan: Plan) -> pd.DataFrame:
 
 def answer_frame(plan: Plan, *, wide: bool) -> pd.DataFrame:
     """Return the candidates in the main columns and the bill's; `wide` has every field. Nested ones are columns such
-    as `time_s.p95`. `attrs["not_shown"]` is how many feasible types have no row; None where nobody counted.
+    as `time_s.p95`. `attrs["not_shown"]` is how many feasible types have no row, None where nobody counted; the index
+    is called by how many have one.
     """
     frame = _wide_frame(plan)
     if not wide:
         bill = [name for name in frame if name.startswith(_BILL)]
         frame = frame[[*(name for name in MAIN_COLUMNS if name in frame), *bill]]
     frame.attrs["not_shown"] = plan.not_shown
+    frame.index.name = f"{len(frame)} of {plan.feasible}" if plan.not_shown else None
     return frame
 
 

@@ -25,9 +25,10 @@ from planner.api.sort_job import (
     SortJob,
     SortResult,
     StrPath,
+    name_of,
     require_inputs,
 )
-from planner.api.sort_on_ray import sort_on_ray
+from planner.api.sort_on_ray import manifest_and_place, sort_on_ray
 from planner.errors import BadInputError
 from planner.sorting.tables.folder_columns import Folders
 
@@ -75,11 +76,12 @@ def sort(
 ) -> SortResult:
     """Sort files into one as `planner sort` does: records by their first bytes, or what `format` and `key` say.
 
-    With `ray` the cluster at that address sorts (`"auto"`: the one of this machine), and `output` is a manifest; nodes
-    that do not know their disks use `directory`. With `consume_input` the inputs' space is freed as they are read, and
-    they are gone in the end; after a failure `resume` finishes what was begun, and needs neither inputs nor options.
-    `say` receives notes, `on_event` the events of a cluster. Raises BadInputError for options that exclude each other
-    and for an output that exists, unless `force` replaces it; IoFailureError; InterruptedRunError.
+    With `ray` the cluster at that address sorts (`"auto"`: the one of this machine). `output` is then a manifest, or
+    the place in an object store that the partitions go to. Nodes that do not know their disks use `directory`. With
+    `consume_input` the inputs' space is freed as they are read, and they are gone in the end; after a failure `resume`
+    finishes what was begun, and needs neither inputs nor options. `say` receives notes, `on_event` the events of a
+    cluster. Raises BadInputError for options that exclude each other and for an output that exists, unless `force`
+    replaces it; IoFailureError; InterruptedRunError.
 
     >>> import planner, tempfile, pathlib
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -122,12 +124,15 @@ def sort(
     if format != "parquet" and (union_by_name or folders):
         _without_columns_of_folders(union_by_name=union_by_name, say=say)
     outputs = [Path(output), *map(Path, more_outputs)]
+    if ray is None:
+        _require_files([*sources, *outputs])
     if consume_input or resume:
         _require_alone(ray=ray is not None, more_output=bool(more_outputs))
         if resume:
             return resume_sort(job, sources, outputs[0], force=force, say=say, on_progress=on_progress)
         return sort_consuming(job, sources, outputs[0], force=force, on_progress=on_progress)
     if ray is not None:
+        outputs[0], to = manifest_and_place(outputs[0], to, say=say)
         cluster = {"copies": copies, "uniform": uniform, "output": to or outputs[0].stem, "sums_input": True}
         cluster |= {"directory": os.fspath(directory or ""), "partition_bytes": file_bytes}
         return sort_on_ray(job, sources, outputs, cluster, address=ray, force=force, say=say, on_event=on_event)
@@ -207,6 +212,12 @@ def _kind(
 def _require_csv(format: Format | None, quote: str | None) -> None:
     if quote and format != "csv":
         raise BadInputError(f"--quote {quote} is for --format csv; leave it out")
+
+
+def _require_files(paths: Sequence[Path]) -> None:
+    """Raise BadInputError for a place in an object store, which a sort on one machine neither reads nor writes."""
+    if place := next((name for name in map(name_of, paths) if "://" in name), ""):
+        raise BadInputError(f"{place}: one machine sorts files; say --ray ADDRESS for a sort between object stores")
 
 
 def _require_no_cluster_options(**given: bool) -> None:

@@ -23,7 +23,7 @@ Compress = Literal["gz", "zst", "none"]
 Say = Callable[[str], None]
 OnEvent = Callable[[dict[str, Any]], None]
 
-_URI: Final = re.compile(r"^(s3|gs|az):/+")
+_URI: Final = re.compile(r"^(s3[an]?|gs|az|abfss?|wasbs?):/+")
 USUAL_RECORD: Final = (100, 0, None)
 
 
@@ -142,5 +142,12 @@ def files_among(sources: Sequence[Path]) -> list[Path]:
 
 
 def name_of(source: Path) -> str:
-    """Return a path, or the URI that was taken for one and lost a slash."""
-    return _URI.sub(r"\1://", str(source))
+    """Return a path, or the address in an object store that was taken for one and lost a slash, as this program writes
+    it. Raises BadInputError as `own_uri` does.
+    """
+    address = _URI.sub(r"\1://", str(source))
+    if "://" not in address:
+        return address
+    from planner.distributed_sort.dataset.object_store import own_uri
+
+    return own_uri(address)

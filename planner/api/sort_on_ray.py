@@ -50,6 +50,21 @@ def sort_on_ray(
     return SortResult(counted=source.layout.counted_unit, count=report["records"], seconds=None, report=report)
 
 
+def manifest_and_place(output: Path, to: str | None, *, say: Say | None) -> tuple[Path, str | None]:
+    """Return the file of the manifest, and where partitions go. An output in an object store is where they go, and the
+    manifest is called after it, in the working directory. Raises BadInputError where `to` says otherwise.
+    """
+    place = name_of(output)
+    if "://" not in place:
+        return output, to
+    if to is not None and to.rstrip("/") != place:
+        raise BadInputError(f"OUTPUT {place} and --to {to}: say once where the output goes")
+    manifest = Path(f"{output.name}.json")
+    if say:
+        say(f"the manifest of {place} is {manifest}, here")
+    return manifest, place
+
+
 def _require_sortable_on_ray(job: SortJob, outputs: Sequence[Path]) -> None:
     job.form.require_sortable_on_cluster(lines=job.lines)
     if job.compress:

@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from planner.api.input_format import InputFormat
 from planner.api.sort_job import files_among, name_of
+from planner.api.sort_on_ray import manifest_and_place
 from planner.cli.app import build
 from planner.errors import BadInputError
 from planner.sorting.records.keys import parse_key
@@ -34,6 +35,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("--separator ab a.txt out.json", "--separator is one byte"),
         ("--lines a.txt out.json --more-output b.json", "one OUTPUT"),
         ("--lines nothing.txt out.json", "nothing.txt: no such file"),
+        ("--lines a.txt s3://b/out --to s3://b/other", "OUTPUT s3://b/out and --to s3://b/other: say once"),
         ("a.txt out.json", "to sort text, say --lines, --key or --format csv"),
         ("a.txt a.txt out.json", "one INPUT"),
         ("--format csv a.txt out.json", "say which columns to sort by"),
@@ -65,3 +67,22 @@ def test_directories_and_prefixes_are_sources_of_parquet(folder: Path) -> None:
     sources = [folder / "a.txt", folder, Path("s3://bucket/prefix")]
     assert files_among(sources) == [folder / "a.txt"]
     assert [name_of(path) for path in sources[1:]] == [str(folder), "s3://bucket/prefix"]
+
+
+def test_an_output_in_a_store_is_where_the_partitions_go() -> None:
+    said: list[str] = []
+    assert manifest_and_place(Path("s3://lake/day/sorted"), None, say=said.append) == (
+        Path("sorted.json"),
+        "s3://lake/day/sorted",
+    )
+    assert said == ["the manifest of s3://lake/day/sorted is sorted.json, here"]
+    assert manifest_and_place(Path("s3a://lake"), "s3://lake/", say=None) == (Path("lake.json"), "s3://lake")
+    assert manifest_and_place(Path("out.json"), "gs://b/x", say=None) == (Path("out.json"), "gs://b/x")
+
+
+@pytest.mark.parametrize("words", ["--lines a.txt gs://b/out", "--lines s3a://b/in out.txt"])
+def test_one_machine_sorts_files(folder: Path, words: str) -> None:
+    done = CliRunner().invoke(build(), ["sort", *words.split()])
+    assert isinstance(done.exception, BadInputError)
+    assert "one machine sorts files; say --ray ADDRESS" in str(done.exception)
+    assert [path.name for path in folder.iterdir()] == ["a.txt"]

@@ -117,6 +117,29 @@ def test_tables_are_sorted_from_the_store_and_to_it(sort_cluster: SortCluster, s
     assert (checked["problems"], checked["validation"]["checksum"]) == ([], report["checksum"])
 
 
+@pytest.mark.soak
+@pytest.mark.quick
+def test_one_command_sorts_from_store_to_store(sort_cluster: SortCluster, store: Store, tmp_path: Path) -> None:
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table({"k": [n * 7919 % 20_011 for n in range(20_000)]}), sink)
+    store.put({"events/a.parquet": sink.getvalue().to_pybytes()})
+    words = ["--format", "parquet", "--key", "k:desc", f"{BUCKET}/events", f"{BUCKET}/events-sorted"]
+    command = [sys.executable, "-m", "planner", "sort", *words, "--ray", sort_cluster.emulated.ray.address]
+    done = subprocess.run(
+        sort_cluster.emulated.command(0, *command),
+        cwd=tmp_path,
+        env=sort_cluster.emulated.environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert f"the manifest of {BUCKET}/events-sorted is events-sorted.json, here" in done.stderr
+    output = dataset_of(json.loads((tmp_path / "events-sorted.json").read_text()))
+    held = [pq.read_table(pa.BufferReader(store.get(partition.uri))) for partition in output.partitions]
+    assert pa.concat_tables(held)["k"].to_pylist() == sorted((n * 7919 % 20_011 for n in range(20_000)), reverse=True)
+
+
 def test_csv_is_sorted_from_the_store_and_to_it(sort_cluster: SortCluster, store: Store, tmp_path: Path) -> None:
     numbers = [n * 7919 % 20_011 for n in range(20_000)]
     parts = [b"".join(b'%d,"two\nlines"\n' % n for n in numbers[first::2]) for first in range(2)]

@@ -75,7 +75,7 @@ class RayOptions:
         str | None,
         Option(
             help="Sort on the Ray cluster at this address: INPUT and OUTPUT are manifests of partitions. "
-            "INPUT may be text, CSV or Parquet: files, directories, or s3://bucket/prefix."
+            "INPUT may be text, CSV or Parquet: files, directories, or s3://bucket/prefix; OUTPUT s3://bucket/prefix."
         ),
     ] = None
     copies: Annotated[int, Option(min=1, max=2, help="With --ray: nodes that keep each output partition.")] = 1

@@ -105,6 +105,8 @@ def sort(
     Example: planner sort input.json output.json --ray 10.0.0.1:6379 --copies 2
 
     Example: planner sort --format parquet --key time:desc events/ sorted.json --ray auto --dir /mnt/nvme
+
+    Example: planner sort --format parquet --key ts s3://lake/events s3://lake/sorted --ray auto --dir /mnt/nvme
     """
     of_data: dict[str, Any] = {"record_size": record_size, "key_offset": key_offset, "key_size": key_size}
     of_data |= {"lines": lines, "stable": stable} | vars(keys)

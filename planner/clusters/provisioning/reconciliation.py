@@ -77,6 +77,11 @@ class Reconciliation:
         """Return what is known of some kinds that nobody has asked to end."""
         return tuple(item for item in self._of(kinds, region) if item.key not in self._ended)
 
+    def not_gone(self, kinds: Collection[str], *, region: str) -> tuple[Resource, ...]:
+        """Return what was ordered or listed of some kinds and is not proven gone, without asking the cloud."""
+        self._known.update({item.key: item for item in self.ordered() if item.key not in self._known})
+        return tuple(item for item in self._of(kinds, region) if item.key not in self._gone)
+
     def _of(self, kinds: Collection[str], region: str) -> list[Resource]:
         return [item for item in self._known.values() if item.region == region and item.kind in kinds]
 

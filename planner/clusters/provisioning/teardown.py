@@ -60,13 +60,14 @@ class Teardown:
         raise _left_behind_error(self.account.run, left, problems)
 
     def _remaining(self, region: str, kinds: Collection[str], problems: dict[str, str]) -> tuple[Resource, ...]:
-        """Return what the first look that shows anything shows."""
+        """Return what the first look that shows anything shows; where none is answered, what is not proven gone."""
         try:
             for _ in self._policy.settling():
                 if left := self._look(kinds, region):
                     return left
         except PlannerError as error:
             problems[region] = str(error)
+            return self.account.not_gone(kinds, region=region)
         return ()
 
     def _empty(self, region: str, kinds: Collection[str], problems: dict[str, str]) -> dict[Key, Resource]:
@@ -142,6 +143,6 @@ def _left_behind_error(run: str, left: Iterable[Resource], problems: dict[str, s
     left = list(left)
     details = [resource.text for resource in left] + [f"{where}: {what}" for where, what in problems.items()]
     return LeftBehindError(
-        f"run {run}: {len(left)} resources are left and may cost money",
+        f"run {run}: {len(left)} resources may be left and cost money",
         [f"`planner cluster down {run}` tries again", *details],
     )

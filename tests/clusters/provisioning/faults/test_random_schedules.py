@@ -26,7 +26,7 @@ from planner.clouds.order import ClusterOffer, Order
 from planner.clouds.protocol import Journal, Node, Place, Resource
 from planner.clusters.provisioning.cluster_lifecycle import ProviderSession, down, remove_swept, sweep, up
 from planner.clusters.provisioning.run_directory import RunDirectory
-from planner.errors import PlannerError
+from planner.errors import LeftBehindError, PlannerError
 
 AT_ONCE = RetryPolicy(poll_s=0.0, settle_s=0.0, join_s=0.02, gone_s=1.0, looks=4)
 CHOICE = ClusterOffer(
@@ -196,3 +196,18 @@ def test_no_schedule_leaks(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setenv("PLANNER_RUNS", "unused")
     run_state_machine_as_test(Schedules, settings=settings(max_examples=200, stateful_step_count=12, deadline=None))
+
+
+def test_a_teardown_that_cannot_look_names_what_was_ordered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As with credentials that have ended: nothing is listed, and "0 resources are left" would be a lie."""
+    monkeypatch.setenv("PLANNER_RUNS", str(tmp_path))
+    memory: Any = Memory()
+    session = ProviderSession(provider=memory, policy=AT_ONCE, say=lambda _: None)
+    asked = order("run1", CHOICE, cloud="memory", expires_at=datetime.now(UTC) + timedelta(hours=1))
+    directory = RunDirectory.create(asked)
+    up(asked, [Place(choice=CHOICE, region="r", zone="z")], directory, session)
+    memory.fails_after = 0
+    with pytest.raises(LeftBehindError, match=f"run run1: {len(memory.live)} resources may be left") as raised:
+        down(directory, session)
+    for id_ in memory.live:
+        assert any(id_ in line for line in raised.value.details)

@@ -60,9 +60,13 @@ def up(order: Order, places: Sequence[Place], directory: RunDirectory, session: 
 def down(directory: RunDirectory, session: ProviderSession) -> int:
     """Remove all that a run has in the cloud and return how many resources that was. Raises LeftBehindError."""
     account = Reconciliation.of(directory, provider=session.provider, policy=session.policy)
+    teardown = Teardown(account=account, say=session.say)
     if directory.unsure() or directory.order().expires_at < datetime.now(UTC):
-        account.observe(directory)  # the bill needs what nobody noted: machines without an answer, or that live on
-    removed = Teardown(account=account, say=session.say).regions(directory.regions())
+        try:  # the bill needs what nobody noted: machines without an answer, or that live on
+            account.observe(directory)
+        except PlannerError as error:
+            raise teardown.left_unseen(directory.regions(), error) from error
+    removed = teardown.regions(directory.regions())
     directory.note_gone(directory.ordered())
     directory.note("ended", nodes=[])
     directory.note("down", removed=removed)
@@ -151,7 +155,7 @@ def _usd_so_far(nodes: Sequence[Node], cloud: str) -> float | None:
 def remove_swept(run: str, resources: Sequence[Resource], session: ProviderSession) -> int:
     """Remove what a sweep has found of a run. Raises LeftBehindError."""
     regions = list(dict.fromkeys(resource.region for resource in resources))
-    account = Reconciliation(provider=session.provider, run=run, policy=session.policy)
+    account = Reconciliation(provider=session.provider, run=run, policy=session.policy, ordered=lambda: resources)
     return Teardown(account=account, say=session.say).regions(regions)
 
 

@@ -45,6 +45,12 @@ class Teardown:
         """Remove what ties a run to a zone; raises LeftBehindError when some of it remains."""
         return self._until_gone([region], self._provider.tied_to_zone)
 
+    def left_unseen(self, regions: Iterable[str], error: PlannerError) -> LeftBehindError:
+        """Return the error that names all that may exist, where the cloud could not be asked."""
+        kinds = [resource_kind for stage in self._provider.stages for resource_kind in stage]
+        left = [item for region in dict.fromkeys(regions) for item in self.account.not_gone(kinds, region=region)]
+        return _left_behind_error(self.account.run, left, {"nothing was asked to end": str(error)})
+
     def _until_gone(self, regions: list[str], kinds: Collection[str]) -> int:
         """Empty regions until nothing shows for as long as a listing may be late."""
         problems: dict[str, str] = {}

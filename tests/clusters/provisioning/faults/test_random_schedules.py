@@ -198,12 +198,15 @@ def test_no_schedule_leaks(monkeypatch: pytest.MonkeyPatch) -> None:
     run_state_machine_as_test(Schedules, settings=settings(max_examples=200, stateful_step_count=12, deadline=None))
 
 
-def test_a_teardown_that_cannot_look_names_what_was_ordered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("hours", [1, -1], ids=["running", "expired"])
+def test_a_teardown_that_cannot_look_names_what_was_ordered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hours: int
+) -> None:
     """As with credentials that have ended: nothing is listed, and "0 resources are left" would be a lie."""
     monkeypatch.setenv("PLANNER_RUNS", str(tmp_path))
     memory: Any = Memory()
     session = ProviderSession(provider=memory, policy=AT_ONCE, say=lambda _: None)
-    asked = order("run1", CHOICE, cloud="memory", expires_at=datetime.now(UTC) + timedelta(hours=1))
+    asked = order("run1", CHOICE, cloud="memory", expires_at=datetime.now(UTC) + timedelta(hours=hours))
     directory = RunDirectory.create(asked)
     up(asked, [Place(choice=CHOICE, region="r", zone="z")], directory, session)
     memory.fails_after = 0

@@ -27,6 +27,8 @@ class Dialect:
     separator: str = ","
     no_header: bool = False
     quote: str = _DOUBLE
+    has_escapes: bool = False
+    """Whether quotes within values are behind a backslash, which the sort does not take."""
 
 
 def found_dialect(
@@ -53,6 +55,8 @@ def _said(source: Path, dialect: Dialect, given: dict[str, Any], say: Callable[[
     if not given["quote"] and dialect.quote != _DOUBLE:
         what = "single quotes enclose its values" if dialect.quote == _SINGLE else "its double quotes enclose no values"
         notes.append(f"{what}; --quote says otherwise")
+    if dialect.has_escapes:
+        notes.append('its quotes behind backslashes are not taken; double them, as in "", before it is sorted')
     for note in notes if say else ():
         say(f"{source}: {note}")  # type: ignore[misc]
     usual = None if dialect.separator == "," else dialect.separator
@@ -73,7 +77,12 @@ def dialect_of(text: str, keys: Sequence[str], *, separator: str | None = None, 
     found = {each: _best_separator(text, names, separator, each) for each in quotes}
     chosen = next((each for each in (_SINGLE, _NO_QUOTE) if not quote and _is_quote(text, each, found)), quotes[0])
     mark, rows = found[chosen]
-    return Dialect(separator=mark, no_header=not names and _has_numbers_only_below(rows), quote=chosen)
+    return Dialect(
+        separator=mark,
+        no_header=not names and _has_numbers_only_below(rows),
+        quote=chosen,
+        has_escapes=chosen == _DOUBLE and re.search(rf'\\"[^"{re.escape(mark)}\r\n]', text) is not None,
+    )
 
 
 _Found = tuple[str, list[list[str]]]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import planner
-from planner.api.contents.csv_dialect import Dialect, dialect_of
+from planner.api.contents.csv_dialect import Dialect, dialect_of, found_dialect
 from planner.errors import BadInputError
 
 SEMICOLONS = "name;price;n\nb;1,5;2\na;2,5;1\n"
@@ -124,3 +124,17 @@ def test_rows_that_the_beginning_cuts_do_not_count(tmp_path: Path) -> None:
     said: list[str] = []
     planner.sort(tmp_path / "in.csv", tmp_path / "out", key="3:num", say=said.append)
     assert any("semicolons" in text for text in said)
+
+
+@pytest.mark.parametrize(
+    ("row", "is_said"),
+    [('"a\\"b"', True), ('"C:\\dir\\","b"', False), ('"a""b"', False)],
+    ids=["escaped", "folder", "doubled"],
+)
+def test_quotes_behind_backslashes_are_named(tmp_path: Path, row: str, is_said: bool) -> None:
+    """DuckDB and MySQL write them; a folder of Windows ends with a backslash before its quote, too."""
+    columns = row.count(",") + 1
+    (tmp_path / "a.csv").write_text(f"{','.join('xy'[:columns])}\n{row}\n")
+    said: list[str] = []
+    found_dialect([tmp_path / "a.csv"], {"separator": None, "no_header": None, "quote": None}, [], say=said.append)
+    assert any("quotes behind backslashes are not taken" in line for line in said) is is_said

@@ -10,6 +10,8 @@ from planner.exports.ray_sort import INSTALL, PORT, sort_command, start_ray, wai
 
 _DIRECTORY: Final = "~/sort"
 _IDLE_MINUTES: Final = 15
+_LAUNCH: Final = "RAY_AUTH_TOKEN=$(openssl rand -hex 32) sky launch --secret RAY_AUTH_TOKEN"
+"""A secret without a value is one that a launch must name: only this launch's nodes may use their Ray cluster."""
 
 
 def _write(order: Order) -> dict[str, Any]:
@@ -33,8 +35,9 @@ def _write(order: Order) -> dict[str, Any]:
             "network_tier": "best",
             "autostop": {"idle_minutes": _IDLE_MINUTES, "down": True},
         },
+        "secrets": {"RAY_AUTH_TOKEN": None},
         "setup": f"{INSTALL}\nmkdir -p {_DIRECTORY}\n",
-        "run": "\n".join([*start, *sort]) + "\n",
+        "run": "\n".join(["export RAY_AUTH_MODE=token", *start, *sort]) + "\n",
     }
 
 
@@ -54,9 +57,9 @@ PLATFORM: Final = Platform(
     name="skypilot",
     clouds=frozenset({"aws", "gcp", "azure", "oci"}),
     file_name="sky.yaml",
-    apply="sky launch {file}",
+    apply=f"{_LAUNCH} {{file}}",
     runs="ray",
     has=frozenset({Feature.MACHINE_TYPE, Feature.COUNT, Feature.NEXT_CHOICES, Feature.END}),
     write=_write,
-    ask="sky launch --dryrun sky.yaml",
+    ask=f"{_LAUNCH} --dryrun sky.yaml",
 )

@@ -61,5 +61,5 @@ PLATFORM: Final = Platform(
     runs="ray",
     has=frozenset({Feature.MACHINE_TYPE, Feature.COUNT, Feature.NEXT_CHOICES, Feature.END}),
     write=_write,
-    ask=f"{_LAUNCH} --dryrun sky.yaml",
+    ask="sky launch --dryrun --secret RAY_AUTH_TOKEN=none sky.yaml",
 )

@@ -283,12 +283,16 @@ def _is_kubernetes(document: Any) -> bool:
     return bool(items) and all(item.get("kind", "Node") == "Node" for item in items)
 
 
+def _cpus(count: float) -> str:
+    return f"{count:g} CPU{'s' * (count != 1)}"
+
+
 def _ray_nodes(document: Any) -> Iterator[Group]:
     several = len(document) > 1
     for node in document:
         room, labels = node.get("resources_total") or {}, node.get("labels") or {}
         memory = f" and {_ray_memory(room['memory'])} for tasks" if "memory" in room else ""
-        size = f"{room['CPU']:g} CPUs{memory}" if "CPU" in room else ""
+        size = f"{_cpus(room['CPU'])}{memory}" if "CPU" in room else ""
         idle = "the head" if several and node.get("is_head_node") else ""
         state = node["state"]
         kind = next((labels[name] for name in ("ray.io/instance-type", *_TYPE_LABELS) if name in labels), "")
@@ -369,7 +373,7 @@ def _slurm_group(entry: Mapping[str, Any], *, nodes: int) -> Group:
     features = features["total"] if isinstance(features, dict) else features
     listed = features.split(",") if isinstance(features, str) else features  # a text in Slurm 21.08 and 22.05
     kind = next((name.strip() for name in listed if "." in name or name.startswith("Standard_")), "")
-    size = f"{cpus['maximum'] if isinstance(cpus, dict) else cpus} CPUs"
+    size = _cpus(cpus["maximum"] if isinstance(cpus, dict) else cpus)
     down = [state for state in states if state.upper() in _DOWN]
     return Group(nodes=nodes, instance_type=kind, size=size, idle=down[0].lower() if down else "")
 

@@ -204,7 +204,7 @@ def test_published_samples_are_read(file: str, nodes: int, kind: str, unused: tu
         ("emr-list-instances.json", "no machine that works on data; it has 1 x m3.xlarge (terminated)"),
         ("kubectl-get-node.json", "no machine that works on data; it has 1 x machines (control plane)"),
         ("sinfo-21.08.json", "names no machine type; write --ran-on '3 x TYPE', the type of the 3 with 64 CPUs"),
-        ("sinfo-23.02.json", "names no machine type; write --ran-on '1 x TYPE', the type of the 1 with 1 CPUs"),
+        ("sinfo-23.02.json", "names no machine type; write --ran-on '1 x TYPE', the type of the 1 with 1 CPU"),
         ("emr-list-instances-groups.json", "names no machine type; write --ran-on '1 x TYPE'"),
     ],
 )

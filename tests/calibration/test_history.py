@@ -57,7 +57,7 @@ def test_what_is_no_table_is_refused(table: object) -> None:
 
 
 def test_an_unknown_type_is_named_with_what_to_do() -> None:
-    with pytest.raises(BadInputError, match="without specification; hand one in") as caught:
+    with pytest.raises(BadInputError, match="without specification; the table of runs may have it") as caught:
         spark([{**job("smal"), "runtime_s": 5}])
     assert "Did you mean small" in str(caught.value)
 

@@ -25,7 +25,6 @@ from planner.api.sort_job import (
     SortJob,
     SortResult,
     StrPath,
-    name_of,
     require_inputs,
 )
 from planner.api.sort_on_ray import manifest_and_place, sort_on_ray
@@ -124,8 +123,6 @@ def sort(
     if format != "parquet" and (union_by_name or folders):
         _without_columns_of_folders(union_by_name=union_by_name, say=say)
     outputs = [Path(output), *map(Path, more_outputs)]
-    if ray is None:
-        _require_files([*sources, *outputs])
     if consume_input or resume:
         _require_alone(ray=ray is not None, more_output=bool(more_outputs))
         if resume:
@@ -212,12 +209,6 @@ def _kind(
 def _require_csv(format: Format | None, quote: str | None) -> None:
     if quote and format != "csv":
         raise BadInputError(f"--quote {quote} is for --format csv; leave it out")
-
-
-def _require_files(paths: Sequence[Path]) -> None:
-    """Raise BadInputError for a place in an object store, which a sort on one machine neither reads nor writes."""
-    if place := next((name for name in map(name_of, paths) if "://" in name), ""):
-        raise BadInputError(f"{place}: one machine sorts files; say --ray ADDRESS for a sort between object stores")
 
 
 def _require_no_cluster_options(**given: bool) -> None:

@@ -78,11 +78,3 @@ def test_an_output_in_a_store_is_where_the_partitions_go() -> None:
     assert said == ["the manifest of s3://lake/day/sorted is sorted.json, here"]
     assert manifest_and_place(Path("s3a://lake"), "s3://lake/", say=None) == (Path("lake.json"), "s3://lake")
     assert manifest_and_place(Path("out.json"), "gs://b/x", say=None) == (Path("out.json"), "gs://b/x")
-
-
-@pytest.mark.parametrize("words", ["--lines a.txt gs://b/out", "--lines s3a://b/in out.txt"])
-def test_one_machine_sorts_files(folder: Path, words: str) -> None:
-    done = CliRunner().invoke(build(), ["sort", *words.split()])
-    assert isinstance(done.exception, BadInputError)
-    assert "one machine sorts files; say --ray ADDRESS" in str(done.exception)
-    assert [path.name for path in folder.iterdir()] == ["a.txt"]

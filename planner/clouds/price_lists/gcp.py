@@ -23,6 +23,10 @@ _LARGER_PARTITIONS: Final = ("z3",)
 """Families whose bundled disks are larger than one partition; how large, the API does not say."""
 _BILLED_VCPU: Final = {"e2-micro": 0.25, "e2-small": 0.5, "e2-medium": 1.0}
 """Types that share processors are billed for a part of them, which the API does not say."""
+_REFUSED: Final = ("OBSOLETE", "DELETED")
+"""States of a type in which a request for a new machine "will be rejected" (reference of Compute Engine's API,
+DeprecationStatus.state, read on 2026-11-27).
+"""
 _TIMEOUT_S: Final = 60
 SPECS: Final = Source(
     title="Compute Engine machineTypes.aggregatedList; what it does not state (network, sizes of z3 disks) as shipped",
@@ -42,14 +46,17 @@ def read(regions: Sequence[str], *, access: Access, watch: Watch, catalog_rows: 
     offered: dict[str, set[str]] = {region: set() for region in regions}
     shapes: dict[str, Row] = {}
     parts: dict[str, Row] = {}
+    refused: set[str] = set()
     for zone, machine_type in _types(access=access, watch=watch):
         region = zone.removeprefix("zones/").rpartition("-")[0]
-        if region in offered:
+        if region in offered and machine_type.deprecated.state in _REFUSED:
+            refused.add(machine_type.name)
+        elif region in offered:
             offered[region].add(machine_type.name)
             shapes[machine_type.name] = shape(machine_type, catalog_rows=catalog_rows)
             parts[machine_type.name] = _parts(shapes[machine_type.name], machine_type, catalog_rows=catalog_rows)
     units = price_list(regions, access=access, watch=watch)
-    left_out = Counter(units.left_out)
+    left_out = Counter(units.left_out) + Counter({"types of which no new machine is made": len(refused)})
     prices = list(_prices(offered, parts, units, left_out=left_out))
     return Reading(
         shapes=list(shapes.values()),

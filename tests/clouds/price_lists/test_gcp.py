@@ -219,6 +219,22 @@ def test_recorded_types_without_architecture_or_with_shared_processors() -> None
     assert changed == [("f1-micro", "memory_bytes", 614 * 2**20)], "shipped as 0.6 GiB"
 
 
+@pytest.mark.parametrize("state", ["OBSOLETE", "DELETED", "DEPRECATED"])
+def test_a_type_of_which_no_new_machine_is_made_is_left_out(state: str) -> None:
+    def answer(asked: Asked) -> Answer:
+        listed = json.loads(recorded(asked).body)
+        for scope in listed["items"].values():
+            for machine_type in scope.get("machineTypes", ()):
+                if machine_type["name"] == "f1-micro":
+                    machine_type["deprecated"] = {"state": state}
+        return Answer(json.dumps(listed).encode())
+
+    with google(types=answer) as (_, _, access):
+        done = read(access)
+    is_refused = state != "DEPRECATED"
+    assert (done.types, done.left_out.get("types of which no new machine is made", 0)) == (3 - is_refused, is_refused)
+
+
 @pytest.mark.parametrize(
     ("state", "is_current"),
     [("", True), ("ACTIVE", True), ("DEPRECATED", False), ("OBSOLETE", False), ("DELETED", False)],

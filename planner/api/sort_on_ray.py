@@ -57,7 +57,7 @@ def manifest_and_place(output: Path, to: str | None, *, say: Say | None) -> tupl
     place = name_of(output)
     if "://" not in place:
         return output, to
-    if to is not None and to.rstrip("/") != place:
+    if to is not None and name_of(Path(to)) != place:
         raise BadInputError(f"OUTPUT {place} and --to {to}: say once where the output goes")
     manifest = Path(f"{output.name}.json")
     if say:

@@ -77,4 +77,5 @@ def test_an_output_in_a_store_is_where_the_partitions_go() -> None:
     )
     assert said == ["the manifest of s3://lake/day/sorted is sorted.json, here"]
     assert manifest_and_place(Path("s3a://lake"), "s3://lake/", say=None) == (Path("lake.json"), "s3://lake")
+    assert manifest_and_place(Path("s3a://b/x"), "s3a://b/x", say=None) == (Path("x.json"), "s3://b/x")
     assert manifest_and_place(Path("out.json"), "gs://b/x", say=None) == (Path("out.json"), "gs://b/x")

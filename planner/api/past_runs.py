@@ -87,8 +87,7 @@ def calibrate_files(
     """Return the profile of the runs in files (see `read_past_runs`), and notes on what was left aside.
 
     Machines are as reports and tables describe them, else of the CSV `instances`, else of the catalog, `aws` unless
-    given.
-    Raises BadInputError for a catalog that no file needs.
+    given. Raises BadInputError for a catalog that no file needs.
     """
     from planner.calibration.machines import read_specs
     from planner.stores import profiles
@@ -110,10 +109,11 @@ def calibrate_files(
 
 
 def _median_spec(specs: Sequence[Row]) -> Row:
-    """Return one machine for those that reports describe of one type: of each figure the median of those known."""
+    """Return one machine for those that files describe of one type: of each figure the median of those known."""
     from statistics import median
 
-    known = {name: [value for each in specs if (value := each[name]) is not None] for name in specs[0]}
+    names = dict.fromkeys(name for each in specs for name in each)  # a table may say what a report does not
+    known = {name: [value for each in specs if (value := each.get(name)) is not None] for name in names}
     return {name: median(values) if values else None for name, values in known.items()}
 
 

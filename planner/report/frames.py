@@ -43,11 +43,15 @@ def answer_frame(plan: Plan, *, wide: bool) -> pd.DataFrame:
     """
     frame = _wide_frame(plan)
     if not wide:
-        bill = [name for name in frame if name.startswith(_BILL)]
-        frame = frame[[*(name for name in MAIN_COLUMNS if name in frame), *bill]]
+        frame = frame[main_columns(frame)]
     frame.attrs["not_shown"] = plan.not_shown
     frame.index.name = f"{len(frame)} of {plan.feasible}" if plan.not_shown else None
     return frame
+
+
+def main_columns(wide: pd.DataFrame) -> list[str]:
+    """Return which columns of a wide frame are the main ones, in their order, and the bill's."""
+    return [*(name for name in MAIN_COLUMNS if name in wide), *(name for name in wide if name.startswith(_BILL))]
 
 
 def _wide_frame(plan: Plan) -> pd.DataFrame:

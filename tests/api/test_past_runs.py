@@ -192,6 +192,15 @@ def test_a_table_may_describe_its_own_machines(tmp_path: Path) -> None:
         calibrate_files([tmp_path / "bare.csv"])
 
 
+def test_a_table_and_a_report_may_describe_one_type(tmp_path: Path) -> None:
+    report = RunReport.from_json(STORED.read_text(encoding="utf-8"))
+    name = report.plan.best.instance_type if report.plan.best else ""
+    (tmp_path / "runs.csv").write_text(f"instance_type,vcpu,ghz,nodes,data_gb,runtime_s\n{name},8,3.1,1,1,60\n")
+    for paths in ([tmp_path / "runs.csv", STORED], [STORED, tmp_path / "runs.csv"]):
+        spec = read_past_runs(paths).specs[name]
+        assert spec["ghz"] == 3.1 and "vcpu" in spec
+
+
 def test_a_report_of_wrong_output_is_refused(tmp_path: Path) -> None:
     report = RunReport.from_json(STORED.read_text(encoding="utf-8"))
     bad = replace(report, checks=(replace(report.checks[0], passed=False),))

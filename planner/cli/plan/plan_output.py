@@ -160,10 +160,10 @@ def frame_text(answered: Recommendation, form: str, *, order: str | None, only: 
 
     Raises BadInputError for columns that there are not.
     """
-    from planner.report.frames import MAIN_COLUMNS, answer_frame
+    from planner.report.frames import MAIN_COLUMNS, answer_frame, main_columns
 
     frame = answer_frame(answered.plan, wide=True)
-    wanted = names(only) or list(answer_frame(answered.plan, wide=False))
+    wanted = names(only) or main_columns(frame)
     for name in [*wanted, *([order] if order else [])]:
         if name not in (*frame.columns, "all"):
             holding = [column for column in frame.columns if name in column][:3]

@@ -262,9 +262,8 @@ def cluster_sweep(
         show_json({"removed": removed, "left": left, "spared": stay, "unseen": swept.unseen})
     else:
         others = " and ".join(f"--cloud {name}" for name in CLOUDS if name != cloud)
-        show_text(
-            f"{len(removed)} runs taken down, {sum(removed.values())} resources, on {cloud} alone: {others} look there"
-        )
+        taken = f"{len(removed)} runs taken down, {sum(removed.values())} resources"
+        show_text(f"{taken}, on {cloud} alone: {others} look elsewhere")
     if left:
         raise LeftBehindError("the sweep could not remove everything", left)
     if swept.unseen:

@@ -33,13 +33,16 @@ class Teardown:
         return self.account.provider
 
     @property
+    def _kinds(self) -> list[str]:
+        return [resource_kind for stage in self._provider.stages for resource_kind in stage]
+
+    @property
     def _policy(self) -> RetryPolicy:
         return self.account.policy
 
     def regions(self, regions: Iterable[str]) -> int:
         """Empty regions and return how many resources were found. Raises LeftBehindError naming what remains."""
-        kinds = [resource_kind for stage in self._provider.stages for resource_kind in stage]
-        return self._until_gone(list(dict.fromkeys(regions)), kinds)
+        return self._until_gone(list(dict.fromkeys(regions)), self._kinds)
 
     def zone(self, region: str) -> int:
         """Remove what ties a run to a zone; raises LeftBehindError when some of it remains."""
@@ -47,8 +50,7 @@ class Teardown:
 
     def left_unseen(self, regions: Iterable[str], error: PlannerError) -> LeftBehindError:
         """Return the error that names all that may exist, where the cloud could not be asked."""
-        kinds = [resource_kind for stage in self._provider.stages for resource_kind in stage]
-        left = [item for region in dict.fromkeys(regions) for item in self.account.not_gone(kinds, region=region)]
+        left = [item for region in dict.fromkeys(regions) for item in self.account.not_gone(self._kinds, region=region)]
         return _left_behind_error(self.account.run, left, {"nothing was asked to end": str(error)})
 
     def _until_gone(self, regions: list[str], kinds: Collection[str]) -> int:

@@ -36,21 +36,22 @@ class OwnMachines:
     @classmethod
     def parse(cls, text: str) -> OwnMachines:
         """Read `20 x m5d.12xlarge` or `m5d.12xlarge x 20`. Raises BadInputError for anything else."""
-        if re.match(r"\d+(\s*,\s*\d+)+\s*[x*×]", text.strip()) and not re.match(
-            r"\d{1,3}(,\d{3})+\s*[x*×]", text.strip()
-        ):
-            raise BadInputError(f"--own {text}: name one number of machines; the answer shows larger ones beside it")
-        if len(re.split(r"[,;+]\s*(?=\S+\s+x\s)|\n", text.strip())) > 1:
-            raise BadInputError(f"--own {text}: a cluster has one type of machine; ask about each group alone")
         match = re.fullmatch(
-            r"(?P<first>[\d,]+)\s*[x*×]\s*(?P<name>\S+)|(?P<type>\S+)\s+[x*×]\s*(?P<last>[\d,]+)", text.strip()
+            r"(?P<first>\d[\d,\s]*?)\s*[x*×]\s*(?P<name>\S+)|(?P<type>\S+)\s+[x*×]\s*(?P<last>[\d,]+)", text.strip()
         )
+        if match is None and len(re.split(r"[,;+]\s*(?=\S+\s+x\s)|\n", text.strip())) > 1:
+            raise BadInputError(f"--own {text}: a cluster has one type of machine; ask about each group alone")
         if match is None:
             raise BadInputError(
                 f"--own {text}: write it as {_EXAMPLE}",
                 ["how many machines of which type; or name a file that lists them"],
             )
-        nodes = parse_count(match["first"] or match["last"])
+        try:
+            nodes = parse_count(match["first"] or match["last"])
+        except BadInputError:
+            raise BadInputError(
+                f"--own {text}: name one number of machines; the answer shows larger ones beside it"
+            ) from None
         if not 1 <= nodes <= _MOST_NODES:
             raise BadInputError(f"--own {text}: from 1 to {_MOST_NODES} machines")
         return cls(nodes=nodes, instance_type=match["name"] or match["type"])

@@ -86,7 +86,9 @@ def price_text(best: Candidate) -> str:
 
 
 def price_origin(best: Candidate) -> str:
-    """Return where the price of a node comes from, in parentheses: the list and its day, or the user; '' if unknown."""
+    """Return where the price of a node comes from, in parentheses: the list and its day, the user, or an
+    assumption; '' if unknown.
+    """
     own = next((warning for warning in best.warnings if warning.startswith(OWN_PRICE)), "")
     if own:
         return f" (price: {re.split('[(;]', own.removeprefix(OWN_PRICE))[0].strip()})"

@@ -328,4 +328,5 @@ def _read_ahead(path: str, offset: int, size: int) -> None:
     if hasattr(os, "posix_fadvise"):
         with open(path, "rb", buffering=0) as file:  # noqa: PTH123
             for begin in range(offset, offset + size, _READ_AHEAD_BYTES):
-                os.posix_fadvise(file.fileno(), begin, _READ_AHEAD_BYTES, os.POSIX_FADV_WILLNEED)
+                length = min(_READ_AHEAD_BYTES, offset + size - begin)
+                os.posix_fadvise(file.fileno(), begin, length, os.POSIX_FADV_WILLNEED)

@@ -31,6 +31,7 @@ def test_machines_are_read_in_either_order(text: str) -> None:
         ("20 x m5d.12xlarge, 5 x i4i.large", "one type of machine"),
         ("20 x m5d.12xlarge + i4i.large x 3", "one type of machine"),
         ("20,30 x m5d.12xlarge", "name one number of machines"),
+        ("20, 30 x m5d.12xlarge", "name one number of machines"),
     ],
 )
 def test_what_cannot_be_read_is_refused(text: str, said: str) -> None:

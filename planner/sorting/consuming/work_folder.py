@@ -126,16 +126,13 @@ class WorkFolder:
         os.fsync(self._lock)
 
     def secure(self, path: str, *, is_new: bool) -> None:
-        """Wait until a file of the folder, and the name of a new one, are on the disk: both at once, as each takes a
-        flush.
+        """Wait until a file of the folder, and the name of a new one, are on the disk.
+
+        The name's turn is last: nobody can look up names while it is brought there, which is quick behind the data.
         """
-        if not is_new:
-            sync_file(path)
-            return
-        with ThreadPoolExecutor(1) as pool:
-            named = pool.submit(os.fsync, self._lock)
-            sync_file(path)
-            named.result()
+        sync_file(path)
+        if is_new:
+            os.fsync(self._lock)
 
     def save(self, state: State) -> None:
         """Write the state over the one before the last; it is on the disk then."""

@@ -20,6 +20,7 @@ from typing import Any, Final
 
 import numpy as np
 from engine_trials import PhaseCost, Shape, cluster_of, generated, sorted_once
+from kill_inputs import MADE
 
 from planner.clusters.emulated.network_trial import payload_bytes_per_s
 from planner.clusters.emulated.ray import NODE_STORE_BYTES
@@ -44,7 +45,7 @@ def trials(shape: Shape, *, runs: int, folder: Path | None) -> Iterator[PhaseCos
     """Sort once to start processes, then `runs` times; yield what each phase cost."""
     with cluster_of(shape, folder) as (cluster, session, journal):
         machine = measure_machine(journal.parent, sample_bytes=SAMPLE_BYTES)
-        source = generated(session, shape.data_bytes)
+        source = generated(cluster, session, shape)
         for number in range(1 + runs):
             costs = sorted_once(cluster, session, source, shape=shape, journal=journal, machine=machine)
             yield from costs if number else ()
@@ -102,6 +103,24 @@ def waiting(costs: list[dict[str, Any]]) -> Iterator[str]:
         yield from _by_phase(f"busy.network, {rate}", idle, _links_share)
         yield from _capped_s_per_byte(rate, of, free=[cost for cost in costs if not cost["shape"]["rate"]])
     yield from _by_phase("disk share, at least", alone, _disk_share)
+
+
+def coding(costs: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield what a byte of each form costs the nodes beyond one of records, of all shapes that were tried both ways."""
+    for form in sorted({_form(cost) for cost in costs} - {"records"}):
+        for phase, name in ((SHUFFLE, "decode_s_per_byte"), (REDUCE, "encode_s_per_byte")):
+            of_phase = [cost for cost in costs if cost["name"] == phase]
+            extra = list[float]()
+            for cost in (cost for cost in of_phase if _form(cost) == form):
+                shape = cost["shape"] | {"form": "records"}
+                like = [other["nodes_cpu_s"] for other in of_phase if other["shape"] == shape]
+                extra += [(cost["nodes_cpu_s"] - fmean(like)) / shape["data_bytes"]] if like else []
+            if extra:
+                yield f"{name}.{form} = {median(extra):.3g} ({min(extra):.2g} to {max(extra):.2g}, {len(extra)})"
+
+
+def _form(cost: dict[str, Any]) -> str:
+    return str(cost["shape"].setdefault("form", "records"))
 
 
 def _by_phase(name: str, costs: list[dict[str, Any]], share: Callable[[dict[str, Any]], float]) -> Iterator[str]:
@@ -173,6 +192,7 @@ def main() -> None:
     parser.add_argument("--nodes", default="1,3,5")
     parser.add_argument("--data", default="500MB,1500MB")
     parser.add_argument("--copies", default="1,2")
+    parser.add_argument("--form", choices=MADE, default="records")
     parser.add_argument("--rate", default="", help="of every link; none without it")
     parser.add_argument("--store", type=parse_size, default=NODE_STORE_BYTES, help="of each node's objects")
     parser.add_argument("--runs", type=int, default=2)
@@ -183,12 +203,20 @@ def main() -> None:
     if options.fit:
         lines = [line for path in options.fit for line in path.read_text(encoding="utf-8").splitlines()]
         costs = [json.loads(line) for line in lines]
-        print("\n".join([*fitted(costs), *waiting(costs)]))
+        plain = [cost for cost in costs if _form(cost) == "records"]
+        print("\n".join([*fitted(plain), *waiting(plain), *coding(costs)]))
         return
     for nodes in map(int, options.nodes.split(",")):
         for copies in (int(word) for word in options.copies.split(",") if int(word) <= nodes):
             for data in map(parse_size, options.data.split(",")):
-                shape = Shape(nodes=nodes, copies=copies, data_bytes=data, rate=options.rate, store_bytes=options.store)
+                shape = Shape(
+                    nodes=nodes,
+                    copies=copies,
+                    data_bytes=data,
+                    rate=options.rate,
+                    store_bytes=options.store,
+                    form=options.form,
+                )
                 for cost in trials(shape, runs=options.runs, folder=options.dir):
                     line = json.dumps(asdict(cost))
                     print(line, flush=True)

@@ -8,6 +8,8 @@ programs took more than `--others` of the processors is done again. What was for
 file, as `own_runs.jsonl` is, which `benchmarks/simulation/bench_emulated.py` reads. As root:
 
     python benchmarks/cluster/bench_engine_predictions.py --nodes 2,4,6,8 --seed 1 --out own_runs.jsonl
+
+With `--forms` log lines, CSV and Parquet are sorted by turns instead of records, without disturbed links.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ import json
 import math
 import os
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -27,6 +29,7 @@ from typing import Any, Final
 
 import psutil
 from engine_trials import PhaseCost, Shape, cluster_of, generated, sorted_once
+from sales_inputs import FORMS, sales
 from sort_disk import sort_disk
 
 from planner.clusters.emulated.network_trial import measure_links, payload_bytes_per_s
@@ -34,6 +37,7 @@ from planner.clusters.emulated.ray import EmulatedRay
 from planner.clusters.emulated.run import EmulatedRun, question_for
 from planner.clusters.ray.driver_session import Session
 from planner.cost_model.model_reader import load_engine
+from planner.distributed_sort.dataset.dataset import Dataset
 from planner.measurement.instruments.machine import LocalMachine, measure_machine
 from planner.planning.recommendation import require_best
 
@@ -45,18 +49,21 @@ LONGEST_S: Final = 20.0
 SAMPLE_BYTES: Final = 512_000_000
 TRIES: Final = 2
 DATA_GB: Final = (0.5, 4.0)
+DATA_GB_OF_FORMS: Final = (0.25, 1.0)
 
 
-def drawn(nodes: int, *, runs: int, seed: int) -> list[Shape]:
-    """Return shapes of a cluster: every rate in turn, either number of copies, sizes even in their logarithm."""
+def drawn(nodes: int, *, runs: int, seed: int, forms: Sequence[str]) -> list[Shape]:
+    """Return shapes of a cluster: rates and forms in turn, either number of copies, sizes even in their log."""
     random_of = random.Random(f"{seed} {nodes}")
     shapes = []
     for number in range(runs):
-        data = math.exp(random_of.uniform(*map(math.log, DATA_GB)))
+        data = math.exp(random_of.uniform(*map(math.log, DATA_GB_OF_FORMS if forms else DATA_GB)))
         copies = random_of.choice(list(MODELS))
         rate = RATES[(number + nodes // 2) % len(RATES)]
-        shapes.append(Shape(nodes=nodes, copies=copies, data_bytes=round(data * 1000) * 1_000_000, rate=rate))
-    return shapes + list(disturbed(nodes, random_of))
+        form = forms[number % len(forms)] if forms else "records"
+        data_bytes = round(data * 1000) * 1_000_000
+        shapes.append(Shape(nodes=nodes, copies=copies, data_bytes=data_bytes, rate=rate, form=form))
+    return shapes if forms else shapes + list(disturbed(nodes, random_of))
 
 
 def disturbed(nodes: int, random_of: random.Random) -> Iterator[Shape]:
@@ -75,7 +82,9 @@ def disturbed(nodes: int, random_of: random.Random) -> Iterator[Shape]:
             yield replace(shape, rate=",".join([*[shape.rate] * (nodes - 1), slow]))
 
 
-def predicted(shape: Shape, machine: LocalMachine, *, network_bytes_per_s: float, engine: str) -> dict[str, Any]:
+def predicted(
+    shape: Shape, machine: LocalMachine, *, network_bytes_per_s: float, engine: str, source: Dataset | None = None
+) -> dict[str, Any]:
     """Return the expected seconds of a run, its 95% and its phases, as planned with an engine."""
     run = EmulatedRun(
         data_bytes=shape.data_bytes,
@@ -83,6 +92,7 @@ def predicted(shape: Shape, machine: LocalMachine, *, network_bytes_per_s: float
         nodes=shape.nodes,
         shaping=shape.shaping(),
         directory=Path(),
+        source=source,
     )
     with TemporaryDirectory() as folder:
         rate, measured = network_bytes_per_s, load_engine(engine)
@@ -99,10 +109,18 @@ def trials(shapes: list[Shape], *, folder: Path | None, sorts: int, others: floa
         for wanted in shapes:
             rates = [payload_bytes_per_s(cap.bytes_per_s) if cap else links for cap in wanted.caps()]
             shape, foreseen = short_enough(wanted, machine, network_bytes_per_s=min(rates))
+            if shape.form == "records":
+                source = generated(cluster, session, shape)
+            else:
+                made = sales(cluster, shape.form, shape.data_bytes)
+                source = {"dataset": json.loads(made.to_json()), "checksum": None}
+                shape = replace(shape, data_bytes=made.bytes)
+                foresee = partial(predicted, shape, machine, network_bytes_per_s=min(rates), source=made)
+                foreseen = {name: foresee(engine=name) for name in ENGINES}
             print(f"{describe(shape)}: predicted {foreseen['ray']['expected_s']:.1f} s", flush=True)
             seen = {"machine": machine.to_dict(), "disk": disk, "network_bytes_per_s": rates}
             sort = partial(capped_and_sorted, cluster, session, shape=shape, journal=journal, others=others)
-            yield seen | foreseen | measured(sort, shape, generated(session, shape.data_bytes), sorts=sorts)
+            yield seen | foreseen | measured(sort, shape, source, sorts=sorts)
 
 
 def short_enough(shape: Shape, machine: LocalMachine, *, network_bytes_per_s: float) -> tuple[Shape, dict[str, Any]]:
@@ -161,7 +179,7 @@ def describe(shape: Shape) -> str:
     first, *_, last = [*shape.rate.split(","), shape.rate.split(",")[-1]]
     links = (first or "no cap") + (f", one {last}" if last != first else "")
     links += f", at first {shape.burst_rate} for {shape.bucket}" if shape.bucket else ""
-    return f"{shape.nodes} nodes, {links}, {shape.data_bytes / 1e9:.2f} GB, {MODELS[shape.copies]}"
+    return f"{shape.nodes} nodes, {links}, {shape.data_bytes / 1e9:.2f} GB, {MODELS[shape.copies]}, {shape.form}"
 
 
 def summary(rows: list[dict[str, Any]]) -> Iterator[str]:
@@ -179,6 +197,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--nodes", default="2,4,6,8")
     parser.add_argument("--runs", type=int, default=5, help="on a cluster of each size")
+    parser.add_argument("--forms", action="store_true", help="lines, CSV and Parquet instead of records")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--sorts", type=int, default=3, help="of each shape, beside the first")
     parser.add_argument("--others", type=float, default=0.05)
@@ -187,7 +206,8 @@ def main() -> None:
     options = parser.parse_args()
     rows = []
     for nodes in map(int, options.nodes.split(",")):
-        shapes = drawn(nodes, runs=options.runs, seed=options.seed)
+        forms = FORMS if options.forms else ()
+        shapes = drawn(nodes, runs=options.runs, seed=options.seed, forms=forms)
         for row in trials(shapes, folder=options.dir, sorts=options.sorts, others=options.others):
             rows.append(row)
             if options.out:

@@ -34,7 +34,7 @@ def trials(nodes: int, *, runs: int, engine: Engine) -> dict[str, float]:
     shape = Shape(nodes=nodes, copies=1, data_bytes=BYTES_PER_NODE * nodes, store_bytes=100_000_000)
     with cluster_of(shape, None) as (cluster, session, journal):
         before_s = head_cpu_s(cluster)
-        source = generated(session, shape.data_bytes)
+        source = generated(cluster, session, shape)
         first_s = max(seconds - before_s.get(pid, 0.0) for pid, seconds in head_cpu_s(cluster).items())
         seen: dict[str, list[float]] = {name: [] for name in PHASES}
         for number in range(1 + runs):

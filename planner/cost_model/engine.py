@@ -166,12 +166,13 @@ class Engine:
 
     `cpu_s_per_byte` has the processor seconds of a byte by CPU work; `send_s_per_byte` is that of a byte which goes to
     another node in a shuffle, both ends together, `copy_s_per_byte` of a byte of a second copy: sent, received and
-    written. `busy` has, by resource and CPU work of the phase, how much of its rate is reached where it decides; 1
-    where nothing is stated. `memory_node_bytes` and `memory_task_bytes` are what a node, and each of its tasks, takes
-    beside the data; `tasks_per_vcpu` is how many run at a time where no `sizes` are stated. Where `shares_processors`,
-    all nodes and the driver run on the processors of one machine. `shared_sigma` is the standard deviation of ln(time)
-    of whole runs, `measured_nodes` the most nodes that whole sorts were measured on (0: not stated), `evidence` what
-    the figures rest on, `source` where they are from.
+    written. `decode_s_per_byte` and `encode_s_per_byte` have, by format of files, what partitioning and sorting a byte
+    of them takes beyond a byte of records. `busy` has, by resource and CPU work of the phase, how much of its rate is
+    reached where it decides; 1 where nothing is stated. `memory_node_bytes` and `memory_task_bytes` are what a node,
+    and each of its tasks, takes beside the data; `tasks_per_vcpu` is how many run at a time where no `sizes` are
+    stated. Where `shares_processors`, all nodes and the driver run on the processors of one machine. `shared_sigma` is
+    the standard deviation of ln(time) of whole runs, `measured_nodes` the most nodes that whole sorts were measured on
+    (0: not stated), `evidence` what the figures rest on, `source` where they are from.
 
     Beside its data a run needs `start_s`, and `start_per_node_s` for each node, until the engine runs on all nodes, and
     at the end of each phase `barrier_per_node_s` for each node, until the head knows that all are done.
@@ -182,6 +183,8 @@ class Engine:
     cpu_s_per_byte: Mapping[str, float] = field(default_factory=dict)
     send_s_per_byte: float = 0.0
     copy_s_per_byte: float = 0.0
+    decode_s_per_byte: Mapping[str, float] = field(default_factory=dict)
+    encode_s_per_byte: Mapping[str, float] = field(default_factory=dict)
     busy: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     tasks: Mapping[str, TaskCost] = field(default_factory=dict)
     sizes: TaskSizes | None = None

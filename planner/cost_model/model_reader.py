@@ -23,6 +23,7 @@ from planner.cost_model.model import (
     Software,
 )
 from planner.errors import BadInputError, nearest
+from planner.schemas.request import FORMATS
 
 
 def load_model(name: str) -> CostModel:
@@ -174,7 +175,8 @@ class _Reader:
                 )
 
 
-_TABLES: Final = ("cpu_s_per_byte", "tasks", "sizes", "busy", "emulated")
+_CODING: Final = ("decode_s_per_byte", "encode_s_per_byte")
+_TABLES: Final = ("cpu_s_per_byte", *_CODING, "tasks", "sizes", "busy", "emulated")
 _FLAGS: Final = ("in_memory", "one_machine")
 _TEXTS: Final = ("title", "source", "evidence")
 _NUMBERS: Final = (
@@ -214,6 +216,9 @@ def parse_engine(name: str, document: Mapping[str, Any], *, where: str) -> Engin
     given: dict[str, Any] = {key: _engine_number(document, key, findings) for key in _NUMBERS if key in document}
     given |= {key: _flag(document, key, findings) for key in _FLAGS if key in document}
     rates = {work: _engine_number(document.get("cpu_s_per_byte", {}), work, findings) for work in RATES}
+    for key in _CODING:
+        findings += _unknown(document.get(key, {}), FORMATS, key)
+        given[key] = {form: _engine_number(document[key], form, findings) for form in document.get(key, {})}
     tasks = {work: _record(TaskCost, document["tasks"].get(work, {}), findings) for work in document.get("tasks", {})}
     sizes = _record(TaskSizes, document["sizes"], findings) if "sizes" in document else None
     if "emulated" in document:
@@ -225,6 +230,8 @@ def parse_engine(name: str, document: Mapping[str, Any], *, where: str) -> Engin
     findings += [f"{key}: missing" for key in ("title", "source", "cpu_s_per_byte") if key not in document]
     if sizes is not None and set(tasks) != set(RATES):
         findings.append(f"tasks: what has sizes needs the costs of {' and '.join(RATES)}")
+    if given["decode_s_per_byte"].keys() != given["encode_s_per_byte"].keys():
+        findings.append("decode_s_per_byte and encode_s_per_byte: both need the same formats")
     if findings:
         raise BadInputError(f"engine {where}: {len(findings)} errors", findings)
     texts: dict[str, Any] = {key: str(document[key]) for key in _TEXTS if key in document}

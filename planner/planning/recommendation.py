@@ -114,7 +114,7 @@ def recommend(
             *_priced_alike(request, regions),
             *_capacity_seen(request, regions),
             *_beyond_the_link(request, ranked[:1]),
-            *(() if request.paper else (*stored_notes(request), *region_notes(request))),
+            *(() if request.paper else (*stored_notes(request, models[0].engine), *region_notes(request))),
             *_away_from_data(request, ranked[:1]),
         ),
     )

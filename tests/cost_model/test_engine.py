@@ -243,6 +243,7 @@ def test_a_name_of_an_engine_is_one_of_those_shipped() -> None:
 def test_everything_wrong_in_an_engine_is_named() -> None:
     tasks = {"sort": {"driver_s": 1.1e15}}
     document = {"title": "x", "sauce": "y", "cpu_s_per_byte": {"partition": "fast"}, "tasks": tasks}
+    document["decode_s_per_byte"] = {"orc": 1e-9}
     with pytest.raises(BadInputError) as error:
         parse_engine("mine", document, where="mine.toml")
     text = str(error.value)
@@ -251,6 +252,8 @@ def test_everything_wrong_in_an_engine_is_named() -> None:
         "'fast' is not a number",
         "node_s: missing",
         "source: missing",
+        "unknown key 'orc'",
+        "both need the same formats",
         "1100000000000000.0 is not",
     ):
         assert wrong in text

@@ -26,7 +26,7 @@ from planner.clusters.runs.report import cluster_report, record_count
 from planner.cost_model import run_overheads
 from planner.cost_model.engine import IDEAL, Engine
 from planner.cost_model.model import CostModel, Phase, on_a_cluster, run_by
-from planner.cost_model.model_reader import load_model
+from planner.cost_model.model_reader import load_engine, load_model
 from planner.cost_model.run_overheads import RunOverheads
 from planner.distributed_sort.dataset.compressed_input import has_plain_copy
 from planner.distributed_sort.dataset.dataset import Dataset
@@ -145,7 +145,8 @@ def question_for(
 
     As in a local run the disks' rates are those of the sort's own path, so they include the sort core's CPU work. A
     `trial` tells the rates while all nodes work, what CPU Ray and the kernel need besides, and how long the sample
-    takes. An `engine` that was measured tells the same without a trial.
+    takes; text and Parquet take more CPU than its records, as the engine `ray` states. An `engine` that was measured
+    tells the same without a trial.
     """
     measured = engine.sizes is not None
     share = replace(
@@ -168,12 +169,16 @@ def question_for(
         engine=engine.name,
     )
     model, overheads = on_a_cluster(load_model(run.model)), run_overheads.on_hand()
+    coding_s = _coding_s_per_byte(run)
     if measured:
+        engine = replace(engine, cpu_s_per_byte={w: s + coding_s[w] for w, s in engine.cpu_s_per_byte.items()})
         emulated = _on_emulated_nodes(engine, machine, cap_bytes_per_s=_cap_bytes_per_s(run))
         sample = Phase(name=SAMPLE, read={}, write={}, network={}, cpu={}, startup_s=engine.emulated.sample_s)
         model = run_by(replace(model, phases=(sample, *model.phases)), emulated)
     if trial is not None:
-        model, overheads = trial.apply_to(model), replace(overheads, cpu_bytes_per_s_per_vcpu=trial.cpu_bytes_per_s)
+        model = trial.apply_to(model)
+        rates = {work: 1 / (1 / rate + run.nodes * coding_s[work]) for work, rate in trial.cpu_bytes_per_s.items()}
+        overheads = replace(overheads, cpu_bytes_per_s_per_vcpu=rates)
     return Question(request=request, model=model, catalog=load_catalog(catalog), overheads=overheads)
 
 
@@ -211,6 +216,13 @@ def _model(run: EmulatedRun) -> CostModel:
             f"--model {run.model} does not run on an emulated cluster; indy, daytona, cloudsort and minutesort do"
         )
     return model
+
+
+def _coding_s_per_byte(run: EmulatedRun) -> dict[str, float]:
+    """Return what a byte of the source costs processors beyond a byte of records, by CPU work."""
+    form, engine = "records" if run.source is None else run.source.layout.form, load_engine("ray")
+    stated = {"partition": engine.decode_s_per_byte, "sort": engine.encode_s_per_byte}
+    return {work: seconds.get(form, 0.0) for work, seconds in stated.items()}
 
 
 def _in_store(place: str | None) -> str | None:

@@ -112,9 +112,16 @@ class Layout:
     @property
     def counted_unit(self) -> str:
         """What a summary of the data counts, in words."""
+        return "rows" if self.form in ("csv", "parquet") else self.form
+
+    @property
+    def form(self) -> str:
+        """What files hold, as `--format` names it."""
+        if self.table is not None:
+            return "parquet"
         if self.text is None:
-            return self.unit
-        return "lines" if self.text.csv is None else "rows"
+            return "records"
+        return "lines" if self.text.csv is None else "csv"
 
     @property
     def stored_size(self) -> int:

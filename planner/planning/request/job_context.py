@@ -27,7 +27,7 @@ from planner.cost_model.volumes.block_volumes import VolumeChoice
 from planner.cost_model.whole_jobs import as_fast_as_seen
 from planner.cost_model.workload import HERE, JobContext, Staging
 from planner.errors import BadInputError
-from planner.planning.request.stored_data import stored_data
+from planner.planning.request.stored_data import coding_s_per_byte, format_range, format_s_per_byte, stored_data
 from planner.schemas.plan import Request
 from planner.statistics.interruptions import Risk
 from planner.statistics.order_statistics import Spread, from_bandwidths
@@ -54,7 +54,14 @@ def job_context(
         engine = model.engine
         overheads = replace(overheads, start_s=engine.start_s, start_per_node_s=engine.start_per_node_s)
     overheads = replace(overheads, shared_sigma=math.hypot(overheads.shared_sigma, stored.sigma))
-    rates = _rates(request, catalog, overheads, volumes=volumes, software=software or _software_of(model.engine))
+    rates = _rates(
+        request,
+        catalog,
+        overheads,
+        volumes=volumes,
+        software=software or _software_of(model.engine),
+        coding_s=coding_s_per_byte(request, model.engine),
+    )
     if policy.assumes("rate") and not request.paper:
         rates = with_assumed_rates(rates, catalog)
     if software is None and model.engine.cpu_s_per_byte and "sort" not in request.assume:
@@ -84,9 +91,7 @@ def job_context(
     )
     if request.network == "expected" and not _assumed(request).keys() & _SEEN_TOGETHER:
         context = replace(context, rates=as_fast_as_seen(context))
-    decoding = (
-        _decoding(context.rates, stored.decoded_bytes_per_s) if not request.compute_bytes_per_s_per_vcpu else None
-    )
+    decoding = _decoding(context.rates, request, model.engine)
     doubts = rate_doubts(context.rates, _assumed(request), decoding=decoding) if overheads.node_sigma else CERTAIN
     return replace(context, doubts=doubts).times(request.scale)
 
@@ -95,15 +100,16 @@ _SEEN_TOGETHER: Final = {"network", "local_read", "local_write", "object_read", 
 """Rates that whole jobs show together: one that the user assumes counts as it is."""
 
 
-def _decoding(rates: Rates, assumed: Assumed | None) -> Assumed | None:
-    """Return the range of what processors take for a byte, over what is planned: only decoding and encoding of it, at
-    an `assumed` rate of one vCPU each, are in doubt.
+def _decoding(rates: Rates, request: Request, engine: Engine) -> Assumed | None:
+    """Return the range of what processors take for a byte, over what is planned: only decoding and encoding are in
+    doubt, which take other data of a format longer or shorter.
     """
-    if assumed is None:
+    if (span := format_range(request)) is None:
         return None
-    planned_s = sum(1 / rates.cpu_bytes_per_s_per_vcpu[work] for work in ("partition", "sort"))
-    least_s, middle_s, most_s = (2 / rate for rate in (assumed.high, assumed.middle, assumed.low))
-    return Assumed(low=1 + (least_s - middle_s) / planned_s, middle=1.0, high=1 + (most_s - middle_s) / planned_s)
+    share = sum(format_s_per_byte(request, engine)) / sum(
+        1 / rates.cpu_bytes_per_s_per_vcpu[work] for work in ("partition", "sort")
+    )
+    return Assumed(low=1 + share * (1 / span.high - 1), middle=1.0, high=1 + share * (1 / span.low - 1))
 
 
 def _assumed(request: Request) -> Mapping[str, float]:
@@ -165,15 +171,19 @@ def _software_of(engine: Engine) -> Software | None:
 
 
 def _rates(
-    request: Request, catalog: Catalog, overheads: RunOverheads, *, volumes: VolumeChoice, software: Software | None
+    request: Request,
+    catalog: Catalog,
+    overheads: RunOverheads,
+    *,
+    volumes: VolumeChoice,
+    software: Software | None,
+    coding_s: tuple[float, float],
 ) -> Rates:
     assume = dict(_assumed(request))
     own = {} if software is None else dict(software.bytes_per_s)
     one_stream = own.pop("one_stream", float("inf"))
     cpu = overheads.cpu_bytes_per_s_per_vcpu | own | {w: assume[w] for w in ("partition", "sort") if w in assume}
-    decode_s, encode_s = (0.0, 0.0) if request.paper else stored_data(request).seconds_per_byte
-    if request.compute_bytes_per_s_per_vcpu:  # it says what decoding takes, too
-        decode_s, encode_s = 1 / request.compute_bytes_per_s_per_vcpu, 0.0
+    decode_s, encode_s = coding_s
     if decode_s:
         cpu["partition"] = 1 / (1 / cpu["partition"] + decode_s)
     if encode_s:

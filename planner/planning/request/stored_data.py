@@ -9,6 +9,7 @@ from functools import lru_cache
 from statistics import NormalDist
 from typing import Final
 
+from planner.cost_model.engine import Engine
 from planner.cost_model.unknowns import Assumed, Policy, format_bytes_per_s_per_vcpu, packing_factor, packings
 from planner.errors import BadInputError, nearest
 from planner.schemas.request import CODECS, FORMATS, Request
@@ -22,15 +23,13 @@ _USUAL_OF_PARQUET: Final = "snappy"
 @dataclass(frozen=True, kw_only=True)
 class StoredData:
     """`stored_bytes` that unpack to `ratio` times as many. Where the ratio is assumed, `sigma` is the standard
-    deviation of its logarithm. `seconds_per_byte` of one vCPU go to decoding a byte, and to encoding it:
-    to packing, and to the format, at the assumed `decoded_bytes_per_s`.
+    deviation of its logarithm. `packing_s_per_byte` of one vCPU go to unpacking a byte, and to packing it.
     """
 
     stored_bytes: int
     ratio: float = 1.0
     sigma: float = 0.0
-    seconds_per_byte: tuple[float, float] = (0.0, 0.0)
-    decoded_bytes_per_s: Assumed | None = None
+    packing_s_per_byte: tuple[float, float] = (0.0, 0.0)
     codec: str = "none"
     is_divided: bool = True
 
@@ -68,8 +67,7 @@ def _stored(stored_bytes: int, form: str | None, compression: str | None, unknow
         stored_bytes=stored_bytes,
         ratio=ratio,
         sigma=sigma,
-        seconds_per_byte=_seconds_per_byte(form, codec, policy),
-        decoded_bytes_per_s=format_bytes_per_s_per_vcpu(form or "records"),
+        packing_s_per_byte=_packing_s_per_byte(codec),
         codec=codec,
         is_divided=form in (None, "records") and codec == "none",
     )
@@ -96,20 +94,53 @@ def _sigma(codec: str) -> float:
     return 0.0 if codec == "none" else math.log(packing_factor()) / NormalDist().inv_cdf(0.95)
 
 
-def _seconds_per_byte(form: str | None, codec: str, policy: Policy) -> tuple[float, float]:
-    """Return the seconds of one vCPU to decode a byte, and to encode it: to unpack, and to read the format."""
-    unpack_s = pack_s = 0.0
-    if codec != "none":
-        unpack_s, pack_s = 1 / packings()[codec].unpack_bytes_per_s, 1 / packings()[codec].pack_bytes_per_s
-    rate = format_bytes_per_s_per_vcpu(form or "records")
-    if rate is None:
-        return unpack_s, pack_s
-    if not policy.assumes("decoding"):
-        raise BadInputError(f"--unknown exclude: how fast {form} is decoded is unknown; say --compute RATE")
-    return unpack_s + 1 / rate.middle, pack_s + 1 / rate.middle
+def _packing_s_per_byte(codec: str) -> tuple[float, float]:
+    if codec == "none":
+        return 0.0, 0.0
+    return 1 / packings()[codec].unpack_bytes_per_s, 1 / packings()[codec].pack_bytes_per_s
 
 
-def stored_notes(request: Request) -> Iterator[str]:
+def format_s_per_byte(request: Request, engine: Engine) -> tuple[float, float]:
+    """Return the seconds of one vCPU that the format of a byte takes to decode, and to encode: as the engine was
+    measured, or else as assumed.
+    """
+    form = request.format or "records"
+    if form in engine.decode_s_per_byte:
+        return engine.decode_s_per_byte[form], engine.encode_s_per_byte[form]
+    rate = format_bytes_per_s_per_vcpu(form)
+    return (0.0, 0.0) if rate is None else (1 / rate.middle, 1 / rate.middle)
+
+
+def format_range(request: Request) -> Assumed | None:
+    """Return in which range of rates other data of a format lies, over that of the middle: 1. None where the user says
+    the rate, and of a format that needs neither decoding nor encoding.
+    """
+    rate = format_bytes_per_s_per_vcpu(request.format or "records")
+    if rate is None or request.paper or request.compute_bytes_per_s_per_vcpu:
+        return None
+    return Assumed(low=rate.low / rate.middle, middle=1.0, high=rate.high / rate.middle)
+
+
+def coding_s_per_byte(request: Request, engine: Engine) -> tuple[float, float]:
+    """Return the seconds of one vCPU to decode a byte of the files, and to encode it: of the format, and to pack it.
+
+    Raises BadInputError where nobody knows, and nothing may be assumed.
+    """
+    if request.paper:
+        return 0.0, 0.0
+    if request.compute_bytes_per_s_per_vcpu:  # it says what decoding takes, too
+        return 1 / request.compute_bytes_per_s_per_vcpu, 0.0
+    is_assumed = format_range(request) is not None and request.format not in engine.decode_s_per_byte
+    if is_assumed and not Policy.of(request.unknown).assumes("decoding"):
+        raise BadInputError(f"--unknown exclude: how fast {request.format} is decoded is unknown; say --compute RATE")
+    (unpack_s, pack_s), (decode_s, encode_s) = (
+        stored_data(request).packing_s_per_byte,
+        format_s_per_byte(request, engine),
+    )
+    return unpack_s + decode_s, pack_s + encode_s
+
+
+def stored_notes(request: Request, engine: Engine) -> Iterator[str]:
     """Say how much is sorted of what is stored, and what of that is assumed."""
     stored = stored_data(request)
     if stored.ratio != 1:
@@ -125,12 +156,13 @@ def stored_notes(request: Request) -> Iterator[str]:
                 f"data: {amount} at an assumed ratio of {stored.ratio:.3g}, {low} to {high} nine times in ten; "
                 f"--compression {stored.codec}=RATIO says yours"
             )
-    rate = format_bytes_per_s_per_vcpu(request.format or "records")
-    if rate is not None and not request.compute_bytes_per_s_per_vcpu:
-        span = f"{format_rate(rate.low)} to {format_rate(rate.high)}"
+    if (span := format_range(request)) is not None:
+        rate = 2 / sum(format_s_per_byte(request, engine))
+        least, most = format_rate(rate * span.low), format_rate(rate * span.high)
+        known = "measured" if request.format in engine.decode_s_per_byte else "assumed"
         yield (
-            f"cpu: decoding and encoding {request.format} are assumed at {format_rate(rate.middle)} for each vCPU, "
-            f"{span}; --compute RATE says yours"
+            f"cpu: decoding and encoding {request.format} are {known} at {format_rate(rate)} for each vCPU, "
+            f"{least} to {most} with other data; --compute RATE says yours"
         )
 
 

@@ -9,6 +9,8 @@ import pytest
 from planner.clusters.emulated.run import EmulatedRun, question_for
 from planner.clusters.emulated.shaping import Shaping
 from planner.clusters.emulated.sort_trial import Trial, trial_size
+from planner.cost_model.model_reader import load_engine
+from planner.distributed_sort.dataset.dataset import Dataset, Layout, TextFormat
 from planner.measurement.instruments.machine import LocalMachine
 from planner.planning.recommendation import require_best
 
@@ -34,6 +36,21 @@ def test_a_plan_knows_what_the_nodes_share(tmp_path: Path, network: float, secon
     best = require_best(question_for(MACHINE, run, tmp_path, network_bytes_per_s=network, trial=TRIAL).plan())
     assert [phase.equation_s for phase in best.phases] == pytest.approx([0.5, second, 8.0])
     assert [phase.bottleneck for phase in best.phases][::2] == ["start_up", "local_disks"]
+
+
+def test_text_takes_the_processors_longer_than_the_records_of_a_trial(tmp_path: Path) -> None:
+    """1 GB a node on 2 processors, which all 4 nodes share."""
+    run = EmulatedRun(
+        data_bytes=4 * 10**9,
+        model="indy",
+        nodes=4,
+        shaping=Shaping(),
+        directory=tmp_path,
+        source=Dataset(partitions=(), layout=Layout.of_text(TextFormat())),
+    )
+    best = require_best(question_for(MACHINE, run, tmp_path, network_bytes_per_s=1e9, trial=TRIAL).plan())
+    decode_s = load_engine("ray").decode_s_per_byte["lines"]
+    assert best.phases[1].equation_s == pytest.approx(1e9 * (1 / 40e6 + 4 * decode_s) / 2)
 
 
 def test_a_trial_is_as_large_as_the_job_within_limits() -> None:

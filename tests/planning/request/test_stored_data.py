@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 import planner
+from planner.cost_model.engine import IDEAL
 from planner.errors import BadInputError
-from planner.planning.request.stored_data import stored_data, stored_notes
+from planner.planning.request.stored_data import coding_s_per_byte, stored_data, stored_notes
 from planner.schemas.plan import Candidate, Request
 
 STORES: dict[str, Any] = {"input": "s3://b/in", "output": "s3://b/out"}
@@ -23,7 +25,7 @@ def best_of(**asked: Any) -> Candidate:
 def test_a_ratio_that_is_stated_says_how_much_is_sorted() -> None:
     asked = Request(data_bytes=10**12, format="lines", compression="zstd=3")
     assert stored_data(asked).sorted_bytes == 3 * 10**12
-    assert list(stored_notes(asked)) == ["data: 1 TB stored as zstd hold 3 TB, which are sorted"]
+    assert list(stored_notes(asked, IDEAL)) == ["data: 1 TB stored as zstd hold 3 TB, which are sorted"]
 
 
 def test_a_ratio_that_nobody_states_is_assumed_with_a_range_that_shows_in_the_95th_percentile() -> None:
@@ -31,7 +33,7 @@ def test_a_ratio_that_nobody_states_is_assumed_with_a_range_that_shows_in_the_95
         best_of(model="indy", format="lines", compression=codec, **STORES) for codec in ("zstd=2.877", "zstd")
     )
     assert assumed.time_s.p95 > 1.3 * stated.time_s.p95
-    (note,) = stored_notes(Request(data_bytes=10**12, format="lines", compression="zstd"))
+    (note,) = stored_notes(Request(data_bytes=10**12, format="lines", compression="zstd"), IDEAL)
     assert "an assumed ratio of 2.88, 1.438 TB to 5.754 TB nine times in ten" in note
 
 
@@ -55,9 +57,20 @@ def test_few_files_that_are_not_divided_keep_most_nodes_waiting() -> None:
 def test_decoding_takes_processors_and_is_said_to_be_assumed() -> None:
     records, tables = (best_of(model="indy", format=form, compression="none", **STORES) for form in (None, "parquet"))
     assert tables.phases[0].resources["cpu"].equation_s > records.phases[0].resources["cpu"].equation_s
-    assert any("decoding and encoding parquet are assumed" in text for text in stored_notes(_parquet()))
+    assert any("decoding and encoding parquet are assumed" in text for text in stored_notes(_parquet(), IDEAL))
     with pytest.raises(BadInputError, match="how fast parquet is decoded is unknown"):
-        stored_data(_parquet(unknown="exclude"))
+        coding_s_per_byte(_parquet(unknown="exclude"), IDEAL)
+
+
+def test_an_engine_that_was_measured_with_a_format_needs_no_assumption() -> None:
+    measured = replace(IDEAL, decode_s_per_byte={"parquet": 2e-9}, encode_s_per_byte={"parquet": 3e-9})
+    assert coding_s_per_byte(_parquet(unknown="exclude"), measured) == (2e-9, 3e-9)
+    (note,) = stored_notes(_parquet(), measured)
+    assert "parquet are measured at 400 MB/s for each vCPU, 160 MB/s to 800 MB/s with other data" in note
+    packed = Request(data_bytes=10**12, format="parquet", compression="zstd=2")
+    assert coding_s_per_byte(packed, measured) == pytest.approx((2e-9 + 1 / 940e6, 3e-9 + 1 / 330e6))
+    said = Request(data_bytes=10**12, format="parquet", compression="none", compute_bytes_per_s_per_vcpu=1e8)
+    assert coding_s_per_byte(said, measured) == (1e-8, 0.0)
 
 
 def _parquet(**asked: Any) -> Request:

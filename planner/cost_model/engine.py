@@ -220,5 +220,27 @@ class Engine:
         tasks = self.sizes.tasks(vcpu) if self.sizes else np.ones_like(vcpu)
         return np.asarray(self.memory_node_bytes + self.memory_task_bytes * tasks)
 
+    def least_phases_s(
+        self, form: str, *, data_bytes: float, copies: int, nodes: int, cpus: float, link_bytes_per_s: float
+    ) -> list[tuple[float, str]]:
+        """Return for both phases of a sort how long it takes at least, by what binds, links or processors; what tasks
+        cost beside their bytes, the disks and the driver are left out.
+
+        Of n nodes each has 1/n of `data_bytes` of a form, sends (n-1)/n of that in the first phase, and sends
+        `copies` - 1 of it in the second. All together have so many `cpus`.
+        """
+        sent_share = (nodes - 1) / nodes
+        cpu_s = [
+            self.cpu_s_per_byte["partition"]
+            + self.decode_s_per_byte.get(form, 0.0)
+            + self.send_s_per_byte * sent_share,
+            self.cpu_s_per_byte["sort"] + self.encode_s_per_byte.get(form, 0.0) + self.copy_s_per_byte * (copies - 1),
+        ]
+        sent_bytes = [data_bytes / nodes * sent_share, data_bytes / nodes * (copies - 1)]
+        return [
+            max((data_bytes * per_byte / cpus, "processors"), (sent / link_bytes_per_s, "links"))
+            for per_byte, sent in zip(cpu_s, sent_bytes, strict=True)
+        ]
+
 
 IDEAL: Final = Engine(name="ideal", title="the papers' sort: disks and the network alone")

@@ -234,6 +234,22 @@ def test_a_node_with_too_little_memory_is_rejected_with_what_it_needs(by_hand: s
     )
 
 
+def test_the_least_time_of_a_phase_is_that_of_links_or_processors(by_hand: str) -> None:
+    """100 GB on 4 nodes with 16 CPUs together; of the first phase each node sends 3/4 of its 25 GB."""
+    engine = replace(load_engine(by_hand), decode_s_per_byte={"csv": 1e-9}, encode_s_per_byte={"csv": 2e-9})
+    per_byte = [engine.cpu_s_per_byte["partition"] + engine.send_s_per_byte * 3 / 4, engine.cpu_s_per_byte["sort"]]
+
+    def phases(form: str, link_bytes_per_s: float) -> list[tuple[float, str]]:
+        return engine.least_phases_s(
+            form, data_bytes=1e11, copies=1, nodes=4, cpus=16, link_bytes_per_s=link_bytes_per_s
+        )
+
+    assert phases("records", 1e12) == [(pytest.approx(1e11 * seconds / 16), "processors") for seconds in per_byte]
+    csv = [1e11 * (seconds + coding_s) / 16 for seconds, coding_s in zip(per_byte, (1e-9, 2e-9), strict=True)]
+    assert phases("csv", 1e12) == [(pytest.approx(seconds), "processors") for seconds in csv]
+    assert phases("records", 1e6)[0] == (pytest.approx(25e9 * 3 / 4 / 1e6), "links")
+
+
 def test_a_name_of_an_engine_is_one_of_those_shipped() -> None:
     assert engine_choices() == ("ideal", "local", "ray", "spark")
     with pytest.raises(BadInputError, match="unknown engine 'rai'"):

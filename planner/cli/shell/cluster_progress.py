@@ -35,6 +35,15 @@ def shown_events() -> Iterator[OnEvent]:
         yield show
 
 
+def _foreseen(event: dict[str, Any]) -> str:
+    from planner.cost_model.model_reader import load_engine
+
+    job = {name: value for name, value in event.items() if name != "event"}
+    first, second = (f"{seconds:.0f} s ({what})" for seconds, what in load_engine("ray").least_phases_s(**job))
+    rate = format_rate(event["link_bytes_per_s"])
+    return f"a node's link carries {rate}: the phases take {first} and {second} or more, as far as disks keep up"
+
+
 def _say(event: dict[str, Any]) -> None:
     if event["event"] == "lost":
         talk(f"lost {', '.join(event['nodes'])}; {len(event['left'])} nodes go on")
@@ -44,8 +53,7 @@ def _say(event: dict[str, Any]) -> None:
     elif event["event"] == "shipped":
         talk(f"nodes lack {', '.join(event['packages'])}, which are sent to them for this sort")
     elif event["event"] == "planned":
-        rate = format_rate(event["link_bytes_per_s"])
-        talk(f"a node's link carries {rate}: the first phase takes {event['least_s']:.0f} s or more")
+        talk(_foreseen(event))
     elif event["event"] == "again":
         talk(f"lost {', '.join(event['lost'])}, so this is done again: {event['reason']}")
     elif event["event"] == "anew":

@@ -118,8 +118,9 @@ def _sizes(request: SortRequest, source: Dataset, files: JobFiles, nodes: Nodes,
     layout = source.layout
     link = link_bytes_per_s(nodes, files) if is_worth_it else None
     if link is not None:
-        sent_bytes = source.bytes * (len(nodes.names) - 1) / len(nodes.names) ** 2
-        emit({"event": "planned", "link_bytes_per_s": link, "least_s": sent_bytes / link})
+        job = {"form": layout.form, "data_bytes": source.bytes, "copies": request.copies}
+        on = {"nodes": len(nodes.names), "cpus": sum(nodes.cpus.values()), "link_bytes_per_s": link}
+        emit({"event": "planned"} | job | on)
     least_bytes = LEAST_TABLE_BYTES if layout.table else LEAST_PARTITION_BYTES
     sizes = choose_sizes(
         data_bytes=source.bytes,

@@ -89,12 +89,14 @@ _BY_GROUP: Final = {
     name: tuple((sum_name, key) for sum_name, (place, key, _) in _PLACES.items() if place == name)
     for name in dict.fromkeys(place for place, _, _ in _PLACES.values())
 }
+METRICS: Final = {place: tuple(key for _, key in columns) for place, columns in _BY_GROUP.items()}
+"""The keys that are summed, by the group of a task's metrics that they are in."""
 _TIMES: Final = {"elapsed_s": _MS, "getting_result_s": _MS, "scheduling_s": _MS}
 _UNITS: Final = {**{name: unit for name, (_, _, unit) in _PLACES.items()}, **_TIMES}
 _IN_ORDER: Final = itemgetter(*_UNITS)
 
 
-_GETTERS: Final = [(place, itemgetter(*(key for _, key in columns))) for place, columns in _BY_GROUP.items()]
+_GETTERS: Final = [(place, itemgetter(*keys)) for place, keys in METRICS.items()]
 _NAMES: Final = [name for columns in _BY_GROUP.values() for name, _ in columns]
 _WHOLE: Final = {int}
 

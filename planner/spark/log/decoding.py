@@ -25,12 +25,13 @@ _TASK_END: Final = {
     **_OF_STAGE,
     "Task End Reason": _some("Reason"),
     "Task Info": _some(
-        *("Task ID", "Launch Time", "Finish Time", "Getting Result Time", "Executor ID", "Host", "Speculative")
+        *("Task ID", "Launch Time", "Executor ID", "Host", "Speculative", "Getting Result Time", "Finish Time")
     ),
     "Task Executor Metrics": _some("JVMHeapMemory", "OnHeapStorageMemory", "OffHeapStorageMemory"),
     "Task Metrics": {
-        **_some("Peak Execution Memory", "Updated Blocks", *METRICS[""]),
+        **_some(*METRICS[""], "Peak Execution Memory"),
         **{place: _some(*keys) for place, keys in METRICS.items() if place},
+        **_some("Updated Blocks"),
     },
 }
 _STAGE: Final = {
@@ -59,7 +60,7 @@ def decode(line: bytes, *, event: bytes) -> Any:
     """Return what a line says, where its event is known at least what is read. Raises ValueError, RecursionError."""
     decoders = _decoders()
     try:
-        return decoders.get(event, decoders[b""])(line)
+        return (decoders.get(event) or decoders[b""])(line)
     except ValueError:
         return json.loads(line)  # which takes NaN, texts that are half a character, and values of other types
 

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,64 +20,59 @@ from planner.spark.log.fields import Losses, shorten
 from planner.spark.log.parts import Part, PassedOver, parts_of
 from planner.spark.log.rollover import LogFiles, logs
 
-_NAMED: Final = re.compile(rb'\{"Event":"([^"\\]+)"[,}]')
+_BEGIN: Final = b'{"Event":"'
 """How Spark begins each line."""
+_NAMED: Final = re.compile(_BEGIN + rb'([^"\\]+)"[,}]')
 _READ: Final = frozenset(name.encode() for name in EVENTS_READ)
 MOST_LINE_BYTES: Final = 128 << 20
 """The longest lines seen are query plans of some MB; a longer one is no line of a log."""
 
 
-def numbered_lines(chunks: Iterator[bytes]) -> Iterator[tuple[int, bytes | None]]:
-    """Yield each line that is not blank with its number from 1; None in place of one above MOST_LINE_BYTES.
+def events(chunks: Iterator[bytes], *, name: str, losses: Losses) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the events of one file with the numbers of their lines, from 1; what is none is counted in `losses`."""
+    last = 0
+    try:
+        for first, lines in _lines(chunks):
+            for number, line in enumerate(lines, first):
+                if not line or line.isspace():
+                    continue
+                last, event = number, _event(line)
+                if isinstance(event, dict):
+                    yield number, event
+                else:
+                    losses.add(event, where=f"{name}, line {number}", example=shorten(line[:1000].strip()))
+    except BrokenDataError as error:
+        losses.add("end of a file that cannot be decompressed", where=f"{name}, after line {last}", example=error)
+
+
+def _lines(chunks: Iterator[bytes]) -> Iterator[tuple[int, list[bytes]]]:
+    """Yield lines, and the number of the first of them; of one above MOST_LINE_BYTES not much more than that.
 
     A last line without an end is a line, also where the data then break off with BrokenDataError.
     """
     number, pending, size = 1, list[bytes](), 0
     try:
         for chunk in chunks:
-            first, *others = chunk.split(b"\n")
+            first, *others = BytesIO(chunk).readlines() or [b""]  # finds the ends sooner than split does
             pending.append(first if size <= MOST_LINE_BYTES else b"")
             size += len(first)
-            if others:
-                *whole, rest = others
-                yield from _numbered([b"".join(pending), *whole], number)
-                number, pending, size = number + len(others), [rest], len(rest)
+            if first.endswith(b"\n"):
+                rest = others.pop() if others and not chunk.endswith(b"\n") else b""
+                yield number, [b"".join(pending), *others]
+                number, pending, size = number + 1 + len(others), [rest], len(rest)
     except BrokenDataError:
-        yield from _numbered([b"".join(pending)], number)
+        yield number, [b"".join(pending)]
         raise
-    yield from _numbered([b"".join(pending)], number)
+    yield number, [b"".join(pending)]
 
 
-def _numbered(lines: list[bytes], first: int) -> Iterator[tuple[int, bytes | None]]:
-    for number, line in enumerate(lines, first):
-        if len(line) > MOST_LINE_BYTES:
-            yield number, None
-        elif line and not line.isspace():
-            yield number, line
-
-
-def events(chunks: Iterator[bytes], *, name: str, losses: Losses) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the events of one file with their line numbers; what is none is counted in `losses`."""
-    number = 0
-    try:
-        for number, line in numbered_lines(chunks):
-            event = _event(line)
-            if isinstance(event, dict):
-                yield number, event
-            else:
-                losses.add(event, where=f"{name}, line {number}", example=shorten(line or b""))
-    except BrokenDataError as error:
-        losses.add("end of a file that cannot be decompressed", where=f"{name}, after line {number}", example=error)
-
-
-def _event(line: bytes | None) -> dict[str, Any] | str:
+def _event(line: bytes) -> dict[str, Any] | str:
     """Return the event of a line, or in words why it is none."""
-    if line is None:
+    if len(line) > MOST_LINE_BYTES:
         return f"line longer than {MOST_LINE_BYTES >> 20} MiB"
-    named = _NAMED.match(line)
-    name = named[1] if named else b""
-    if name and name not in _READ and line.rstrip().endswith(b"}"):
-        return {"Event": name.decode("utf-8", "replace")}
+    name = line[len(_BEGIN) : line.find(b'"', len(_BEGIN))] if line.startswith(_BEGIN) else b""
+    if name not in _READ and (named := _NAMED.match(line)) and line.rstrip().endswith(b"}"):
+        return {"Event": named[1].decode("utf-8", "replace")}
     try:
         event = decode(line, event=name)
     except (ValueError, RecursionError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from planner.spark.application.application import Application
 from planner.spark.application.executors import Executor, SparkJob, task_cpus
@@ -384,7 +384,7 @@ def _times(amounts: Sequence[float], *, elapsed_ms: float, getting_ms: float) ->
 
 def _task(info: Event) -> tuple[int, float, float, float, str, str]:
     """Return id, launch, finish, when the driver began to get the result (0 for never), executor and host."""
-    values = tuple(map(info.get, _TASK))
+    values: tuple[Any, ...] = tuple(map(info.get, _TASK))
     if tuple(map(type, values)) == _TASK_TYPES and values[0] >= 0 and values[1] <= LATEST_MS >= values[2]:
         return values
     return (

@@ -30,7 +30,7 @@ _EXTRAS: Final = {
     "plots": (("altair", "jinja2", "vl_convert"), "charts and `plan --html`"),
     "notebooks": (("ipykernel", "ipywidgets"), "the notebooks"),
     "ray": (("ray", "psutil"), "sorting on a cluster"),
-    "spark": (("zstandard", "cramjam", "orjson"), "reading compressed logs of Spark, and all of them faster"),
+    "spark": (("zstandard", "cramjam", "msgspec"), "reading compressed logs of Spark, and all of them faster"),
     "serve": (("mcp", "starlette", "uvicorn"), "answering over HTTP, and as tools for agents"),
     "yaml": (("yaml",), "lists of machines in YAML"),
     "zstd": (("zstandard",), "sorting text compressed with zstd"),

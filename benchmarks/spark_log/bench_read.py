@@ -1,7 +1,8 @@
-"""Time and memory of `planner.spark.log.read` for a large event log.
+"""Processor time and memory of `planner.spark.log.read` for large event logs.
 
-Each run is a process of its own. The log is made: stages of 10,000 tasks whose lines are as long as those of Spark 3,
-3.6 kB with their accumulables. The floor is Python's json over the same lines.
+Each run is a process of its own. Logs are those that are named, uncompressed; or one is made of stages of 10,000 tasks
+whose lines are as long as those of Spark 3, 3.6 kB with their accumulables. The floor is Python's json over the same
+lines.
 """
 
 from __future__ import annotations
@@ -21,12 +22,13 @@ from spark_events import START_MS, application_start, lines, log_start, metrics,
 TASKS_A_STAGE = 10_000
 FLAGS = {"Internal": True, "Count Failed Values": True}
 ACCUMULABLES = [{"ID": i, "Name": f"internal.metrics.figure{i}", "Update": i, "Value": i, **FLAGS} for i in range(20)]
-READ = "import planner.spark.log as s, sys; print(s.read(sys.argv[1]).only().tasks)"
-FLOOR = "import json, sys; print(sum('Event' in json.loads(line) for line in open(sys.argv[1], 'rb')))"
-TIMED = """import resource, time
-start = time.perf_counter()
+READ = "print(s.read(sys.argv[1]).only().tasks)"
+FLOOR = "print(sum('Event' in json.loads(line) for line in open(sys.argv[1], 'rb')))"
+TIMED = """import json, resource, sys, time
+import planner.spark.log as s
+start = time.process_time()
 {}
-print(time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)"""
+print(time.process_time() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)"""
 
 
 def pieces(size_bytes: int) -> Iterator[bytes]:
@@ -54,18 +56,23 @@ def timed(program: str, path: Path) -> tuple[float, float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("logs", type=Path, nargs="*")
     parser.add_argument("--megabytes", type=int, default=1000)
     parser.add_argument("--runs", type=int, default=5)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "log"
-        with path.open("wb") as log:
-            log.writelines(pieces(arguments.megabytes * 10**6))
-        pairs = [(timed(READ, path), timed(FLOOR, path)) for _ in range(arguments.runs)]
-        for name, results in zip(("read", "json alone"), zip(*pairs, strict=True), strict=True):
-            seconds, memory = zip(*results, strict=True)
-            spread = f"({min(seconds):.1f} to {max(seconds):.1f}, {len(seconds)} runs)"
-            print(json.dumps({"what": name, "s": round(median(seconds), 1), "spread": spread, "MiB": max(memory)}))
+        made = Path(folder) / "log"
+        if not arguments.logs:
+            with made.open("wb") as log:
+                log.writelines(pieces(arguments.megabytes * 10**6))
+        for path in arguments.logs or [made]:
+            pairs = [(timed(READ, path), timed(FLOOR, path)) for _ in range(arguments.runs)]
+            for name, results in zip(("read", "json alone"), zip(*pairs, strict=True), strict=True):
+                seconds, memory = zip(*results, strict=True)
+                rates = [path.stat().st_size / 1e6 / each for each in seconds]
+                spread = f"({min(rates):.1f} to {max(rates):.1f}, {len(rates)} runs)"
+                figures = {"s": round(median(seconds), 1), "MB/s": round(median(rates), 1), "spread": spread}
+                print(json.dumps({"log": path.name, "what": name, **figures, "MiB": max(memory)}))
 
 
 if __name__ == "__main__":

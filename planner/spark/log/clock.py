@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from operator import itemgetter
+from collections.abc import Sequence
 from typing import Final
+
+from planner.spark.log.stage_tally import amounts_of
 
 _LEAST_MS: Final = 60_000
 """Drivers that collect garbage or schedule many tasks are late by seconds, not by minutes."""
 _ALIKE_MS: Final = 10_000
-_EXPLAINED: Final = itemgetter("run_s", "deserialisation_s", "result_serialisation_s")
+_EXPLAINED: Final = amounts_of("run_s", "deserialisation_s", "result_serialisation_s", "getting_result_s")
 
 
 class ClockTally:
@@ -23,10 +24,10 @@ class ClockTally:
         self._back_ms = 0.0
         self._longer_ms: tuple[float, float] | None = None
 
-    def note_task(self, amounts: Mapping[str, float], *, launched_ms: float, finished_ms: float) -> None:
+    def note_task(self, amounts: Sequence[float], *, launched_ms: float, finished_ms: float) -> None:
         """Note a task by its amounts in milliseconds."""
-        ran_ms: float = sum(_EXPLAINED(amounts))
-        left_ms = finished_ms - launched_ms - ran_ms - amounts["getting_result_s"]
+        run_ms, deserialisation_ms, serialisation_ms, getting_ms = _EXPLAINED(amounts)
+        left_ms = finished_ms - launched_ms - (run_ms + deserialisation_ms + serialisation_ms) - getting_ms
         if math.isnan(left_ms):
             left_ms = min(0.0, finished_ms - launched_ms)
         if left_ms < 0:

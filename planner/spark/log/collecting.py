@@ -37,7 +37,8 @@ class Collector:
         elif self._preamble is not None and word in _PREAMBLE and len(self._preamble) < _MOST_PREAMBLE:
             self._preamble.append((event, name, line))
         else:
-            self._flush()
+            if self._preamble:
+                self._flush()
             self._count(event, name, line)
 
     def finish(self) -> list[ApplicationTally]:

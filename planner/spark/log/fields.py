@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from planner.spark.application.application import Loss
 
 Event = dict[str, Any]
+LATEST_MS: Final = 1e14
 
 
 class FieldError(Exception):
@@ -67,14 +68,20 @@ def items(event: Event, key: str) -> list[Any]:
     raise FieldError(f"{key} is {value!r:.40}, not a list")
 
 
+def milliseconds(event: Event, key: str) -> float | None:
+    """Return a time in milliseconds, None where it is absent. Raises FieldError, also beyond the year 5000."""
+    value = number(event, key)
+    if value is not None and value > LATEST_MS:
+        raise FieldError(f"{key} is {value!r:.40}, not a time")
+    return value
+
+
 def seconds(event: Event, key: str) -> float | None:
     """Return a time in seconds from one in milliseconds; Spark writes 0 and -1 for one that has not come.
 
-    Raises FieldError, also for what is beyond the year 5000.
+    Raises FieldError.
     """
-    value = number(event, key)
-    if value is not None and value > 1e14:
-        raise FieldError(f"{key} is {value!r:.40}, not a time")
+    value = milliseconds(event, key)
     return value / 1000 if value is not None and value > 0 else None
 
 

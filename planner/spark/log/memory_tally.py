@@ -36,8 +36,8 @@ class MemoryTally:
 
     def note_task(self, metrics: Event, executor_metrics: Event, *, executor_id: str) -> None:
         """Note the blocks that a task changed, and what its executor stored. Raises FieldError."""
-        blocks = [block for block in items(metrics, "Updated Blocks") if isinstance(block, dict)]
-        sizes = [(text(block, "Block ID"), _size(group(block, "Status"))) for block in blocks]
+        blocks = items(metrics, "Updated Blocks")
+        sizes = [(text(b, "Block ID"), _size(group(b, "Status"))) for b in blocks if isinstance(b, dict)]
         self._note_stored(executor_metrics, executor_id=executor_id)
         for block_id, size in sizes:
             self._note_block(block_id, size, executor_id=executor_id)

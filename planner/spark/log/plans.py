@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 from planner.spark.log.fields import Event, FieldError, group, items
@@ -24,14 +25,19 @@ def operators_of(info: Event) -> tuple[str, ...]:
     return tuple(dict.fromkeys(named))[:_MOST_STEPS]
 
 
-def _names(rdd: Event) -> Iterator[str]:
-    yield str(rdd.get("Name", ""))
+def _names(rdd: Event) -> tuple[str, ...]:
+    scope = rdd.get("Scope")
+    return (str(rdd.get("Name", "")), *(_scope_names(scope) if isinstance(scope, str) else ()))
+
+
+@lru_cache(maxsize=1024)
+def _scope_names(scope: str) -> tuple[str, ...]:
+    """Return the name in a scope, which many RDDs share."""
     try:
-        scope = json.loads(rdd["Scope"])
-    except (KeyError, TypeError, ValueError):
-        return
-    if isinstance(scope, dict):
-        yield str(scope.get("name", ""))
+        fields = json.loads(scope)
+    except ValueError:
+        return ()
+    return (str(fields.get("name", "")),) if isinstance(fields, dict) else ()
 
 
 class PlanTally:

@@ -2,121 +2,84 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib import import_module
+from io import BytesIO
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from planner.compression.block_formats import BrokenDataError
 from planner.compression.decoding import decode_stream
 from planner.errors import BadInputError
 from planner.spark.application.application import Application, Loss
 from planner.spark.log.collecting import EVENTS_READ, Collector
+from planner.spark.log.decoding import decode
 from planner.spark.log.fields import Losses, shorten
 from planner.spark.log.parts import Part, PassedOver, parts_of
 from planner.spark.log.rollover import LogFiles, logs
 
-_NAMED: Final = re.compile(rb'\{"Event":"([^"\\]+)"[,}]')
+_BEGIN: Final = b'{"Event":"'
 """How Spark begins each line."""
+_NAMED: Final = re.compile(_BEGIN + rb'([^"\\]+)"[,}]')
 _READ: Final = frozenset(name.encode() for name in EVENTS_READ)
-_TASK_END: Final = b"SparkListenerTaskEnd"
-_ACCUMULABLES: Final = b',"Accumulables":['
-_AFTER: Final = b']},"Task'
-"""The end of the accumulators and of `Task Info`; within a text, quotes are escaped."""
 MOST_LINE_BYTES: Final = 128 << 20
 """The longest lines seen are query plans of some MB; a longer one is no line of a log."""
 
 
-def numbered_lines(chunks: Iterator[bytes]) -> Iterator[tuple[int, bytes | None]]:
-    """Yield each line that is not blank with its number from 1; None in place of one above MOST_LINE_BYTES.
+def events(chunks: Iterator[bytes], *, name: str, losses: Losses) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the events of one file with the numbers of their lines, from 1; what is none is counted in `losses`."""
+    last = 0
+    try:
+        for first, lines in _lines(chunks):
+            for number, line in enumerate(lines, first):
+                if not line or line.isspace():
+                    continue
+                last, event = number, _event(line)
+                if isinstance(event, dict):
+                    yield number, event
+                else:
+                    losses.add(event, where=f"{name}, line {number}", example=shorten(line[:1000].strip()))
+    except BrokenDataError as error:
+        losses.add("end of a file that cannot be decompressed", where=f"{name}, after line {last}", example=error)
+
+
+def _lines(chunks: Iterator[bytes]) -> Iterator[tuple[int, list[bytes]]]:
+    """Yield lines, and the number of the first of them; of one above MOST_LINE_BYTES not much more than that.
 
     A last line without an end is a line, also where the data then break off with BrokenDataError.
     """
-    number, pending, size = 1, [b""], 0
+    number, pending, size = 1, list[bytes](), 0
     try:
         for chunk in chunks:
-            first, *others = chunk.split(b"\n")
+            first, *others = BytesIO(chunk).readlines() or [b""]  # finds the ends sooner than split does
             pending.append(first if size <= MOST_LINE_BYTES else b"")
             size += len(first)
-            for text in others:
-                yield from _line(number, pending, size)
-                number, pending, size = number + 1, [text], len(text)
+            if first.endswith(b"\n"):
+                rest = others.pop() if others and not chunk.endswith(b"\n") else b""
+                yield number, [b"".join(pending), *others]
+                number, pending, size = number + 1 + len(others), [rest], len(rest)
     except BrokenDataError:
-        yield from _line(number, pending, size)
+        yield number, [b"".join(pending)]
         raise
-    yield from _line(number, pending, size)
+    yield number, [b"".join(pending)]
 
 
-def _line(number: int, pending: list[bytes], size: int) -> Iterator[tuple[int, bytes | None]]:
-    if size > MOST_LINE_BYTES:
-        yield number, None
-        return
-    line = b"".join(pending)
-    if line and not line.isspace():
-        yield number, line
-
-
-def events(chunks: Iterator[bytes], *, name: str, losses: Losses) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the events of one file with their line numbers; what is none is counted in `losses`."""
-    number = 0
-    try:
-        for number, line in numbered_lines(chunks):
-            event = _event(line)
-            if isinstance(event, dict):
-                yield number, event
-            else:
-                losses.add(event, where=f"{name}, line {number}", example=shorten(line or b""))
-    except BrokenDataError as error:
-        losses.add("end of a file that cannot be decompressed", where=f"{name}, after line {number}", example=error)
-
-
-def _event(line: bytes | None) -> dict[str, Any] | str:
+def _event(line: bytes) -> dict[str, Any] | str:
     """Return the event of a line, or in words why it is none."""
-    if line is None:
+    if len(line) > MOST_LINE_BYTES:
         return f"line longer than {MOST_LINE_BYTES >> 20} MiB"
-    named = _NAMED.match(line)
-    if named and named[1] not in _READ and line.rstrip().endswith(b"}"):
+    name = line[len(_BEGIN) : line.find(b'"', len(_BEGIN))] if line.startswith(_BEGIN) else b""
+    if name not in _READ and (named := _NAMED.match(line)) and line.rstrip().endswith(b"}"):
         return {"Event": named[1].decode("utf-8", "replace")}
     try:
-        event = _parse(line, task_end=bool(named) and named[1] == _TASK_END)  # type: ignore[index]
+        event = decode(line, event=name)
     except (ValueError, RecursionError):
         return "line that is not JSON"
     if not isinstance(event, dict) or not isinstance(event.get("Event"), str):
         return "line that is no event"
     return event
-
-
-def _parse(line: bytes, *, task_end: bool) -> Any:
-    """Return what a line says. Of the end of a task, the accumulators are left out: they are most of it, and its
-    metrics say the same. Raises ValueError, RecursionError.
-    """
-    loads = _fast_loads()
-    if task_end:
-        begin = line.find(_ACCUMULABLES)
-        end = line.find(_AFTER, begin) if begin > 0 else -1
-        if end > 0:
-            try:
-                return loads(line[:begin] + line[end + 1 :])
-            except ValueError:
-                pass  # written otherwise than by Spark
-    try:
-        return loads(line)
-    except ValueError:
-        return json.loads(line)  # which takes NaN, and texts that are half a character
-
-
-@cache
-def _fast_loads() -> Callable[[bytes], Any]:
-    """Return orjson's parser, which is several times as fast as Python's, where it is installed."""
-    try:
-        return cast("Callable[[bytes], Any]", import_module("orjson").loads)
-    except ImportError:
-        return json.loads
 
 
 @dataclass(frozen=True, kw_only=True)

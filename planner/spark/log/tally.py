@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from operator import itemgetter
 from typing import Any, Final
 
 from planner.spark.application.application import Application
@@ -13,12 +12,14 @@ from planner.spark.application.executors import Executor, SparkJob, task_cpus
 from planner.spark.log.clock import ClockTally
 from planner.spark.log.cluster_hints import cluster_of
 from planner.spark.log.fields import (
+    LATEST_MS,
     Event,
     FieldError,
     Losses,
     RepeatedError,
     group,
     items,
+    milliseconds,
     number,
     seconds,
     text,
@@ -26,7 +27,7 @@ from planner.spark.log.fields import (
 )
 from planner.spark.log.memory_tally import MemoryTally
 from planner.spark.log.plans import PlanTally, operators_of
-from planner.spark.log.stage_tally import StageTally, task_amounts
+from planner.spark.log.stage_tally import StageTally, amounts_of, task_amounts
 
 
 class ExecutorTally:
@@ -92,9 +93,12 @@ def _unknown_executor(executor_id: str, host: str) -> Executor:
 
 
 _MOST_TASK_ID: Final = 1 << 28
-_MOVED: Final = itemgetter(
+_MOVED: Final = amounts_of(
     "input_bytes", "output_bytes", "shuffle_read_local_bytes", "shuffle_read_remote_bytes", "shuffle_write_bytes"
 )
+_RAN: Final = amounts_of("run_s", "deserialisation_s", "result_serialisation_s")
+_TASK: Final = ("Task ID", "Launch Time", "Finish Time", "Getting Result Time", "Executor ID", "Host")
+_TASK_TYPES: Final = (int, int, int, int, str, str)
 
 
 class Ids:
@@ -288,8 +292,7 @@ class ApplicationTally:
     def task_start(self, event: Event) -> None:
         """Note the launch of a task."""
         stage, info = self._stage(event), group(event, "Task Info")
-        task_id, at_ms = whole_number(info, "Task ID"), number(info, "Launch Time")
-        seconds(info, "Launch Time")
+        task_id, at_ms = whole_number(info, "Task ID"), milliseconds(info, "Launch Time")
         if task_id in self._launched:
             raise RepeatedError
         self._launched.add(task_id)
@@ -302,27 +305,18 @@ class ApplicationTally:
     def task_end(self, event: Event) -> None:
         """Add what a task did."""
         stage, info = self._stage(event), group(event, "Task Info")
-        task_id, launched_ms, finished_ms = (
-            whole_number(info, "Task ID"),
-            _time(info, "Launch Time"),
-            _time(info, "Finish Time"),
-        )
+        task_id, launched_ms, finished_ms, got_ms, executor_id, host = _task(info)
         metrics = group(event, "Task Metrics")
         amounts = task_amounts(metrics)
         peak = number(metrics, "Peak Execution Memory") if metrics else 0
         reason = text(group(event, "Task End Reason"), "Reason")
-        getting_ms = number(info, "Getting Result Time") or 0
-        executor_id, host = text(info, "Executor ID"), text(info, "Host")
         if task_id in self._finished:
             raise RepeatedError
         self._memory.note_task(metrics, group(event, "Task Executor Metrics"), executor_id=executor_id)
         self._finished.add(task_id)
         stage = self._keep(stage)
-        _add_times(
-            amounts,
-            elapsed_ms=max(0, finished_ms - launched_ms),
-            getting_ms=finished_ms - getting_ms if getting_ms else 0,
-        )
+        getting_ms = got_ms and finished_ms - got_ms
+        amounts += _times(amounts, elapsed_ms=max(0, finished_ms - launched_ms), getting_ms=getting_ms)
         stage.sums.add(amounts)
         if peak is None or peak > stage.peak_execution_memory_bytes:
             stage.peak_execution_memory_bytes = math.nan if peak is None else peak
@@ -375,24 +369,36 @@ class ApplicationTally:
         self._executors.storage_memory(executor_id, memory)
 
 
-def _moved_bytes(amounts: dict[str, Any]) -> float:
+def _moved_bytes(amounts: Sequence[float]) -> float:
     """Return the bytes that a task read and wrote, as far as they are known."""
     moved = _MOVED(amounts)
     total: float = sum(moved)
     return sum(size for size in moved if not math.isnan(size)) if math.isnan(total) else total
 
 
-def _add_times(amounts: dict[str, Any], *, elapsed_ms: float, getting_ms: float) -> None:
-    """Add the times that are no metrics; scheduling is what no other part explains."""
-    explained = amounts["run_s"] + amounts["deserialisation_s"] + amounts["result_serialisation_s"] + getting_ms
-    amounts["elapsed_s"], amounts["getting_result_s"] = elapsed_ms, getting_ms
-    left = elapsed_ms - explained
-    amounts["scheduling_s"] = left if math.isnan(left) else max(0, left)
+def _times(amounts: Sequence[float], *, elapsed_ms: float, getting_ms: float) -> tuple[float, ...]:
+    """Return the times that are no metrics; scheduling is what no other part explains."""
+    left = elapsed_ms - (sum(_RAN(amounts)) + getting_ms)
+    return elapsed_ms, getting_ms, left if math.isnan(left) else max(0, left)
+
+
+def _task(info: Event) -> tuple[int, float, float, float, str, str]:
+    """Return id, launch, finish, when the driver began to get the result (0 for never), executor and host."""
+    values: tuple[Any, ...] = tuple(map(info.get, _TASK))
+    if tuple(map(type, values)) == _TASK_TYPES and values[0] >= 0 and values[1] <= LATEST_MS >= values[2]:
+        return values
+    return (
+        whole_number(info, "Task ID"),
+        _time(info, "Launch Time"),
+        _time(info, "Finish Time"),
+        number(info, "Getting Result Time") or 0,
+        text(info, "Executor ID"),
+        text(info, "Host"),
+    )
 
 
 def _time(info: Event, key: str) -> float:
-    seconds(info, key)
-    value = number(info, key)
+    value = milliseconds(info, key)
     if value is None:
         raise FieldError(f"{key} is absent")
     return value

@@ -75,7 +75,7 @@ def linked(days: Path) -> ds.Dataset:
         (lambda days: ds.dataset(days, partitioning=ds.partitioning(pa.schema([("day", pa.string())]), flavor="hive")),
          "a sort takes folders called NAME=VALUE, with integers or text"),
         (lambda days: ds.dataset([], format="parquet", schema=pa.schema([("k", pa.int64())])), "without files"),
-        (lambda days: ds.dataset(days, format="csv", schema=pa.schema([("k", pa.int64())])), "a pyarrow Dataset of csv: name its files"),
+        (lambda days: ds.dataset(days, format="csv", schema=pa.schema([("k", pa.int64())])), "of csv: name its files"),
         (subset, "has not all of its row groups"),
         (linked, "its folders do not say"),
     ],

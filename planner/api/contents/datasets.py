@@ -10,6 +10,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any, Final
 
+from planner.distributed_sort.dataset.store_access import ACCOUNT
 from planner.errors import BadInputError, PlannerError
 from planner.extras import optional
 from planner.sorting.tables.arrow_library import arrow
@@ -91,17 +92,14 @@ def _reached(files: Sequence[str]) -> tuple[Any, list[str]]:
             f"{absent} lies on the disk of another node",
             ["sort with to='s3://bucket/prefix', or with directory= a folder that all nodes and this machine share"],
         )
-    found = [_in_file_system(file) for file in files]
-    return found[0][0], [path for _, path in found]
+    return _in_file_system(files[0])[0], [file.rpartition("://")[2] for file in files]
 
 
 def _in_file_system(place: str) -> tuple[Any, str]:
     scheme, _, path = place.rpartition("://")
-    if scheme == "az":
-        container, _, path = path.partition("/")
-        place = f"abfss://{container}@{os.environ.get('AZURE_STORAGE_ACCOUNT_NAME')}.dfs.core.windows.net/{path}"
-    system, path = arrow("pyarrow.fs").FileSystem.from_uri(place)
-    return system, str(path)
+    bucket = path.partition("/")[0]
+    roots = {"": "/", "az": f"abfss://{bucket}@{os.environ.get(ACCOUNT)}.dfs.core.windows.net"}
+    return arrow("pyarrow.fs").FileSystem.from_uri(roots.get(scheme, f"{scheme}://{bucket}"))[0], path
 
 
 @contextmanager

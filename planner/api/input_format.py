@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Literal
 
@@ -102,14 +102,19 @@ class InputFormat:
         return source
 
     def dataset_of(
-        self, names: Sequence[str], *, say: Callable[[str], None] | None = None, fills: bool = False
+        self,
+        names: Sequence[str],
+        *,
+        say: Callable[[str], None] | None = None,
+        fills: bool = False,
+        columns: Collection[str] = (),
     ) -> Dataset:
         """Return the text or the tables of these names: manifests, or files that every node reaches by them. It `fills`
-        columns with nulls that not all tables have.
+        columns with nulls that not all tables have. Folders of files that are named alone give tables these `columns`.
 
         Raises BadInputError.
         """
-        source = self._dataset_of(names, fills=fills)
+        source = self._dataset_of(names, fills=fills, columns=columns)
         joined = [copy for partition in source.partitions for copy in partition.copies if copy.parts]
         if joined and say is not None:
             say(f"note: {sum(len(copy.parts) for copy in joined)} small files are joined to {len(joined)} splits")
@@ -123,12 +128,12 @@ class InputFormat:
             )
         return source
 
-    def _dataset_of(self, names: Sequence[str], *, fills: bool) -> Dataset:
+    def _dataset_of(self, names: Sequence[str], *, fills: bool, columns: Collection[str]) -> Dataset:
         from planner.distributed_sort.dataset.table_dataset import tables_of
         from planner.distributed_sort.dataset.text_dataset import lines_of, rows_of
 
         if self.format == "parquet":
-            return tables_of(names, self.key or (), unique=self.unique, fills=fills)
+            return tables_of(names, self.key or (), unique=self.unique, fills=fills, columns=columns)
         if self.format == "csv":
             return rows_of(names, self.csv_columns(), unique=self.unique)
         return lines_of(names, self._text_format())

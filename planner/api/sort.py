@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planner.api.contents.csv_dialect import found_dialect
+from planner.api.contents.datasets import files_of_dataset, is_of
 from planner.api.contents.file_kinds import recognised
 from planner.api.contents.listed_files import listed_files
 from planner.api.files import STANDARD_OUTPUT, mode_of, require_readable
@@ -32,11 +33,14 @@ from planner.errors import BadInputError
 from planner.sorting.tables.folder_columns import Folders
 
 if TYPE_CHECKING:
+    from pyarrow.dataset import Dataset as ArrowDataset
+    from ray.data import Dataset as RayDataset
+
     from planner.sorting.records.local import Spill
 
 
 def sort(
-    inputs: StrPath | Sequence[StrPath],
+    inputs: StrPath | Sequence[StrPath] | ArrowDataset | RayDataset,
     output: StrPath,
     *,
     more_outputs: Sequence[StrPath] = (),
@@ -69,6 +73,7 @@ def sort(
     file_bytes: int | None = None,
     directory: StrPath | None = None,
     uniform: bool = False,
+    staging: StrPath | None = None,
     say: Say | None = None,
     on_progress: OnProgress | None = None,
     on_event: OnEvent | None = None,
@@ -76,11 +81,12 @@ def sort(
     """Sort files into one as `planner sort` does: records by their first bytes, or what `format` and `key` say.
 
     With `ray` the cluster at that address sorts (`"auto"`: the one of this machine). `output` is then a manifest, or
-    the place in an object store that the partitions go to. Nodes that do not know their disks use `directory`. With
-    `consume_input` the inputs' space is freed as they are read, and they are gone in the end; after a failure `resume`
-    finishes what was begun, and needs neither inputs nor options. `say` receives notes, `on_event` the events of a
-    cluster. Raises BadInputError for options that exclude each other and for an output that exists, unless `force`
-    replaces it; IoFailureError; InterruptedRunError.
+    the place in an object store that the partitions go to. Nodes that do not know their disks use `directory`. A
+    pyarrow Dataset stands for its Parquet files; a Ray Dataset is first written to a folder of its own in `staging`.
+    With `consume_input` the inputs' space is freed as they are read, and they are gone in the end; after a failure
+    `resume` finishes what was begun, and needs neither inputs nor options. `say` receives notes, `on_event` the events
+    of a cluster. Raises BadInputError for options that exclude each other and for an output that exists, unless
+    `force` replaces it; IoFailureError; InterruptedRunError.
 
     >>> import planner, tempfile, pathlib
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -89,12 +95,17 @@ def sort(
     ...     planner.sort(names, names.with_name("sorted.csv"), format="csv", key="age:num:desc").count
     2
     """
-    sources = _paths(inputs)
-    folders: tuple[Folders, ...] = ()
+    rows = inputs if is_of(inputs, "ray.data") else None
+    is_dataset = rows is not None or is_of(inputs, "pyarrow")
+    sources, folders = _of_dataset(inputs, format) if is_dataset else (_paths(inputs), ())
+    format = "parquet" if is_dataset else format
     if ray is None:
         places = {"to": to is not None, "dir": directory is not None, "file-size": file_bytes is not None}
         _require_no_cluster_options(copies=copies != 1, uniform=uniform, **places)
-        sources, folders = _listed(sources, is_begun=resume, say=say)
+        if rows is not None or staging is not None:
+            raise BadInputError("a Ray Dataset and its staging are for a cluster: say ray='auto', or name files")
+        if not is_dataset:
+            sources, folders = _listed(sources, is_begun=resume, say=say)
         given = {"format": format, "separator": separator, "lines": lines, "zero_terminated": zero_terminated}
         given |= {"no_header": no_header, "quote": quote}
         if not (resume and (is_begun(Path(output)) or not all(map(mode_of, sources)))):
@@ -124,7 +135,7 @@ def sort(
         _without_columns_of_folders(union_by_name=union_by_name, say=say)
     outputs = [Path(output), *map(Path, more_outputs)]
     if consume_input or resume:
-        _require_alone(ray=ray is not None, more_output=bool(more_outputs))
+        _require_alone(ray=ray is not None, more_output=bool(more_outputs), dataset=is_dataset)
         if resume:
             return resume_sort(job, sources, outputs[0], force=force, say=say, on_progress=on_progress)
         return sort_consuming(job, sources, outputs[0], force=force, on_progress=on_progress)
@@ -132,7 +143,10 @@ def sort(
         outputs[0], to = manifest_and_place(outputs[0], to, say=say)
         cluster = {"copies": copies, "uniform": uniform, "output": to or outputs[0].stem, "sums_input": True}
         cluster |= {"directory": os.fspath(directory or ""), "partition_bytes": file_bytes}
-        return sort_on_ray(job, sources, outputs, cluster, address=ray, force=force, say=say, on_event=on_event)
+        return sort_on_ray(
+            job, sources, outputs, cluster, address=ray, force=force, say=say, on_event=on_event, rows=rows,
+            staging=staging,
+        )  # fmt: skip
     result = Path("-") if str(output) in STANDARD_OUTPUT else outputs[0]
     if not (job.is_text_or_table or _needs_pipes(sources, result, by_name=bool(job.record_bytes))):
         require_inputs(sources, outputs, job, force=force)
@@ -245,7 +259,15 @@ def _form(format: Format | None, key: str | Sequence[str] | None, separator: str
     return InputFormat(format=format, key=keys, separator=separator, **flags)
 
 
-def _paths(names: StrPath | Sequence[StrPath]) -> list[Path]:
+def _of_dataset(inputs: Any, format: Format | None) -> tuple[list[Path], tuple[Folders, ...]]:
+    """Return the files of a pyarrow Dataset, none yet of Ray's, and what their folders say of columns."""
+    if format not in (None, "parquet"):
+        raise BadInputError(f"--format {format}: a Dataset is sorted as Parquet; leave it out")
+    found = files_of_dataset(inputs) if is_of(inputs, "pyarrow") else {}
+    return list(found), tuple(found.values()) if any(found.values()) else ()
+
+
+def _paths(names: Any) -> list[Path]:
     return [Path(names)] if isinstance(names, str | os.PathLike) else [Path(name) for name in names]
 
 

@@ -181,7 +181,8 @@ def sort_parquet(job: SortJob, sources: Sequence[Path], output: Path, on_progres
     began = time.monotonic()
     with reported(["sort", "write"], on_progress) as progress:
         report = sort_parquet(parquet_job, progress)
-    return SortResult(counted="rows", count=report.rows, seconds=time.monotonic() - began, report=report)
+    seconds = time.monotonic() - began
+    return SortResult(counted="rows", count=report.rows, seconds=seconds, report=report, tables=(str(output),))
 
 
 def disorder_of_rows(job: SortJob, source: str, on_progress: OnProgress | None) -> Disorder | None:

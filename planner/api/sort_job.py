@@ -9,11 +9,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from planner.api.contents.datasets import arrow_dataset, ray_dataset
 from planner.api.files import mode_of, require_directories, require_new, require_readable
 from planner.api.input_format import InputFormat
 from planner.errors import BadInputError
 
 if TYPE_CHECKING:
+    from pyarrow.dataset import Dataset as ArrowDataset
+    from ray.data import Dataset as RayDataset
+
     from planner.sorting.records.keyed import TextReport
     from planner.sorting.records.local import SortReport, Spill
     from planner.sorting.tables.parquet import ParquetReport
@@ -38,6 +42,8 @@ class SortResult:
     count: int
     seconds: float | None
     report: SortReport | TextReport | ParquetReport | dict[str, Any]
+    tables: tuple[str, ...] = ()
+    """The Parquet files of the result, in order; of a copy that this machine reaches, if there is one."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as JSON-able values."""
@@ -52,6 +58,16 @@ class SortResult:
             del values["lines"]
             return {self.counted: self.count, "seconds": self.seconds, **values}
         return values | {"seconds": self.seconds}
+
+    def to_pyarrow(self) -> ArrowDataset:
+        """Return the sorted rows as a `pyarrow.dataset.Dataset`. Raises BadInputError where they are no Parquet, or
+        lie on the disks of other nodes.
+        """
+        return arrow_dataset(self.tables)
+
+    def to_ray(self) -> RayDataset:
+        """Return the sorted rows as a `ray.data.Dataset` that keeps their order. Raises BadInputError as above."""
+        return ray_dataset(self.tables)
 
 
 @dataclass(frozen=True, kw_only=True)

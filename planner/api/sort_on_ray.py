@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from planner.api.sort_job import USUAL_RECORD, OnEvent, Say, SortJob, SortResult, files_among, name_of, require_inputs
+from planner.api.contents.datasets import written
+from planner.api.sort_job import (
+    USUAL_RECORD,
+    OnEvent,
+    Say,
+    SortJob,
+    SortResult,
+    StrPath,
+    files_among,
+    name_of,
+    require_inputs,
+)
 from planner.errors import BadInputError
 
 if TYPE_CHECKING:
-    from planner.distributed_sort.dataset.dataset import Dataset
+    from planner.distributed_sort.dataset.dataset import Dataset, Partition
 
 _LEAST_FILE_BYTES: Final = 1_000_000
 
@@ -26,28 +38,64 @@ def sort_on_ray(
     force: bool,
     say: Say | None,
     on_event: OnEvent | None,
+    rows: Any = None,
+    staging: StrPath | None = None,
 ) -> SortResult:
-    """Sort a dataset on a cluster and write its manifest."""
+    """Sort a dataset on a cluster and write its manifest. A Ray Dataset of `rows` is the input instead of `sources`,
+    and is written to a place for `staging` first.
+    """
     from json import loads
 
     from planner.clusters.ray.driver_session import ray_session
+    from planner.distributed_sort.dataset.dataset import dataset_of
 
     is_text, output = job.lines or job.is_text_or_table, outputs[0]
     require_inputs(files_among(sources) if is_text else sources, outputs, job, force=force)
     _require_sortable_on_ray(job, outputs)
     if (file_bytes := cluster.get("partition_bytes")) is not None and file_bytes < _LEAST_FILE_BYTES:
         raise BadInputError(f"--file-size {file_bytes}B: a file of the output holds 1 MB at least")
-    names = [name_of(path) for path in sources]
-    source = job.form.dataset_of(names, say=say, fills=job.union_by_name) if is_text else _manifest(sources)
-    request = {"source": loads(source.to_json()), "memory_bytes": job.memory_bytes} | cluster
-    journal = str(output.with_name(f".{output.name}.journal").resolve())
-    driver = ray_session(address=address, command=lambda *words: list(words), environment=os.environ)
-    with driver as session:
-        order: dict[str, Any] = {"do": "sort", "journal": journal, "request": request}
-        order |= {"manifest": str(output.absolute()), "replaces": force}
-        done = session.do(order, on_event or (lambda _: None))
-    report = done["report"]
-    return SortResult(counted=source.layout.counted_unit, count=report["records"], seconds=None, report=report)
+    with _names(sources, rows, staging, output=cluster["output"]) as names:
+        if is_text:
+            columns = {column for folders in job.folders for column in folders}
+            source = job.form.dataset_of(names, say=say, fills=job.union_by_name, columns=columns)
+        else:
+            source = _manifest(sources)
+        request = {"source": loads(source.to_json()), "memory_bytes": job.memory_bytes} | cluster
+        journal = str(output.with_name(f".{output.name}.journal").resolve())
+        driver = ray_session(address=address, command=lambda *words: list(words), environment=os.environ)
+        with driver as session:
+            order: dict[str, Any] = {"do": "sort", "journal": journal, "request": request}
+            order |= {"manifest": str(output.absolute()), "replaces": force}
+            done = session.do(order, on_event or (lambda _: None))
+    report, counted = done["report"], source.layout.counted_unit
+    parts = dataset_of(done["dataset"]).partitions if source.layout.table else ()
+    tables = tuple(map(_reached_here, parts))
+    return SortResult(counted=counted, count=report["records"], seconds=None, report=report, tables=tables)
+
+
+@contextmanager
+def _names(sources: Sequence[Path], rows: Any, staging: StrPath | None, *, output: str) -> Iterator[list[str]]:
+    """Yield the names of the input's files and folders. Rows of a Ray Dataset have been written to one."""
+    if rows is None:
+        if staging is not None:
+            raise BadInputError(f"staging={staging!r} is where a Ray Dataset is written; leave it out")
+        yield [name_of(path) for path in sources]
+        return
+    if staging is None:
+        raise BadInputError(
+            "a Ray Dataset is written to Parquet files before it is sorted: say where all nodes reach them",
+            ["staging='s3://bucket/prefix', or a folder that all nodes share"],
+        )
+    place = name_of(Path(staging))
+    if f"{place}/".startswith(f"{output.rstrip('/')}/"):
+        raise BadInputError(f"staging {place} is where the output goes, {output}: name another place")
+    with written(rows, place if "://" in place else str(Path(place).resolve())) as folder:
+        yield [folder]
+
+
+def _reached_here(partition: Partition) -> str:
+    uris = [copy.uri for copy in partition.copies]
+    return next((uri for uri in uris if "://" in uri or Path(uri).exists()), uris[0])
 
 
 def manifest_and_place(output: Path, to: str | None, *, say: Say | None) -> tuple[Path, str | None]:

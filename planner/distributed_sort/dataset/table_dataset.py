@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
@@ -48,17 +48,26 @@ class _Source:
     has_int96: bool = False
 
 
-def tables_of(sources: Sequence[str], keys: Sequence[str], *, unique: bool = False, fills: bool = False) -> Dataset:
+def tables_of(
+    sources: Sequence[str],
+    keys: Sequence[str],
+    *,
+    unique: bool = False,
+    fills: bool = False,
+    columns: Collection[str] = (),
+) -> Dataset:
     """Return the rows of Parquet files, of all in directories and below prefixes of object stores, and of manifests
     that a sort of Parquet wrote. All nodes must reach the files by these names. Folders called `NAME=VALUE` give the
-    rows below them a column, of integers if all values are.
+    rows below them a column, of integers if all values are; where `columns` are named, these, and all folders of a
+    file do.
 
     Columns go by their names; those that not all files have are refused, unless it `fills` them with nulls. Raises
     BadInputError for columns of another type, for keys that are no columns or have no order, and for
     what is no Parquet.
     """
-    read = [source for name in sources for source in (_of_manifest(name) if is_manifest(name) else _of_files(name))]
-    read = _with_folders(read)
+    manifests = [name for name in sources if is_manifest(name)]
+    files = [name for name in sources if name not in manifests]
+    read = _with_folders([*map(_of_manifest, manifests), *_of_files(files, columns)])
     first = read[0]
     schema = united_schema([source.schema for source in read], [source.name for source in read], fills=fills)
     for key in parse_table_keys(keys, schema):
@@ -79,11 +88,15 @@ def tables_of(sources: Sequence[str], keys: Sequence[str], *, unique: bool = Fal
     return Dataset(partitions=partitions, layout=Layout.of_table(table, row_bytes=row_bytes))
 
 
-def _of_files(source: str) -> Iterator[_Source]:
-    names = list(files_of(source))
-    looked_into = {names[number * len(names) // _MOST_DECODED] for number in range(_MOST_DECODED)} if names else set()
+def _of_files(sources: Sequence[str], columns: Collection[str]) -> Iterator[_Source]:
+    found = [(name, source) for source in sources for name in files_of(source)]
+    looked_into = {number * len(found) // _MOST_DECODED for number in range(_MOST_DECODED)}
+
+    def read(number: int) -> _Source:
+        return _of_file(*found[number], columns, is_decoded=number in looked_into)
+
     with ThreadPoolExecutor(_FOOTERS_AT_ONCE) as pool:
-        yield from pool.map(lambda name: _of_file(name, source, is_decoded=name in looked_into), names)
+        yield from pool.map(read, range(len(found)))
 
 
 def _with_folders(read: Sequence[_Source]) -> list[_Source]:
@@ -105,13 +118,14 @@ def _fields_of(style: ParquetStyle) -> dict[str, Any]:
     return {name: value for name, value in asdict(style).items() if name != "details"}
 
 
-def _of_file(name: str, below: str, *, is_decoded: bool) -> _Source:
+def _of_file(name: str, below: str, columns: Collection[str], *, is_decoded: bool) -> _Source:
     with _opened(name) as (file, footer):
         row_bytes = _decoded_row_bytes(file) if is_decoded else None
     partition = Partition(records=footer.metadata.num_rows, copies=(Copy(uri=name),), groups=footer.group_rows)
     style = _fields_of(style_of(footer.metadata))
-    below = below if is_object(below) else str(Path(below).resolve())
-    folders = {key: value for key, value in folders_of(name, below).items() if key not in footer.schema.names}
+    below = "" if columns else below if is_object(below) else str(Path(below).resolve())
+    given = {key: value for key, value in folders_of(name, below).items() if not columns or key in columns}
+    folders = {key: value for key, value in given.items() if key not in footer.schema.names}
     return _Source(
         name=name,
         partitions=(partition,),
@@ -152,12 +166,12 @@ def _decoded_row_bytes(file: Any) -> float | None:
     return None
 
 
-def _of_manifest(name: str) -> Iterator[_Source]:
+def _of_manifest(name: str) -> _Source:
     dataset = read_manifest(Path(name))
     if (table := dataset.layout.table) is None:
         raise BadInputError(f"{name}: this manifest is not of Parquet; name the files")
     style = _fields_of(table.style())
-    yield _Source(
+    return _Source(
         name=name,
         partitions=dataset.partitions,
         schema=table.arrow_schema(),

@@ -13,13 +13,14 @@ from typing import Any, Final
 from planner.catalog.tables.reading import rows_of
 from planner.config.given_files import read_given
 from planner.errors import BadInputError, bad_input
-from planner.measurement.ingest.fio import is_fio, readings_by_host
+from planner.measurement.ingest.fio import drop_interim, is_fio, readings_by_host
 from planner.measurement.ingest.ingest import readings_of
-from planner.measurement.ingest.ioping import is_ioping, is_ioping_text
+from planner.measurement.ingest.ioping import is_ioping
 from planner.measurement.ingest.iperf3 import is_iperf3, merge_stream, read_iperf3
-from planner.measurement.ingest.json_documents import holds_objects, parse, parse_list
+from planner.measurement.ingest.json_documents import holds_objects, parse, refuse_malformed
 from planner.measurement.ingest.measurement import Reading
 from planner.measurement.ingest.metric_names import is_context
+from planner.measurement.ingest.other_outputs import refuse_other_outputs
 from planner.measurement.ingest.planner_bench import is_own, read_own
 from planner.measurement.ingest.sysbench import is_sysbench
 
@@ -59,12 +60,15 @@ def read_node_results(paths: Path | Sequence[Path]) -> NodeRuns:
 
 def _rows(path: Path) -> Iterable[_Row]:
     text = read_given(path)
-    if text.lstrip().startswith("[") and is_ioping(parse_list(path, text)):
+    if is_sysbench(text):
         return [_instrument_row(path.stem, readings_of(path, mapping={}), "")]
-    if is_sysbench(text) or is_ioping_text(text):
-        return [_instrument_row(path.stem, readings_of(path, mapping={}), "")]
-    if text.lstrip().startswith("[") or holds_objects(text):
-        return [row for document in merge_stream(parse(path, text)) for row in _json_rows(path, document)]
+    if holds_objects(text):
+        documents = parse(path, text)
+        if is_ioping(documents):
+            return [_instrument_row(path.stem, readings_of(path, mapping={}), "")]
+        with refuse_malformed(path):
+            return [row for document in merge_stream(drop_interim(documents)) for row in _json_rows(path, document)]
+    refuse_other_outputs(path, text)
     return [(node, figures, "") for node, figures in _csv_rows(path, text)]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import stat
 from pathlib import Path
@@ -14,15 +15,16 @@ PIPE_BYTES: Final = 1 << 28
 
 
 def read_given(path: Path) -> str:
-    """Return a file's text, without the mark that some programs put before UTF-8. Raises BadInputError for a file that
-    cannot be read, is no text, or has no end.
+    """Return a file's text, without the mark that some programs put before UTF-8; UTF-16, as PowerShell redirects
+    it, needs that mark. Raises BadInputError for a file that cannot be read, is no text, or has no end.
     """
     try:
         content = _content(path)
     except OSError as error:
         raise BadInputError(f"{path} cannot be read: {error.strerror}; name another file") from error
     try:
-        return content.decode("utf-8-sig").replace("\r\n", "\n")
+        wide = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+        return content.decode("utf-16" if wide else "utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         raise BadInputError(f"{path} cannot be read: it is not text in UTF-8; name another file") from error
 

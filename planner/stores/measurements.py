@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
 from io import StringIO
@@ -74,20 +74,47 @@ def _check_cells(rows: Sequence[dict[str, str]]) -> None:
 
 _BUS_BYTES_PER_S: Final = {"nvme": 15.75e9, "ssd": 1.2e9, "hdd": 0.6e9}
 """What one disk's link carries at most: PCIe 5.0 with four lanes, SAS-3 and SATA 3."""
+_APART: Final = 0.1
 _ABOVE: Final = 1.1
 """How far a rate may lie above what the cloud states before it is taken for a mistake."""
 
 
 def _check_rates(measurements: Sequence[Measurement], loaded: Catalog) -> None:
-    """Raise BadInputError for rates above what the cloud states for the type, or above the link of its disks."""
+    """Raise BadInputError for rates above what the cloud states for the type, or above the link of its disks, and for
+    figures that contradict each other.
+    """
     lines = []
     for measurement in measurements:
         what, most = _most_bytes_per_s(measurement, loaded)
         if measurement.bytes_per_s > most * _ABOVE:
             rates = f"{format_rate(measurement.bytes_per_s)}, more than {what} carries ({format_rate(most)})"
             lines.append(f"{measurement.source}: {measurement.instance_type}, {measurement.quantity}: {rates}")
+        lines += [f"{measurement.source}: {measurement.quantity}: {text}" for text in _contradictions(measurement)]
     if lines:
         raise BadInputError("not stored; is the unit right, and was it the device that was measured?", lines)
+
+
+_LEAST_BYTES_PER_S: Final = 1e4
+"""A disk that turns and flushes each block writes as much; less is a number in another unit."""
+_LONGEST_S: Final = 60.0
+
+
+def _contradictions(measurement: Measurement) -> Iterator[str]:
+    """Yield what no machine can have measured."""
+    rate, operations = measurement.bytes_per_s, measurement.operations_per_s
+    if rate < _LEAST_BYTES_PER_S:
+        yield f"{rate:g} bytes/s are less than any disk or network does: another unit?"
+    if operations and measurement.block_bytes and abs(operations * measurement.block_bytes / rate - 1) > _APART:
+        moved = format_rate(operations * measurement.block_bytes)
+        yield f"{operations:g} operations/s of {measurement.block_bytes:g} bytes are {moved}, not {format_rate(rate)}"
+    latencies = [getattr(measurement, f"latency_{name}_s") for name in ("p50", "p90", "p99", "p999")]
+    known = [latency for latency in latencies if latency is not None]
+    if known != sorted(known):
+        yield "a higher percentile of latency lies below a lower one"
+    if any(latency > _LONGEST_S for latency in (*known, measurement.latency_mean_s or 0.0)):
+        yield "a latency of more than a minute: latencies are in seconds"
+    if measurement.read_share is not None and not 0 <= measurement.read_share <= 1:
+        yield f"read_share {measurement.read_share:g} is no share from 0 to 1"
 
 
 def _most_bytes_per_s(measurement: Measurement, loaded: Catalog) -> tuple[str, float]:

@@ -142,3 +142,19 @@ def test_what_was_ingested_is_taken_back_by_type_or_file_and_damaged_rows_too() 
     assert forget("i4i.*", catalog="aws") == 2
     with pytest.raises(BadInputError, match="There are none"):
         forget("i4i.*", catalog="aws")
+
+
+@pytest.mark.parametrize(
+    ("figures", "says"),
+    [
+        ({"bytes_per_s": 1.2}, "less than any disk or network"),
+        ({"operations_per_s": 1000.0, "block_bytes": 4096}, "1000 operations/s of 4096 bytes are 4.096 MB/s"),
+        ({"latency_p50_s": 0.01, "latency_p99_s": 0.001}, "a higher percentile of latency lies below"),
+        ({"latency_mean_s": 250.0}, "latencies are in seconds"),
+        ({"quantity": "simultaneous", "read_share": 70.0}, "no share from 0 to 1"),
+    ],
+)
+def test_figures_that_contradict_each_other_are_refused(directory: Path, figures: dict[str, object], says: str) -> None:
+    with pytest.raises(BadInputError, match=says):
+        store([replace(ONE, **figures)], catalog="aws")  # type: ignore[arg-type]
+    assert not list(directory.glob("*.csv"))

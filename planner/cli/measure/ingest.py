@@ -94,8 +94,6 @@ def ingest(
     with _list_all_missing(user_values, of_table=bool(column)):
         of_tables: dict[str, Any] = {"mapping": parse_mapping(column or []), "only": parse_choices(only or [])}
         measurements = read_measurements(files, user_values=user_values, job=job, files_are=files_are, **of_tables)
-    if files_are and not any(", " in measurement.source for measurement in measurements):
-        raise BadInputError("--files-are applies only to several files that measured the same: leave it out")
     with _hint_own_machine(measurements, catalog):
         stored = store(measurements, catalog=catalog)
     _show(measurements, json=json)

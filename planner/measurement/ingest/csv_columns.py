@@ -21,8 +21,13 @@ from planner.units import parse_rate
 
 FIELDS: Final = tuple(name for name in MEASUREMENTS.names if name != "source")
 _CELLS: Final = {column.name: column for column in MEASUREMENTS.columns}
-_UNIT_IN_NAME: Final = re.compile(r"(?:_|\b)(bytes_per_s|[KMGT]?i?Bps|[KMGT]bps|[KMGT]bit/s|[KMGT]?i?B/s)$")
+_UNIT_IN_NAME: Final = re.compile(
+    r"(?:_|\b)(bytes_per_s|[kKMGT]?i?Bps|[kKMGT]bps|"
+    r"([kKMGT]?i?B(?:ytes?)?|[kKMGT]?bits?)(?:/|_per_| per )s(?:ec(?:ond)?)?)[)\]]?$"
+)
 _PLAIN_NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+
+KNOWN: Final = "known: fio, iperf3, ioping, PerfKitBenchmarker, planner bench; sysbench fileio as text; CSV"
 
 PAIRS: Final = {("instance_read_MBps", "instance_write_MBps"): ("read_only", "write_only")}
 """Columns of a wide table that are a measurement each."""
@@ -102,10 +107,20 @@ def _plans(
             wide = zip(columns, quantities, strict=True)
             return [({**named, "bytes_per_s": (column, "")}, {"quantity": quantity}) for column, quantity in wide]
     if "bytes_per_s" not in named:
-        raise BadInputError(
-            f"{path}: which column is the rate? Say --column bytes_per_s=COLUMN:UNIT; columns: {', '.join(header)}"
-        )
+        raise _no_rate_error(path, header)
     return [(named, {})]
+
+
+def _no_rate_error(path: Path, header: Sequence[str]) -> BadInputError:
+    if len(header) > 1 or re.fullmatch(r"(?!null)[A-Za-z]\w*", header[0]):
+        text = f"{path}: which column is the rate? Say --column bytes_per_s=COLUMN:UNIT"
+        return BadInputError(text, [f"columns: {', '.join(header)}"])
+    for separator, name in ((";", "semicolons"), ("\t", "tabs")):
+        if separator in header[0]:
+            return BadInputError(
+                f"{path}: its columns are apart by {name}; write them with commas, numbers with points"
+            )
+    return BadInputError(f"{path}: neither the JSON of a known instrument nor a table", [KNOWN])
 
 
 def _reading_of_row(
@@ -130,6 +145,8 @@ def _rate(cell: str, column: str, unit: str) -> float:
     if len({parse_rate(f"1{u}") for u in units}) > 1:
         raise BadInputError(f"two units: {units[0]} was asked for, the column's name says {units[1]}")
     if not _PLAIN_NUMBER.fullmatch(cell):
+        if units and not any(character.isalpha() for character in cell.lower().replace("nan", "").replace("inf", "")):
+            raise BadInputError("not a number, without signs between its digits")
         if units:
             raise BadInputError(f"two units: the cell must be a number, for its column is in {units[0]}")
         return parse_rate(cell)
@@ -140,7 +157,10 @@ def _rate(cell: str, column: str, unit: str) -> float:
 
 def _spell_unit(unit: str) -> str:
     """Return a unit out of a column's name as planner.units reads it: Gbps are bits, MBps bytes."""
-    return "B/s" if unit == "bytes_per_s" else unit
+    if unit == "bytes_per_s":
+        return "B/s"
+    size, per, _ = re.sub(r"bytes?", "B", unit, flags=re.IGNORECASE).replace("bits", "bit").partition("/")
+    return f"{size}/s" if per else re.sub(r"(_| )per\1.*", "/s", size)
 
 
 def _value(name: str, cell: str) -> Any:

@@ -23,17 +23,26 @@ _SIDES: Final = {
     "read": ("read",), "randread": ("read",), "write": ("write",), "randwrite": ("write",),
     "rw": ("read", "write"), "readwrite": ("read", "write"), "randrw": ("read", "write"),
 }  # fmt: skip
-_CAPS: Final = ("rate", "rate_iops", "thinktime", "latency_target")
+_CAPS: Final = ("rate", "rate_iops", "thinktime", "thinkcycles", "latency_target")
 """Options that hold fio back: what it then reaches is what was asked for, not what the disks can."""
 _MIXES: Final = ("bssplit", "bsrange", "blocksize_range")
 """Options that mix block sizes, of which a rate is of none."""
 _NO_DISK: Final = {
     "null", "cpuio", "exec", "net", "netsplice", "rdma", "filecreate", "filestat", "filedelete", "dircreate", "dirstat",
-    "dirdelete", "rbd", "rados", "http", "libhdfs", "gfapi", "gfapi_async", "nfs", "nbd", "libiscsi",
+    "dirdelete", "rbd", "rados", "http", "libhdfs", "gfapi", "gfapi_async", "nfs", "nbd", "libiscsi", "dfs", "falloc",
+    "ftruncate", "fileoperate", "e4defrag", "libpmem", "pmemblk", "dev-dax",
 }  # fmt: skip
 """Engines that move no bytes to a disk or volume of the machine: they do nothing, or reach another one's storage."""
-_MEMORY: Final = re.compile(r"/dev/(null|zero|full|u?random|ram\d+|zram\d+|shm(/.*)?)/?")
+_IN_TURN: Final = {"psync", "sync", "vsync", "pvsync", "pvsync2", "mmap", "splice"}
+"""Engines that wait for each operation, whatever `iodepth` asks for; the first is fio's own choice."""
+_CACHED: Final = {"mmap", "splice"}
+"""Engines that go through the page cache, whatever `direct` asks for."""
+_MEMORY: Final = re.compile(
+    r"/dev/(null|zero|full|u?random|z?ram\d+|nullb\d+|shm(/.*)?)/?|/run/(shm|user|lock)(/.*)?|"
+    r"(.*/)?(tmpfs|ramfs|ramdisk)(/.*)?"
+)
 """Files and folders that lie in memory."""
+_SAME_START_S: Final = 1.5
 _WHOLE: Final = ("numjobs", "iodepth", "fsync", "fdatasync", "rwmixread", "rwmixwrite")
 
 
@@ -54,15 +63,34 @@ class _Job:
 
     @property
     def pattern(self) -> str:
-        given = self.options.get("rw") or self.options.get("readwrite") or "read"
+        """The order of operations; '' where the file has no options at all."""
+        given = self.options.get("rw") or self.options.get("readwrite") or ("read" if self.options else "")
         return given.partition(":")[0]
 
     @property
     def sides(self) -> tuple[str, ...]:
-        """What the job did: of a mix that is all reading or all writing, that alone."""
-        sides = _SIDES[self.pattern]
-        alone = {1.0: ("read",), 0.0: ("write",)}
-        return alone.get(_read_share(self.options), sides) if len(sides) > 1 else sides
+        """What the job did: what it moved, since the report of a group has the options of its first job alone. What it
+        reads to verify what it wrote does not count.
+        """
+        moved = tuple(side for side in ("read", "write", "trim") if _moved(self.result.get(side)))
+        verifies = self.options.get("verify", "0") not in ("0", "null")
+        return moved if moved and not verifies else _SIDES.get(self.pattern, ())
+
+    @property
+    def depth(self) -> int | None:
+        """How many operations were under way at once."""
+        waits = self.options.get("ioengine", "psync") in _IN_TURN
+        return (1 if waits else _int_option(self.options, "iodepth", 1)) if self.options else None
+
+    @property
+    def buffered(self) -> bool:
+        """Whether it went through the page cache."""
+        direct = "1" in (self.options.get("direct"), self.options.get("atomic")) or self.options.get("buffered") == "0"
+        return not direct or self.options.get("ioengine") in _CACHED
+
+
+def _moved(result: Any) -> bool:
+    return isinstance(result, dict) and bool(result.get("io_bytes"))
 
 
 def is_fio(document: dict[str, Any]) -> bool:
@@ -72,16 +100,25 @@ def is_fio(document: dict[str, Any]) -> bool:
 
 def drop_interim(documents: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return documents without those of a run under way that a later one has in full (fio's `--status-interval`)."""
-    later: set[tuple[str, ...]] = set()
+    later: dict[tuple[str, ...], float] = {}
     kept = []
     for document in reversed(documents):
         jobs = [job for job in document.get("jobs") or () if isinstance(job, dict)] if is_fio(document) else []
         names = tuple(str(job.get("jobname")) for job in jobs)
-        if not (names in later and all(job.get("eta") for job in jobs)):
+        began = _began_s(document, jobs)
+        again = names in later and abs(later[names] - began) < _SAME_START_S
+        if not (again and all(job.get("eta") for job in jobs)):
             kept.append(document)
         if names:
-            later.add(names)
+            later[names] = began
     return kept[::-1]
+
+
+def _began_s(document: dict[str, Any], jobs: Sequence[dict[str, Any]]) -> float:
+    """Return when a run began: fio says when it printed, and how many seconds it had run, rounded up."""
+    printed, elapsed = document.get("timestamp_ms"), jobs[0].get("elapsed") if jobs else 0
+    told = isinstance(printed, int) and isinstance(elapsed, int)
+    return printed / 1000 - elapsed if told else 0.0  # type: ignore[operator]
 
 
 def read_fio(path: Path, document: dict[str, Any], *, job: str | None = None) -> list[Reading]:
@@ -119,13 +156,16 @@ def _select_jobs(path: Path, document: dict[str, Any], name: str | None) -> list
     version = str(document["fio version"])
     if version.startswith(("fio-1", "fio-2")):
         raise BadInputError(f"{path}: {version} gives rates in units that depend on its version; run fio 3")
+    disks = [str(disk.get("name")) for disk in document.get("disk_util") or () if isinstance(disk, dict)]
+    if disks and all(_MEMORY.fullmatch(f"/dev/{disk}") for disk in disks):
+        raise BadInputError(f"{path}: its disk {disks[0]} lies in memory; run fio on a disk")
     jobs = _jobs(path, document)
     if name is not None:
         names = dict.fromkeys(fio_job.name for fio_job in jobs)
         jobs = [fio_job for fio_job in jobs if fio_job.name == name]
         if not jobs:
             raise BadInputError(f"{path}: no job {name!r}; there are {', '.join(names)}")
-    failed = [fio_job.name for fio_job in jobs if fio_job.result.get("error")]
+    failed = [fio_job.name for fio_job in jobs if fio_job.result.get("error") or fio_job.result.get("total_err")]
     if failed:
         raise BadInputError(f"{path}: fio reports errors of {', '.join(failed)}; choose the others with --job")
     for fio_job in jobs:
@@ -161,8 +201,9 @@ def _texts(table: Any) -> dict[str, str]:
 
 def _check(path: Path, job: _Job) -> None:
     choose = "choose the others with --job"
-    if job.pattern not in _SIDES:
-        raise BadInputError(f"{path}: job {job.name}: rw={job.pattern} is neither reading nor writing alone; {choose}")
+    if (job.pattern and job.pattern not in _SIDES) or "trim" in job.sides:
+        what = f"rw={job.pattern}" if job.pattern else "it"
+        raise BadInputError(f"{path}: job {job.name}: {what} is neither reading nor writing alone; {choose}")
     if "mixed" in job.result:
         raise BadInputError(f"{path}: job {job.name}: run fio without unified_rw_reporting, which adds both sides")
     odd = [f"{name}={job.options[name]}" for name in _WHOLE if not job.options.get(name, "1").isdecimal()]
@@ -180,7 +221,7 @@ def _check(path: Path, job: _Job) -> None:
 
 
 def _given(job: _Job, names: Sequence[str]) -> list[str]:
-    return [f"{name}={job.options[name]}" for name in names if job.options.get(name, "0") != "0"]
+    return [f"{name}={job.options[name]}" for name in names if re.search("[1-9]", job.options.get(name, "0"))]
 
 
 def _over_hosts(path: Path, document: dict[str, Any], hosts: Sequence[Sequence[_Job]]) -> list[Reading]:
@@ -194,6 +235,11 @@ def _over_hosts(path: Path, document: dict[str, Any], hosts: Sequence[Sequence[_
 
 def _of_group(path: Path, document: dict[str, Any], jobs: Sequence[_Job]) -> Iterator[Reading]:
     sides = [side for side in ("read", "write") if any(side in job.sides for job in jobs)]
+    if not sides:
+        raise BadInputError(f"{path}: job {jobs[0].name} moved nothing; run it for a minute")
+    if len({(job.options.get("startdelay", "0"), job.options.get("wait_for", "")) for job in jobs}) > 1:
+        names = ", ".join(job.name for job in jobs)
+        raise BadInputError(f"{path}: jobs that did not begin together ({names}); pick one with --job")
     for side in sides:
         active = [job for job in jobs if side in job.sides]
         blocks = {_block_bytes(path, job, side) for job in active}
@@ -204,7 +250,7 @@ def _of_group(path: Path, document: dict[str, Any], jobs: Sequence[_Job]) -> Ite
         yield {
             "quantity": "simultaneous" if len(sides) > 1 else f"{side}_only",
             "side": side if len(sides) > 1 else None,
-            "pattern": "random" if patterns.pop() else "sequential",
+            "pattern": None if "" in (job.pattern for job in active) else "random" if patterns.pop() else "sequential",
             "block_bytes": blocks.pop(),
             **_settings(jobs, active, side),
             **_figures(path, active, side),
@@ -226,24 +272,38 @@ def _block_bytes(path: Path, job: _Job, side: str) -> int:
             ["run it for a minute, or choose the others with --job"],
         )
     block = moved / operations
-    nearest = 2 ** round(math.log2(block))
-    # The last operation of a file may be short.
-    return nearest if abs(block / nearest - 1) < 0.02 else round(block)
+    nearest = int(2 ** round(math.log2(block)))
+    if abs(block / nearest - 1) < 0.02:  # the last operation of a file may be short
+        return nearest
+    stated = _stated_block_bytes(job.options, side)
+    if stated and not 0.85 < block / stated < 1.1:
+        raise BadInputError(
+            f"{path}: {block:,.0f} bytes an operation, of bs={stated}; run fio without group_reporting",
+            ["the report adds up jobs of several block sizes"],
+        )
+    return round(block)
+
+
+def _stated_block_bytes(options: dict[str, str], side: str) -> int | None:
+    """Return the block size of a direction as the options have it; None where they have none, or not plainly."""
+    texts = (options.get("bs") or options.get("blocksize") or "").split(",")
+    match = re.fullmatch(r"(\d+)([kmg]?)i?b?", texts[min(side == "write", len(texts) - 1)].strip().lower())
+    return int(match[1]) << {"": 0, "k": 10, "m": 20, "g": 30}[match[2]] if match else None
 
 
 def _settings(jobs: Sequence[_Job], active: Sequence[_Job], side: str) -> Reading:
-    options, mixed = active[0].options, [job for job in jobs if len(job.sides) > 1]
+    options, mixed = active[0].options, [job for job in jobs if len(_SIDES.get(job.pattern, ())) > 1]
     workers = _int_option(options, "numjobs", 1) if len(active) == 1 else len(active)
     flushes = [count for name in ("fsync", "fdatasync") if (count := _int_option(options, name, 0))]
     if options.get("sync", "0") not in ("0", "none"):
         flushes.append(1)
     return {
         "job": ", ".join(dict.fromkeys(job.name for job in jobs)),
-        "threads": workers,
-        "depth": _int_option(options, "iodepth", 1),
+        "threads": workers if options else None,
+        "depth": active[0].depth,
         "flush_every": min(flushes) if flushes and side == "write" else None,
-        "read_share": _read_share(mixed[0].options) if mixed else None,
-        "buffered": "no" if all(job.options.get("direct", "0") == "1" for job in active) else "yes",
+        "read_share": _read_share(mixed[0].options) if mixed and len(mixed[0].sides) > 1 else None,
+        "buffered": ("yes" if any(job.buffered for job in active) else "no") if options else None,
     }
 
 
@@ -260,13 +320,19 @@ def _int_option(options: dict[str, str], name: str, usual: int) -> int:
 def _figures(path: Path, jobs: Sequence[_Job], side: str) -> Reading:
     results = [job.result[side] for job in jobs]
     figures, note = latencies(path, results)
-    seconds = min(number(path, result, "runtime") for result in results) / 1000
+    lengths = [number(path, result, "runtime") / 1000 for result in results]
+    seconds = min(lengths)
     short = f"ran {seconds:g} s, so caches and its start are in the figure" if seconds < LEAST_S else ""
+    apart = f"jobs ran {seconds:g} to {max(lengths):g} s, so not all at once" if max(lengths) > 1.5 * seconds else ""
+    asked = _int_option(jobs[0].options, "iodepth", 1)
+    depth = (
+        f"iodepth={asked} has no effect without an asynchronous ioengine" if (jobs[0].depth or asked) < asked else ""
+    )
     return {
         "bytes_per_s": sum(_rate(path, job, side) for job in jobs),
         "operations_per_s": sum(number(path, result, "iops") for result in results),
         **figures,
-        "note": "; ".join(filter(None, (note, short))),
+        "note": "; ".join(filter(None, (note, short, apart, depth))),
         "seconds": seconds,
         "within_run_sigma": _within_run(path, results),
     }
@@ -287,9 +353,10 @@ def _within_run(path: Path, results: Sequence[dict[str, Any]]) -> float | None:
     told from theirs. Where fio logs every operation (`write_bw_log`), the samples are of operations, and their mean is
     not the rate.
     """
-    if len(results) > 1 or "bw_samples" not in results[0]:
+    names = ("bw_samples", "bw_mean", "bw_dev")
+    if len(results) > 1 or any(results[0].get(name) is None for name in names):
         return None
-    samples, mean, deviation = (number(path, results[0], name) for name in ("bw_samples", "bw_mean", "bw_dev"))
+    samples, mean, deviation = (number(path, results[0], name) for name in names)
     of_time = samples > 1 and abs(mean - number(path, results[0], "bw")) < 0.5 * mean
     return math.sqrt(math.log1p((deviation / mean) ** 2)) if of_time else None
 
@@ -333,14 +400,24 @@ def _first_statistics(result: dict[str, Any], *names: str, holding: str = "mean"
 
 
 def _percentiles(tables: Sequence[dict[str, Any]]) -> tuple[dict[str, float | None], str]:
-    if len(tables) > 1 and all(table.get("bins") for table in tables):
+    if len(tables) > 1 and all(_is_whole(table.get("bins")) for table in tables):
         return _pool_percentiles(tables), ""
-    by_job = [{float(rank): value for rank, value in table["percentile"].items()} for table in tables]
+    by_job = [
+        {float(rank): value for rank, value in table["percentile"].items() if re.fullmatch(r"[\d.]+", rank) and value}
+        for table in tables
+    ]
     highest = {
         name: max(table[rank] for table in by_job) * _NS if all(rank in table for table in by_job) else None
         for name, rank in PERCENTILES.items()
     }
     return highest, "percentiles of latency are the slowest job's" if len(tables) > 1 else ""
+
+
+def _is_whole(bins: Any) -> bool:
+    """Whether these are bins by their ends; before fio 3 they are by number, beside constants that turn one into the
+    other.
+    """
+    return isinstance(bins, dict) and bool(bins) and all(name.isdecimal() for name in bins)
 
 
 def _pool_percentiles(tables: Sequence[dict[str, Any]]) -> dict[str, float | None]:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from planner.config.given_files import read_given
 from planner.errors import BadInputError
-from planner.measurement.ingest.csv_columns import read_columns
+from planner.measurement.ingest.csv_columns import KNOWN, read_columns
 from planner.measurement.ingest.fio import drop_interim, is_fio, read_fio
-from planner.measurement.ingest.ioping import is_ioping, is_ioping_text, read_ioping
+from planner.measurement.ingest.ioping import is_ioping, read_ioping
 from planner.measurement.ingest.iperf3 import is_iperf3, merge_stream, read_iperf3
-from planner.measurement.ingest.json_documents import holds_objects, parse, parse_list
+from planner.measurement.ingest.json_documents import holds_objects, parse, refuse_malformed
 from planner.measurement.ingest.measurement import (
     OPTIONS,
     STORAGE,
@@ -22,6 +21,7 @@ from planner.measurement.ingest.measurement import (
     complete_reading,
     merge_readings,
 )
+from planner.measurement.ingest.other_outputs import refuse_other_outputs
 from planner.measurement.ingest.perfkit import is_perfkit, read_perfkit
 from planner.measurement.ingest.planner_bench import is_own, read_own
 from planner.measurement.ingest.sysbench import is_sysbench, read_sysbench
@@ -56,6 +56,8 @@ def read_measurements(
         for reading in readings_of(path, mapping=mapping, only=only, job=job)
     ]
     merged = merge_readings(readings, files_are=files_are)
+    if files_are and len(merged) == len(readings):
+        raise BadInputError("--files-are applies only to several files or runs of the same: leave it out")
     measurements = [complete_reading(reading, user_values) for reading in merged]
     _require_used({**user_values, "job": job, "mapping": mapping, "only": only}, measurements, readings)
     return measurements
@@ -85,34 +87,29 @@ def readings_of(
     text = read_given(path)
     if not text.strip():
         raise BadInputError(f"{path}: empty")
-    if text.lstrip().startswith("["):
-        return [read_ioping(path, _items(path, text))]
     if is_sysbench(text):
         return read_sysbench(path, text)
-    if is_ioping_text(text):
-        raise BadInputError(f"{path}: ioping's output for people; run it with -J for JSON")
     if not holds_objects(text):
-        _refuse_text_for_people(path, text)
+        refuse_other_outputs(path, text)
         return read_columns(path, mapping, only)
     documents = parse(path, text)
-    if all(map(is_perfkit, documents)):
-        return read_perfkit(path, documents)
-    return [
-        reading for document in merge_stream(drop_interim(documents)) for reading in _read_json(path, document, job)
-    ]
+    with refuse_malformed(path):
+        return [
+            {**reading, "document": place}
+            for place, found in enumerate(_read_documents(path, documents, job))
+            for reading in found
+        ]
 
 
-_FOR_PEOPLE: Final = (
-    ("fio", "--output-format=json", re.compile(r"^(Run status group \d+|.*: \(groupid=\d+, jobs=\d+\))", re.MULTILINE)),
-    ("iperf3", "-J", re.compile(r"^\[ *ID\] +Interval +Transfer", re.MULTILINE)),
-)
-
-
-def _refuse_text_for_people(path: Path, text: str) -> None:
-    """Raise BadInputError for what an instrument prints without its option for JSON."""
-    for name, option, pattern in _FOR_PEOPLE:
-        if pattern.search(text):
-            raise BadInputError(f"{path}: {name}'s output for people; run it with {option}")
+def _read_documents(path: Path, documents: list[dict[str, Any]], job: str | None) -> Iterator[list[Reading]]:
+    """Yield the readings of each run in a file."""
+    if is_ioping(documents):
+        yield [read_ioping(path, documents)]
+    elif documents and all(map(is_perfkit, documents)):
+        yield read_perfkit(path, documents)
+    else:
+        for document in merge_stream(drop_interim(documents)) or [{}]:
+            yield _read_json(path, document, job)
 
 
 def _read_json(path: Path, document: dict[str, Any], job: str | None) -> list[Reading]:
@@ -122,14 +119,4 @@ def _read_json(path: Path, document: dict[str, Any], job: str | None) -> list[Re
         return [read_iperf3(path, document)]
     if is_own(document):
         return read_own(path, document)
-    raise BadInputError(
-        f"{path}: JSON of no known instrument",
-        ["known: fio, iperf3, ioping, PerfKitBenchmarker, planner bench; sysbench fileio as text"],
-    )
-
-
-def _items(path: Path, text: str) -> list[dict[str, Any]]:
-    items = parse_list(path, text)
-    if not is_ioping(items):
-        raise BadInputError(f"{path}: a JSON list of no known instrument; known: ioping -J")
-    return items
+    raise BadInputError(f"{path}: JSON of no known instrument", [KNOWN])

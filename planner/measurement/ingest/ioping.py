@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from planner.errors import BadInputError
 from planner.measurement.ingest.json_documents import day_of, number
 from planner.measurement.ingest.measurement import Reading
 
 _NS = 1e-9
+_MEMORY: Final = {"tmpfs", "ramfs", "devtmpfs", "hugetlbfs"}
+_IN_MEMORY: Final = ("/dev/ram", "/dev/zram", "/dev/nullb")
 
 
 def is_ioping(items: list[Any]) -> bool:
@@ -18,16 +19,11 @@ def is_ioping(items: list[Any]) -> bool:
     return bool(items) and all(isinstance(item, dict) and "target" in item for item in items)
 
 
-def is_ioping_text(text: str) -> bool:
-    """Whether a file is what ioping prints without -J: lines for people, or the bare numbers of -B."""
-    return " ioping statistics ---" in text or re.fullmatch(r"\d+( \d+){7,11}\s*", text) is not None
-
-
 def read_ioping(path: Path, items: list[dict[str, Any]]) -> Reading:
     """Return what a file says: operations/s while one is under way, and their mean latency.
 
     Without its single requests (`-q`) a file does not say whether it read or wrote. Raises BadInputError for an
-    interrupted run, or one without requests.
+    interrupted run, one without requests, or in memory.
     """
     stat = items[-1].get("stat")
     if not isinstance(stat, dict):
@@ -35,6 +31,8 @@ def read_ioping(path: Path, items: list[dict[str, Any]]) -> Reading:
     count, moved = number(path, stat, "count"), number(path, stat, "size")
     if count == 0:
         raise BadInputError(f"{path}: no request counted; run it with more (-c)")
+    if any(_target(item, "fstype") in _MEMORY or _target(item, "device").startswith(_IN_MEMORY) for item in items):
+        raise BadInputError(f"{path}: ioping's target {_target(items[-1], 'path')} lies in memory; run it on a disk")
     operations = {item["io"].get("operation") for item in items if isinstance(item.get("io"), dict)}
     return {
         "quantity": f"{operations.pop()}_only" if len(operations) == 1 else None,
@@ -55,3 +53,7 @@ def read_ioping(path: Path, items: list[dict[str, Any]]) -> Reading:
         "method": f"ioping, one request at a time, {round(count)} requests",
         "source": path.name,
     }
+
+
+def _target(item: dict[str, Any], name: str) -> str:
+    return str((item.get("target") or {}).get(name, ""))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,6 +12,7 @@ from planner.measurement.ingest.measurement import LEAST_S, Reading
 from planner.statistics.variance_components import within_runs
 
 _OF_INTERVAL: Final = ("sum", "sum_bidir_reverse")
+_LOOPBACK: Final = re.compile(r"127\.|::1$|localhost$|::ffff:127\.")
 _ROUNDING: Final = 1.1
 """The receiver's clock may run so much shorter than the interval's."""
 
@@ -18,23 +20,31 @@ _ROUNDING: Final = 1.1
 def is_iperf3(document: dict[str, Any]) -> bool:
     """Whether a parsed file is iperf3's."""
     start = document.get("start")
+    if document.keys() == {"error"}:
+        return True
     if not isinstance(start, dict):
         return False
     return "test_start" in start or "iperf" in str(start.get("version", "")) or {"intervals", "end"} <= document.keys()
 
 
 def merge_stream(documents: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the documents of a file; the events of `iperf3 --json-stream` become the one document that `-J` writes."""
-    if not all({"event", "data"} <= document.keys() for document in documents):
-        return documents
-    whole: dict[str, Any] = {"intervals": [], "end": {}}
-    for document in documents:
-        name, data = str(document["event"]), document["data"]
+    """Return the documents of a file; the events of each run of `iperf3 --json-stream` become the one document that
+    `-J` writes. With `--json-stream-full-output` that follows, and its events are left out.
+    """
+    events = [document for document in documents if {"event", "data"} <= document.keys()]
+    others = [document for document in documents if document not in events]
+    if any(map(is_iperf3, others)):
+        return others
+    runs: list[dict[str, Any]] = []
+    for event in events:
+        name, data = str(event["event"]), event["data"]
+        if name == "start" or not runs:
+            runs.append({"intervals": [], "end": {}})
         if name == "interval":
-            whole["intervals"].append(data)
+            runs[-1]["intervals"].append(data)
         else:
-            whole[name] = data
-    return [whole]
+            runs[-1][name] = data
+    return [*others, *runs]
 
 
 def read_iperf3(path: Path, document: dict[str, Any]) -> Reading:
@@ -42,18 +52,22 @@ def read_iperf3(path: Path, document: dict[str, Any]) -> Reading:
     with --bidir).
 
     iperf3 3.7 writes the sum of each direction under one name. Raises BadInputError for a failed, unfinished or
-    zero-length run, one over UDP or held back, and a sum that no interval reached.
+    zero-length run, one over UDP, held back or within one machine, and a sum that no interval reached.
     """
     if document.get("error"):
         raise BadInputError(f"{path}: iperf3 failed: {document['error']}")
-    start, end = document["start"], document.get("end")
+    start, end = document.get("start"), document.get("end")
+    if not isinstance(start, dict):
+        raise BadInputError(f"{path}: it does not say how iperf3 began; run iperf3 again")
     test = start.get("test_start")
     if not isinstance(test, dict) or not isinstance(end, dict) or not end:
         raise BadInputError(f"{path}: the run did not finish; run iperf3 again")
     if str(test.get("protocol", "TCP")).upper() != "TCP":
         raise BadInputError(f"{path}: measured over {test['protocol']}; a shuffle runs over TCP")
     _refuse_held_back(path, start, test)
-    sums = [value for name, value in end.items() if name.startswith("sum_received")]
+    if any(_LOOPBACK.match(str(pair.get("remote_host"))) for pair in start.get("connected") or ()):
+        raise BadInputError(f"{path}: both ends are one machine (loopback); measure between two")
+    sums = [value for name, value in end.items() if name.startswith("sum_received")] or _sum_streams(end)
     if not sums:
         raise BadInputError(f"{path}: no sum_received in it; was the run interrupted?")
     _check_intervals(path, document, sums)
@@ -75,12 +89,22 @@ def read_iperf3(path: Path, document: dict[str, Any]) -> Reading:
     }
 
 
+def _sum_streams(end: dict[str, Any]) -> list[dict[str, float]]:
+    """Return what all streams received, where iperf3 did not add them up; nothing where a stream lacks it."""
+    streams = [stream.get("receiver") or {} for stream in end.get("streams") or ()]
+    names = ("bytes", "bits_per_second", "seconds")
+    if not streams or any(not isinstance(stream.get(name), int | float) for stream in streams for name in names):
+        return []
+    whole = {name: float(sum(stream[name] for stream in streams)) for name in names}
+    return [{**whole, "seconds": whole["seconds"] / len(streams)}]
+
+
 def _refuse_held_back(path: Path, start: dict[str, Any], test: dict[str, Any]) -> None:
     """Raise BadInputError for a run with -b or --fq-rate: what it reaches is what was asked for."""
     limits = {name: test.get(name) or start.get(name) for name in ("target_bitrate", "fq_rate", "fqrate")}
     for name, limit in limits.items():
         if limit:
-            raise BadInputError(f"{path}: the run was held back by {name} {limit}; run iperf3 without -b and --fq-rate")
+            raise BadInputError(f"{path}: held back by {name} {limit}; run iperf3 without -b and --fq-rate")
 
 
 def _check_intervals(path: Path, document: dict[str, Any], sums: list[Any]) -> None:
@@ -98,6 +122,8 @@ def _check_intervals(path: Path, document: dict[str, Any], sums: list[Any]) -> N
 
 def _rate(path: Path, received: Any) -> float:
     moved, seconds = number(path, received, "bytes"), number(path, received, "seconds")
+    if moved == 0 and seconds >= LEAST_S:
+        raise BadInputError(f"{path}: this side received nothing; ingest the file of the other side")
     if moved == 0 or seconds < LEAST_S:
         raise BadInputError(f"{path}: a run of {seconds:.2g} s and {moved:.3g} bytes; run iperf3 for a minute")
     rate = number(path, received, "bits_per_second") / 8

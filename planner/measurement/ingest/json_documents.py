@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -30,14 +32,24 @@ def _keep_repeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 _DECODER: Final = json.JSONDecoder(parse_constant=_no_constant, object_pairs_hook=_keep_repeated)
-_BEGINS: Final = re.compile(r"^[ \t]*\{", re.MULTILINE)
+_BEGINS: Final = re.compile(r'^[^\n,{"]*\{(?=\s*["}]|\s*\Z)', re.MULTILINE)
+"""An object begins a line, or follows words that a program shows while it runs."""
+_LIST: Final = re.compile(r'\s*\[\s*([{\]"]|-?\d[\d.]*\s*,)')
+_NO_NUMBER: Final = re.compile(r'("\s*:\s*)-?(?:nan|inf(?:inity)?)\b', re.IGNORECASE)
+"""What C prints for a figure that there is none of, such as the deviation of a single sample."""
 
 
 def parse(path: Path, text: str) -> list[dict[str, Any]]:
-    """Return the JSON objects in `text`, one or several; plain lines around them are passed over.
+    """Return the JSON objects in `text`, one, several or a list; plain words around them are passed over.
 
-    An object begins at the start of a line. Raises BadInputError for truncated or malformed JSON.
+    A figure that is no number is null. Raises BadInputError for truncated or malformed JSON.
     """
+    text = _NO_NUMBER.sub(r"\1null", text)
+    if is_list(text):
+        items = parse_list(path, text)
+        if not items or not all(isinstance(item, dict) for item in items):
+            raise BadInputError(f"{path}: JSON of no known instrument; expected a JSON object, or a list of them")
+        return items
     documents: list[dict[str, Any]] = []
     begin = _BEGINS.search(text)
     while begin:
@@ -53,8 +65,13 @@ def parse(path: Path, text: str) -> list[dict[str, Any]]:
 
 
 def holds_objects(text: str) -> bool:
-    """Whether a JSON object begins somewhere in `text`."""
-    return _BEGINS.search(text) is not None
+    """Whether a JSON object begins somewhere in `text`, or a list of them at its start."""
+    return is_list(text) or _BEGINS.search(text) is not None
+
+
+def is_list(text: str) -> bool:
+    """Whether `text` begins as a JSON list of objects does."""
+    return _LIST.match(text) is not None
 
 
 def parse_list(path: Path, text: str) -> list[Any]:
@@ -73,7 +90,16 @@ def _parse(path: Path, text: str) -> Any:
 
 
 def _incomplete_error(path: Path, error: ValueError) -> BadInputError:
-    return BadInputError(f"{path}: not complete JSON ({error}); was it cut off? Run the instrument again")
+    return BadInputError(f"{path}: not complete JSON; was it cut off? Run the instrument again", [str(error)])
+
+
+@contextmanager
+def refuse_malformed(path: Path) -> Iterator[None]:
+    """Raise BadInputError for what is JSON, but not as the instrument writes it that it looks like."""
+    try:
+        yield
+    except (AttributeError, KeyError, TypeError, ValueError, ZeroDivisionError) as error:
+        raise BadInputError(f"{path}: not as its instrument writes it; run it again", [repr(error)]) from error
 
 
 def number(path: Path, holder: Any, name: str) -> float:

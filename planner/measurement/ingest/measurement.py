@@ -139,13 +139,18 @@ def merge_readings(readings: list[Reading], *, files_are: str | None) -> list[Re
 
 def _refuse_duplicate_rows(groups: Iterable[list[Reading]]) -> None:
     """Raise BadInputError that lists them all: rows of one table, or a file given twice, are not several instances."""
-    duplicates = [group for group in groups if len({reading["file"] for reading in group}) < len(group)]
+    duplicates = [group for group in groups if len({_run(reading) for reading in group}) < len(group)]
     if not duplicates:
         return
     raise BadInputError(
         f"{duplicates[0][0]['source']}: the same circumstances twice; merge them, or choose with --only COLUMN=VALUE",
         [_group_label(group) for group in duplicates],
     )
+
+
+def _run(reading: Reading) -> tuple[Any, ...]:
+    """Return what tells a run from others: its file, and which of the runs in it that is."""
+    return reading["file"], reading.get("document")
 
 
 def _group_label(group: list[Reading]) -> str:
@@ -155,9 +160,9 @@ def _group_label(group: list[Reading]) -> str:
 
 def _mean(group: list[Reading], files_are: str | None) -> Reading:
     if files_are is None:
-        sources = ", ".join(reading["source"] for reading in group)
+        sources = ", ".join(dict.fromkeys(reading["source"] for reading in group))
         raise BadInputError(
-            f"{sources} measure the same; say --files-are instances, or --files-are repeats of one instance"
+            f"{sources}: {len(group)} runs of the same; say --files-are instances, or --files-are repeats of one"
         )
     return mean_of(group, over=files_are)
 

@@ -17,27 +17,41 @@ _WAYS: Final[Mapping[str, Direction]] = {"higher": "higher", "lower": "lower"}
 
 _WORD: Final = re.compile(r"[A-Za-z]+\d*|\d+[A-Za-z]*")
 _LOSS: Final = re.compile(
-    r"(error|failure|retransmit|drop|stall|wait|timeout)s?|failed|retry|retries|dropped|loss|lost|steal|"
-    r"latency|latencies|[cs]?lat|delay|rtt|ping|jitter"
+    r"(error|failure|retransmit|retransmission|drop|stall|wait|timeout|overrun|reset|restart|collision|fault|hop)s?|"
+    r"fail|failed|miss|misses|retry|retries|retr|retrans|rexmit|resent|dropped|loss|lost|steal|throttled|crash|crashes|"
+    r"latency|latencies|[cs]?lat|delay|rtt|ping|jitter|await|iowait|ttfb|overhead|slow|reallocated|"
+    r"std|stdev|stddev|[sm]?dev|cv|variance|[mun]?s(ecs?|econds?)? per [a-z]+"
 )
+"""Faults, waits, and how figures scatter, also those of a rate; times for each of something."""
 _BYTES: Final = r"[kmgt]?i?(b|bits?|bytes?)"
 _RATE: Final = re.compile(
-    rf"([rqtf]|i?o|{_BYTES})ps|ops|[kmgt]i?bits?|[gmt]?flops|throughput|bandwidth|bw|rate|speed|score|"
+    rf"([cefipqrt]|i?o|{_BYTES})ps|ops|[kmgt]i?bits?|[gmt]?flops|m?ips|throughput|goodput|bandwidth|bw|rate|speed|score|"
     rf"({_BYTES}|(op|operation|request|record|row|file|block|message|read|write)s|req) "
-    r"(per )?(s|sec|second)"
+    r"(s|sec|second)|[a-z]+ per (s|sec|second)"
 )
-_TIME: Final = re.compile(r"[mun]?s|secs?|seconds?|time|duration|elapsed|p\d\d+|\d+th")
+_TIME: Final = re.compile(r"[mun]?s|[mun]?secs?|seconds?|time|duration|elapsed|runtime|p\d\d+|\d+th")
+_SMALL_TIME: Final = re.compile(r"[mun]s|[mun]secs?")
+"""Units that no rate ends with, as `mb_s` ends with that of time."""
 _DEVICE: Final = re.compile(r"read|write|net|network")
 """A column of this name alone has the rates of that."""
 _CONTEXT: Final = re.compile(
-    r"node|run|(v?cpu|core|disk)s?|mem|memory|ram|zone|region|type|instance|host|hostname|ip|address|id|rack|arch|"
-    r"kernel|date|day|timestamp"
+    r"(v?cpu|core|disk|thread|socket|node|run)s?|numa|mem|memory|ram|zone|region|az|type|instance|host|hostname|ip|"
+    r"address|id|rack|arch|os|kernel|date|day|timestamp|uptime|model|family|provider|cloud|ami|numjobs|iodepth|depth|"
+    r"qd|bs|iteration|repeat|trial|attempt|index|port|pid|mtu|price|cost|size|comment|note|status"
 )
+_BESIDE: Final = re.compile(
+    r"[kmgt]i?b|bytes|total|count|number|no|name|version|private|public|local|per|of|usd|position|block|queue|s|\d+"
+)
+"""Words that stand beside these: `mem_gib`, `host_name`."""
+_NO_MEASURE: Final = re.compile(r"uptime|timestamp")
 
 
 def good_direction(metric: str) -> Direction | None:
     """Return which way a metric is better; None where its name does not say."""
-    if _says(_LOSS, metric):
+    if _says(_NO_MEASURE, metric):
+        return None
+    words = _words(metric)
+    if _says(_LOSS, metric) or (words and _SMALL_TIME.fullmatch(words[-1])):
         return "lower"
     if _says(_RATE, metric):
         return "higher"
@@ -47,8 +61,16 @@ def good_direction(metric: str) -> Direction | None:
 
 
 def is_context(metric: str) -> bool:
-    """Whether a column says what a node is or where it stands, so that nodes are not compared by it."""
-    return good_direction(metric) is None and _says(_CONTEXT, metric)
+    """Whether a column says what a node is or where it stands, so that nodes are not compared by it. `core_temp` says
+    more than that.
+    """
+    words = _words(metric)
+    known = all(_CONTEXT.fullmatch(word) or _BESIDE.fullmatch(word) for word in words)
+    return good_direction(metric) is None and known and _says(_CONTEXT, metric)
+
+
+def _words(name: str) -> list[str]:
+    return [word.lower() for word in _WORD.findall(name)]
 
 
 def _says(meaning: re.Pattern[str], metric: str) -> bool:

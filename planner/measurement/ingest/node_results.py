@@ -5,6 +5,7 @@ what instruments wrote: ours, fio, iperf3, ioping, a file for each run of a node
 from __future__ import annotations
 
 import math
+import re
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -13,13 +14,14 @@ from typing import Any, Final
 from planner.catalog.tables.reading import rows_of
 from planner.config.given_files import read_given
 from planner.errors import BadInputError, bad_input
-from planner.measurement.ingest.fio import is_fio, readings_by_host
+from planner.measurement.ingest.fio import drop_interim, is_fio, readings_by_host
 from planner.measurement.ingest.ingest import readings_of
-from planner.measurement.ingest.ioping import is_ioping, is_ioping_text
+from planner.measurement.ingest.ioping import is_ioping
 from planner.measurement.ingest.iperf3 import is_iperf3, merge_stream, read_iperf3
-from planner.measurement.ingest.json_documents import holds_objects, parse, parse_list
+from planner.measurement.ingest.json_documents import holds_objects, parse, refuse_malformed
 from planner.measurement.ingest.measurement import Reading
-from planner.measurement.ingest.metric_names import is_context
+from planner.measurement.ingest.metric_names import good_direction, is_context
+from planner.measurement.ingest.other_outputs import refuse_other_outputs
 from planner.measurement.ingest.planner_bench import is_own, read_own
 from planner.measurement.ingest.sysbench import is_sysbench
 
@@ -27,6 +29,9 @@ NodeRuns = dict[str, dict[str, list[float]]]
 """Metric -> node -> the rate of each run, in the order of the runs; NaN where a run gave no figure."""
 
 _NOT_METRICS = ("node", "run")
+_NO_FIGURE: Final = ("", None, "nan", "na", "n/a", "null", "none", "-")
+"""How tables spell that there is none."""
+_NODE_HEADING: Final = re.compile(r'(^|,) *"?node"? *(?=,|$)', re.IGNORECASE)
 _LATENCY: Final = "latency_p99_s"
 
 _Row = tuple[str, Mapping[str, Any], str]
@@ -45,26 +50,36 @@ def read_node_results(paths: Path | Sequence[Path]) -> NodeRuns:
     results: NodeRuns = {}
     files = [paths] if isinstance(paths, Path) else paths
     rows = [(path, row) for path in files for row in _rows(path)]
+    labels = _labels([figures for _, (_, figures, _) in rows])
     for path, (node, figures, _) in sorted(rows, key=lambda row: row[1][2]):
-        for metric in (name for name in figures if not is_context(name)):
+        for metric in (name for name in figures if not (is_context(name) or name in labels)):
             rate = _rate(figures[metric], f"{path}: node {node}, {metric}", problems)
             results.setdefault(metric, {}).setdefault(node, []).append(rate)
     where = ", ".join(str(path) for path in files)
     if problems:
         raise bad_input(where, problems)
     if not results:
-        raise BadInputError(f"{where}: no node with a figure; expected a column node and one column per rate")
+        names = ", ".join(dict.fromkeys(name for _, (_, figures, _) in rows for name in figures if name != "node"))
+        raise BadInputError(
+            f"{where}: no node with a figure; expected a column node and one column per rate",
+            [f"{names}: these say what a node is, or have no number"] if names else [],
+        )
     return results
 
 
 def _rows(path: Path) -> Iterable[_Row]:
     text = read_given(path)
-    if text.lstrip().startswith("[") and is_ioping(parse_list(path, text)):
+    if is_sysbench(text):
         return [_instrument_row(path.stem, readings_of(path, mapping={}), "")]
-    if is_sysbench(text) or is_ioping_text(text):
-        return [_instrument_row(path.stem, readings_of(path, mapping={}), "")]
-    if text.lstrip().startswith("[") or holds_objects(text):
-        return [row for document in merge_stream(parse(path, text)) for row in _json_rows(path, document)]
+    if holds_objects(text):
+        documents = parse(path, text)
+        if is_ioping(documents):
+            return [_instrument_row(path.stem, readings_of(path, mapping={}), "")]
+        if documents and all(isinstance(document.get("node"), str) for document in documents):
+            return [(document["node"], document, "") for document in documents]
+        with refuse_malformed(path):
+            return [row for document in merge_stream(drop_interim(documents)) for row in _json_rows(path, document)]
+    refuse_other_outputs(path, text)
     return [(node, figures, "") for node, figures in _csv_rows(path, text)]
 
 
@@ -81,7 +96,8 @@ def _median(rates: list[float]) -> float:
 
 
 def _csv_rows(path: Path, text: str) -> list[tuple[str, dict[str, Any]]]:
-    header, numbered = rows_of(path, text)
+    first, _, rest = text.partition("\n")
+    header, numbered = rows_of(path, "\n".join((_NODE_HEADING.sub(r"\1node", first), rest)))
     if "node" not in header:
         raise BadInputError(f"{path}: no column 'node' among {', '.join(header) or 'no columns'}")
     rows = [row for _, row in numbered]
@@ -89,7 +105,7 @@ def _csv_rows(path: Path, text: str) -> list[tuple[str, dict[str, Any]]]:
     twice = [f"node {name!r} appears more than once" for name in dict.fromkeys(names) if names.count(name) > 1]
     if twice:
         raise bad_input(path, twice, "" if "run" in header else "; give repeated runs a column run")
-    return [(row["node"], row) for row in rows]
+    return [(row["node"].strip(), row) for row in rows]
 
 
 def _json_rows(path: Path, document: dict[str, Any]) -> list[_Row]:
@@ -138,8 +154,26 @@ def _netbench_rows(path: Path, document: dict[str, Any]) -> list[tuple[str, dict
         raise BadInputError(f"{path}: not as netbench writes it ({error!r}); measure again") from error
 
 
+def _labels(tables: Sequence[Mapping[str, Any]]) -> set[str]:
+    """Return the names that say no way and of which no row has a number, such as a kernel's."""
+    names = dict.fromkeys(name for figures in tables for name in figures if good_direction(name) is None)
+    cells = {name: [figures[name] for figures in tables if figures.get(name) not in _NO_FIGURE] for name in names}
+    return {
+        name
+        for name, values in cells.items()
+        if values and not any(isinstance(v, dict | list) or _is_number(v) for v in values)
+    }
+
+
+def _is_number(cell: Any) -> bool:
+    try:
+        return not isinstance(cell, bool | list | dict) and math.isfinite(float(cell))
+    except (TypeError, ValueError):
+        return False
+
+
 def _rate(cell: Any, where: str, problems: list[str]) -> float:
-    if cell in ("", None):
+    if cell is None or (isinstance(cell, str) and cell.strip().lower() in _NO_FIGURE):
         return math.nan
     try:
         rate = math.nan if isinstance(cell, bool | list | dict) else float(cell)

@@ -19,9 +19,15 @@ _VERSION: Final = re.compile(r"^sysbench (v?\d+\.\d+)", re.MULTILINE)
 """How each of its runs begins, after the shell's lines and its own warnings."""
 
 
+_NEWER: Final = re.compile(r"^ *(read|write): +IOPS=([\d.]+) +([\d.]+) MiB/s.*$", re.MULTILINE)
+"""Operations and bytes of a direction as sysbench 1.1 writes them, each on one line."""
+_SPELLED: Final = {"read": ("reads/s", "read"), "write": ("writes/s", "written")}
+
+
 def is_sysbench(text: str) -> bool:
     """Whether a file has the report of a run of sysbench's test of files, among whatever a terminal shows."""
-    return bool(_VERSION.search(text)) and ("File operations:" in text or "Operations performed:" in text)
+    words = ("File operations:", "Operations performed:")
+    return bool(_VERSION.search(text)) and (any(word in text for word in words) or bool(_NEWER.search(text)))
 
 
 def read_sysbench(path: Path, text: str) -> list[Reading]:
@@ -29,11 +35,18 @@ def read_sysbench(path: Path, text: str) -> list[Reading]:
 
     Raises BadInputError for a report without figures, and for sysbench before 1.0.
     """
+    text = _NEWER.sub(lambda line: "{}: {}\n{}, MiB/s: {}".format(*_of_version_1(line)), text)
+    text = re.sub(r"^ *fsync: +IOPS=", "fsyncs/s: ", text, flags=re.MULTILINE)
     begins = [*(match.start() for match in _VERSION.finditer(text)), len(text)]
     runs = [text[begin:end] for begin, end in pairwise(begins)]
     if old := next((run for run in runs if "Operations performed:" in run), None):
         raise BadInputError(f"{path}: {old.splitlines()[0]:.40}: its figures are rounded; run sysbench 1.0 or newer")
-    return [reading for run in runs if "File operations:" in run for reading in _read_run(path, run)]
+    return [reading for run in runs if "reads/s:" in run for reading in _read_run(path, run)]
+
+
+def _of_version_1(line: re.Match[str]) -> tuple[str, str, str, str]:
+    operations, moved = _SPELLED[line[1]]
+    return operations, line[2], moved, line[3]
 
 
 def _read_run(path: Path, text: str) -> list[Reading]:
@@ -64,7 +77,7 @@ def _read_run(path: Path, text: str) -> list[Reading]:
             "flush_every": int(flushes[1]) if flushes and side == "write" else None,
             "read_share": rates["read"] / (rates["read"] + rates["write"]) if len(active) > 1 else None,
             "buffered": "no" if re.search(r"^Extra file open flags:.*direct", text, re.MULTILINE) else "yes",
-            "seconds": _stated_figure(path, text, "total time"),
+            "seconds": _stated_figure(path, text, "total time") if "File operations:" in text else None,
             "instances": 1,
             "repeats": 1,
             "aggregate": "mean",

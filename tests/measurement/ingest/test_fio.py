@@ -73,7 +73,8 @@ def test_a_job_can_be_picked(
 ) -> None:
     def both(document: dict[str, Any]) -> None:
         other = copy.deepcopy(document["jobs"][0])
-        other["jobname"], other["job options"]["rw"], other["write"] = "w", "write", other["read"]
+        other["jobname"], other["job options"]["rw"] = "w", "write"
+        other["read"], other["write"] = other["write"], other["read"]
         document["jobs"].append(other)
 
     path = changed(FIO, both)

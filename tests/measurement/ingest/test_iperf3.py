@@ -15,7 +15,7 @@ IPERF_FAULTS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "iperf3 failed: unable to connect": lambda d: d.update(error="unable to connect"),
     "did not finish": lambda d: d.update(end={}),
     "over UDP": lambda d: d["start"]["test_start"].update(protocol="UDP"),
-    "no sum_received": lambda d: d["end"].pop("sum_received"),
+    "no sum_received": lambda d: [d["end"].pop(name) for name in ("sum_received", "streams")],
     "a run of 0 s and 0 bytes": lambda d: d["end"]["sum_received"].update(bytes=0, seconds=0),
     "negative figure": lambda d: d["end"]["sum_received"].update(bytes=-5),
     "held back by target_bitrate 10000000": lambda d: d["start"]["test_start"].update(target_bitrate=10_000_000),

@@ -17,13 +17,34 @@ TIMES = [
     "time (ms)",
     "rtt",
     "p99",
+    "ops_p99_ms",
+    "read_ops_time_us",
+    "ns_per_op",
+    "usec",
+    "runtime",
 ]
-COUNTS = ["errors", "retransmits", "error_rate", "cpu_steal", "tcp_retransmits_per_s"]
+COUNTS = [
+    "fail_rate",
+    "miss_rate",
+    "iops_stddev",
+    "bw_dev",
+    "retr",
+    "slow_ops",
+    "errors",
+    "retransmits",
+    "error_rate",
+    "cpu_steal",
+    "tcp_retransmits_per_s",
+]
 RATES = [
     "read_bytes_per_s", "net_MBps", "iops", "operations_per_s", "gbits", "mb_s", "MiB/s", "GB per second", "rows_s",
+    "events_per_second", "transactions_per_sec", "msgs_per_s", "pps", "goodput", "p99_iops",
     "bw", "req_per_sec", "mem_bandwidth", "disk_MBps", "read",
 ]  # fmt: skip
-CONTEXT = ["vcpu", "mem_gib", "cores", "zone", "instance_type", "disks", "host"]
+CONTEXT = [
+    "threads", "block_size", "queue_depth", "iteration", "kernel_version", "private_ip", "memory_total_bytes",
+    "disk_gb", "price", "uptime_s", "vcpu", "mem_gib", "cores", "zone", "instance_type", "disks", "host",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -31,7 +52,7 @@ CONTEXT = ["vcpu", "mem_gib", "cores", "zone", "instance_type", "disks", "host"]
     [
         *[(name, "lower") for name in (*TIMES, *COUNTS)],
         *[(name, "higher") for name in RATES],
-        *[(name, None) for name in (*CONTEXT, "quality", "x")],
+        *[(name, None) for name in (*CONTEXT, "quality", "x", "core_temp", "disk_quality", "cpu_util", "avg")],
     ],
 )
 def test_words_and_units_say_which_way_is_better(metric: str, way: str | None) -> None:

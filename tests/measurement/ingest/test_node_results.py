@@ -107,3 +107,28 @@ def test_clients_of_fio_are_nodes_with_rates_and_latencies() -> None:
 @pytest.mark.parametrize("name", ["ioping", "iperf3-one", "own-small-io", "own-sort", "fio-in-turn"])
 def test_every_instrument_can_be_screened(name: str) -> None:
     assert all(rates for nodes in read_node_results(SAMPLES / f"{name}.json").values() for rates in nodes.values())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "node,kernel,flavour,mb_s\na,5.10,x y,1\nb,5.10,x y,NA\n",
+        " Node ,mb_s\na,1\nb,n/a\n",
+        'mb_s,"node"\n1,a\n-,b\n',
+        '[{"node": "a", "mb_s": 1}, {"node": "b", "mb_s": null}]',
+        '{"node": "a", "mb_s": 1}\n{"node": "b", "mb_s": "nan"}\n',
+    ],
+)
+def test_tables_as_other_tools_write_them(tmp_path: Path, text: str) -> None:
+    """Labels without a number are no metrics, and R, pandas and people spell no figure in their own ways."""
+    path = tmp_path / "nodes"
+    path.write_text(text)
+    runs = read_node_results(path)
+    assert list(runs) == ["mb_s"] and runs["mb_s"]["a"] == [1.0] and math.isnan(runs["mb_s"]["b"][0])
+
+
+def test_columns_that_say_what_nodes_are_are_named_where_there_is_no_other(tmp_path: Path) -> None:
+    path = tmp_path / "nodes"
+    path.write_text("node,vcpu\na,4\n")
+    with pytest.raises(BadInputError, match="vcpu: these say what a node is"):
+        read_node_results(path)

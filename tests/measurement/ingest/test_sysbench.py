@@ -151,3 +151,14 @@ def test_reports_that_do_not_say_enough(text: str, reason: str, refusal: Callabl
     path = tmp_path / "posted.txt"
     path.write_text(text)
     assert reason in refusal(path, as_of=DAY)
+
+
+def test_version_1_1_writes_each_direction_on_a_line(tmp_path: Path, read: Callable[..., Any]) -> None:
+    newer = REPORT.partition("File operations:")[0].replace("1.0.20", "1.1.0-2ca9e3f") + (
+        "Throughput:\n         read:  IOPS=3021.45 47.21 MiB/s (49.50 MB/s)\n"
+        "         write: IOPS=2014.30 31.47 MiB/s (33.00 MB/s)\n         fsync: IOPS=6448.13\n\n"
+        "Latency (ms):\n         avg:                                    0.35\n"
+    )
+    path = tmp_path / "newer.txt"
+    path.write_text(newer)
+    assert [(row.side, row.operations_per_s) for row in read(path, as_of=DAY)] == [("read", 3021.45), ("write", 2014.3)]

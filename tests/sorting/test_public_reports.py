@@ -74,14 +74,12 @@ def test_equal_numbers_are_kept_once(tmp_path: Path) -> None:  # dathere/qsv#166
 
 
 def test_the_line_that_tells_excel_the_separator_stays_first(tmp_path: Path) -> None:  # mholt/PapaParse#951
-    rows = "sep=;\nid;n\n2;b\n1;a\n"
-    expected = "sep=;\nid;n\n1;a\n2;b\n"
-    assert sorted_csv(tmp_path, rows, key="id:int") == expected
-    assert sorted_csv(tmp_path, rows.replace(";", ","), key="1", format="csv", force=True) == expected.replace(";", ",")
-    data = rows.replace("id;n\n", "")
-    assert sorted_csv(tmp_path, data, key="1", format="csv", no_header=True, force=True) == expected.replace(
-        "id;n\n", ""
-    )
+    def result(rows: str, **options: Any) -> str:
+        return sorted_csv(tmp_path, rows, format="csv", force=True, **options)
+
+    assert result("sep=;\nid;n\n2;b\n1;a\n", key="id:int") == "sep=;\nid;n\n1;a\n2;b\n"
+    assert result("sep=,\nid,n\n2,b\n1,a\n", key="1") == "sep=,\nid,n\n1,a\n2,b\n"
+    assert result("sep=;\n2;b\n1;a\n", key="1", no_header=True) == "sep=;\n1;a\n2;b\n"
 
 
 def test_dates_and_leading_zeros_stay_as_they_are(tmp_path: Path) -> None:  # wireservice/csvkit#637

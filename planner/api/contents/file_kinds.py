@@ -133,9 +133,7 @@ def recognised(
         return {}
     if kind.format == "csv" and not of_columns:
         if say is not None and not options.get("separator"):
-            say(
-                f"{files[0]}: sorted as lines, as --key {options['key'][0]} is a key of lines; --format csv has columns"
-            )
+            say(f"{files[0]}: --key {options['key'][0]} is a key of lines; for one of columns say --format csv")
         return {}
     if kind.format != "records" and say is not None:
         say(f"{files[0]}: taken for {kind.text}; --format says otherwise")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from planner.api.contents.file_kinds import common_kind, kind_of
+from planner.api.contents.file_kinds import common_kind, kind_of, recognised
 from planner.api.generate import generate
 from planner.errors import BadInputError
 
@@ -81,3 +81,10 @@ def test_a_manifest_is_not_sorted_as_text(tmp_path: Path) -> None:
     (manifest := tmp_path / "sorted.json").write_text('{"format": "planner-manifest-1", "records": 1}\n')
     with pytest.raises(BadInputError, match="lists the partitions of a dataset"):
         kind_of(manifest)
+
+
+def test_a_key_of_lines_beside_csv_is_said(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("a,b\n")
+    said: list[str] = []
+    assert recognised([tmp_path / "a.csv"], {"key": ["1"]}, say=said.append) == {}
+    assert said == [f"{tmp_path / 'a.csv'}: --key 1 is a key of lines; for one of columns say --format csv"]

@@ -189,6 +189,14 @@ def test_row_groups_of_a_sorted_file_do_not_overlap(tmp_path: Path) -> None:  # 
     assert all(a.max < b.min for a, b in itertools.pairwise(ranges))
 
 
+def test_a_footer_says_no_order_that_it_has_no_words_for(tmp_path: Path) -> None:  # pola-rs/polars#23151
+    table = pa.table({"s": ["a10", "a9"], "n": [1, 2]})
+    assert sorted_column(tmp_path, table, key=["n", "s:natural"]) == ["a10", "a9"]
+    assert pq.ParquetFile(tmp_path / "out").metadata.row_group(0).sorting_columns == (pq.SortingColumn(1),)
+    assert sorted_column(tmp_path, table, key=["s:natural", "n"]) == ["a9", "a10"]
+    assert pq.ParquetFile(tmp_path / "out").metadata.row_group(0).sorting_columns in (None, ())
+
+
 def test_chunks_with_dictionaries_of_their_own(tmp_path: Path) -> None:  # apache/arrow#37493
     chunks = [pa.array(texts).dictionary_encode() for texts in (["c", "a", None], ["b", "c"])]
     table = pa.table({"s": pa.chunked_array(chunks)})

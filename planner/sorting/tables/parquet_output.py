@@ -85,7 +85,7 @@ def _leaf_names(schema: Any, *, is_compliant: bool) -> tuple[str, ...]:
 def parquet_writer(file: Any, schema: Any, style: ParquetStyle, keys: Sequence[ColumnKey]) -> Any:
     """Return pyarrow's writer of a file that is sorted by keys, which its footer says.
 
-    Footers cannot say the order of categories and structs, so it ends with the last key before such.
+    Footers cannot say the order of categories, structs and natural order, so it ends with the last key before such.
     """
     parquet = arrow("pyarrow.parquet")
     leaves = [0, *accumulate(_leaves(field.type) for field in schema)]
@@ -126,7 +126,8 @@ def _fitting_encodings(encodings: Mapping[str, str], schema: Any) -> dict[str, s
 
 
 def _is_said(key: ColumnKey, schema: Any) -> bool:
-    return key.categories is None and not arrow("pyarrow.types").is_struct(schema.field(key.column).type)
+    is_struct = arrow("pyarrow.types").is_struct(schema.field(key.column).type)
+    return key.categories is None and not key.natural and not is_struct
 
 
 def _leaves(value_type: Any) -> int:

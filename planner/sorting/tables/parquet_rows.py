@@ -171,14 +171,17 @@ def _in_unit(source: ParquetInput, unit: str) -> ParquetInput:
 def _open(path: str, metadata: Any, *, int96_unit: str = "ns") -> Iterator[Any]:
     parquet = arrow("pyarrow.parquet")
     with reading(path), arrow_errors(f"{path} is no Parquet file, or is damaged or encrypted"):
-        file = parquet.ParquetFile(
-            path,
-            metadata=metadata,
-            pre_buffer=False,
-            buffer_size=1 << 20,
-            coerce_int96_timestamp_unit=int96_unit,
-            page_checksum_verification=True,
-        )
+        try:
+            file = parquet.ParquetFile(
+                path,
+                metadata=metadata,
+                pre_buffer=False,
+                buffer_size=1 << 20,
+                coerce_int96_timestamp_unit=int96_unit,
+                page_checksum_verification=True,
+            )
+        except arrow().ArrowNotImplementedError as error:
+            raise BadInputError(f"{path} has what pyarrow does not read", [str(error)]) from error
     with reading(path), file:
         if metadata is None:
             _require_no_secrets(path, file.metadata)

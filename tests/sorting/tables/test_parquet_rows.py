@@ -108,6 +108,15 @@ def test_encrypted_columns_behind_a_readable_footer_are_refused(tmp_path: Path) 
         read_footer(str(path))
 
 
+def test_what_pyarrow_does_not_read_is_not_called_damaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
+        raise pa.ArrowNotImplementedError("Integers with more than 64 bits not implemented")  # as Polars writes them
+
+    monkeypatch.setattr(pq, "ParquetFile", refuse)
+    with pytest.raises(BadInputError, match=r"wide has what pyarrow does not read\n.*64 bits"):
+        read_footer(str(tmp_path / "wide"))
+
+
 @pytest.mark.parametrize("merge", [False, True])
 def test_more_files_than_descriptors(merge: bool, tmp_path: Path) -> None:
     paths = tuple(source.path for source in numbered(tmp_path, files=150, rows=1, group_rows=1))

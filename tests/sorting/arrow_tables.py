@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import base64
 import datetime
 import decimal
 import random
+from pathlib import Path
 from typing import Any
 
 import duckdb
 import pyarrow as pa
+import pyarrow.parquet as pq
+import pyarrow.parquet.encryption as pe
 
 TIMES = [datetime.datetime(2000 + i, 1, 1, tzinfo=datetime.UTC) for i in (0, 1, 40)]
 VALUES: dict[str, tuple[Any, list[Any]]] = {
@@ -57,3 +61,26 @@ def order_of_duckdb(table: Any, keys: list[str]) -> list[int]:
         connection.register("t", table)
         rows = connection.sql(f"SELECT row FROM t ORDER BY {', '.join(order)}, row").fetchall()
     return [row for (row,) in rows]
+
+
+class _NoKeyServer(pe.KmsClient):  # type: ignore[misc]
+    """Keys that are stored beside what they encrypt, which no one should do."""
+
+    def wrap_key(self, key_bytes: bytes, master_key_identifier: str) -> bytes:
+        """Return a key as text."""
+        del master_key_identifier
+        return base64.b64encode(key_bytes)
+
+    def unwrap_key(self, wrapped_key: bytes, master_key_identifier: str) -> bytes:
+        """Return a key that is text."""
+        del master_key_identifier
+        return base64.b64decode(wrapped_key)
+
+
+def write_encrypted(path: Path, table: Any) -> None:
+    """Write Parquet whose first column is encrypted, and whose footer is not."""
+    how = pe.EncryptionConfiguration(
+        footer_key="footer", column_keys={"columns": table.schema.names[:1]}, plaintext_footer=True
+    )
+    properties = pe.CryptoFactory(lambda _: _NoKeyServer()).file_encryption_properties(pe.KmsConnectionConfig(), how)
+    pq.write_table(table, path, encryption_properties=properties)

@@ -14,7 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import planner
+from planner.errors import BadInputError
 from planner.sorting.tables.table import sort_table
+from tests.sorting.arrow_tables import write_encrypted
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "platforms.md"
 GNU: dict[str, tuple[list[str], bytes, bytes]] = {
@@ -69,6 +71,29 @@ def test_numbers_below_zero_without_a_header(tmp_path: Path) -> None:  # BurntSu
 
 def test_equal_numbers_are_kept_once(tmp_path: Path) -> None:  # dathere/qsv#1665
     assert sorted_csv(tmp_path, "data\n3\n1\n3\n10\n5\n", key="data:num", unique=True) == "data\n1\n3\n5\n10\n"
+
+
+def test_the_line_that_tells_excel_the_separator_stays_first(tmp_path: Path) -> None:  # mholt/PapaParse#951
+    def result(rows: str, **options: Any) -> str:
+        return sorted_csv(tmp_path, rows, format="csv", force=True, **options)
+
+    assert result("sep=;\nid;n\n2;b\n1;a\n", key="id:int") == "sep=;\nid;n\n1;a\n2;b\n"
+    assert result("sep=,\nid,n\n2,b\n1,a\n", key="1") == "sep=,\nid,n\n1,a\n2,b\n"
+    assert result("sep=;\n2;b\n1;a\n", key="1", no_header=True) == "sep=;\n1;a\n2;b\n"
+
+
+def test_dates_and_leading_zeros_stay_as_they_are(tmp_path: Path) -> None:  # wireservice/csvkit#637
+    content = "a,b\n00126017,30/12/2008\n00125867,31/01/2011\n"
+    assert sorted_csv(tmp_path, content, key="a:int") == "a,b\n00125867,31/01/2011\n00126017,30/12/2008\n"
+
+
+def test_single_quotes_within_values_are_text(tmp_path: Path) -> None:  # wireservice/csvkit#421
+    content = "id,command\n2,/foo/bar 'name' 'xxxx'\n1,/first/command 'xxx'\n"
+    assert sorted_csv(tmp_path, content, key="id") == "id,command\n1,/first/command 'xxx'\n2,/foo/bar 'name' 'xxxx'\n"
+
+
+def test_a_value_with_another_separator_hides_no_row(tmp_path: Path) -> None:  # duckdb/duckdb#25827
+    assert sorted_csv(tmp_path, "c0\nv0\na;b\n", key="c0") == "c0\na;b\nv0\n"
 
 
 def test_natural_order_and_then_a_number(tmp_path: Path) -> None:  # shenwei356/csvtk#79
@@ -164,6 +189,14 @@ def test_row_groups_of_a_sorted_file_do_not_overlap(tmp_path: Path) -> None:  # 
     assert all(a.max < b.min for a, b in itertools.pairwise(ranges))
 
 
+def test_a_footer_says_no_order_that_it_has_no_words_for(tmp_path: Path) -> None:  # pola-rs/polars#23151
+    table = pa.table({"s": ["a10", "a9"], "n": [1, 2]})
+    assert sorted_column(tmp_path, table, key=["n", "s:natural"]) == ["a10", "a9"]
+    assert pq.ParquetFile(tmp_path / "out").metadata.row_group(0).sorting_columns == (pq.SortingColumn(1),)
+    assert sorted_column(tmp_path, table, key=["s:natural", "n"]) == ["a9", "a10"]
+    assert pq.ParquetFile(tmp_path / "out").metadata.row_group(0).sorting_columns in (None, ())
+
+
 def test_chunks_with_dictionaries_of_their_own(tmp_path: Path) -> None:  # apache/arrow#37493
     chunks = [pa.array(texts).dictionary_encode() for texts in (["c", "a", None], ["b", "c"])]
     table = pa.table({"s": pa.chunked_array(chunks)})
@@ -176,6 +209,19 @@ def test_a_struct_that_is_null_hides_what_its_fields_hold() -> None:  # apache/a
     structs = pa.StructArray.from_arrays([pa.array([5, 3, 4, 2, 1]), pa.array(range(5))], names=["a", "b"], mask=mask)
     table = pa.table({"s": structs, "row": range(5)})
     assert sort_table(table, keys="s").column("row").to_pylist() == [4, 3, 2, 0, 1]
+
+
+def test_a_column_of_nulls_is_one_of_the_other_file(tmp_path: Path) -> None:  # pola-rs/polars#23106
+    pq.write_table(pa.table({"id": pa.array([], pa.int32()), "name": pa.array([], pa.string())}), tmp_path / "a")
+    pq.write_table(pa.table({"id": [None], "name": ["x"]}), tmp_path / "b")
+    planner.sort([tmp_path / "a", tmp_path / "b"], tmp_path / "out", format="parquet", key=["name", "id"])
+    assert pq.read_table(tmp_path / "out").to_pylist() == [{"id": None, "name": "x"}]
+
+
+def test_encrypted_columns_end_in_an_error(tmp_path: Path) -> None:  # apache/arrow#51361
+    write_encrypted(tmp_path / "in", pa.table({"k": [2, 1], "z": [1, 2]}))
+    with pytest.raises(BadInputError, match="in has encrypted columns"):
+        planner.sort(tmp_path / "in", tmp_path / "out", format="parquet", key="z")
 
 
 def test_the_page_lists_what_is_tried_here() -> None:

@@ -72,17 +72,29 @@ def dialect_of(text: str, keys: Sequence[str], *, separator: str | None = None, 
     quotes enclose values where they do so in all rows of a column, or where that alone makes rows equal. Double quotes
     are text where they cannot enclose values.
     """
+    hint, text = _without_hint(text)
+    separator = separator or hint
     names = [key for key in keys if not key.split(":")[0].isdigit()]
     quotes = [quote] if quote else [_DOUBLE, _SINGLE, _NO_QUOTE]
     found = {each: _best_separator(text, names, separator, each) for each in quotes}
     chosen = next((each for each in (_SINGLE, _NO_QUOTE) if not quote and _is_quote(text, each, found)), quotes[0])
     mark, rows = found[chosen]
+    names += [key for key in keys if _is_number_as_name(key, rows[0])]
     return Dialect(
         separator=mark,
         no_header=not names and _has_numbers_only_below(rows),
         quote=chosen,
         has_escapes=chosen == _DOUBLE and re.search(rf'\\"[^"{re.escape(mark)}\r\n]', text) is not None,
     )
+
+
+def _without_hint(text: str) -> tuple[str | None, str]:
+    """Return the separator that a first line `sep=;` names, and the text behind that line."""
+    from planner.sorting.text.csv_keys import hinted_separator
+
+    first = text[: text.find("\n") + 1]
+    hint = hinted_separator(first.encode(errors="surrogateescape"))
+    return (None, text) if hint is None else (hint.decode("latin-1"), text[len(first) :])
 
 
 _Found = tuple[str, list[list[str]]]
@@ -143,6 +155,12 @@ def _begins_with_one(key: str, columns: Sequence[str]) -> bool:
     """Whether a key names one of the columns, which may have colons in their names."""
     words = key.split(":")
     return any(":".join(words[:size]) in columns for size in range(1, len(words) + 1))
+
+
+def _is_number_as_name(key: str, columns: Sequence[str]) -> bool:
+    """Whether a key is a number that names a column, as 2026 does, and is not the place of one."""
+    number = key.partition(":")[0]
+    return number.isdigit() and number in columns and int(number) > len(columns)
 
 
 def _rows(text: str, separator: str, quote: str) -> list[list[str]]:

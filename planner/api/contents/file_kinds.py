@@ -22,6 +22,8 @@ _RECORD_BYTES: Final = 100
 _BEGINNING_BYTES: Final = 1 << 16
 _END_OF_PRINTABLE: Final = b"\r\n"
 """How records of the sort benchmark end that are printable; they are text, too."""
+_TAR: Final = b"ustar"
+_TAR_AT: Final = 257
 _NAMED: Final = {".csv": "CSV", ".tsv": "CSV with tabs"}
 _IN_WORDS: Final = {"records": "records of 100 bytes", "lines": "lines of text", "parquet": "Parquet"}
 _SAID: Final = ("format", "lines", "zero_terminated")
@@ -64,15 +66,46 @@ def kind_of(path: Path) -> FileKind | None:
             ["give --ray ADDRESS, name the files of the partitions, or say --format lines to take it as text"],
         )
     require_text(start, name=str(path))
+    _require_no_archive(start, path)
     compression = compression_of(start)
     name = Path(path.stem if compression and path.suffix in SUFFIXES else path.name)
     if name.suffix.lower() in _NAMED and (compression or is_text(path)):
         tabs = "\\t" if name.suffix.lower() == ".tsv" else None
         return FileKind(format="csv", compression=compression, separator=tabs)
     if compression:
-        return FileKind(format="lines", compression=compression)
+        return FileKind(format=_compressed_format(path), compression=compression)
     are_records = path.stat().st_size % _RECORD_BYTES == 0 and start[:_RECORD_BYTES].endswith(_END_OF_PRINTABLE)
     return FileKind(format="lines" if b"\n" in start and is_text(path) and not are_records else "records")
+
+
+def _compressed_format(path: Path) -> Format:
+    """Return what a compressed file holds by its beginning: text has no NUL.
+
+    Raises BadInputError for records in a file that is not called compressed, as these would be taken as they are, and
+    for what is not sorted.
+    """
+    from planner.compression.text_codecs import SUFFIXES, open_source, require_text
+    from planner.errors import PlannerError
+    from planner.native import Progress
+
+    try:
+        start = next(iter(open_source(str(path), Progress()).head()), b"")
+    except (PlannerError, OSError):  # which the sort says better
+        return "lines"
+    if start.startswith(_PARQUET):
+        raise BadInputError(f"{path} is Parquet that was compressed once more: decompress it first")
+    require_text(start, name=f"{path}, decompressed,")
+    _require_no_archive(start, path)
+    if b"\0" not in start[:_BEGINNING_BYTES]:
+        return "lines"
+    if path.suffix not in SUFFIXES:
+        raise BadInputError(f"{path} is compressed, and no text: decompress it, or say --format")
+    return "records"
+
+
+def _require_no_archive(start: bytes, path: Path) -> None:
+    if start[_TAR_AT : _TAR_AT + len(_TAR)] == _TAR:
+        raise BadInputError(f"{path} is an archive of tar: unpack it, and name its files")
 
 
 def common_kind(paths: Sequence[Path]) -> FileKind | None:
@@ -99,6 +132,8 @@ def recognised(
     if kind is None or (kind.format in ("records", "lines") and options.get("key")):
         return {}
     if kind.format == "csv" and not of_columns:
+        if say is not None and not options.get("separator"):
+            say(f"{files[0]}: --key {options['key'][0]} is a key of lines; for one of columns say --format csv")
         return {}
     if kind.format != "records" and say is not None:
         say(f"{files[0]}: taken for {kind.text}; --format says otherwise")

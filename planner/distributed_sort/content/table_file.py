@@ -21,6 +21,7 @@ from planner.distributed_sort.node_files.run_files import file_errors
 from planner.errors import BadInputError, IoFailureError
 from planner.sorting.tables.arrow_library import arrow
 from planner.sorting.tables.folder_columns import folder_values
+from planner.sorting.tables.parquet_parts import has_encrypted_columns
 from planner.sorting.tables.parquet_schemas import int96_leaves, int96_needs, united_schema
 
 _FOOTERS_KEPT: Final = 8
@@ -166,6 +167,9 @@ def _footer(uri: str, size: int, _changed: str) -> Footer:
     """Return the footer of a file. A process parses it once, not for each task: that can take 40 ms."""
     with _file(uri, size, None) as unread:
         metadata = unread.metadata
+    with StoredObject(uri, size) if object_store.is_object(uri) else Path(uri).open("rb") as raw:
+        if has_encrypted_columns(raw, metadata):
+            raise arrow().ArrowInvalid("some of its columns are encrypted")
     with _file(uri, size, metadata) as file:
         rows = tuple(metadata.row_group(group).num_rows for group in range(metadata.num_row_groups))
         return Footer(metadata, file.schema_arrow, rows)

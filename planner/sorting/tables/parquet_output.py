@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import lru_cache
 from inspect import signature
 from itertools import accumulate, chain, takewhile
 from typing import Any, Final, NamedTuple
@@ -21,6 +22,8 @@ MOST_GROUP_ROWS: Final = 1 << 20
 _LEAST_COLUMN_BYTES: Final = 1 << 16
 """Of a row group: smaller ones are written by one thread, as long as it takes to join their footers."""
 _ENCODINGS: Final = ("BYTE_STREAM_SPLIT", "DELTA_BINARY_PACKED", "DELTA_LENGTH_BYTE_ARRAY", "DELTA_BYTE_ARRAY")
+_ITEM: Final = "element"
+"""Of lists, as Parquet's specification has it."""
 _MOST_INTEGER_DIGITS: Final = 18
 """Decimals with more are stored as bytes."""
 _LEAST_PART_BYTES: Final = 1 << 22
@@ -46,19 +49,43 @@ def style_of(metadata: Any, *, has_checksums: bool = False) -> ParquetStyle:
     """Return how a file was written, from its footer; pages say whether they have checksums."""
     groups = metadata.num_row_groups
     rows = max((metadata.row_group(i).num_rows for i in range(groups)), default=0)
+    schema = metadata.schema.to_arrow_schema()
+    is_compliant = all(name == _ITEM for field in schema for name in _item_names(field.type))
+    leaves = _leaf_names(schema, is_compliant=is_compliant)
     return ParquetStyle(
         compression=_compression(metadata),
-        dictionaries=_dictionaries(metadata),
+        dictionaries=_dictionaries(metadata, leaves),
         group_rows=min(rows, MOST_GROUP_ROWS) if rows else MOST_GROUP_ROWS,
         has_decimal_integers=_has_decimal_integers(metadata),
-        details=_details(metadata) | {"write_page_checksum": has_checksums},
+        details=_details(metadata, leaves)
+        | {"write_page_checksum": has_checksums, "use_compliant_nested_type": is_compliant},
     )
+
+
+def _item_names(value_type: Any) -> Iterator[str]:
+    """Yield what the items of lists are called."""
+    types = arrow("pyarrow.types")
+    if not types.is_nested(value_type):
+        return
+    if hasattr(value_type, "value_field") and not types.is_map(value_type):
+        yield value_type.value_field.name
+    for number in range(value_type.num_fields):
+        yield from _item_names(value_type.field(number).type)
+
+
+@lru_cache(maxsize=8)
+def _leaf_names(schema: Any, *, is_compliant: bool) -> tuple[str, ...]:
+    """Return the names of the leaves that pyarrow makes of a schema; others may name groups of lists otherwise."""
+    file = arrow().BufferOutputStream()
+    arrow("pyarrow.parquet").ParquetWriter(file, schema, use_compliant_nested_type=is_compliant).close()
+    leaves = arrow("pyarrow.parquet").read_metadata(arrow().BufferReader(file.getvalue())).schema
+    return tuple(leaves.column(number).path for number in range(len(leaves)))
 
 
 def parquet_writer(file: Any, schema: Any, style: ParquetStyle, keys: Sequence[ColumnKey]) -> Any:
     """Return pyarrow's writer of a file that is sorted by keys, which its footer says.
 
-    Footers cannot say the order of categories and structs, so it ends with the last key before such.
+    Footers cannot say the order of categories, structs and natural order, so it ends with the last key before such.
     """
     parquet = arrow("pyarrow.parquet")
     leaves = [0, *accumulate(_leaves(field.type) for field in schema)]
@@ -74,6 +101,11 @@ def parquet_writer(file: Any, schema: Any, style: ParquetStyle, keys: Sequence[C
         **style.details,
         "column_encoding": _fitting_encodings(style.details.get("column_encoding") or {}, schema) or None,
     }
+    if codecs := style.details.get("compression"):
+        leaves_here = _leaf_names(schema, is_compliant=options.get("use_compliant_nested_type", True))
+        more = [name for name in leaves_here if name not in codecs]  # of other files, or said by folders
+        options["compression"] = {**codecs, **dict.fromkeys(more, style.compression)}
+        options["use_dictionary"] = options["use_dictionary"] is True or [*options["use_dictionary"], *more]
     known = signature(parquet.ParquetWriter.__init__).parameters  # fewer in older versions of pyarrow
     writer = parquet.ParquetWriter(file, schema, **{name: value for name, value in options.items() if name in known})
     if schema.metadata and not options.get("store_schema", True):  # which keeps metadata, too
@@ -94,7 +126,8 @@ def _fitting_encodings(encodings: Mapping[str, str], schema: Any) -> dict[str, s
 
 
 def _is_said(key: ColumnKey, schema: Any) -> bool:
-    return key.categories is None and not arrow("pyarrow.types").is_struct(schema.field(key.column).type)
+    is_struct = arrow("pyarrow.types").is_struct(schema.field(key.column).type)
+    return key.categories is None and not key.natural and not is_struct
 
 
 def _leaves(value_type: Any) -> int:
@@ -241,7 +274,7 @@ def _compression(metadata: Any) -> str:
     return _codec(metadata.row_group(0).column(0))
 
 
-def _details(metadata: Any) -> dict[str, Any]:
+def _details(metadata: Any, names: Sequence[str]) -> dict[str, Any]:
     """Return what the first row group and its first page say beside compression: codecs of all leaves, encodings, page
     index, Bloom filters, times of 96 bits, and whether Arrow's schema is kept.
     """
@@ -253,12 +286,15 @@ def _details(metadata: Any) -> dict[str, Any]:
     leaves = [metadata.schema.column(number) for number in range(metadata.num_columns)]
     has_timestamps = any(leaf.logical_type.type == "TIMESTAMP" for leaf in leaves)
     return details | {
-        "compression": {chunk.path_in_schema: _codec(chunk) for chunk in chunks},
-        "column_encoding": {chunk.path_in_schema: name for chunk in chunks if (name := _encoding(chunk))} or None,
+        "compression": {name: _codec(chunk) for name, chunk in zip(names, chunks, strict=True)},
+        "column_encoding": {
+            name: encoding for name, chunk in zip(names, chunks, strict=True) if (encoding := _encoding(chunk))
+        }
+        or None,
         "write_page_index": any(chunk.has_offset_index for chunk in chunks),
         "bloom_filter_options": {
-            chunk.path_in_schema: {"ndv": max(group.num_rows, 1)}
-            for chunk in chunks
+            name: {"ndv": max(group.num_rows, 1)}
+            for name, chunk in zip(names, chunks, strict=True)
             if getattr(chunk, "bloom_filter_offset", None)
         },
         "use_deprecated_int96_timestamps": bool(int96_leaves(metadata)) and not has_timestamps,
@@ -275,13 +311,12 @@ def _codec(chunk: Any) -> str:
     return "none" if name == "UNCOMPRESSED" else name.lower()
 
 
-def _dictionaries(metadata: Any) -> tuple[str, ...] | None:
+def _dictionaries(metadata: Any, names: Sequence[str]) -> tuple[str, ...] | None:
     """Return the leaves that had dictionaries, which are not worth a try elsewhere."""
     if not metadata.num_row_groups:
         return None
     group = metadata.row_group(0)
-    columns = [group.column(i) for i in range(metadata.num_columns)]
-    return tuple(column.path_in_schema for column in columns if column.has_dictionary_page)
+    return tuple(name for i, name in enumerate(names) if group.column(i).has_dictionary_page)
 
 
 def _has_decimal_integers(metadata: Any) -> bool:

@@ -10,12 +10,13 @@ dictionary of its fields by number, in their order; each keeps its type, so that
 from __future__ import annotations
 
 from collections.abc import Sequence
+from io import SEEK_END
 from typing import Any, Final, NamedTuple
 
 _MAGIC: Final = b"PAR1"
 _TAIL_BYTES: Final = 8
 """The length of the footer, and the magic bytes."""
-_FILE_ROWS, _FILE_GROUPS = 3, 4
+_FILE_ROWS, _FILE_GROUPS, _FILE_ENCRYPTION = 3, 4, 8
 _GROUP_COLUMNS, _GROUP_ROWS, _GROUP_OFFSET, _GROUP_ORDINAL = 1, 3, 5, 7
 _CHUNK_OFFSET, _CHUNK_METADATA, _CHUNK_OFFSET_INDEX, _CHUNK_COLUMN_INDEX = 2, 3, 4, 6
 _DATA_PAGE, _INDEX_PAGE, _DICTIONARY_PAGE, _BLOOM_FILTER = 9, 10, 11, 14
@@ -62,6 +63,18 @@ class JoinedParts:
     def _write(self, data: Any) -> None:
         self._file.write(data)
         self.end += len(data)
+
+
+def has_encrypted_columns(file: Any, metadata: Any) -> bool:
+    """Whether columns of an open file are encrypted though its footer is not: asked for these, pyarrow ends the
+    process. A signature follows such a footer.
+    """
+    file.seek(-_TAIL_BYTES, SEEK_END)
+    size = int.from_bytes(file.read(4), "little")
+    if size == metadata.serialized_size:
+        return False
+    file.seek(-_TAIL_BYTES - size, SEEK_END)
+    return _FILE_ENCRYPTION in read_struct(file.read(size))
 
 
 class FileFooter:

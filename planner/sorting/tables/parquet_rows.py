@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import accumulate
+from pathlib import Path
 from typing import Any, Final
 
 from planner.errors import BadInputError, reading
@@ -17,6 +18,7 @@ from planner.native import Progress
 from planner.sorting.tables.arrow_library import arrow, arrow_errors
 from planner.sorting.tables.folder_columns import folder_scalars
 from planner.sorting.tables.parquet_pages import PageSizes, page_sizes
+from planner.sorting.tables.parquet_parts import has_encrypted_columns
 from planner.sorting.tables.parquet_schemas import conforming, int96_leaves, int96_unit, united_schema, with_folders
 from planner.sorting.tables.table_keys import ColumnKey, has_categories, parse_table_keys, with_categories
 from planner.sorting.tables.table_runs import Tables
@@ -169,16 +171,27 @@ def _in_unit(source: ParquetInput, unit: str) -> ParquetInput:
 def _open(path: str, metadata: Any, *, int96_unit: str = "ns") -> Iterator[Any]:
     parquet = arrow("pyarrow.parquet")
     with reading(path), arrow_errors(f"{path} is no Parquet file, or is damaged or encrypted"):
-        file = parquet.ParquetFile(
-            path,
-            metadata=metadata,
-            pre_buffer=False,
-            buffer_size=1 << 20,
-            coerce_int96_timestamp_unit=int96_unit,
-            page_checksum_verification=True,
-        )
+        try:
+            file = parquet.ParquetFile(
+                path,
+                metadata=metadata,
+                pre_buffer=False,
+                buffer_size=1 << 20,
+                coerce_int96_timestamp_unit=int96_unit,
+                page_checksum_verification=True,
+            )
+        except arrow().ArrowNotImplementedError as error:
+            raise BadInputError(f"{path} has what pyarrow does not read", [str(error)]) from error
     with reading(path), file:
+        if metadata is None:
+            _require_no_secrets(path, file.metadata)
         yield file
+
+
+def _require_no_secrets(path: str, metadata: Any) -> None:
+    with Path(path).open("rb") as file:
+        if has_encrypted_columns(file, metadata):
+            raise BadInputError(f"{path} has encrypted columns", ["decrypt it first: their keys cannot be given"])
 
 
 def keys_of(texts: Sequence[str], inputs: Sequence[ParquetInput]) -> list[ColumnKey]:

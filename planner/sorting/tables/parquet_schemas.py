@@ -2,8 +2,8 @@
 
 Arrow keeps hints beside a Parquet schema, which say whether text has long offsets, is a view or has a dictionary. They
 are no part of what the file holds, and neither is the order of columns. Numbers of unlike width become those of the
-type that holds both, as DuckDB and pyarrow have it. Times of 96 bits, as Spark and Impala write
-them, say no unit: pyarrow reads them in nanoseconds, which end in 2262, or in microseconds.
+type that holds both, as DuckDB and pyarrow have it; times of unlike units likewise. Times of 96 bits, as Spark and
+Impala write them, say no unit: pyarrow reads them in nanoseconds, which end in 2262, or in microseconds.
 """
 
 from __future__ import annotations
@@ -64,9 +64,32 @@ def _united(one: Any, other: Any) -> Any:
     nullable = one.nullable or other.nullable
     if one.type == other.type:
         return one.with_nullable(nullable)
-    plain, second = _plain_type(one.type), _plain_type(other.type)
-    common = plain if plain == second else _wider_number(plain, second)
+    common = _wider_type(_plain_type(one.type), _plain_type(other.type))
     return common and one.with_type(common).with_nullable(nullable)
+
+
+def _wider_type(one: Any, other: Any) -> Any:
+    """Return the type that holds the values of both; None where there is none.
+
+    A column without a value may have the type of nulls, as pandas writes it. Times get the finer unit.
+    """
+    library, types = arrow(), arrow("pyarrow.types")
+    both = (one, other)
+    if one == other:
+        return one
+    if any(map(types.is_null, both)):
+        value_type = other if types.is_null(one) else one
+        return None if has_categories(value_type) else value_type
+    if all(map(types.is_list, both)):
+        item = _wider_type(one.value_type, other.value_type)
+        return item and library.list_(item)
+    if all(map(types.is_struct, both)) and [field.name for field in one] == [field.name for field in other]:
+        fields = [(mine.name, _wider_type(mine.type, its.type)) for mine, its in zip(one, other, strict=True)]
+        return None if any(value_type is None for _, value_type in fields) else library.struct(fields)
+    kinds = (types.is_timestamp, types.is_time, types.is_duration)
+    if any(all(map(kind, both)) for kind in kinds):
+        return _unified(one, other)
+    return _wider_number(one, other)
 
 
 def _wider_number(one: Any, other: Any) -> Any:
@@ -74,18 +97,23 @@ def _wider_number(one: Any, other: Any) -> Any:
 
     A value that the type cannot hold, as integers beyond 2**53 beside doubles, is refused when it is read.
     """
-    library, types = arrow(), arrow("pyarrow.types")
+    types = arrow("pyarrow.types")
     both = (one, other)
     floats, decimals = (any(map(kind, both)) for kind in (types.is_floating, types.is_decimal))
     are_numbers = all(types.is_integer(each) or types.is_floating(each) or types.is_decimal(each) for each in both)
     if not are_numbers or (floats and decimals):
         return None
     if decimals and any(map(types.is_integer, both)):  # pyarrow wants room for all integers of a type
-        both = tuple(each if types.is_decimal(each) else library.decimal128(_DIGITS[each.bit_width]) for each in both)
-    schemas = [library.schema([("number", each)]) for each in both]
+        both = tuple(each if types.is_decimal(each) else arrow().decimal128(_DIGITS[each.bit_width]) for each in both)
+    return _unified(*both)
+
+
+def _unified(one: Any, other: Any) -> Any:
+    library = arrow()
+    schemas = [library.schema([("value", each)]) for each in (one, other)]
     try:
-        return library.unify_schemas(schemas, promote_options="permissive").field("number").type
-    except (library.ArrowInvalid, library.ArrowTypeError):  # more digits than decimals have
+        return library.unify_schemas(schemas, promote_options="permissive").field("value").type
+    except (library.ArrowInvalid, library.ArrowTypeError):  # more digits than decimals have, or only one has a zone
         return None
 
 

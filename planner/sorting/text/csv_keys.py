@@ -11,7 +11,8 @@ from typing import Final
 from planner.errors import BadInputError, nearest
 from planner.sorting.records.keys import Key
 
-BOM: Final = b"\xef\xbb\xbf"
+_MARK: Final = re.compile(rb"(?:\xef\xbb\xbf)?(?:(\"?)(?i:sep)=([^\r\n\"])\1\r?\n)?")
+"""A byte order mark and the line that tells Excel what separates columns, which both may be missing."""
 _UTF_16_BOMS: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _MOST_FIRST_ROW_BYTES: Final = 64 << 20
 QUOTE: Final = b'"'
@@ -25,8 +26,8 @@ _WORDS: Final = (_KINDS, _DIRECTIONS, _EMPTIES)
 
 @dataclass(frozen=True)
 class FirstRow:
-    """The first row of a file: its bytes with their end, with a byte order mark and blank lines before it, and its
-    values; an empty file has none.
+    """The first row of a file: its bytes with their end, with a mark and blank lines before it, and its values; an
+    empty file has none.
     """
 
     content: bytes
@@ -39,13 +40,28 @@ class FirstRow:
 
     @property
     def mark(self) -> bytes:
-        """The byte order mark, if there is one."""
-        return BOM if self.content.startswith(BOM) else b""
+        """The byte order mark and the line `sep=;`, if there are."""
+        return self.content[: _mark_bytes(self.content)]
 
     @property
     def without_blank_lines(self) -> bytes:
         """The row as a sorted file begins with it."""
-        return self.mark + self.content.removeprefix(BOM).lstrip(b"\r\n") if len(self.values) > 1 else self.content
+        return self.mark + _unmarked(self.content).lstrip(b"\r\n") if len(self.values) > 1 else self.content
+
+
+def _mark_bytes(head: bytes) -> int:
+    match = _MARK.match(head)
+    return match.end() if match else 0
+
+
+def _unmarked(head: bytes) -> bytes:
+    return head[_mark_bytes(head) :]
+
+
+def hinted_separator(head: bytes) -> bytes | None:
+    """Return what a file says that separates its columns."""
+    match = _MARK.match(head)
+    return match[2] if match else None
 
 
 def read_first_row(heads: Iterable[bytes], *, name: str, delimiter: bytes, quote: bytes = QUOTE) -> FirstRow:
@@ -61,22 +77,23 @@ def read_first_row(heads: Iterable[bytes], *, name: str, delimiter: bytes, quote
             return FirstRow(head[:begin] + row, values) if len(values) > 1 else _first_line(head, values, quote)
         if len(head) > _MOST_FIRST_ROW_BYTES:
             raise BadInputError(f"{name}: the first row does not end within {_MOST_FIRST_ROW_BYTES >> 20} MiB")
-    if not head.removeprefix(BOM):
+    if not _unmarked(head):
         return FirstRow(head, ())
     values = _values(head[_first_byte(head) :], name=name, delimiter=delimiter, quote=quote)
     return FirstRow(head, values) if len(values) > 1 else _first_line(head, values, quote)
 
 
 def _first_byte(head: bytes) -> int:
-    """Return where a file begins behind a byte order mark and blank lines."""
-    text = head.removeprefix(BOM)
+    """Return where a file begins behind a mark and blank lines."""
+    text = _unmarked(head)
     return len(head) - len(text.lstrip(b"\r\n"))
 
 
 def _first_line(head: bytes, values: tuple[str, ...], quote: bytes) -> FirstRow:
     """Return the first row of a file of one column, of which a blank line is an empty value."""
-    line = _whole_row(head, quote) or head
-    return FirstRow(line, values if line.removeprefix(BOM).strip(b"\r\n") else ("",))
+    begin = _mark_bytes(head)
+    line = _whole_row(head[begin:], quote) or head[begin:]
+    return FirstRow(head[:begin] + line, values if line.strip(b"\r\n") else ("",))
 
 
 def _whole_row(head: bytes, quote: bytes) -> bytes | None:
@@ -93,7 +110,7 @@ def _whole_row(head: bytes, quote: bytes) -> bytes | None:
 def _values(row: bytes, *, name: str, delimiter: bytes, quote: bytes) -> tuple[str, ...]:
     if row.startswith(_UTF_16_BOMS):
         raise BadInputError(f"{name} is UTF-16: make it UTF-8 first, as iconv does")
-    text = row.removeprefix(BOM).removesuffix(b"\n").removesuffix(b"\r")
+    text = row.removesuffix(b"\n").removesuffix(b"\r")
     plain = re.compile(rb"[^\r\n" + re.escape(quote + delimiter) + rb"]*")
     values: list[str] = []
     at = 0

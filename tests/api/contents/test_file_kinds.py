@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gzip
+import io
+import tarfile
 from pathlib import Path
 
 import pytest
 
-from planner.api.contents.file_kinds import common_kind, kind_of
+from planner.api.contents.file_kinds import common_kind, kind_of, recognised
 from planner.api.generate import generate
 from planner.errors import BadInputError
 
@@ -21,6 +23,9 @@ from planner.errors import BadInputError
         ("a.log", b"one\ntwo\n", "lines of text"),
         ("a", "zo\u00eb\n".encode(), "lines of text"),
         ("a.dat", gzip.compress(b"one\n", mtime=0), "lines of text, compressed (gz)"),
+        ("a.dat.gz", gzip.compress(bytes(range(200)), mtime=0), "records of 100 bytes, compressed (gz)"),
+        ("a.gz", gzip.compress(b"", mtime=0), "lines of text, compressed (gz)"),
+        ("a.gz", gzip.compress(b"one\n", mtime=0)[:-9], "lines of text, compressed (gz)"),
         ("a.dat", b"PAR1....PAR1", "Parquet"),
         ("a.csv", b"PAR1....PAR1", "Parquet"),
         ("a.csv", bytes(range(200)), "records of 100 bytes"),
@@ -40,6 +45,26 @@ def test_records_of_the_sort_benchmark_are_records_though_they_are_text(tmp_path
     assert kind is not None and kind.format == "records"
 
 
+ARCHIVE = io.BytesIO()
+tarfile.TarFile.open(fileobj=ARCHIVE, mode="w").addfile(tarfile.TarInfo("a"))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "why"),
+    [
+        ("a.dat", gzip.compress(bytes(range(200))), "is compressed, and no text"),
+        ("a.tar", ARCHIVE.getvalue(), "is an archive of tar"),
+        ("a.tar.gz", gzip.compress(ARCHIVE.getvalue()), "is an archive of tar"),
+        ("a.gz", gzip.compress(b"PAR1....PAR1"), "is Parquet that was compressed once more"),
+        ("a.gz", gzip.compress(b"ARROW1\0\0"), "is Arrow, which is no text"),
+    ],
+)
+def test_what_is_neither_text_nor_records_is_refused(tmp_path: Path, name: str, content: bytes, why: str) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(BadInputError, match=why):
+        kind_of(tmp_path / name)
+
+
 def test_nothing_says_what_an_empty_file_or_a_pipe_holds(tmp_path: Path) -> None:
     (tmp_path / "a.csv").touch()
     assert kind_of(tmp_path / "a.csv") is kind_of(Path("/dev/null")) is kind_of(tmp_path / "none") is None
@@ -56,3 +81,10 @@ def test_a_manifest_is_not_sorted_as_text(tmp_path: Path) -> None:
     (manifest := tmp_path / "sorted.json").write_text('{"format": "planner-manifest-1", "records": 1}\n')
     with pytest.raises(BadInputError, match="lists the partitions of a dataset"):
         kind_of(manifest)
+
+
+def test_a_key_of_lines_beside_csv_is_said(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("a,b\n")
+    said: list[str] = []
+    assert recognised([tmp_path / "a.csv"], {"key": ["1"]}, say=said.append) == {}
+    assert said == [f"{tmp_path / 'a.csv'}: --key 1 is a key of lines; for one of columns say --format csv"]

@@ -23,6 +23,7 @@ from planner.distributed_sort.dataset.slicing import slices
 from planner.distributed_sort.dataset.table_dataset import tables_of
 from planner.errors import BadInputError, IoFailureError
 from planner.sorting.tables.table import sort_table
+from tests.sorting.arrow_tables import write_encrypted
 
 VALUES = st.sampled_from([None, math.nan, -0.0, 0.0, 1.5, -2.0, math.inf])
 ROWS = st.lists(st.tuples(VALUES, st.sampled_from([None, "", "a", "b" * 20, "b" * 20 + "c"])), max_size=60)
@@ -138,6 +139,9 @@ def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
         content.read_slice(partition, whole)
     path.write_bytes(b"PAR1" + b"not so" * 9 + b"PARE")  # encrypted: for pyarrow an error of the system
     with pytest.raises(BadInputError, match="no Parquet file, or damaged or encrypted"):
+        content.read_slice(partition, whole)
+    write_encrypted(path, pa.table({"k": [1, 2, 3]}))
+    with pytest.raises(BadInputError, match="encrypted: some of its columns are encrypted"):
         content.read_slice(partition, whole)
     path.unlink()
     with pytest.raises(IoFailureError, match=r"cannot read .*in\.parquet: .*No such file"):

@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+import planner
 from planner.native import Progress
 from planner.sorting.tables.parquet import ParquetJob, sort_parquet
 
@@ -60,6 +61,27 @@ def test_each_column_keeps_its_codec_and_encoding(tmp_path: Path) -> None:
     assert of_chunks(out, *names) == of_chunks(source, *names)
     assert [out.row_group(i).num_rows for i in range(out.num_row_groups)] == [200, 200, 100]
     assert out.row_group(0).sorting_columns == (pq.SortingColumn(3),)  # the leaf beside a struct and a list
+
+
+def test_items_of_lists_keep_their_names_and_codecs(tmp_path: Path) -> None:
+    table = pa.table({"a": [2, 1], "l": [[1], [2, 3]]})
+    source, out = written(tmp_path, "a", table, use_compliant_nested_type=False, compression="zstd")
+    names = "path_in_schema", "compression", "has_dictionary_page"
+    assert of_chunks(out, *names) == of_chunks(source, *names)
+    assert source.schema.column(1).path == "l.list.item"
+    (tmp_path / "in").write_bytes((tmp_path / "in").read_bytes().replace(b"\4list", b"\4bags"))  # as Hive has it
+    source, out = resorted(tmp_path, "a")
+    assert source.schema.column(1).path == "l.bags.item"
+    assert of_chunks(out, *names[1:]) == of_chunks(source, *names[1:])
+    assert pq.read_table(tmp_path / "out").column("l").to_pylist() == [[2, 3], [1]]
+
+
+def test_columns_that_the_first_file_has_not_are_compressed_as_its_first(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"a": [2, 1]}), tmp_path / "in", compression="zstd")
+    pq.write_table(pa.table({"a": [3], "more": ["text"]}), tmp_path / "more")
+    planner.sort([tmp_path / "in", tmp_path / "more"], tmp_path / "out", format="parquet", key="a", union_by_name=True)
+    out = pq.ParquetFile(tmp_path / "out").metadata
+    assert of_chunks(out, "compression", "has_dictionary_page") == [("ZSTD", True)] * 2
 
 
 def test_large_row_groups_keep_page_index_and_bloom_filters(tmp_path: Path) -> None:

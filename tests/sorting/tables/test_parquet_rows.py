@@ -22,6 +22,7 @@ from planner.sorting.tables.parquet_rows import (
     read_footer,
     rows_ahead,
 )
+from tests.sorting.arrow_tables import write_encrypted
 
 
 def as_they_are(batch: Any) -> list[Any]:
@@ -98,6 +99,22 @@ def test_a_file_whose_footer_is_encrypted_is_named(tmp_path: Path) -> None:
         read_footer(str(tmp_path / "secret"))
     with pytest.raises(FileNotFoundError, match="missing"):
         read_footer(str(tmp_path / "missing"))
+
+
+def test_encrypted_columns_behind_a_readable_footer_are_refused(tmp_path: Path) -> None:  # apache/arrow#51361
+    path = tmp_path / "secret"
+    write_encrypted(path, pa.table({"k": [2, 1], "z": [1, 2]}))
+    with pytest.raises(BadInputError, match="secret has encrypted columns"):
+        read_footer(str(path))
+
+
+def test_what_pyarrow_does_not_read_is_not_called_damaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
+        raise pa.ArrowNotImplementedError("Integers with more than 64 bits not implemented")  # as Polars writes them
+
+    monkeypatch.setattr(pq, "ParquetFile", refuse)
+    with pytest.raises(BadInputError, match=r"wide has what pyarrow does not read\n.*64 bits"):
+        read_footer(str(tmp_path / "wide"))
 
 
 @pytest.mark.parametrize("merge", [False, True])

@@ -99,6 +99,54 @@ def test_numbers_of_unlike_width_are_united(
     assert rows(out) == duckdb.sql(f"select n from {both} order by n nulls last").fetchall()
 
 
+NO_VALUES = [
+    (pa.nulls(1), pa.array([5], pa.int32())),  # pola-rs/polars#23106
+    (pa.nulls(1), pa.array(["a"], pa.large_string())),
+    (pa.nulls(1), pa.array([{"x": [1]}])),
+    (pa.nulls(1), pa.array(["a"]).dictionary_encode()),
+    (pa.array([[]], pa.list_(pa.null())), pa.array([["a"]])),
+    (pa.array([{"x": None}], pa.struct([("x", pa.null())])), pa.array([{"x": 1}])),
+]
+
+
+@pytest.mark.parametrize("is_swapped", [False, True])
+@pytest.mark.parametrize(("nothing", "values"), NO_VALUES, ids=lambda array: str(array.type))
+def test_columns_without_a_value_have_no_type_of_their_own(
+    nothing: Any, values: Any, is_swapped: bool, tmp_path: Path
+) -> None:
+    tables = [pa.table({"k": [2], "v": nothing}), pa.table({"k": [1], "v": values})]
+    out = pq.read_table(sorted_files(tmp_path, *tables[:: -1 if is_swapped else 1], key="k"))
+    assert out.column("v").to_pylist() == values.to_pylist() + nothing.to_pylist()
+
+
+def test_a_key_may_have_no_value_in_a_file(tmp_path: Path) -> None:
+    out = sorted_files(tmp_path, pa.table({"k": pa.nulls(1)}), pa.table({"k": [2, 1]}), key="k:first")
+    assert pq.read_table(out).column("k").to_pylist() == [None, 1, 2]
+
+
+UNITS = [
+    (pa.timestamp("ms"), pa.timestamp("us")),
+    (pa.timestamp("us", "UTC"), pa.timestamp("ns", "Asia/Tokyo")),
+    (pa.time32("ms"), pa.time64("us")),
+    (pa.duration("ms"), pa.duration("ns")),
+]
+
+
+@pytest.mark.parametrize(("coarse", "fine"), UNITS, ids=str)
+def test_times_of_unlike_units_become_those_of_the_finer(coarse: Any, fine: Any, tmp_path: Path) -> None:
+    tables = [pa.table({"k": pa.array([2, 0], coarse)}), pa.table({"k": pa.array([1], fine)})]
+    out = pq.read_table(sorted_files(tmp_path, *tables, key="k")).column("k")
+    assert out.type == (pa.timestamp("ns", "UTC") if pa.types.is_timestamp(fine) and fine.tz else fine)
+    factor = {"us": 1000, "ns": 1_000_000 if coarse.unit == "ms" else 1000}[fine.unit]
+    assert out.cast("int64").to_pylist() == [0, 1, 2 * factor]
+
+
+def test_a_time_beyond_the_finer_unit_is_refused(tmp_path: Path) -> None:
+    tables = [pa.table({"k": pa.array(FAR, pa.timestamp("us"))}), pa.table({"k": pa.array([1], pa.timestamp("ns"))})]
+    with pytest.raises(BadInputError, match=r"in0: column k has a number that timestamp\[ns\] does not hold"):
+        sorted_files(tmp_path, *tables, key="k")
+
+
 def test_an_encoding_of_integers_is_not_kept_for_floats(tmp_path: Path) -> None:
     whole = pa.table({"n": pa.array([2, 1], pa.int32())})
     pq.write_table(whole, tmp_path / "in0", use_dictionary=False, column_encoding={"n": "DELTA_BINARY_PACKED"})

@@ -12,7 +12,6 @@ import dataclasses
 import json
 import logging
 import os
-import socket
 import sys
 import tempfile
 import threading
@@ -22,6 +21,7 @@ from typing import Any, Final
 
 from planner.distributed_sort.dataset.dataset import dataset_of
 from planner.distributed_sort.generate import generate_with_checksum
+from planner.distributed_sort.head_address import ADVICE, require_head
 from planner.distributed_sort.job.job import SortRequest
 from planner.distributed_sort.job.nodes import Nodes, import_ray
 from planner.distributed_sort.job.silence import SAID_EVERY_S, waiting
@@ -33,8 +33,7 @@ from planner.distributed_sort.validate import check_copies
 from planner.errors import IoFailureError, PlannerError
 
 _LONGEST_END_S: Final = 60.0
-_LISTENS_WITHIN_S: Final = 10.0
-_ADVICE: Final = "name the address that `ray start --head` printed, or start Ray"
+_LONGEST_REASON: Final = 2000
 
 
 def main(orders: Iterable[str], *, descriptor: int, address: str) -> None:
@@ -55,7 +54,8 @@ def main(orders: Iterable[str], *, descriptor: int, address: str) -> None:
             name = type(error).__name__
             emit({"event": "error", "kind": name, "message": error.message, "details": list(error.details)})
         except Exception as error:  # the parent process reports every error
-            emit({"event": "error", "kind": "IoFailureError", "message": f"Ray failed: {error!r}", "details": []})
+            why = [f"{type(error).__name__}: {error}"[:_LONGEST_REASON]]
+            emit({"event": "error", "kind": "IoFailureError", "message": "Ray failed", "details": why})
     ray.shutdown()
 
 
@@ -73,8 +73,8 @@ def _connect(ray: Any, address: str, emit: Any, **options: Any) -> None:
     """Connect to the cluster from an empty directory, since Ray lets its workers import from the driver's directory.
     Raises IoFailureError where there is none.
     """
-    _require_listener(address)
-    late = waiting([address], since_s=SAID_EVERY_S, reason=f"no Ray head answers; {_ADVICE}")
+    require_head(address)
+    late = waiting([address], since_s=SAID_EVERY_S, reason=f"no Ray head answers; {ADVICE}")
     doubt = threading.Timer(SAID_EVERY_S, emit, [late])
     doubt.daemon = True
     doubt.start()
@@ -84,22 +84,9 @@ def _connect(ray: Any, address: str, emit: Any, **options: Any) -> None:
                 address=address, log_to_driver=False, logging_level=logging.ERROR, configure_logging=False, **options
             )
     except ConnectionError as error:
-        raise IoFailureError(f"--ray {address}: no Ray cluster is there", [_ADVICE]) from error
+        raise IoFailureError(f"--ray {address}: no Ray cluster is there", [ADVICE]) from error
     finally:
         doubt.cancel()
-
-
-def _require_listener(address: str) -> None:
-    """Raise IoFailureError where nothing listens at an address: Ray itself tries for minutes without a word."""
-    host, _, port = address.rpartition("://")[2].rpartition(":")
-    if not (host and port.isdigit()):
-        return
-    try:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=_LISTENS_WITHIN_S).close()
-    except OSError as error:
-        raise IoFailureError(
-            f"--ray {address}: nothing listens there: {error.strerror or 'no answer'}", [_ADVICE]
-        ) from error
 
 
 def _run(ray: Any, order: dict[str, Any], emit: Any) -> dict[str, Any]:

@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Final
 
 from planner.api.files import mode_of
+from planner.config.given_files import files_below
 from planner.errors import BadInputError
 from planner.sorting.tables.folder_columns import Folders, folder_values
 
-_HIDDEN: Final = ("_", ".")
-"""What names begin with that other programs leave beside data: `_SUCCESS`, `.part-0.crc`."""
 _PATTERN: Final = frozenset("*?[")
 
 
@@ -36,8 +35,7 @@ def listed_files(sources: Sequence[Path]) -> dict[Path, Folders]:
 
 def _listed(source: Path) -> Iterator[tuple[Path, Folders]]:
     if stat.S_ISDIR(mode_of(source)):
-        paths = (path for path in source.rglob("*") if path.is_file() and path.stat().st_size)
-        for path in sorted(path for path in paths if _is_data(path.relative_to(source))):
+        for path in files_below(source):
             yield path, folder_values(path.relative_to(source).parts[:-1])
     elif not _PATTERN & set(str(source)) or mode_of(source):
         yield source, {}
@@ -45,7 +43,3 @@ def _listed(source: Path) -> Iterator[tuple[Path, Folders]]:
         for path in map(Path, sorted(glob.glob(str(source), recursive=True))):  # noqa: PTH207  # ** anywhere
             if path.is_file():
                 yield path, folder_values(path.parts[:-1])
-
-
-def _is_data(path: Path) -> bool:
-    return not any(part.startswith(_HIDDEN) for part in path.parts)

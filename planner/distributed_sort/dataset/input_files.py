@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from planner.config.given_files import files_below
 from planner.distributed_sort.dataset import object_store
 from planner.distributed_sort.dataset.dataset import Copy, Layout, Partition
 from planner.distributed_sort.dataset.object_store import is_object
 from planner.distributed_sort.dataset.partition_reader import read_records
 from planner.distributed_sort.node_files.run_files import file_errors
-from planner.errors import BadInputError
+from planner.errors import BadInputError, PlannerError
 
 MANIFEST_NAME: Final = "manifest.json"
 _HIDDEN: Final = ("_", ".")
@@ -30,6 +32,7 @@ def files_of(source: str) -> dict[str, int]:
             if (size := object_store.size_if_there(source)) is None:
                 raise BadInputError(f"{source}: there is no such object, and none below it")
             return {source: size}
+        _require_no_object(source)
         files = {uri: size for uri, size in below.items() if size and _is_data(uri[len(source) :])}
     elif not Path(source).exists():
         raise BadInputError(f"{source}: there is no such file or directory")
@@ -37,10 +40,23 @@ def files_of(source: str) -> dict[str, int]:
         with file_errors("read", source):
             if not Path(source).is_dir():
                 return {str(Path(source).resolve()): Path(source).stat().st_size}
-            files = {str(path.resolve()): path.stat().st_size for path in _paths(Path(source))}
+            paths = files_below(Path(source).resolve())
+            files = {str(path): path.stat().st_size for path in paths if path.name != MANIFEST_NAME}
     if not files:
         raise BadInputError(f"{source}: there are no files in it, or only empty ones")
     return files
+
+
+def _require_no_object(prefix: str) -> None:
+    """Raise BadInputError where an object that holds something has the name of a prefix, as it would be left out."""
+    size = None
+    with suppress(PlannerError):  # who may read what is below it need not be allowed to ask for it
+        size = object_store.size_if_there(prefix)
+    if size:
+        raise BadInputError(
+            f"{prefix} is an object, and others are below it: it is not clear what is meant",
+            [f"move the object, or name those below it one by one: {prefix}/..."],
+        )
 
 
 def size_of(name: str) -> int:
@@ -63,11 +79,6 @@ def is_manifest(source: str) -> bool:
         return False
     with Path(source).open("rb") as file:
         return b'"planner-manifest-' in file.read(200)
-
-
-def _paths(source: Path) -> Iterator[Path]:
-    files = (path for path in source.rglob("*") if path.is_file() and path.stat().st_size)
-    yield from sorted(path for path in files if _is_data(str(path.relative_to(source))))
 
 
 def _is_data(name: str) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
@@ -39,6 +40,9 @@ _WORTH_READING_BYTES: Final = 256_000
 """Bytes between two ranges are read with them, if they are no more: a request of its own takes as long. obstore's usual
 megabyte would have all of an object read for its sample.
 """
+
+
+_SAID: Final = re.compile(r"<(Code|Message)>([^<]+)</")
 
 
 def own_uri(address: str) -> str:
@@ -154,6 +158,7 @@ def list_versions(prefix: str) -> dict[str, tuple[int, str]]:
     return {
         f"{bucket}/{entry['path']}": (int(entry["size"]), f"{entry.get('e_tag')} {entry['last_modified']}")
         for entry in sorted(entries, key=lambda entry: entry["path"])
+        if entry["size"] or entry["path"] != path  # consoles and Hadoop mark a folder by an empty object
     }
 
 
@@ -262,5 +267,6 @@ def _store_errors(doing: str, uri: str) -> Iterator[None]:
     except (BaseError, OSError) as error:
         if refused := account_error(uri, str(error)):
             raise refused from error
-        reason = next(iter(str(error).splitlines()), "") or type(error).__name__
+        said = dict(_SAID.findall(str(error)))  # the store's own words, if it has some
+        reason = ": ".join(said.values()) or next(iter(str(error).splitlines()), "") or type(error).__name__
         raise IoFailureError(f"{node_name()}: cannot {doing} {uri}: {reason}") from error

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import socket
 import sys
+import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ import pytest
 
 from planner.clusters.ray import driver_session
 from planner.clusters.ray.driver_session import Session, ray_session
-from planner.errors import BadInputError, InterruptedRunError, IoFailureError
+from planner.errors import BadInputError, InterruptedRunError, IoFailureError, PlannerError
 
 DRIVER = """
 import json, os, sys
@@ -105,3 +107,35 @@ def test_an_address_where_nothing_listens_is_named_at_once() -> None:
         ):
             session.do({"do": "sort"}, lambda _: None)
     assert "ray start --head" in caught.value.details[0]
+
+
+def refusal(address: str) -> PlannerError:
+    with (
+        ray_session(address=address, command=lambda *words: list(words), environment=os.environ) as session,
+        pytest.raises(PlannerError) as caught,
+    ):
+        session.do({"do": "sort"}, lambda _: None)
+    return caught.value
+
+
+@pytest.mark.parametrize("greeting", [b"", b"SSH-2.0-OpenSSH_9.2\r\n", b"HTTP/1.1 505 Version\r\n\r\n"])
+def test_what_listens_and_is_not_ray_is_told_within_20_seconds(greeting: bytes) -> None:
+    """Ray's own library tried for over a minute, and Ray's client for 37 s."""
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        taken: list[socket.socket] = []
+
+        def serve() -> None:
+            with suppress(OSError):
+                while True:
+                    taken.append(other.accept()[0])
+                    taken[-1].sendall(greeting)
+
+        threading.Thread(target=serve, daemon=True).start()
+        port, began = other.getsockname()[1], time.monotonic()
+        assert refusal(f"127.0.0.1:{port}").message == f"--ray 127.0.0.1:{port}: what listens there is not Ray"
+        assert time.monotonic() - began < 20
+
+
+@pytest.mark.parametrize("address", ["10.0.0.1", "http://10.0.0.1:8265"])
+def test_what_is_no_address_of_a_head_is_refused(address: str) -> None:
+    assert refusal(address).message == f"--ray {address}: the head's address has the form 10.0.0.1:6379"

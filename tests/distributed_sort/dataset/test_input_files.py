@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 
+import obstore
 import pytest
+from obstore.store import MemoryStore
 
+from planner.distributed_sort.dataset import object_store
 from planner.distributed_sort.dataset.input_files import files_of, is_manifest
 from planner.errors import BadInputError
 
@@ -28,3 +33,54 @@ def test_manifests_are_told_by_their_beginning(tmp_path: Path) -> None:
     (tmp_path / "in.txt").write_text("planner-manifest-1")
     assert [is_manifest(str(tmp_path / name)) for name in ("in.json", "in.txt", ".")] == [True, False, False]
     assert not is_manifest("s3://bucket/prefix")
+
+
+def test_links_are_followed_and_lead_to_each_file_once(tmp_path: Path) -> None:
+    for name in ("in/day=1/a.csv", "elsewhere/b.csv"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("1\n")
+    for name, place in {"day=2": "../elsewhere", "latest": "day=1", "day=1/up": ".."}.items():
+        (tmp_path / "in" / name).symlink_to(place)
+    assert list(files_of(str(tmp_path / "in"))) == [
+        str(tmp_path / "in" / name) for name in ("day=1/a.csv", "day=2/b.csv")
+    ]
+
+
+def test_a_link_that_leads_nowhere_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("1\n")
+    (tmp_path / "b.csv").symlink_to("/nowhere/b.csv")
+    with pytest.raises(BadInputError, match=r"b\.csv: No such file") as caught:
+        files_of(str(tmp_path))
+    assert caught.value.details
+
+
+def test_a_folder_that_cannot_be_listed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "closed").mkdir()
+    (tmp_path / "a.csv").write_text("1\n")
+    scandir = os.scandir
+
+    def refusing(folder: Path) -> object:
+        if Path(folder).name == "closed":
+            raise PermissionError(errno.EACCES, "Permission denied", str(folder))
+        return scandir(folder)
+
+    monkeypatch.setattr(os, "scandir", refusing)  # root may list every folder
+    with pytest.raises(BadInputError, match="closed: Permission denied"):
+        files_of(str(tmp_path))
+
+
+@pytest.fixture
+def objects(monkeypatch: pytest.MonkeyPatch) -> MemoryStore:
+    store = MemoryStore()
+    monkeypatch.setattr(object_store, "_store", lambda _: store)
+    return store
+
+
+def test_an_object_with_the_name_of_a_prefix_is_not_left_out(objects: MemoryStore) -> None:
+    obstore.put(objects, "in/1.csv", b"1\n")
+    assert files_of("s3://bucket/in") == {"s3://bucket/in/1.csv": 2}
+    obstore.put(objects, "in", b"")
+    assert files_of("s3://bucket/in") == {"s3://bucket/in/1.csv": 2}, "what is empty marks a folder"
+    obstore.put(objects, "in", b"2\n")
+    with pytest.raises(BadInputError, match="is an object, and others are below it"):
+        files_of("s3://bucket/in")

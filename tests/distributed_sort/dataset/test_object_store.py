@@ -157,3 +157,54 @@ def test_addresses_of_hadoop_are_known_by_this_programs_own_uri(monkeypatch: pyt
         "/a/b@c": "/a/b@c",
     }
     assert {address: object_store.own_uri(address) for address in known} == known
+
+
+LISTING = b"""<?xml version="1.0"?><ListBucketResult><Name>b</Name><IsTruncated>false</IsTruncated><Contents>
+<Key>out/</Key><LastModified>2026-11-02T10:00:00.000Z</LastModified><ETag>"e"</ETag><Size>0</Size></Contents></ListBucketResult>"""
+NO_BUCKET = b"""<?xml version="1.0"?>
+<Error><Code>NoSuchBucket</Code><Message>The specified bucket does not exist</Message></Error>"""
+
+
+class AnsweringServer(ThreadingHTTPServer):
+    """Answers any request so."""
+
+    def __init__(self, status: int, content: bytes) -> None:
+        super().__init__(("127.0.0.1", 0), _Answer)
+        self.status, self.content = status, content
+
+
+class _Answer(BaseHTTPRequestHandler):
+    server: AnsweringServer
+
+    def do_GET(self) -> None:
+        self.send_response(self.server.status)
+        self.send_header("Content-Length", str(len(self.server.content)))
+        self.end_headers()
+        self.wfile.write(self.server.content)
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+def answering(monkeypatch: pytest.MonkeyPatch, status: int, content: bytes) -> AnsweringServer:
+    """Have the store of every bucket answer so."""
+    server = AnsweringServer(status, content)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    url = f"http://127.0.0.1:{server.server_port}"
+    store = S3Store("b", endpoint=url, allow_http=True, region="r", access_key_id="a", secret_access_key="s")
+    monkeypatch.setattr(object_store, "_store", lambda _: store)
+    return server
+
+
+def test_the_mark_of_a_folder_is_no_object_below_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Consoles mark a folder by an empty object, whose name ends with a slash."""
+    with answering(monkeypatch, 200, LISTING) as server:
+        assert object_store.list_files("s3://b/out") == {}
+        server.shutdown()
+
+
+def test_the_store_says_why_in_its_own_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    with answering(monkeypatch, 404, NO_BUCKET) as server:
+        with pytest.raises(IoFailureError, match="cannot list s3://b/in: NoSuchBucket: The specified bucket does not"):
+            object_store.list_files("s3://b/in")
+        server.shutdown()

@@ -16,6 +16,7 @@ from planner.distributed_sort.node_files.node_environment import (
     node_memory,
     node_name,
     node_volume,
+    scratch_directories,
 )
 from planner.errors import IoFailureError
 

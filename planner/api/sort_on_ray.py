@@ -54,12 +54,20 @@ def sort_on_ray(
     _require_sortable_on_ray(job, outputs)
     if (file_bytes := cluster.get("partition_bytes")) is not None and file_bytes < _LEAST_FILE_BYTES:
         raise BadInputError(f"--file-size {file_bytes}B: a file of the output holds 1 MB at least")
+    if output.is_symlink() and not output.exists():
+        raise BadInputError(f"{output} is a link that leads nowhere: remove it, or name another")
+    if "://" not in cluster["output"] and ".." in Path(cluster["output"]).parts:
+        raise BadInputError(f"--to {cluster['output']}: .. leads out of the nodes' disks; name a folder on them")
+    folders = [str(Path(folder).absolute()) for folder in cluster["directory"].split(os.pathsep) if folder]
+    cluster |= {"directory": os.pathsep.join(folders)}
     with _names(sources, rows, staging, output=cluster["output"]) as names:
         if is_text:
             columns = {column for folders in job.folders for column in folders}
             source = job.form.dataset_of(names, say=say, fills=job.union_by_name, columns=columns)
         else:
             source = _manifest(sources)
+        if is_text and source.layout.table is None and say and _has_columns_of_folders(source, names):
+            say("note: folders name columns, as year=2026 does; text is sorted without them, and Parquet gets them")
         request = {"source": loads(source.to_json()), "memory_bytes": job.memory_bytes} | cluster
         journal = str(output.with_name(f".{output.name}.journal").resolve())
         driver = ray_session(address=address, command=lambda *words: list(words), environment=os.environ)
@@ -111,6 +119,20 @@ def manifest_and_place(output: Path, to: str | None, *, say: Say | None) -> tupl
     if say:
         say(f"the manifest of {place} is {manifest}, here")
     return manifest, place
+
+
+def _has_columns_of_folders(source: Dataset, names: Sequence[str]) -> bool:
+    """Whether folders of the input, below what was named, are called as Hive calls those of a column."""
+    from planner.sorting.tables.folder_columns import folder_values
+
+    below = tuple(name if "://" in name else str(Path(name).resolve()) for name in names)
+    uris = (uri for part in source.partitions for copy in part.copies for uri in copy.files)
+    return any(
+        folder_values(uri.removeprefix(prefix).split("/")[:-1])
+        for uri in uris
+        for prefix in below
+        if uri.startswith(prefix)
+    )
 
 
 def _require_sortable_on_ray(job: SortJob, outputs: Sequence[Path]) -> None:

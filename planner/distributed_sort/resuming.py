@@ -6,7 +6,7 @@ import secrets
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from planner.distributed_sort.dataset.dataset import Dataset, Layout, Partition
 from planner.distributed_sort.dataset.input_versions import fingerprints
@@ -19,6 +19,7 @@ from planner.distributed_sort.node_tasks import node_tasks
 from planner.distributed_sort.publishing import ManifestPlace, may_be_published
 from planner.distributed_sort.validate import unchanged_copies
 
+_OPTIONS: Final = ("output", "copies", "uniform", "on_volume", "in_memory", "directory", "partition_bytes")
 Done = dict[int, tuple[Partition, bytes]]
 
 
@@ -50,7 +51,7 @@ def open_job(
 
 def _identity(request: SortRequest, nodes: Nodes) -> dict[str, Any]:
     """Return what must be the same for earlier work to count, as JSON-able values."""
-    options = {name: getattr(request, name) for name in ("output", "copies", "uniform", "on_volume", "in_memory")}
+    options = {name: getattr(request, name) for name in _OPTIONS}
     return {
         "options": options | {"source": request.source.digest(), "versions": versions()},
         "files": _fingerprints(request.source, nodes),

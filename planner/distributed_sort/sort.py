@@ -11,6 +11,7 @@ from typing import Any, Final
 from planner.distributed_sort.content.content import merge_summaries
 from planner.distributed_sort.dataset.copies import run_on_any
 from planner.distributed_sort.dataset.dataset import Dataset
+from planner.distributed_sort.dataset.input_versions import changed_objects
 from planner.distributed_sort.dataset.object_store import is_object
 from planner.distributed_sort.dataset.slicing import slices
 from planner.distributed_sort.job.events import Emit
@@ -101,6 +102,7 @@ def sort_dataset(
         try:
             run_rounds(job, between=_repair_damaged_files)
             dataset, report = _result(job, resumed=resumed)
+            _require_unchanged_objects(job, held)
             publish(places, dataset, journal=held, nodes=nodes, replaces=replaces, source=request.source)
         except _WrongOutputError:
             _end(job, node_tasks.undo)
@@ -116,6 +118,29 @@ def sort_dataset(
 
 class _WrongOutputError(IoFailureError):
     """The output is not what the input was, so that nothing of it counts."""
+
+
+def _require_unchanged_objects(job: Job, journal: Journal) -> None:
+    """Raise IoFailureError where an object of the input is another one than when the job began."""
+    if journal.replaced() is not None:  # the result may be published
+        return
+    earlier = journal.read()
+    prints: dict[str, str] = {} if earlier is None else earlier.identity["files"]
+    objects = {uri: text for key, text in prints.items() if is_object(uri := key.removeprefix(":"))}
+    names = job.cluster.nodes.names
+    shares = [dict(list(objects.items())[number :: len(names)]) for number in range(len(names))]
+    asked = {
+        name: job.cluster.nodes.run(name, changed_objects, share)
+        for name, share in zip(names, shares, strict=True)
+        if share
+    }
+    for name, reference in asked.items():
+        changed = job.cluster.nodes.wait_for(reference, nodes=(name,))
+        if changed is not LOST and changed:
+            raise _WrongOutputError(
+                f"{len(changed)} objects of the input were written while they were sorted",
+                [*changed[:10], "rows could be lost or doubled: sort again when nobody writes to them"],
+            )
 
 
 def _unfinished(error: PlannerError) -> PlannerError:
@@ -152,6 +177,7 @@ def _prepare_job(
     began, began_at_s, began_cpu_s = time.monotonic(), time.time(), time.process_time()
     files, earlier = open_job(request, nodes, journal, emit, places=places)
     try:
+        _require_other_name(places, files, nodes)
         if len(places) > 1 and not replaces:
             run_on_any(nodes, require_unoccupied, request.output, files.job, doing="the output's place was looked at")
         start = prepare(request, files, nodes, emit, earlier=earlier)
@@ -193,6 +219,18 @@ def _prepare_job(
         _reload_inventory(job)
     job.after_losses(job.require_inputs())
     return job, start.done is not None
+
+
+def _require_other_name(places: Sequence[ManifestPlace], files: JobFiles, nodes: Nodes) -> None:
+    """Raise BadInputError where the manifest would have the name of the folder of the output on a node's disk."""
+    if not places or files.in_store:
+        return
+    for node, folders in nodes.run_on_all(JobFiles.output_folders, files).items():
+        if Path(places[-1].uri) in folders:
+            raise BadInputError(
+                f"OUTPUT would have the name of the partitions' folder on {node}'s disk",
+                [f"name the manifest otherwise: {places[-1].uri}.json"],
+            )
 
 
 def _reload_inventory(job: Job) -> None:

@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+import planner
 from planner.api.input_format import InputFormat
 from planner.api.sort_job import files_among, name_of
 from planner.api.sort_on_ray import manifest_and_place
 from planner.cli.app import build
-from planner.errors import BadInputError
+from planner.errors import BadInputError, IoFailureError
 from planner.sorting.records.keys import parse_key
 
 
@@ -36,6 +37,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("--lines a.txt out.json --more-output b.json", "one OUTPUT"),
         ("--lines nothing.txt out.json", "nothing.txt: no such file"),
         ("--lines a.txt s3://b/out --to s3://b/other", "OUTPUT s3://b/out and --to s3://b/other: say once"),
+        ("--lines a.txt out.json --to ../up", "--to ../up: .. leads out of the nodes' disks"),
         ("a.txt out.json", "to sort text, say --lines, --key or --format csv"),
         ("a.txt a.txt out.json", "one INPUT"),
         ("--format csv a.txt out.json", "say which columns to sort by"),
@@ -79,3 +81,19 @@ def test_an_output_in_a_store_is_where_the_partitions_go() -> None:
     assert manifest_and_place(Path("s3a://lake"), "s3://lake/", say=None) == (Path("lake.json"), "s3://lake")
     assert manifest_and_place(Path("s3a://b/x"), "s3a://b/x", say=None) == (Path("x.json"), "s3://b/x")
     assert manifest_and_place(Path("out.json"), "gs://b/x", say=None) == (Path("out.json"), "gs://b/x")
+
+
+def test_an_output_that_is_a_link_to_nothing_is_refused(folder: Path) -> None:
+    (folder / "out.json").symlink_to("/nowhere/out.json")
+    with pytest.raises(BadInputError, match=r"out\.json is a link that leads nowhere"):
+        planner.sort(folder / "a.txt", folder / "out.json", lines=True, ray="127.0.0.1:1")
+
+
+def test_columns_of_folders_that_text_does_not_get_are_told(folder: Path) -> None:
+    said: list[str] = []
+    for name in ("plain/1.txt", "parted/day=1/1.txt"):
+        (folder / name).parent.mkdir(parents=True)
+        (folder / name).write_bytes(b"b\na\n")
+        with pytest.raises(IoFailureError, match="nothing listens there"):
+            planner.sort(folder / name.split("/")[0], folder / "o.json", lines=True, ray="127.0.0.1:1", say=said.append)
+    assert [text.split(",")[0] for text in said] == ["note: folders name columns"]

@@ -6,7 +6,7 @@ import json
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -301,3 +301,18 @@ def test_files_without_records_are_deleted_and_not_named(
     nodes: Any = Nodes(["node-1"], monkeypatch)
     assert publishing.without_empty_files(nodes, dataset).partitions == tuple(partitions[number] for number in kept)
     assert sorted(this_node.rglob("part-*")) == sorted(Path(partitions[number].uri) for number in kept)
+
+
+@pytest.mark.parametrize("changed", [{"partition_bytes": 2_000_000}, {"directory": "/mnt/other"}])
+def test_other_options_begin_another_job(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: dict[str, Any]
+) -> None:
+    monkeypatch.setenv("PLANNER_NODE_DIRECTORY", str(tmp_path))
+    nodes: Any = Nodes(["node-1"], monkeypatch)
+    journal, events = Journal(tmp_path / "journal"), list[dict[str, Any]]()
+    request = SortRequest(source=Dataset(partitions=()), output="out", partition_bytes=1_000_000)
+    for now in (request, request, replace(request, **changed)):
+        files, _ = resuming.open_job(now, nodes, journal, events.append, places=[])
+        journal.begin(slice_records=1, splitting=split(b"", partitions=1, layout=LAYOUT), owner=["node-1"])
+    assert [event["event"] for event in events] == ["anew"]
+    assert files.directory == changed.get("directory", "")

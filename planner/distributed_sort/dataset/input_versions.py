@@ -1,6 +1,7 @@
 """Versions of input files, to detect a change during a sort: slices of two versions would lose rows or double them.
 
-Tasks leave out objects of a store: to ask for their version takes a request for each slice. `fingerprints` has them.
+Tasks leave out objects of a store: to ask for their version takes a request for each slice. `fingerprints` has them,
+and `changed_objects` compares them at the end.
 """
 
 from __future__ import annotations
@@ -62,6 +63,20 @@ def fingerprints(uris: Sequence[str]) -> dict[str, str]:
     with ThreadPoolExecutor(_FILES_AT_ONCE) as threads:
         prints = list(threads.map(_fingerprint, uris))
     return {uri: text for uri, text in zip(uris, prints, strict=True) if text}
+
+
+def changed_objects(before: Mapping[str, str]) -> list[str]:
+    """Return which objects have another version than their fingerprint of before says; what cannot be asked has not."""
+
+    def is_changed(uri: str) -> bool:
+        try:
+            size, version = version_of(uri)
+        except IoFailureError:
+            return False
+        return not before[uri].startswith(f"{size} bytes, {version}, ")
+
+    with ThreadPoolExecutor(_FILES_AT_ONCE) as threads:
+        return [uri for uri, changed in zip(before, threads.map(is_changed, before), strict=True) if changed]
 
 
 def _fingerprint(uri: str) -> str:

@@ -16,6 +16,7 @@ import numpy as np
 from planner.distributed_sort.node_files.node_environment import job_of_part
 from planner.distributed_sort.node_files.run_files import file_errors, write_whole
 
+_WITHOUT_LOCKS: Final = (errno.EBADF, errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS)
 _STEP_BYTES: Final = 16_000_000
 _WITHOUT_LINKS: Final = (errno.EXDEV, errno.EPERM, errno.EOPNOTSUPP, errno.EMLINK)
 
@@ -91,7 +92,7 @@ def put_if(path: str, content: bytes, *, seen: Any) -> bool:
     written. Raises IoFailureError.
     """
     target = Path(path)
-    written = target.with_name(f".{target.name}.{uuid4().hex[:8]}.partial")
+    written = target.with_name(f".planner-{uuid4().hex[:8]}.partial")  # with the target's, it could be too long a name
     with file_errors("write", path), _locked(target.parent):
         try:
             with written.open("xb") as file:
@@ -134,11 +135,22 @@ def _locked(folder: Path) -> Iterator[None]:
     folder.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        _lock(descriptor)
         yield
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _lock(descriptor: int) -> None:
+    """Lock a folder, where its file system can: NFS locks only what is open for writing, as no folder can be. There the
+    first result still gets its name by a link, and of two that replace one the journal refuses the second.
+    """
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+    except OSError as error:
+        if error.errno not in _WITHOUT_LOCKS:
+            raise
 
 
 def _copy(path: Path, target: Path) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -226,6 +226,9 @@ class EarlierJob:
     progress: Progress | None
 
 
+_BEGINNING: Final = b'{"'
+
+
 class Journal:
     """A job in a file that grows line by line: its id and its input, and of its ledger how keys were split, who owns
     what, which partitions are finished. Intermediate files need no lines: nodes are asked for theirs.
@@ -261,10 +264,17 @@ class Journal:
             ) from error
         except OSError as error:
             raise IoFailureError(f"journal {self.path}: {error.strerror}") from error
+        is_named = False
         with contextlib.suppress(FileNotFoundError):
-            if os.path.samestat(os.fstat(descriptor), self.path.stat()):
-                return descriptor
+            is_named = os.path.samestat(os.fstat(descriptor), self.path.stat())
+        if is_named and os.pread(descriptor, len(_BEGINNING), 0) in (b"", _BEGINNING):
+            return descriptor
         os.close(descriptor)
+        if is_named:
+            raise BadInputError(
+                f"{self.path.name} is no journal of a sort, and was not changed",
+                [f"remove {self.path}, or name another output"],
+            )
         return None
 
     def open_job(self, files: JobFiles, identity: dict[str, Any]) -> None:

@@ -121,13 +121,17 @@ def data_directories(fallback: str = "") -> list[Path]:
         raise IoFailureError(
             f"{node_name()} does not know its disks: pass --dir, or set {NODE_DIRECTORY} before Ray starts there"
         )
-    return [Path(directory) for directory in directories.split(os.pathsep)]
+    return _folders(directories)
 
 
 def scratch_directories(fallback: str = "") -> list[Path]:
     """Return where this node's disks for intermediate files are mounted: the same ones, unless they are set apart."""
     apart = os.environ.get(NODE_SCRATCH)
-    return [Path(directory) for directory in apart.split(os.pathsep)] if apart else data_directories(fallback)
+    return _folders(apart) if apart else data_directories(fallback)
+
+
+def _folders(directories: str) -> list[Path]:
+    return [Path(directory) for directory in directories.split(os.pathsep) if directory]  # '' would be where Ray runs
 
 
 def node_volume() -> Path:

@@ -6,10 +6,19 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
+import obstore
 import pytest
+from obstore.store import MemoryStore
 
+from planner.distributed_sort.dataset import object_store
 from planner.distributed_sort.dataset.dataset import Copy, Dataset, Layout, Partition, Recipe, TextFormat
-from planner.distributed_sort.dataset.input_versions import FileVersion, InputVersions, fingerprints, version_here
+from planner.distributed_sort.dataset.input_versions import (
+    FileVersion,
+    InputVersions,
+    changed_objects,
+    fingerprints,
+    version_here,
+)
 from planner.distributed_sort.node_files.node_environment import NODE_NAME
 from planner.errors import IoFailureError
 
@@ -102,3 +111,14 @@ def test_a_fingerprint_is_of_the_content_too(path: Path, size: int) -> None:
     path.write_bytes(b"x" * size)
     os.utime(path, ns=(0, 1))
     assert fingerprints([str(path)]) != before, "it was written again"
+
+
+def test_objects_that_were_written_meanwhile_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    store, names = MemoryStore(), ["s3://b/same", "s3://b/other", "s3://b/gone"]
+    monkeypatch.setattr(object_store, "_store", lambda _: store)
+    for name in names:
+        obstore.put(store, name.removeprefix("s3://b/"), b"line\n")
+    before = fingerprints(names)
+    obstore.put(store, "other", b"enil\n")
+    obstore.delete(store, "gone")
+    assert changed_objects(before) == ["s3://b/other"], "what is gone would have failed"

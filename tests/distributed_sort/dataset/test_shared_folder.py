@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 from pathlib import Path
 
@@ -76,3 +77,22 @@ def test_what_is_sent_to_a_folder_is_a_partition_that_all_nodes_reach(tmp_path: 
     sent = staging.send(partition, str(tmp_path / "out" / "part-000000"))
     assert (sent.bytes, sent.requests) == (8, 0)
     assert sent.partition.copies == (Copy(uri=str(tmp_path / "out" / "part-000000"), offset=4),)
+
+
+def test_a_name_may_be_as_long_as_its_file_system_has_it(tmp_path: Path) -> None:
+    target = tmp_path / f"{'x' * 250}.json"
+    assert shared_folder.put_if(str(target), b"1", seen=None)
+    seen = shared_folder.read_version(str(target))
+    assert seen is not None and shared_folder.put_if(str(target), b"2", seen=seen[1])
+    assert target.read_bytes() == b"2" and list(tmp_path.iterdir()) == [target]
+
+
+def test_a_file_system_may_lock_no_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """NFS locks only what is open for writing."""
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EBADF, "Bad file descriptor")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    assert shared_folder.put_if(str(tmp_path / "out.json"), b"1", seen=None)
+    assert not shared_folder.put_if(str(tmp_path / "out.json"), b"2", seen=None), "the link is the one step"

@@ -222,3 +222,12 @@ def test_whole_partitions_miss_no_slice(owner: list[str], count: int, seed: st.D
         at for number in range(count) for _, first, end in ledger.missing_ranges(number) for at in range(first, end)
     }
     assert ledger.complete_partitions() == sorted(set(range(len(owner))) - missing)
+
+
+@pytest.mark.parametrize("content", ["my notes\n", "[1, 2]\n"])
+def test_a_file_that_has_a_journals_name_stays_as_it_is(tmp_path: Path, content: str) -> None:
+    path = tmp_path / ".out.json.journal"
+    path.write_text(content)
+    with pytest.raises(BadInputError, match="is no journal of a sort"), Journal(path).hold():
+        raise AssertionError
+    assert path.read_text() == content

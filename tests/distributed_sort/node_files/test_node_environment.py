@@ -16,6 +16,7 @@ from planner.distributed_sort.node_files.node_environment import (
     node_memory,
     node_name,
     node_volume,
+    scratch_directories,
 )
 from planner.errors import IoFailureError
 
@@ -66,3 +67,10 @@ def test_folders_are_deleted_with_all_in_them(tmp_path: Path) -> None:
     (tmp_path / "a" / "b").mkdir(parents=True)
     free_space([tmp_path / "a", tmp_path / "none"])
     assert not list(tmp_path.iterdir())
+
+
+def test_an_empty_name_between_separators_is_no_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PLANNER_NODE_DIRECTORY", "/mnt/a::/mnt/b:")
+    monkeypatch.setenv("PLANNER_NODE_SCRATCH", ":/mnt/c")
+    assert data_directories() == [Path("/mnt/a"), Path("/mnt/b")]
+    assert scratch_directories() == [Path("/mnt/c")]

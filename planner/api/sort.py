@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.api.contents.csv_dialect import found_dialect
 from planner.api.contents.datasets import files_of_dataset, is_of
-from planner.api.contents.file_kinds import recognised
+from planner.api.contents.file_kinds import recognised, require_fitting_name
 from planner.api.contents.listed_files import listed_files
 from planner.api.files import STANDARD_OUTPUT, mode_of, require_readable
 from planner.api.input_format import Format, InputFormat
@@ -134,6 +134,8 @@ def sort(
     if format != "parquet" and (union_by_name or folders):
         _without_columns_of_folders(union_by_name=union_by_name, say=say)
     outputs = [Path(output), *map(Path, more_outputs)]
+    if ray is None and not resume:
+        require_fitting_name(outputs[0], is_parquet=format == "parquet")
     if consume_input or resume:
         _require_alone(ray=ray is not None, more_output=bool(more_outputs), dataset=is_dataset)
         if resume:

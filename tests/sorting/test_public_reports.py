@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import itertools
 import re
 import subprocess
@@ -222,6 +223,38 @@ def test_encrypted_columns_end_in_an_error(tmp_path: Path) -> None:  # apache/ar
     write_encrypted(tmp_path / "in", pa.table({"k": [2, 1], "z": [1, 2]}))
     with pytest.raises(BadInputError, match="in has encrypted columns"):
         planner.sort(tmp_path / "in", tmp_path / "out", format="parquet", key="z")
+
+
+def test_times_of_day_in_utc_stay_in_utc(tmp_path: Path) -> None:  # apache/arrow-rs#8027
+    table = pa.table({"t": pa.array([2, 1], pa.time64("us")), "n": [1, 2]})
+    pq.write_table(table, tmp_path / "in", write_time_adjusted_to_utc=True)
+    planner.sort(tmp_path / "in", tmp_path / "out", format="parquet", key="t")
+    before, after = (str(pq.ParquetFile(tmp_path / name).schema.column(0).logical_type) for name in ("in", "out"))
+    assert before == after
+    assert "isAdjustedToUTC=true" in after
+
+
+@pytest.mark.parametrize(
+    "expected",
+    [
+        ["0", "1", "9", "a[0]", "a[00]", "a[1]", "a[9]"],  # paour/natorder#14
+        ["05", "06", "07*", "08A", "09 B", "10", "11", "12A", "13"],  # yobacca/natural-orderby#57
+        ["a00000", "a0b", "a1b"],  # nwoltman/string-natural-compare#3
+        ["5", "007", "8"],  # sourcefrog/natsort#13
+    ],
+)
+def test_zeros_in_natural_order(expected: list[str]) -> None:
+    assert sort_table(pa.table({"s": expected[::-1]}), keys="s:natural").column("s").to_pylist() == expected
+
+
+def test_texts_beside_nulls(tmp_path: Path) -> None:  # ray-project/ray#48927
+    assert sorted_column(tmp_path, pa.table({"x": [None, None, "c", "a", None]}), key="x") == ["a", "c", *[None] * 3]
+
+
+def test_all_members_of_gzip_are_read(tmp_path: Path) -> None:  # scverse/rustar-aligner#219
+    (tmp_path / "in.gz").write_bytes(gzip.compress(b"b\n") + gzip.compress(b"a\n"))
+    planner.sort(tmp_path / "in.gz", tmp_path / "out", lines=True)
+    assert (tmp_path / "out").read_text() == "a\nb\n"
 
 
 def test_the_page_lists_what_is_tried_here() -> None:

@@ -25,6 +25,8 @@ _END_OF_PRINTABLE: Final = b"\r\n"
 _TAR: Final = b"ustar"
 _TAR_AT: Final = 257
 _NAMED: Final = {".csv": "CSV", ".tsv": "CSV with tabs"}
+_OF_TEXT: Final = (".csv", ".tsv", ".txt", ".log", ".json", ".jsonl")
+_OF_TABLES: Final = (".parquet", ".arrow", ".feather", ".orc", ".avro", ".xlsx")
 _IN_WORDS: Final = {"records": "records of 100 bytes", "lines": "lines of text", "parquet": "Parquet"}
 _SAID: Final = ("format", "lines", "zero_terminated")
 """Options that say what files hold, or that are of text."""
@@ -106,6 +108,15 @@ def _compressed_format(path: Path) -> Format:
 def _require_no_archive(start: bytes, path: Path) -> None:
     if start[_TAR_AT : _TAR_AT + len(_TAR)] == _TAR:
         raise BadInputError(f"{path} is an archive of tar: unpack it, and name its files")
+
+
+def require_fitting_name(output: Path, *, is_parquet: bool) -> None:
+    """Raise BadInputError for an output whose name promises another format: what is sorted keeps its own."""
+    from planner.compression.text_codecs import SUFFIXES
+
+    if output.suffix.lower() in ({*_OF_TEXT, *SUFFIXES} if is_parquet else _OF_TABLES):
+        holds = "Parquet" if is_parquet else "what its input does"
+        raise BadInputError(f"{output} would hold {holds}: a sort does not convert; name it otherwise")
 
 
 def common_kind(paths: Sequence[Path]) -> FileKind | None:

@@ -20,7 +20,7 @@ from planner.errors import BadInputError
 from planner.sorting.tables.arrow_library import arrow
 from planner.sorting.tables.folder_columns import folder_types
 from planner.sorting.tables.parquet_output import MOST_GROUP_ROWS, ParquetStyle, style_of
-from planner.sorting.tables.parquet_schemas import int96_leaves, united_schema
+from planner.sorting.tables.parquet_schemas import int96_leaves, interval_leaves, require_no_interval, united_schema
 from planner.sorting.tables.table_keys import has_categories, parse_table_keys
 
 _FOOTERS_AT_ONCE: Final = 32
@@ -46,6 +46,7 @@ class _Source:
     row_bytes: float | None
     folders: dict[str, str | None] = field(default_factory=dict)
     has_int96: bool = False
+    intervals: tuple[str, ...] = ()
 
 
 def tables_of(
@@ -70,7 +71,9 @@ def tables_of(
     read = _with_folders([*map(_of_manifest, manifests), *_of_files(files, columns)])
     first = read[0]
     schema = united_schema([source.schema for source in read], [source.name for source in read], fills=fills)
+    intervals = [leaf for source in read for leaf in source.intervals]
     for key in parse_table_keys(keys, schema):
+        require_no_interval(schema.names[key.column], intervals)
         key_type = schema.field(key.column).type
         if has_categories(key_type) or arrow("pyarrow.types").is_struct(key_type):
             raise BadInputError(
@@ -134,6 +137,7 @@ def _of_file(name: str, below: str, columns: Collection[str], *, is_decoded: boo
         row_bytes=row_bytes,
         folders=folders,
         has_int96=bool(int96_leaves(footer.metadata)),
+        intervals=tuple(interval_leaves(footer.metadata)),
     )
 
 

@@ -16,7 +16,7 @@ from planner.sorting.consuming.consuming_sort import Range, RunMade, Step
 from planner.sorting.consuming.work_folder import Merge, Run, State
 from planner.sorting.tables.arrow_library import arrow, arrow_errors
 from planner.sorting.tables.parquet import ParquetJob, free_bytes_of, sort_row_groups
-from planner.sorting.tables.parquet_output import ParquetStyle, SortedFile, style_of
+from planner.sorting.tables.parquet_output import ANNOTATIONS, ParquetStyle, SortedFile, style_of
 from planner.sorting.tables.parquet_pages import has_checksums
 from planner.sorting.tables.parquet_parts import FileFooter, JoinedParts
 from planner.sorting.tables.parquet_rows import ParquetInput, decoded_bytes, keys_of, read_footers
@@ -222,7 +222,8 @@ class _TableMerge:
         raw = open(path, "r+b" if merge.end else "wb", buffering=0)  # noqa: PTH123, SIM115  # until the last step
         raw.seek(merge.end)
         self._file = BufferedWriter(raw)
-        joined = JoinedParts(self._file, footer=base64.b64decode(merge.footer), end=merge.end)
+        annotations = style.details.get(ANNOTATIONS)
+        joined = JoinedParts(self._file, footer=base64.b64decode(merge.footer), end=merge.end, annotations=annotations)
         self._output = SortedFile(self._file, schema, style, self._keys, joined=joined)
 
     def step(self, merge: Merge, most_bytes: int) -> Step:

@@ -10,18 +10,22 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from inspect import signature
+from io import BytesIO
 from itertools import accumulate, chain, takewhile
 from typing import Any, Final, NamedTuple
 
 from planner.sorting.tables.arrow_library import arrow
-from planner.sorting.tables.parquet_parts import JoinedParts
+from planner.sorting.tables.parquet_parts import JoinedParts, leaf_elements, read_footer_struct
 from planner.sorting.tables.parquet_schemas import int96_leaves
 from planner.sorting.tables.table_keys import ColumnKey
 
 MOST_GROUP_ROWS: Final = 1 << 20
+ANNOTATIONS: Final = "annotations"
+"""Of a style's details: what the footer is to say of leaves, by their paths."""
 _LEAST_COLUMN_BYTES: Final = 1 << 16
 """Of a row group: smaller ones are written by one thread, as long as it takes to join their footers."""
 _ENCODINGS: Final = ("BYTE_STREAM_SPLIT", "DELTA_BINARY_PACKED", "DELTA_LENGTH_BYTE_ARRAY", "DELTA_BYTE_ARRAY")
+_UTC: Final = ("isAdjustedToUTC=false", "isAdjustedToUTC=true")
 _ITEM: Final = "element"
 """Of lists, as Parquet's specification has it."""
 _MOST_INTEGER_DIGITS: Final = 18
@@ -51,15 +55,35 @@ def style_of(metadata: Any, *, has_checksums: bool = False) -> ParquetStyle:
     rows = max((metadata.row_group(i).num_rows for i in range(groups)), default=0)
     schema = metadata.schema.to_arrow_schema()
     is_compliant = all(name == _ITEM for field in schema for name in _item_names(field.type))
-    leaves = _leaf_names(schema, is_compliant=is_compliant)
+    written = _written_schema(schema, is_compliant=is_compliant)
+    leaves = [written.column(number).path for number in range(len(written))]
     return ParquetStyle(
         compression=_compression(metadata),
         dictionaries=_dictionaries(metadata, leaves),
         group_rows=min(rows, MOST_GROUP_ROWS) if rows else MOST_GROUP_ROWS,
         has_decimal_integers=_has_decimal_integers(metadata),
         details=_details(metadata, leaves)
-        | {"write_page_checksum": has_checksums, "use_compliant_nested_type": is_compliant},
+        | {"write_page_checksum": has_checksums, "use_compliant_nested_type": is_compliant}
+        | {ANNOTATIONS: _annotations(metadata, written)},
     )
+
+
+def _annotations(metadata: Any, written: Any) -> dict[str, Any]:
+    """Return what a footer says of leaves that pyarrow writes without it, such as intervals, for `JoinedParts`."""
+    pairs = [(metadata.schema.column(number), written.column(number)) for number in range(len(written))]
+    lost = [number for number, pair in enumerate(pairs) if _is_lost(*(leaf.logical_type for leaf in pair))]
+    if not lost:
+        return {}
+    file = BytesIO()
+    metadata.write_metadata_file(file)
+    elements = leaf_elements(read_footer_struct(file.getvalue()))
+    return {pairs[number][1].path: elements[number][1] for number in lost}
+
+
+def _is_lost(had: Any, has: Any) -> bool:
+    if has.type == "NONE":
+        return bool(had.type != "NONE")
+    return bool(had.type == "TIME" and str(had) != str(has) and str(had) == str(has).replace(*_UTC))
 
 
 def _item_names(value_type: Any) -> Iterator[str]:
@@ -74,12 +98,11 @@ def _item_names(value_type: Any) -> Iterator[str]:
 
 
 @lru_cache(maxsize=8)
-def _leaf_names(schema: Any, *, is_compliant: bool) -> tuple[str, ...]:
-    """Return the names of the leaves that pyarrow makes of a schema; others may name groups of lists otherwise."""
+def _written_schema(schema: Any, *, is_compliant: bool) -> Any:
+    """Return the schema that pyarrow writes; others may name groups of lists otherwise."""
     file = arrow().BufferOutputStream()
     arrow("pyarrow.parquet").ParquetWriter(file, schema, use_compliant_nested_type=is_compliant).close()
-    leaves = arrow("pyarrow.parquet").read_metadata(arrow().BufferReader(file.getvalue())).schema
-    return tuple(leaves.column(number).path for number in range(len(leaves)))
+    return arrow("pyarrow.parquet").read_metadata(arrow().BufferReader(file.getvalue())).schema
 
 
 def parquet_writer(file: Any, schema: Any, style: ParquetStyle, keys: Sequence[ColumnKey]) -> Any:
@@ -102,8 +125,9 @@ def parquet_writer(file: Any, schema: Any, style: ParquetStyle, keys: Sequence[C
         "column_encoding": _fitting_encodings(style.details.get("column_encoding") or {}, schema) or None,
     }
     if codecs := style.details.get("compression"):
-        leaves_here = _leaf_names(schema, is_compliant=options.get("use_compliant_nested_type", True))
-        more = [name for name in leaves_here if name not in codecs]  # of other files, or said by folders
+        written = _written_schema(schema, is_compliant=options.get("use_compliant_nested_type", True))
+        names = [written.column(number).path for number in range(len(written))]
+        more = [name for name in names if name not in codecs]  # of other files, or said by folders
         options["compression"] = {**codecs, **dict.fromkeys(more, style.compression)}
         options["use_dictionary"] = options["use_dictionary"] is True or [*options["use_dictionary"], *more]
     known = signature(parquet.ParquetWriter.__init__).parameters  # fewer in older versions of pyarrow
@@ -151,7 +175,8 @@ class SortedFile:
     ) -> None:
         self._file = file
         self._how = schema, style, keys
-        self._joined = joined or JoinedParts(file)
+        self._annotations = style.details.get(ANNOTATIONS)
+        self._joined = joined or JoinedParts(file, annotations=self._annotations)
         self._is_complete = False
 
     def write(self, groups: Iterator[Any], *, threads: int) -> Iterator[Any]:
@@ -159,7 +184,8 @@ class SortedFile:
         first = next(groups, None)
         if first is None:
             return
-        write = self._write_alone if first.nbytes < _LEAST_COLUMN_BYTES * first.num_columns else self.write_parts
+        is_small = first.nbytes < _LEAST_COLUMN_BYTES * first.num_columns
+        write = self._write_alone if is_small and not self._annotations else self.write_parts
         yield from write(chain([first], groups), threads)
 
     def _write_alone(self, groups: Iterator[Any], threads: int) -> Iterator[Any]:

@@ -9,14 +9,17 @@ dictionary of its fields by number, in their order; each keeps its type, so that
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from io import SEEK_END
 from typing import Any, Final, NamedTuple
 
 _MAGIC: Final = b"PAR1"
 _TAIL_BYTES: Final = 8
 """The length of the footer, and the magic bytes."""
-_FILE_ROWS, _FILE_GROUPS, _FILE_ENCRYPTION = 3, 4, 8
+_FILE_SCHEMA, _FILE_ROWS, _FILE_GROUPS, _FILE_ENCRYPTION = 2, 3, 4, 8
+_ELEMENT_TYPE, _ELEMENT_LENGTH, _ELEMENT_NAME, _ELEMENT_CHILDREN = 1, 2, 4, 5
+_ELEMENT_ANNOTATIONS: Final = (6, 10)
+"""The converted and the logical type."""
 _GROUP_COLUMNS, _GROUP_ROWS, _GROUP_OFFSET, _GROUP_ORDINAL = 1, 3, 5, 7
 _CHUNK_OFFSET, _CHUNK_METADATA, _CHUNK_OFFSET_INDEX, _CHUNK_COLUMN_INDEX = 2, 3, 4, 6
 _DATA_PAGE, _INDEX_PAGE, _DICTIONARY_PAGE, _BLOOM_FILTER = 9, 10, 11, 14
@@ -26,9 +29,14 @@ _MOST_ORDINAL: Final = 2**15 - 1
 class JoinedParts:
     """What of the parts has been written to a file."""
 
-    def __init__(self, file: Any, *, footer: bytes = b"", end: int = 0) -> None:
-        """Go on at the `end` of what another has written, and has a footer of."""
+    def __init__(
+        self, file: Any, *, footer: bytes = b"", end: int = 0, annotations: Mapping[str, Struct] | None = None
+    ) -> None:
+        """Go on at the `end` of what another has written, and has a footer of. Leaves get `annotations` by their paths,
+        which are what `leaf_elements` says of the leaves of another file.
+        """
         self._file = file
+        self._annotations = annotations or {}
         self._footer: Struct | None = read_struct(footer) if footer else None
         self._groups: list[Struct] = list(self._footer[_FILE_GROUPS].value.values) if self._footer else []
         self._rows = self._footer[_FILE_ROWS].value if self._footer else 0
@@ -43,6 +51,8 @@ class JoinedParts:
         footer = read_struct(bytes(view[past:-_TAIL_BYTES]))
         if self._footer is None:
             self._footer = footer
+            for path, element in leaf_elements(footer) if self._annotations else ():
+                _annotate(element, self._annotations.get(path, {}))
             self._write(_MAGIC)
         moved_by = self.end - len(_MAGIC)
         self._write(view[len(_MAGIC) : past])
@@ -77,12 +87,42 @@ def has_encrypted_columns(file: Any, metadata: Any) -> bool:
     return _FILE_ENCRYPTION in read_struct(file.read(size))
 
 
+def read_footer_struct(file: bytes) -> Struct:
+    """Return the footer of a file, which may have nothing else."""
+    size = int.from_bytes(file[-_TAIL_BYTES:-4], "little")
+    return read_struct(file[-_TAIL_BYTES - size : -_TAIL_BYTES])
+
+
+def leaf_elements(footer: Struct) -> list[tuple[str, Struct]]:
+    """Return the paths of leaves, and what a footer says of them."""
+    elements = iter(footer[_FILE_SCHEMA].value.values)
+
+    def leaves(element: Struct, path: tuple[str, ...]) -> Iterator[tuple[str, Struct]]:
+        if _ELEMENT_CHILDREN not in element:
+            yield ".".join(path), element
+            return
+        for _ in range(element[_ELEMENT_CHILDREN].value):
+            child = next(elements)
+            yield from leaves(child, (*path, child[_ELEMENT_NAME].value.decode()))
+
+    return list(leaves(next(elements), ()))
+
+
+def _annotate(element: Struct, other: Struct) -> None:
+    """Give a leaf the annotations of another one, if that is stored in the same way."""
+    if any(element.get(field) != other.get(field) for field in (_ELEMENT_TYPE, _ELEMENT_LENGTH)):
+        return
+    said = {field: other[field] for field in _ELEMENT_ANNOTATIONS if field in other}
+    kept = {field: value for field, value in element.items() if field not in _ELEMENT_ANNOTATIONS}
+    element.clear()
+    element |= dict(sorted((kept | said).items()))
+
+
 class FileFooter:
     """The footer of a Parquet file, which may also have no rows."""
 
     def __init__(self, file: bytes) -> None:
-        size = int.from_bytes(file[-_TAIL_BYTES:-4], "little")
-        self._footer = read_struct(file[-_TAIL_BYTES - size : -_TAIL_BYTES])
+        self._footer = read_footer_struct(file)
 
     def with_groups(self, numbers: Sequence[int]) -> bytes:
         """Return a file that has no rows and says that it has some of the row groups, where they lie."""

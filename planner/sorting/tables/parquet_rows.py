@@ -19,7 +19,15 @@ from planner.sorting.tables.arrow_library import arrow, arrow_errors
 from planner.sorting.tables.folder_columns import folder_scalars
 from planner.sorting.tables.parquet_pages import PageSizes, page_sizes
 from planner.sorting.tables.parquet_parts import has_encrypted_columns
-from planner.sorting.tables.parquet_schemas import conforming, int96_leaves, int96_unit, united_schema, with_folders
+from planner.sorting.tables.parquet_schemas import (
+    conforming,
+    int96_leaves,
+    int96_unit,
+    interval_leaves,
+    require_no_interval,
+    united_schema,
+    with_folders,
+)
 from planner.sorting.tables.table_keys import ColumnKey, has_categories, parse_table_keys, with_categories
 from planner.sorting.tables.table_runs import Tables
 
@@ -198,6 +206,9 @@ def keys_of(texts: Sequence[str], inputs: Sequence[ParquetInput]) -> list[Column
     """Return the keys by which inputs of one schema are sorted. Raises BadInputError."""
     schema = inputs[0].schema
     keys = parse_table_keys(texts, schema)
+    intervals = [leaf for source in inputs for leaf in interval_leaves(source.metadata)]
+    for key in keys:
+        require_no_interval(schema.names[key.column], intervals)
     if not any(has_categories(schema.field(key.column).type) for key in keys):
         return keys
     batch = next((batch for source in inputs for batch in source.batches()), None)

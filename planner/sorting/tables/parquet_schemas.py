@@ -180,6 +180,21 @@ def _converted(column: Any, field: Any, path: str) -> Any:
         ) from error
 
 
+def require_no_interval(column: str, intervals: Sequence[str]) -> None:
+    """Raise BadInputError for a key that is one of the intervals or has one: pyarrow reads them as bytes, which are in
+    no order of theirs.
+    """
+    for leaf in intervals:
+        if f"{leaf}.".startswith(f"{column}."):
+            raise BadInputError(f"key {column}: column {leaf!r} is of type interval, which has no order")
+
+
+def interval_leaves(metadata: Any) -> list[str]:
+    """Return the leaves that hold intervals."""
+    leaves = [metadata.schema.column(number) for number in range(metadata.num_columns)]
+    return [leaf.path for leaf in leaves if leaf.converted_type == "INTERVAL"]
+
+
 def int96_leaves(metadata: Any) -> list[str]:
     """Return the leaves that hold times of 96 bits."""
     leaves = [metadata.schema.column(number) for number in range(metadata.num_columns)]

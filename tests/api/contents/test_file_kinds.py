@@ -5,11 +5,12 @@ from __future__ import annotations
 import gzip
 import io
 import tarfile
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
-from planner.api.contents.file_kinds import common_kind, kind_of, recognised
+from planner.api.contents.file_kinds import common_kind, kind_of, recognised, require_fitting_name
 from planner.api.generate import generate
 from planner.errors import BadInputError
 
@@ -88,3 +89,13 @@ def test_a_key_of_lines_beside_csv_is_said(tmp_path: Path) -> None:
     said: list[str] = []
     assert recognised([tmp_path / "a.csv"], {"key": ["1"]}, say=said.append) == {}
     assert said == [f"{tmp_path / 'a.csv'}: --key 1 is a key of lines; for one of columns say --format csv"]
+
+
+@pytest.mark.parametrize(("name", "of_parquet", "of_text"), [
+    ("a.csv", False, True), ("a.parquet", True, False), ("a.Parquet", True, False), ("a.parquet.gz", False, True),
+    ("a.arrow", True, False), ("a", True, True), ("a.sorted", True, True), ("-", True, True),
+])  # fmt: skip
+def test_an_output_is_not_called_what_it_does_not_hold(name: str, of_parquet: bool, of_text: bool) -> None:
+    for is_parquet, fits in ((True, of_parquet), (False, of_text)):
+        with nullcontext() if fits else pytest.raises(BadInputError, match="a sort does not convert"):
+            require_fitting_name(Path(name), is_parquet=is_parquet)

@@ -5,10 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 import planner
+from planner.distributed_sort.dataset.table_dataset import tables_of
+from planner.errors import BadInputError
 from planner.native import Progress
 from planner.sorting.tables.parquet import ParquetJob, sort_parquet
 
@@ -117,3 +121,26 @@ def test_checksums_of_pages_are_kept(tmp_path: Path) -> None:
     for has in (False, True):
         _, out = written(tmp_path, "a", rows(50), write_page_checksum=has)
         assert has_checksums(str(tmp_path / "out"), out) is has
+
+
+@pytest.mark.parametrize("is_consumed", [False, True])
+def test_types_that_arrow_has_not_stay_what_they_are(is_consumed: bool, tmp_path: Path) -> None:  # duckdb writes them
+    columns = "range k, to_seconds(range) i, [to_days(range::int)] l, '10:00:00+02'::timetz t, '\\xFF'::blob b"
+    duckdb.sql(f"copy (select {columns} from range(9) order by k desc) to '{tmp_path / 'in'}' (format parquet)")
+    (tmp_path / "source").write_bytes((tmp_path / "in").read_bytes())
+    planner.sort(tmp_path / "in", tmp_path / "out", format="parquet", key="k", consume_input=is_consumed)
+    described = [
+        duckdb.sql(f"describe from read_parquet('{tmp_path / name}')").fetchall() for name in ("source", "out")
+    ]
+    assert described[0] == described[1]
+    rows = [duckdb.sql(f"from read_parquet('{tmp_path / name}') order by k").fetchall() for name in ("source", "out")]
+    assert rows[0] == rows[1]
+
+
+@pytest.mark.parametrize("key", ["i", "s"])
+def test_intervals_are_no_keys(key: str, tmp_path: Path) -> None:
+    duckdb.sql(f"copy (select interval 1 day i, {{'x': interval 2 days}} s) to '{tmp_path / 'in'}' (format parquet)")
+    with pytest.raises(BadInputError, match=rf"key {key}: column '{key}.*' is of type interval, which has no order"):
+        planner.sort(tmp_path / "in", tmp_path / "out", format="parquet", key=key)
+    with pytest.raises(BadInputError, match="is of type interval"):
+        tables_of([str(tmp_path / "in")], [key])

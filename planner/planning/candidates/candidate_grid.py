@@ -57,6 +57,10 @@ class CandidateGrid:
 
     def rows_of_types(self) -> list[Rows]:
         """Return the layouts of each type at all its bandwidth weightings, as arrays of rows: unasked ones first."""
+        return self._rows_of_types
+
+    @cached_property
+    def _rows_of_types(self) -> list[Rows]:
         offered = self.context.catalog.instances.offered_row[self.context.layouts.type_row]
         rows = np.argsort(offered, kind="stable")
         if not len(rows):

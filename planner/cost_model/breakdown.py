@@ -10,12 +10,12 @@ from planner.cost_model.bill import Hourly, bill, cost
 from planner.cost_model.capacity import capacity_per_node, fewest_nodes
 from planner.cost_model.caveats import caveats, deciding, evidence_of, goes_in_one_group, simulation_advice
 from planner.cost_model.disk_layout import LOCAL, MEMORY, OBJECTS, VOLUMES
-from planner.cost_model.duration import Undisturbed, disturbed, planned_spares, slowest_resource
+from planner.cost_model.duration import PlannedSpares, Undisturbed, disturbed, planned_spares, slowest_resource
 from planner.cost_model.estimate import energy_j
 from planner.cost_model.model import Phase
 from planner.cost_model.prices import Offer
 from planner.cost_model.staging import staging_notes, staging_seconds
-from planner.cost_model.workload import JobContext, cpu_seconds, driver_seconds
+from planner.cost_model.workload import JobContext, cpu_seconds, driver_seconds, task_count
 from planner.schemas.plan import BillLine, Cost, DiskSplit, Interruptions, PhaseEstimate, Range, ResourceUse, VolumeSet
 from planner.statistics.order_statistics import Duration
 
@@ -51,48 +51,89 @@ class Breakdown:
     warnings: tuple[str, ...]
 
 
-def breakdown(context: JobContext, offer: Offer, *, nodes: int) -> Breakdown:
-    """Return the breakdown of a cluster of `nodes` on the only layout of `context`, computed exactly."""
-    type_row = int(context.layouts.type_row[0])
-    by_equation = _phases_by_equation(context, nodes)
-    spares = planned_spares(context, by_equation, nodes)
-    spared = Undisturbed.of(context, by_equation, nodes, spares=spares)
-    phases = by_equation if context.paper else _expected_phases(by_equation, spared)
-    whole = disturbed(context, spared.whole, nodes)
-    time_s = _range(sum(phase.equation_s for phase in phases), whole)
-    overheads_s = _overheads_s(context, nodes)
-    price = float(offer.price_usd_per_hour[type_row])
-    hourly = Hourly.of(context, nodes=nodes, spares=spares, price_usd_per_hour=price, reservations=offer.reservations)
-    evidence = evidence_of(context, phases, nodes=nodes, price=offer.evidence[type_row])
-    return Breakdown(
-        nodes_min=int(fewest_nodes(context)[0]),
-        spares=spares.count,
-        placement_group=nodes > 1 and goes_in_one_group(context, machines=nodes + spares.count),
-        price_usd_per_hour=price,
-        price_as_of=offer.day_of(type_row),
-        usd_per_hour=hourly.job,
-        storage=_storage(context, nodes),
-        volumes=_volumes(context, nodes),
-        disk_split=_disk_split(context),
-        duration=whole,
-        time_s=time_s,
-        cost_usd=cost(
-            context, hourly, time_s, overheads_s=sum(overheads_s.values()), late_s=_boot_delay_s(context, nodes)
-        ),
-        phases=phases,
-        capacity_bytes={group: _finite(float(capacity[0])) for group, capacity in capacity_per_node(context).items()},
-        needed_bytes={group: needed / nodes for group, needed in context.group_bytes().items()},
-        overheads_s=overheads_s,
-        bill=bill(context, hourly, job_s=time_s.expected, overheads_s=overheads_s, notes=staging_notes(context, nodes)),
-        evidence=deciding(evidence, phases),
-        interruptions=_interruptions(context, time_s.expected, spared_s=spared.whole.mean_s, nodes=nodes),
-        energy_j=_finite(_energy_j(context, time_s.expected, nodes=nodes)),
-        warnings=(
-            *caveats(context, phases, evidence, nodes=nodes, spares=spares.count, offer=offer),
-            *simulation_advice(context, nodes=nodes),
-            *([offer.notes[type_row]] if type_row in offer.notes else []),
-        ),
-    )
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Outline:
+    """By what a cluster of `nodes` on the only layout of `context` is chosen, computed exactly; `phases` are the
+    equations', and `spared` is the time when no node is taken back. The rest is as in the `Breakdown` in full.
+    """
+
+    context: JobContext
+    offer: Offer
+    nodes: int
+    phases: tuple[PhaseEstimate, ...]
+    spares: PlannedSpares
+    spared: Undisturbed
+    duration: Duration
+    time_s: Range
+    overheads_s: dict[str, float]
+    hourly: Hourly
+    cost_usd: Cost
+    energy_j: float | None
+
+    @classmethod
+    def of(cls, context: JobContext, offer: Offer, *, nodes: int) -> Outline:
+        """Work out the outline."""
+        phases = _phases_by_equation(context, nodes)
+        spares = planned_spares(context, phases, nodes)
+        spared = Undisturbed.of(context, phases, nodes, spares=spares)
+        whole = disturbed(context, spared.whole, nodes)
+        time_s = _range(sum(phase.equation_s for phase in phases), whole)
+        overheads_s = _overheads_s(context, nodes)
+        price = float(offer.price_usd_per_hour[int(context.layouts.type_row[0])])
+        hourly = Hourly.of(
+            context, nodes=nodes, spares=spares, price_usd_per_hour=price, reservations=offer.reservations
+        )
+        around_s, late_s = sum(overheads_s.values()), _boot_delay_s(context, nodes)
+        return cls(
+            context=context,
+            offer=offer,
+            nodes=nodes,
+            phases=phases,
+            spares=spares,
+            spared=spared,
+            duration=whole,
+            time_s=time_s,
+            overheads_s=overheads_s,
+            hourly=hourly,
+            cost_usd=cost(context, hourly, time_s, overheads_s=around_s, late_s=late_s),
+            energy_j=_finite(_energy_j(context, time_s.expected, nodes=nodes)),
+        )
+
+    def in_full(self) -> Breakdown:
+        """Return the breakdown."""
+        context, offer, nodes, spares = self.context, self.offer, self.nodes, self.spares.count
+        type_row = int(context.layouts.type_row[0])
+        phases = self.phases if context.paper else _expected_phases(self.phases, self.spared)
+        evidence = evidence_of(context, phases, nodes=nodes, price=offer.evidence[type_row])
+        job_s, notes = self.time_s.expected, staging_notes(context, nodes)
+        capacity_bytes = capacity_per_node(context)
+        return Breakdown(
+            nodes_min=int(fewest_nodes(context)[0]),
+            spares=spares,
+            placement_group=nodes > 1 and goes_in_one_group(context, machines=nodes + spares),
+            price_usd_per_hour=float(offer.price_usd_per_hour[type_row]),
+            price_as_of=offer.day_of(type_row),
+            usd_per_hour=self.hourly.job,
+            storage=_storage(context, nodes),
+            volumes=_volumes(context, nodes),
+            disk_split=_disk_split(context),
+            duration=self.duration,
+            time_s=self.time_s,
+            cost_usd=self.cost_usd,
+            phases=phases,
+            capacity_bytes={group: _finite(float(capacity[0])) for group, capacity in capacity_bytes.items()},
+            needed_bytes={group: needed / nodes for group, needed in context.group_bytes().items()},
+            overheads_s=self.overheads_s,
+            bill=bill(context, self.hourly, job_s=job_s, overheads_s=self.overheads_s, notes=notes),
+            evidence=deciding(evidence, phases),
+            interruptions=_interruptions(context, job_s, spared_s=self.spared.whole.mean_s, nodes=nodes),
+            energy_j=self.energy_j,
+            warnings=(
+                *caveats(context, phases, evidence, nodes=nodes, spares=spares, offer=offer),
+                *simulation_advice(context, nodes=nodes),
+                *([offer.notes[type_row]] if type_row in offer.notes else []),
+            ),
+        )
 
 
 def whole_run_s(context: JobContext, *, nodes: int) -> float:
@@ -109,7 +150,7 @@ def _expected_phases(phases: tuple[PhaseEstimate, ...], times: Undisturbed) -> t
     scale = times.whole.mean_s / times.mean_s if times.mean_s else 1.0
     expected = []
     for number, phase in enumerate(phases):
-        alone = times.resources_s(number)
+        alone = times.resources_s[number]
         uses = {name: replace(use, time_s=alone[name] * scale) for name, use in phase.resources.items()}
         bottleneck = times.bottleneck(number)
         expected.append(replace(phase, time_s=times.phases_s[number] * scale, bottleneck=bottleneck, resources=uses))
@@ -121,19 +162,19 @@ def _phases_by_equation(context: JobContext, nodes: int) -> tuple[PhaseEstimate,
 
 
 def _phase_estimate(context: JobContext, phase: Phase, nodes: int) -> PhaseEstimate:
-    count, first = np.array([float(nodes)]), slice(0, 1)
+    count, first, works = np.array([float(nodes)]), slice(0, 1), context.works(phase)
+    tasks = task_count(context, phase, first, count)
     uses = {
         name: _resource_use(float(work.total_bytes[0]) / nodes, float(work.node_seconds[0]) / nodes)
-        for name, work in context.works(phase).items()
+        for name, work in works.items()
     }
     moved = float(context.network_bytes(phase, first, count)[0, 0])
     if moved > 0:
         uses["network"] = _resource_use(moved, float(context.network_seconds(phase, first, count)[0, 0]))
-    if (work := context.works(phase).get("cpu")) is not None:
-        uses["cpu"] = _resource_use(
-            uses["cpu"].bytes_per_node, float(cpu_seconds(context, phase, work, first, count)[0, 0])
-        )
-    if (driver_s := driver_seconds(context, phase, first, count)) is not None:
+    if (work := works.get("cpu")) is not None:
+        busy_s = float(cpu_seconds(context, phase, work, first, count, tasks=tasks)[0, 0])
+        uses["cpu"] = _resource_use(uses["cpu"].bytes_per_node, busy_s)
+    if (driver_s := driver_seconds(context, phase, first, count, tasks=tasks)) is not None:
         uses["driver"] = _resource_use(0.0, float(driver_s[0, 0]))
     uses |= {name: _resource_use(moved, float(s[0])) for name, (moved, s) in context.undivided(phase, count).items()}
     uses = {name: use for name, use in uses.items() if use.equation_s > 0}

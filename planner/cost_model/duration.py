@@ -55,12 +55,6 @@ def planned_spares(context: JobContext, phases: tuple[PhaseEstimate, ...], nodes
     return PlannedSpares(count=count, paid_s=paid_s, screened=True)
 
 
-def duration(context: JobContext, phases: tuple[PhaseEstimate, ...], nodes: int) -> Duration:
-    """Return the distribution of the job's time, with its spares and the interruptions of spot nodes."""
-    spares = planned_spares(context, phases, nodes)
-    return disturbed(context, Undisturbed.of(context, phases, nodes, spares=spares).whole, nodes)
-
-
 def disturbed(context: JobContext, whole: Duration, nodes: int) -> Duration:
     """Return a duration with the interruptions of spot nodes."""
     return (
@@ -109,9 +103,7 @@ class Undisturbed:
     @cached_property
     def barriers(self) -> list[list[Duration]]:
         """The distribution of each phase under each of the slowdowns; those that no doubted rate slows are alike."""
-        return [
-            [made.later_by(self.barrier_s) for made in _barriers(of_phase, self.slowdowns)] for of_phase in self.loads
-        ]
+        return [_barriers(of_phase, self.slowdowns, barrier_s=self.barrier_s) for of_phase in self.loads]
 
     @cached_property
     def whole(self) -> Duration:
@@ -129,17 +121,18 @@ class Undisturbed:
         """The expected seconds of each phase."""
         return [self._shared * float(np.mean([made.mean_s for made in of_phase])) for of_phase in self.barriers]
 
-    def resources_s(self, phase: int) -> dict[str, float]:
-        """Return the expected seconds of each resource alone until the slowest node's is done."""
+    @cached_property
+    def resources_s(self) -> list[dict[str, float]]:
+        """The expected seconds of each resource of each phase alone until the slowest node's is done."""
         mean = self._mean_slowdown
-        return {
-            name: self._shared * load.mean_s * mean.get(DOUBTED.get(name, ""), 1.0)
-            for name, load in self.loads[phase].items()
-        }
+        return [
+            {name: self._shared * load.mean_s * mean.get(DOUBTED.get(name, ""), 1.0) for name, load in loads.items()}
+            for loads in self.loads
+        ]
 
     def bottleneck(self, phase: int) -> str:
         """Return the resource whose doubling would shorten a phase most, at the mean of what is in doubt."""
-        alone = self.resources_s(phase)
+        alone = self.resources_s[phase]
         longest = max(alone.values(), default=0.0)
         contenders = [name for name, seconds in alone.items() if seconds > longest * _NEAR]
         if len(contenders) < 2:
@@ -209,22 +202,26 @@ def _loads(
     return loads
 
 
-def _barriers(loads: Mapping[str, Load], slowdowns: Sequence[Mapping[str, float]]) -> list[Duration]:
+def _barriers(
+    loads: Mapping[str, Load], slowdowns: Sequence[Mapping[str, float]], *, barrier_s: float
+) -> list[Duration]:
     """Return a phase's distribution for each of some slowdowns of its resources."""
     made: dict[tuple[float, ...], Duration] = {}
     barriers = []
-    for slowed in (_slowed(loads, slowdown) for slowdown in slowdowns):
-        medians_s = tuple(load.median_s for load in slowed.values())
-        if medians_s not in made:
-            made[medians_s] = order_statistics.barrier(list(slowed.values()))
-        barriers.append(made[medians_s])
+    for slowdown in slowdowns:
+        factors = tuple(slowdown.get(DOUBTED.get(name, ""), 1.0) for name in loads)
+        if factors not in made:
+            slowed = list(_slowed(loads, slowdown).values())
+            made[factors] = order_statistics.barrier(slowed).later_by(barrier_s)
+        barriers.append(made[factors])
     return barriers
 
 
 def _slowed(loads: Mapping[str, Load], slowdowns: Mapping[str, float]) -> dict[str, Load]:
     """Return a phase's loads with the rates in doubt as much slower."""
+    factors = {name: slowdowns.get(DOUBTED.get(name, ""), 1.0) for name in loads}
     return {
-        name: replace(load, median_s=load.median_s * slowdowns.get(DOUBTED.get(name, ""), 1.0))
+        name: load if factors[name] == 1 else replace(load, median_s=load.median_s * factors[name])
         for name, load in loads.items()
     }
 

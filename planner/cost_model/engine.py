@@ -97,7 +97,10 @@ class TaskSizes:
             most = np.minimum(turns * under_way[:, None] * nodes, data_bytes / self.slice_bytes_min)
             return np.asarray(np.maximum(fewest[:, None], most))
 
-        many, half = count(under_way, self.slice_turns), count(under_way / 2, self.slice_turns)
+        many = count(under_way, self.slice_turns)
+        if (many <= enough).all():
+            return many + self.slices_extra * nodes
+        half = count(under_way / 2, self.slice_turns)
         few = np.where(half <= enough, half, count(under_way / 2, self.slice_turns / 2))
         return np.asarray(np.where(many <= enough, many, few) + self.slices_extra * nodes)
 

@@ -32,7 +32,7 @@ from planner.cost_model.prices import (
 )
 from planner.cost_model.staging import least_seconds, loading_node_seconds, staging_node_seconds
 from planner.cost_model.work import Work
-from planner.cost_model.workload import JobContext, cpu_seconds, driver_seconds
+from planner.cost_model.workload import JobContext, cpu_seconds, driver_seconds, task_count
 from planner.statistics.order_statistics import Spread, slowest_mean_cached
 from planner.statistics.scaling_curve import mean_slowdowns
 
@@ -216,11 +216,12 @@ class _PhaseLoad:
                 times = [network[at] * (1.0 if slowest[at] else network_stretch[block.columns])]
                 shares = (seconds * stretch[block.columns] / nodes for seconds, stretch in uses)
                 longest[at] = np.max([*times, *shares], axis=0)
+        tasks = task_count(context, self.phase, block.rows, nodes)
         if self.cpu is not None:
             work, stretch = self.cpu
-            busy = cpu_seconds(context, self.phase, work, block.rows, nodes)
+            busy = cpu_seconds(context, self.phase, work, block.rows, nodes, tasks=tasks)
             np.maximum(longest, busy * stretch[block.columns], out=longest)
-        if (driver_s := driver_seconds(context, self.phase, block.rows, nodes)) is not None:
+        if (driver_s := driver_seconds(context, self.phase, block.rows, nodes, tasks=tasks)) is not None:
             np.maximum(longest, driver_s, out=longest)
         for _, seconds in context.undivided(self.phase, nodes).values():
             np.maximum(longest, seconds, out=longest)

@@ -214,10 +214,26 @@ class JobContext:
         """
         crossing = 1.0 if self.paper else (nodes - 1) / nodes
         exchanged = (self.job.total(phase.network) * crossing + self.job.total(phase.replicate)) / nodes
-        nic = (self.catalog.instances.volume_link == "nic")[self.layouts.type_row[rows]]
-        totals = [self._totals(groups) for groups in (phase.read, phase.write)]
-        read, written = (np.where(nic, self._on(VOLUMES, t, rows), 0.0) + self._on(OBJECTS, t, rows) for t in totals)
-        return exchanged[None, :], read[:, None] / nodes, written[:, None] / nodes
+        read, written = (moved[rows, None] / nodes for moved in self._through_nic(phase))
+        return exchanged[None, :], read, written
+
+    def _through_nic(self, phase: Phase) -> tuple[Floats, Floats]:
+        """Return the bytes that all NICs carry in from an object store or volumes, and out to them, shape (R,)."""
+        if id(phase) not in self._nic_of:
+            if self.place is None:
+                nic = (self.catalog.instances.volume_link == "nic")[self.layouts.type_row]
+                totals = [self._totals(groups) for groups in (phase.read, phase.write)]
+                read, written = (np.where(nic, self._on(VOLUMES, t), 0.0) + self._on(OBJECTS, t) for t in totals)
+            else:
+                larger, row = self.place
+                read, written = (moved[row : row + 1] for moved in larger._through_nic(phase))
+            self._nic_of[id(phase)] = (phase, read, written)
+        return self._nic_of[id(phase)][1:]
+
+    @cached_property
+    def _nic_of(self) -> dict[int, tuple[Phase, Floats, Floats]]:
+        """What `_through_nic` returned, by the identity of the phase, as in `_works_of`."""
+        return {}
 
     def network_seconds(self, phase: Phase, rows: slice, nodes: Floats) -> Floats:
         """Return the seconds the NIC needs for `network_bytes`; NaN where its rate is unknown.
@@ -340,12 +356,15 @@ class JobContext:
         return np.where(np.isnan(measured), default, measured)[self.layouts.type_row]
 
 
-def cpu_seconds(context: JobContext, phase: Phase, work: Work, rows: slice, nodes: Floats) -> Floats:
-    """Return the seconds of the busiest node's processors in a phase that gives them `work`, shape (rows, N).
+def cpu_seconds(
+    context: JobContext, phase: Phase, work: Work, rows: slice, nodes: Floats, *, tasks: Floats | None
+) -> Floats:
+    """Return the seconds of the busiest node's processors in a phase that gives them `work` and `tasks`, as
+    `task_count` returns them, shape (rows, N).
 
     Those of burstable types are fast until their credit at launch is spent, of which earlier phases take theirs.
     """
-    full_s = _full_speed_s(context, phase, work, rows, nodes)
+    full_s = _full_speed_s(context, phase, work, rows, nodes, tasks=tasks)
     credits, type_rows = context.rates.credits, context.layouts.type_row[rows]
     share = credits.baseline_share[type_rows, None]
     if (share == 1).all():
@@ -353,7 +372,8 @@ def cpu_seconds(context: JobContext, phase: Phase, work: Work, rows: slice, node
     earlier_s = np.zeros_like(full_s)
     for earlier in itertools.takewhile(lambda other: other is not phase, context.model.phases):
         if (before := context.works(earlier).get("cpu")) is not None:
-            earlier_s += _full_speed_s(context, earlier, before, rows, nodes)
+            earlier_tasks = task_count(context, earlier, rows, nodes)
+            earlier_s += _full_speed_s(context, earlier, before, rows, nodes, tasks=earlier_tasks)
     credit_s = credits.launch_credit_vcpu_s / context.catalog.instances.vcpu
     credited = nodes <= credits.credited_nodes_most[type_rows, None]
     return on_credit_s(
@@ -364,18 +384,23 @@ def cpu_seconds(context: JobContext, phase: Phase, work: Work, rows: slice, node
 def mean_processor_speed(context: JobContext, nodes: int) -> float:
     """Return the speed of the processors of the only layout of `context` over the whole job, 1 being full speed."""
     count, only = np.array([float(nodes)]), slice(0, 1)
-    phases = [(phase, work) for phase in context.model.phases if (work := context.works(phase).get("cpu")) is not None]
-    full_s = sum(float(_full_speed_s(context, phase, work, only, count)[0, 0]) for phase, work in phases)
-    needed_s = sum(float(cpu_seconds(context, phase, work, only, count)[0, 0]) for phase, work in phases)
+    full_s = needed_s = 0.0
+    for phase in context.model.phases:
+        if (work := context.works(phase).get("cpu")) is not None:
+            tasks = task_count(context, phase, only, count)
+            full_s += float(_full_speed_s(context, phase, work, only, count, tasks=tasks)[0, 0])
+            needed_s += float(cpu_seconds(context, phase, work, only, count, tasks=tasks)[0, 0])
     return full_s / needed_s if needed_s > 0 else 1.0
 
 
-def _full_speed_s(context: JobContext, phase: Phase, work: Work, rows: slice, nodes: Floats) -> Floats:
+def _full_speed_s(
+    context: JobContext, phase: Phase, work: Work, rows: slice, nodes: Floats, *, tasks: Floats | None
+) -> Floats:
     """Return the seconds of processors at full speed: they work for each byte and for each task. Of n nodes each sends
     (n-1)/n of its part of a shuffle.
     """
     seconds = work.node_seconds[rows, None] * (_left(context, phase, work, nodes) / nodes)
-    if (tasks := task_count(context, phase, rows, nodes)) is None:
+    if tasks is None:
         return np.asarray(seconds)
     by_nodes = _node_task_s(context, phase, nodes) / nodes
     busy = context.model.engine.busy_share("cpu", phase.cpu)
@@ -385,13 +410,15 @@ def _full_speed_s(context: JobContext, phase: Phase, work: Work, rows: slice, no
     return np.asarray(seconds + tasks * (by_nodes + by_driver) / (vcpu * busy))
 
 
-def driver_seconds(context: JobContext, phase: Phase, rows: slice, nodes: Floats) -> Floats | None:
-    """Return the seconds of the driver's processor in a phase, shape (rows, N); None for an engine without a driver.
+def driver_seconds(
+    context: JobContext, phase: Phase, rows: slice, nodes: Floats, *, tasks: Floats | None
+) -> Floats | None:
+    """Return the seconds of the driver's processor in a phase of so many `tasks`, shape (rows, N); None for an engine
+    without a driver.
 
     The driver orders all tasks on one processor, which is the head's. On many nodes coordinators do that, each on one
     of a node. A burstable node's credit is the tasks': without it the driver has no more than the node sustains.
     """
-    tasks = task_count(context, phase, rows, nodes)
     if tasks is None:
         return None
     type_rows = context.layouts.type_row[rows]

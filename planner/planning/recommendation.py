@@ -24,6 +24,7 @@ from planner.cost_model.model import CostModel
 from planner.cost_model.run_overheads import RunOverheads
 from planner.errors import BadInputError
 from planner.planning.candidates.candidate_grid import CandidateGrid, build_grid
+from planner.planning.candidates.candidates import in_full
 from planner.planning.candidates.feasibility import DISK_RATE_UNKNOWN, DISKS_UNKNOWN
 from planner.planning.catalog_questions.next_measurement import RENTED
 from planner.planning.ranking import nearest, refusal, selection
@@ -84,6 +85,7 @@ def recommend(
     all_grids = list(chain(*grids))
     clusters, missed = _evaluate_exactly(request, grids)
     ranked = selection.best_of_types(selection.order(clusters, request.rule))
+    ranked[:1] = map(in_full, ranked[:1])
     by_pricing = selection.best_of_pricings(clusters, request.rule) if len(request.pricings) > 1 else {}
     cheapest = sorted(clusters, key=lambda cluster: (cluster.cost_usd.at_least, cluster.cost_usd.total))[:1]
     rejected += missed
@@ -97,9 +99,9 @@ def recommend(
         request=request,
         catalog=_stamp(catalogs),
         best=ranked[0] if ranked else None,
-        candidates=tuple(_shown(ranked, request, kinds=len(models) * len(request.pricings))),
+        candidates=tuple(map(in_full, _shown(ranked, request, kinds=len(models) * len(request.pricings)))),
         rejected=tuple(_sorted(rejected, clusters, kinds=len(models) * len(request.pricings))),
-        by_pricing=tuple(by_pricing[pricing] for pricing in request.pricings if pricing in by_pricing),
+        by_pricing=tuple(in_full(by_pricing[pricing]) for pricing in request.pricings if pricing in by_pricing),
         frontier=tuple(frontier_of(clusters, ranked)),
         higher_confidence=_higher_confidence_choice(request, ranked, grids),
         capacity=_capacity(request, ranked, grids) if explained else None,

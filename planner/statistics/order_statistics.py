@@ -24,6 +24,9 @@ _REACH: Final = 8.0
 _SMALLEST_SIGMA: Final = 1e-9
 """Stands for no variation at all, so that certain rates need no path of their own."""
 
+_NEVER: Final = -40.0
+"""The logarithm of a probability that is lost when it is added to 1."""
+
 _PARTS: Final = 64
 """Equally likely values that stand for a distribution where several are added."""
 _WAYS_PARTS: Final = 256
@@ -108,6 +111,14 @@ class Load:
             return barrier([self]).mean_s
         return self.median_s * float(slowest_mean(self.spread, self.count))
 
+    @property
+    def first_step(self) -> int:
+        """The last step of the spread's grid by which all nodes are never done, as far as a double tells; 0 with
+        spares, of which it is not told.
+        """
+        never = 0 if self.spares else int(np.searchsorted(self.spread.log_cdf, _NEVER / self.count))
+        return max(0, never - 1)
+
     def log_cdf_at(self, log_times: Floats) -> Floats:
         """Return ln P(done by each time): N of N + k nodes are, that is N successes come before k + 1 failures."""
         node_log_cdf = self.spread.log_cdf_at(log_times - math.log(self.median_s))
@@ -165,7 +176,7 @@ def sum_of(ways: Sequence[Sequence[Duration]], *, shared_sigma: float) -> Durati
     lognormal factor (median 1) that they all share. The mean is that of its parts to about 1 in 1000, quantiles to 2 in
     1000, since a finite number of values stands for each.
     """
-    sums = np.sort(np.concatenate([_sums(phases) for phases in ways]), kind="stable")
+    sums = np.sort(_sums(ways), axis=None)
     if len(sums) > _WAYS_PARTS and len(sums) % _WAYS_PARTS == 0:
         sums = sums.reshape(_WAYS_PARTS, -1).mean(axis=1)
     if shared_sigma <= 0 or not sums.any():
@@ -178,11 +189,14 @@ def sum_of(ways: Sequence[Sequence[Duration]], *, shared_sigma: float) -> Durati
     return Duration(times_s=np.exp(log_times), cdf=cdf / cdf[-1])
 
 
-def _sums(phases: Sequence[Duration]) -> Floats:
-    """Return equally likely values of the time that independent phases take one after the other."""
-    sums = np.zeros(1)
-    for phase in phases:
-        sums = _representatives(np.add.outer(sums, phase.quantile_s(_middles(_PARTS))).ravel())
+def _sums(ways: Sequence[Sequence[Duration]]) -> Floats:
+    """Return equally likely values of the time that independent phases take one after the other, by way: (W, P)."""
+    sums = np.zeros((len(ways), 1))
+    for phases in zip(*ways, strict=True):
+        distinct = {id(phase): phase for phase in phases}
+        quantiles = {key: phase.quantile_s(_middles(_PARTS)) for key, phase in distinct.items()}
+        steps = np.stack([quantiles[id(phase)] for phase in phases])
+        sums = _representatives((sums[:, :, None] + steps[:, None, :]).reshape(len(ways), -1))
     return sums
 
 
@@ -191,12 +205,9 @@ def _middles(parts: int) -> Floats:
 
 
 def _representatives(values: Floats) -> Floats:
-    """Return equally likely values with the same mean: those of equal parts of the sorted values.
-
-    They come in sorted runs, which a stable sort merges in a third of the time.
-    """
-    ordered = np.sort(values, kind="stable")
-    return ordered.reshape(_PARTS, -1).mean(axis=1) if len(values) > _PARTS else ordered
+    """Return equally likely values with the same mean in each row: those of equal parts of the sorted values."""
+    ordered = np.sort(values, axis=1)
+    return ordered.reshape(len(values), _PARTS, -1).mean(axis=2) if values.shape[1] > _PARTS else ordered
 
 
 @lru_cache(maxsize=1)
@@ -211,9 +222,9 @@ def _common_grid(loads: Sequence[Load]) -> tuple[Floats, list[Load]]:
     then, too: others have always ended before.
     """
     grids = [math.log(load.median_s) + load.spread.log_slowness for load in loads]
-    start = max(grid[0] for grid in grids)
+    start = max(grid[load.first_step] for grid, load in zip(grids, loads, strict=True))
     late = [at for at, grid in enumerate(grids) if grid[-1] > start]
-    merged = np.sort(np.concatenate([grids[at][np.searchsorted(grids[at], start) :] for at in late]), kind="stable")
+    merged = np.sort(np.concatenate([grids[at][np.searchsorted(grids[at], start) :] for at in late]))
     return np.asarray(merged[np.append(True, merged[1:] != merged[:-1])]), [loads[at] for at in late]
 
 

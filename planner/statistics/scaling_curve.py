@@ -46,8 +46,13 @@ def stated_slowdowns(nodes: Floats) -> Floats:
     """Return equally likely slowdowns of a network of which a rate is only stated, at each of `nodes` (N,), shape
     (8, N) and rising. That it is faster than stated is not counted on: what is stated is what the link can do.
     """
-    slowdowns = np.maximum(prior_curve().slowdowns_at(nodes, count=BAND_VALUES), 1.0)
-    return np.where(nodes < 2, 1.0, slowdowns)
+    return _stated_slowdowns(np.asarray(nodes, float).tobytes())
+
+
+@lru_cache(maxsize=1024)
+def _stated_slowdowns(sizes: bytes) -> Floats:
+    nodes = np.frombuffer(sizes)
+    return np.where(nodes < 2, 1.0, np.maximum(prior_curve().slowdowns_at(nodes, count=BAND_VALUES), 1.0))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -13,7 +13,6 @@ from planner.cost_model.duration import (
     PlannedSpares,
     Undisturbed,
     disturbed,
-    duration,
     loading_s,
     planned_spares,
     quantile_over_mean,
@@ -208,7 +207,6 @@ def test_interruptions_come_on_top(certain: JobContext) -> None:
     assert disturbed(certain, whole, 10) is whole
     risky = replace(certain, risk=risk)
     assert disturbed(risky, whole, 10).mean_s == pytest.approx(1100 * (np.e - 1) - 500, rel=0.02)
-    assert duration(risky, PHASES, 10).mean_s == pytest.approx(1100 * (np.e - 1) - 500, rel=0.02)
 
 
 def test_how_much_later_a_quantile_is_than_the_mean() -> None:

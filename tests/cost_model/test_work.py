@@ -14,7 +14,7 @@ from planner.api.recommend import recommend
 from planner.catalog import load_catalog
 from planner.cost_model.object_store import choose_object_store
 from planner.cost_model.work import on_credit_s
-from planner.cost_model.workload import JobContext, cpu_seconds, mean_processor_speed
+from planner.cost_model.workload import JobContext, cpu_seconds, mean_processor_speed, task_count
 
 FAST = {"read": 1e12, "write": 1e12, "network_baseline_bytes_per_s": 1e12, "price": 1}
 ONE = slice(0, 1)
@@ -28,7 +28,11 @@ def seconds(context: JobContext, nodes: float) -> list[float]:
     """Return the processors' seconds in each phase."""
     count = np.array([nodes])
     works = [(phase, context.works(phase)["cpu"]) for phase in context.model.phases]
-    return [float(cpu_seconds(context, phase, work, ONE, count)[0, 0]) for phase, work in works]
+    tasks = [task_count(context, phase, ONE, count) for phase, _ in works]
+    return [
+        float(cpu_seconds(context, phase, work, ONE, count, tasks=some)[0, 0])
+        for (phase, work), some in zip(works, tasks, strict=True)
+    ]
 
 
 def test_without_credit_processors_work_at_their_share(make_context: Callable[..., JobContext]) -> None:

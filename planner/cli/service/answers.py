@@ -6,7 +6,6 @@ server was started with, and nothing is written, rented or asked of a cloud.
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
@@ -38,9 +37,10 @@ def answer(question: str, asked: Asked, folder: str | None) -> tuple[int, dict[s
 
 
 def _plan(asked: Asked, _: str | None) -> dict[str, Any]:
+    from planner.schemas.json_values import versioned
+
     _only(asked, "asked")
-    document: dict[str, Any] = json.loads(_recommended(asked).plan.to_json())
-    return document
+    return versioned(_recommended(asked).plan)
 
 
 def _why_not(asked: Asked, _: str | None) -> dict[str, Any]:
@@ -51,11 +51,12 @@ def _why_not(asked: Asked, _: str | None) -> dict[str, Any]:
 
 
 def _what_if(asked: Asked, _: str | None) -> dict[str, Any]:
+    from planner.schemas.json_values import versioned
+
     _only(asked, "asked", "changes")
     changes = _object(asked, "changes")
     changed = _recommended(asked).what_if(**_safe(changes))
-    document: dict[str, Any] = json.loads(changed.plan.to_json())
-    return document
+    return versioned(changed.plan)
 
 
 def _export(asked: Asked, _: str | None) -> dict[str, Any]:

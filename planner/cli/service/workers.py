@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import multiprocessing
 from collections.abc import Mapping
 from concurrent.futures import ProcessPoolExecutor
@@ -14,6 +15,9 @@ from planner.cli.service.answers import answer
 
 _ANSWERS_PER_PROCESS: Final = 200
 """A process ends after so many answers, and with it what it has kept: this bounds its memory."""
+
+_OBJECTS_BETWEEN_COLLECTIONS: Final = 50_000
+"""As in `planner.cli.entry`: plans are many objects, of which hardly any are garbage in a cycle."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +43,8 @@ class Workers:
         return ProcessPoolExecutor(
             self._limits.processes,
             mp_context=multiprocessing.get_context("spawn"),
+            initializer=gc.set_threshold,
+            initargs=(_OBJECTS_BETWEEN_COLLECTIONS,),
             max_tasks_per_child=_ANSWERS_PER_PROCESS,
         )
 

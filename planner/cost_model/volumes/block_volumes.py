@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import lru_cache
+from itertools import chain
 from typing import Any, Final
 
 import numpy as np
@@ -81,12 +83,8 @@ def choose_volumes(
     Volumes that are fast on burst credit alone are considered `with_credit`. With `wanted_bytes_per_s`, a rate that the
     user assumes, come as many volumes as that rate takes, as far as the instance's link carries it.
     """
-    volumes = catalog.volume_types.values()
-    options = [
-        option
-        for volume in volumes
-        for option in _options(catalog, volume, with_credit=with_credit, wanted_bytes_per_s=wanted_bytes_per_s)
-    ]
+    every = _options(catalog, wanted_bytes_per_s)
+    options = [(order, choice) for order, on_credit, choice in every if with_credit or not on_credit]
     if not options:
         return _nothing(len(catalog.instances))
     best = _take([choice for _, choice in options], _first_choice(options, price_usd_per_hour))
@@ -99,24 +97,32 @@ def has_credit(catalog: Catalog) -> bool:
     return any(_burst(volume) > 0 for volume in catalog.volume_types.values())
 
 
-def _options(
-    catalog: Catalog, volume: VolumeType, *, with_credit: bool, wanted_bytes_per_s: float | None
-) -> Iterator[tuple[int, VolumeChoice]]:
-    """Yield a volume type's options, each with its order of preference: 0 measured, 1 stated, 2 without a rate."""
+@lru_cache(maxsize=16)
+def _options(catalog: Catalog, wanted_bytes_per_s: float | None) -> tuple[tuple[int, bool, VolumeChoice], ...]:
+    """Return the options of all volume types, whatever the region: each with its order of preference, 0 measured, 1
+    stated, 2 without a rate, and whether it is fast on burst credit alone.
+    """
+    volumes = catalog.volume_types.values()
+    return tuple(chain.from_iterable(_options_of(catalog, volume, wanted_bytes_per_s) for volume in volumes))
+
+
+def _options_of(
+    catalog: Catalog, volume: VolumeType, wanted_bytes_per_s: float | None
+) -> Iterator[tuple[int, bool, VolumeChoice]]:
     link = catalog.instances.volume_bytes_per_s
     if wanted_bytes_per_s is None:
-        yield 0, _measured(catalog, volume)
+        yield 0, False, _measured(catalog, volume)
         links = [link * share for share in _SHARES]
     else:
         links = [np.fmin(link, wanted_bytes_per_s)]
     for rate in links:
         for bytes_per_s_each in {most_bytes_per_s(volume), volume.free_bytes_per_s}:
             if 0 < bytes_per_s_each < np.inf:
-                yield 1, stated_volumes(catalog, volume, link=rate, bytes_per_s_each=bytes_per_s_each)
-        if with_credit and _burst(volume) > 0:
-            yield 1, _bursting(catalog, volume, link=rate)
+                yield 1, False, stated_volumes(catalog, volume, link=rate, bytes_per_s_each=bytes_per_s_each)
+        if _burst(volume) > 0:
+            yield 1, True, _bursting(catalog, volume, link=rate)
     if np.isnan(volume.price_usd_per_mibps_month) and np.isnan(volume.price_usd_per_iops_month):
-        yield 2, _unrated(catalog, volume)
+        yield 2, False, _unrated(catalog, volume)
 
 
 def _measured(catalog: Catalog, volume: VolumeType) -> VolumeChoice:

@@ -12,14 +12,13 @@ from planner.arrays import Flags, Floats, Rows
 from planner.catalog.instances import FOR_VOLUMES, split_weighting
 from planner.cost_model.capacity import with_lasting_credit
 from planner.cost_model.disk_layout import VOLUMES
-from planner.cost_model.duration import duration
 from planner.cost_model.estimate import Estimates, estimate
 from planner.cost_model.model import CostModel
 from planner.cost_model.prices import Offer, paid_nodes, partly_unknown
 from planner.cost_model.run_overheads import RunOverheads
 from planner.cost_model.workload import JobContext
 from planner.planning.candidates import feasibility
-from planner.planning.candidates.candidates import candidate
+from planner.planning.candidates.candidates import Outlined, outlined
 from planner.planning.ranking.selection import Cell
 from planner.planning.request.constraints import RESTARTS, Constraint, amounts, constraints, times_begun
 from planner.planning.request.filters import well_founded
@@ -58,6 +57,10 @@ class CandidateGrid:
 
     def rows_of_types(self) -> list[Rows]:
         """Return the layouts of each type at all its bandwidth weightings, as arrays of rows: unasked ones first."""
+        return self._rows_of_types
+
+    @cached_property
+    def _rows_of_types(self) -> list[Rows]:
         offered = self.context.catalog.instances.offered_row[self.context.layouts.type_row]
         rows = np.argsort(offered, kind="stable")
         if not len(rows):
@@ -89,20 +92,19 @@ class CandidateGrid:
             cost_usd_total=float(self.estimates.total_usd[cell.row, cell.column]),
         )
 
-    def exact(self, cell: Cell, request: Request) -> tuple[Candidate, float]:
-        """Return a cell as a candidate, and by what factor it exceeds what was asked: at most 1 is within."""
+    def exact(self, cell: Cell, request: Request) -> tuple[Outlined, float]:
+        """Return a cell as a candidate, outlined, and by what factor it exceeds what was asked: at most 1 is within."""
         cluster, exactly = self.measured(cell, request)
         exceeds = (exactly[constraint.name] / constraint.limit for constraint in self.asked)
         return cluster, max(exceeds, default=0.0)
 
-    def measured(self, cell: Cell, request: Request) -> tuple[Candidate, dict[str, float]]:
-        """Return a cell as a candidate, and how much it has of each thing asked, by name."""
+    def measured(self, cell: Cell, request: Request) -> tuple[Outlined, dict[str, float]]:
+        """Return a cell as a candidate, outlined, and how much it has of each thing asked, by name."""
         nodes = int(self.estimates.nodes[cell.column])
-        cluster = candidate(self.context, row=cell.row, nodes=nodes, offer=self.offer, request=request)
+        cluster, lasts = outlined(self.context, row=cell.row, nodes=nodes, offer=self.offer, request=request)
         needed_s = cluster.time_s.expected
         if request.has_deadline and request.confidence:
-            context = self.context.only(cell.row)
-            needed_s = float(duration(context, cluster.phases, nodes).quantile_s(request.confidence))
+            needed_s = float(lasts.quantile_s(request.confidence))
         estimated = {constraint.name: float(constraint.measure[cell.row, cell.column]) for constraint in self.asked}
         launched = self._launched_to_estimated(cell, cluster)
         estimated |= {name: estimated[name] * launched for name in estimated.keys() & {"quota", "capacity"}}

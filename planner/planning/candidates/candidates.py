@@ -3,45 +3,96 @@
 from __future__ import annotations
 
 import math
-from dataclasses import fields, replace
-from typing import Final
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields, replace
+from functools import partial
+from typing import Any, Final
 
 from planner.catalog.instances import Instances, split_weighting
-from planner.cost_model.breakdown import Breakdown, breakdown
+from planner.cost_model.breakdown import Breakdown, Outline
 from planner.cost_model.prices import Offer
 from planner.cost_model.workload import JobContext
-from planner.schemas.plan import Candidate, Machine, Quoted, Request
+from planner.schemas.plan import Candidate, DiskSplit, Machine, Quoted, Request
+from planner.statistics.order_statistics import Duration
 
-_COPIED: Final = tuple(field.name for field in fields(Breakdown) if field.name != "duration")
+_COPIED: Final = tuple(part.name for part in fields(Breakdown) if part.name != "duration")
 """What a candidate takes over from its breakdown as it is."""
 
 _RECORD_BYTES: Final = 100
 """The sort benchmark's, also where the records of a job are others: figures are compared by it."""
 
 
-def candidate(context: JobContext, *, row: int, nodes: int, offer: Offer, request: Request | None = None) -> Candidate:
-    """Return the cluster of `nodes` on layout `row` of `context`, computed exactly; with a `request`, how likely it is
-    to keep its deadlines, too.
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Outlined(Candidate):
+    """A cluster that may be shown: without what no choice depends on, which `full` works out."""
+
+    nodes_min: int = 0
+    placement_group: bool = False
+    storage: str = ""
+    disk_split: DiskSplit | None = None
+    capacity_bytes: dict[str, float | None] = field(default_factory=dict)
+    needed_bytes: dict[str, float] = field(default_factory=dict)
+    evidence: str = ""
+    full: Callable[[], Candidate]
+
+
+def in_full(cluster: Candidate) -> Candidate:
+    """Return a cluster with all that is known of it."""
+    return cluster.full() if isinstance(cluster, Outlined) else cluster
+
+
+def candidate(context: JobContext, *, row: int, nodes: int, offer: Offer) -> Candidate:
+    """Return the cluster of `nodes` on layout `row` of `context`, computed exactly."""
+    return _whole(Outline.of(context.only(row), offer, nodes=nodes), None)
+
+
+def outlined(context: JobContext, *, row: int, nodes: int, offer: Offer, request: Request) -> tuple[Outlined, Duration]:
+    """Return what `candidate` does as an outline, with how likely it is to keep the deadlines of a request; and the
+    distribution of its time.
     """
-    context = context.only(row)
-    parts = breakdown(context, offer, nodes=nodes)
-    name, weighting = split_weighting(context.catalog.instances.names[context.layouts.type_row[0]])
+    parts = Outline.of(context.only(row), offer, nodes=nodes)
+    cluster = Outlined(
+        **_place(parts, request),
+        spares=parts.spares.count,
+        price_usd_per_hour=float(offer.price_usd_per_hour[parts.context.layouts.type_row[0]]),
+        usd_per_hour=parts.hourly.job,
+        time_s=parts.time_s,
+        cost_usd=parts.cost_usd,
+        phases=parts.phases,
+        overheads_s=parts.overheads_s,
+        energy_j=parts.energy_j,
+        full=partial(_whole, parts, request),
+    )
+    return cluster, parts.duration
+
+
+def _whole(parts: Outline, request: Request | None) -> Candidate:
+    context, breakdown = parts.context, parts.in_full()
     cluster = Candidate(
-        model=context.model.name,
-        cloud=context.catalog.cloud,
-        region=offer.region,
-        instance_type=name,
-        cloud_type=name.partition("+")[0],
-        bandwidth_weighting=weighting,
-        nodes=nodes,
-        pricing=offer.pricing,
-        shared=bool(context.layouts.shared[0]),
-        durability=context.model.durability,
-        deadline_kept=_deadline_kept(parts, request) if request else None,
+        **_place(parts, request),
         machine=_machine(context.catalog.instances, int(context.layouts.type_row[0])),
-        **{name: getattr(parts, name) for name in _COPIED},
+        **{name: getattr(breakdown, name) for name in _COPIED},
     )
     return with_quoted(cluster, data_bytes=context.job.map_in)
+
+
+def _place(parts: Outline, request: Request | None) -> dict[str, Any]:
+    """Return the fields of a candidate that are not of its breakdown."""
+    context, offer = parts.context, parts.offer
+    name, weighting = split_weighting(context.catalog.instances.names[context.layouts.type_row[0]])
+    return {
+        "model": context.model.name,
+        "cloud": context.catalog.cloud,
+        "region": offer.region,
+        "instance_type": name,
+        "cloud_type": name.partition("+")[0],
+        "bandwidth_weighting": weighting,
+        "nodes": parts.nodes,
+        "pricing": offer.pricing,
+        "shared": bool(context.layouts.shared[0]),
+        "durability": context.model.durability,
+        "deadline_kept": _deadline_kept(parts, request) if request else None,
+    }
 
 
 def _machine(instances: Instances, row: int) -> Machine:
@@ -61,7 +112,7 @@ def _known(amount: float) -> float | None:
     return float(amount) if math.isfinite(amount) else None
 
 
-def _deadline_kept(parts: Breakdown, request: Request) -> float | None:
+def _deadline_kept(parts: Outline, request: Request) -> float | None:
     """Return how likely a cluster is to keep the deadlines; None without any."""
     limits_s = [] if request.sort_deadline_s is None else [request.sort_deadline_s]
     limits_s += [] if request.deadline_s is None else [request.deadline_s - sum(parts.overheads_s.values())]

@@ -50,7 +50,7 @@ class Limit:
         """The same limit, at which hours are worth nothing."""
         return Limit(usd=self.usd)
 
-    def admits(self, *, total_usd: Floats, time_s: Floats) -> Flags:
+    def admits(self, *, total_usd: Floats | float, time_s: Floats | float) -> Flags:
         """Return for each of some clusters whether it lies within."""
         saved_h = np.maximum(self.time_s - time_s, 0.0) / 3600
         return np.asarray((total_usd <= self.usd) | (total_usd - self.least_usd < USD_PER_HOUR_SAVED * saved_h))
@@ -158,7 +158,7 @@ def _by_time(cluster: Candidate, slowest_alike_s: float) -> tuple[float, ...]:
 
 
 def _is_within(cluster: Candidate, limit: Limit) -> bool:
-    return bool(limit.admits(total_usd=np.array(_total_usd(cluster)), time_s=np.array(_time_s(cluster))))
+    return bool(limit.admits(total_usd=_total_usd(cluster), time_s=_time_s(cluster)))
 
 
 def _time_s(cluster: Candidate) -> float:

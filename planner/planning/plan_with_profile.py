@@ -23,7 +23,7 @@ from planner.planning.ranking.frontier import frontier_of
 from planner.planning.ranking.selection import SLACK, Limit, narrowed, order
 from planner.planning.request.constraints import overrun
 from planner.planning.what_if.reliefs import used_resources
-from planner.schemas.plan import Candidate, Cost, Plan, Range, Rejection, Request
+from planner.schemas.plan import TIMES_OF_PROFILE, Candidate, Cost, Plan, Range, Rejection, Request
 from planner.schemas.request_forms import is_plain
 from planner.units import format_duration
 
@@ -44,12 +44,6 @@ _Z95: Final = 1.645
 _OF_JOB: Final = ("price", "data")
 """What-ifs that a profile's times follow as they are: it knows jobs of other sizes, and prices are none of its matter.
 """
-
-TIMES_OF_PROFILE: Final = "time and range: from the profile"
-"""How the note of a cluster begins whose times a profile says."""
-
-NEVER_RAN: Final = " never ran, "
-"""Part of the note about a type that a profile has no run on."""
 
 Specs = Mapping[str, Mapping[str, Any]]
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from typing import Final
 
 from planner.schemas.json_values import from_jsonable, read_versioned, versioned
 from planner.schemas.rejections import STORED_BY_REASON, Rejection
@@ -15,6 +16,13 @@ from planner.schemas.request_forms import NetworkView, NodeLimit, Objective, Own
 from planner.units import format_duration
 
 __all__ = ["ALL_MODELS", "NetworkView", "NodeLimit", "Objective", "OwnPrice", "Plan", "Rejection", "Request", "Rule"]
+
+
+TIMES_OF_PROFILE: Final = "time and range: from the profile"
+"""How the note of a cluster begins whose times a profile says."""
+
+NEVER_RAN: Final = " never ran, "
+"""Part of the note about a type that a profile has no run on."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -151,10 +151,12 @@ class ScalingCurve:
 
     def slowdowns_at(self, nodes: Floats, *, count: int) -> Floats:
         """Return `slowdowns` at each of `nodes` (N,), shape (count, N)."""
-        likely = (np.arange(count) + 0.5) / count
-        by_size = np.ascontiguousarray(self._posterior.log_rates(nodes).T)  # which numpy orders faster
-        rates = np.quantile(by_size, likely[::-1], axis=1)
-        return np.asarray(self.at(nodes) / np.exp(rates))
+        log_rates = np.ascontiguousarray(self._posterior.log_rates(nodes).T)
+        log_rates.sort(axis=1)  # which takes less than the quantiles of numpy
+        places = (np.arange(count) + 0.5)[::-1] / count * (log_rates.shape[1] - 1)
+        below = places.astype(int)
+        low, high = log_rates[:, below], log_rates[:, below + 1]
+        return np.asarray(self.at(nodes) / np.exp(low + (high - low) * (places - below)).T)
 
     @cached_property
     def _posterior(self) -> Posterior:

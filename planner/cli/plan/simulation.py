@@ -44,6 +44,8 @@ class SimulationOptions:
         """Raise BadInputError, before anything is planned, for runs, losses or pictures that cannot be, and for a Spark
         log's plan, which has stages, not this sort's tasks.
         """
+        if self == SimulationOptions():  # as most often: nothing is loaded
+            return
         from planner.simulation.losses import Loss
         from planner.simulation.machines import Slow
         from planner.simulation.simulate import check_draws

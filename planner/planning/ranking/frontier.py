@@ -29,7 +29,7 @@ def frontier_clusters(
     keep to what is asked; those already `known_clusters` are left out.
     """
     places = {_place(point_of(cluster)) for cluster in known_clusters}
-    clusters = []
+    clusters: list[Candidate] = []
     for grid, cell, last in _worth_showing(grids):
         if _place(grid.point(cell)) in places:
             continue

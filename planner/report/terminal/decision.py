@@ -8,11 +8,10 @@ import re
 from typing import Final
 
 from planner.cost_model.caveats import COMPUTED_DISKS
-from planner.planning.plan_with_profile import NEVER_RAN, TIMES_OF_PROFILE
 from planner.planning.request.region import OWN_PRICE
 from planner.planning.request.stored_data import size_text
 from planner.report.words import RESOURCE_WORDS, phase_word
-from planner.schemas.plan import Candidate, Machine, Plan
+from planner.schemas.plan import NEVER_RAN, TIMES_OF_PROFILE, Candidate, Machine, Plan
 from planner.units import format_bytes, format_duration, format_link, format_memory, format_usd
 
 DECIDING: Final = {

@@ -157,7 +157,7 @@ class InputFormat:
             raise BadInputError("--format csv: rows end with a newline; leave out -z")
         if not self.key:
             raise BadInputError("--format csv: say which columns to sort by: --key NAME, or --key 3")
-        delimiter = b"," if self.separator is None else _one_byte(self.separator.replace("\\t", "\t"))
+        delimiter = b"," if self.separator is None else _one_byte(_unescaped(self.separator))
         if delimiter in b'"\r\n\0':
             raise BadInputError(f"--separator {self.separator!r} cannot separate columns")
         enclosing = NO_QUOTE if quote == "none" else _one_byte(quote, "--quote") if quote else QUOTE
@@ -181,7 +181,12 @@ class InputFormat:
 
     def separator_byte(self) -> bytes | None:
         """Return the byte between fields, None for blanks. Raises BadInputError for more than a byte."""
-        return None if self.separator is None else _one_byte(self.separator)
+        return None if self.separator is None else _one_byte(_unescaped(self.separator))
+
+
+def _unescaped(separator: str) -> str:
+    """Return a separator of which `\\t` and `\\0` stand for a tab and NUL."""
+    return {"\\t": "\t", "\\0": "\0"}.get(separator, separator)
 
 
 def _one_byte(text: str, option: str = "--separator") -> bytes:

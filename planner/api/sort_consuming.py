@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from planner.api.files import mode_of
+from planner.api.files import STANDARD_OUTPUT, mode_of, require_readable
 from planner.api.input_format import InputFormat
 from planner.api.progress import OnProgress, reported
 from planner.api.sort_here import text_job_of
@@ -160,6 +160,9 @@ def _require_possible(job: SortJob, sources: Sequence[Path], output: Path) -> No
         raise BadInputError("--consume-input does not go with --spill: leave out one of them")
     if output.suffix in SUFFIXES:
         raise BadInputError(f"{output}: --consume-input writes no compressed text; leave out {output.suffix}")
+    if str(output) in STANDARD_OUTPUT or (mode_of(output) and not stat.S_ISREG(mode_of(output))):
+        raise BadInputError(f"{output}: --consume-input writes a file, which a sort can be resumed into; name one")
+    require_readable([path for path in sources if str(path) != "-"])
     for path in sources:
         if not stat.S_ISREG(mode_of(path)) or not has_its_size(path):
             raise BadInputError(f"{path}: --consume-input takes files, whose space can be freed; this is none")

@@ -178,3 +178,10 @@ def test_an_address_is_no_file_and_the_error_says_who_reads_it(tmp_path: Path) -
         with pytest.raises(BadInputError, match=r"^s3://bucket/\w+: a file of this machine is expected") as refused:
             planner.sort(inputs, output, lines=True)
         assert "--ray auto" in refused.value.details[0]
+
+
+@pytest.mark.parametrize(("separator", "byte"), [("\\t", "\t"), ("\\0", "\0")])
+def test_a_separator_of_lines_may_be_written_with_a_backslash(separator: str, byte: str, tmp_path: Path) -> None:
+    (tmp_path / "in").write_text(f"a a{byte}2\nb{byte}1\n")
+    planner.sort(tmp_path / "in", tmp_path / "out", key="2,2n", separator=separator)
+    assert (tmp_path / "out").read_text() == f"b{byte}1\na a{byte}2\n"

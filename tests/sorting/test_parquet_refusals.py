@@ -64,10 +64,14 @@ def test_flipped_bits_are_an_error_that_names_the_file_or_pass(source: Path) -> 
 
 def test_inputs_of_a_merge_that_are_out_of_order(source: Path) -> None:
     second = source.with_name("second")
-    pq.write_table(pa.table({"a": [5, 1, 9]}), second)
+    pq.write_table(pa.table({"a": [5, 7, 6]}), second)
     pq.write_table(pa.table({"a": list(range(3000, 0, -1))}), source, row_group_size=100)
-    with pytest.raises(BadInputError, match="an input is not sorted by these keys"):
-        sort_parquet(job_of(source, second, merge=True), Progress())
+    for inputs, row in (((source, second), "in: row 2"), ((second,), "second: row 3"), ((second, second), "row 3")):
+        with pytest.raises(BadInputError, match=f"{row} is out of order: only sorted inputs can be merged"):
+            sort_parquet(job_of(*inputs, merge=True), Progress())
+    pq.write_table(pa.table({"a": [*range(40_000), 7]}), source)  # in another batch
+    with pytest.raises(BadInputError, match="in: row 40001 is out of order"):
+        sort_parquet(job_of(source, merge=True), Progress())
 
 
 def test_a_row_too_long_for_the_memory_is_named_with_what_would_do(source: Path) -> None:

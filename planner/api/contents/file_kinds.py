@@ -4,6 +4,7 @@ options this stands for where the caller does not say.
 
 from __future__ import annotations
 
+import codecs
 import re
 import stat
 from collections.abc import Callable, Mapping, Sequence
@@ -22,6 +23,7 @@ _RECORD_BYTES: Final = 100
 _BEGINNING_BYTES: Final = 1 << 16
 _END_OF_PRINTABLE: Final = b"\r\n"
 """How records of the sort benchmark end that are printable; they are text, too."""
+_UTF_16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _TAR: Final = b"ustar"
 _TAR_AT: Final = 257
 _NAMED: Final = {".csv": "CSV", ".tsv": "CSV with tabs"}
@@ -69,6 +71,8 @@ def kind_of(path: Path) -> FileKind | None:
         )
     require_text(start, name=str(path))
     _require_no_archive(start, path)
+    if start.startswith(_UTF_16) and path.suffix.lower() in _OF_TEXT:
+        raise BadInputError(f"{path} is UTF-16: make it UTF-8 first, as iconv does")
     compression = compression_of(start)
     name = Path(path.stem if compression and path.suffix in SUFFIXES else path.name)
     if name.suffix.lower() in _NAMED and (compression or is_text(path)):

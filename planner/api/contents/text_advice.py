@@ -9,7 +9,8 @@ from pathlib import Path
 from planner.errors import BadInputError, reading
 
 _BEGINNING_BYTES = 1 << 16
-_CONTROL = frozenset(range(32)) - frozenset(b"\t\n\r\f\v")
+_CONTROL = frozenset(range(32)) - frozenset(b"\t\n\r\f\v\a\b\x1b")
+"""What no text has: tabs, ends of lines and pages, bells, and what colours a terminal are in some."""
 
 
 @contextmanager
@@ -49,7 +50,7 @@ def _is_number(field: bytes) -> bool:
 def is_text(file: Path) -> bool:
     """Whether the beginning of a file is text."""
     beginning = _beginning(file)
-    return bool(beginning) and not _CONTROL & set(beginning) and max(beginning) < 0xF8
+    return bool(beginning) and not _CONTROL & set(beginning)
 
 
 def _beginning(file: Path) -> bytes:

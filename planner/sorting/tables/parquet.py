@@ -29,7 +29,15 @@ from planner.sorting.tables.table import sorted_batches
 from planner.sorting.tables.table_keys import ColumnKey
 from planner.sorting.tables.table_order import bytes_beside_row
 from planner.sorting.tables.table_rows import is_taken_in_place, offset_bytes
-from planner.sorting.tables.table_runs import Runs, Tables, drop_repeats, first_disorder, make_ahead, take_first
+from planner.sorting.tables.table_runs import (
+    Runs,
+    Tables,
+    drop_repeats,
+    first_disorder,
+    in_order,
+    make_ahead,
+    take_first,
+)
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -194,7 +202,7 @@ class _Sort:
         self._progress.begin_phase(0, bytes_total=decoded_bytes(self._inputs))
         if self._job.merge:
             for source in self._inputs:
-                self._runs.add_sorted(partial(rows_of, source, self._progress))
+                self._runs.add_sorted(partial(self._sorted_rows, source))
             tables, runs = self._runs.merge(), 0
         else:
             last = self._make_runs()
@@ -205,6 +213,9 @@ class _Sort:
         if self._job.most_rows is not None:
             tables = take_first(tables, self._job.most_rows)
         return ParquetReport(self._write(tables), runs, self._runs.spilled_bytes)
+
+    def _sorted_rows(self, source: ParquetInput) -> Tables:
+        return in_order(rows_of(source, self._progress), self._keys, path=source.path)
 
     def _make_runs(self) -> Tables:
         """Sort as much as memory holds at a time. Returns the only run, if there is but one."""

@@ -88,8 +88,6 @@ class Runs:
     def _merge(self, runs: Sequence[Callable[[], Tables]]) -> Tables:
         """Sort rows while a thread reads those that come next."""
         for parts in make_ahead(self._cut(runs)):
-            if not parts:
-                raise BadInputError("--merge: an input is not sorted by these keys; --check says where")
             yield parts[0] if len(parts) == 1 else sorted_table(arrow().concat_tables(parts), self._keys)
 
     def _cut(self, runs: Sequence[Callable[[], Tables]]) -> Iterator[list[Any]]:
@@ -278,6 +276,19 @@ def first_disorder(tables: Tables, keys: Sequence[ColumnKey], *, unique: bool) -
         before += table.num_rows
         last = table.slice(table.num_rows - 1)
     return None
+
+
+def in_order(tables: Tables, keys: Sequence[ColumnKey], *, path: str) -> Tables:
+    """Yield the tables of a file that is to be merged. Raises BadInputError where they are not sorted."""
+    before, last = 0, None
+    for table in tables:
+        found = first_disorder(iter([table] if last is None else [last, table]), keys, unique=False)
+        if found is not None:
+            row = before + found[0] - (0 if last is None else 1)
+            raise BadInputError(f"{path}: row {row} is out of order: only sorted inputs can be merged")
+        before += table.num_rows
+        last = table.slice(table.num_rows - 1) if table.num_rows else last
+        yield table
 
 
 def _python_value(scalar: Any) -> Any:

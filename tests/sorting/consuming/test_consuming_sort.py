@@ -346,3 +346,14 @@ def test_files_that_others_would_miss_are_refused(tmp_path: Path) -> None:
         planner.sort("-", tmp_path / "out", consume_input=True, **options)
     with pytest.raises(BadInputError, match="no compressed text"):
         planner.sort(inputs, tmp_path / "out.gz", consume_input=True, **options)
+
+
+@pytest.mark.parametrize("output", ["-", "/dev/stdout", "/dev/null"])
+def test_what_cannot_be_resumed_into_is_refused(output: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (source := tmp_path / "in").write_text("b\na\n")
+    with pytest.raises(BadInputError, match="--consume-input writes a file"):
+        planner.sort(source, output, lines=True, consume_input=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["in"]
+    with pytest.raises(BadInputError, match="none: no such file"):
+        planner.sort(tmp_path / "none", tmp_path / "out", lines=True, consume_input=True)

@@ -26,6 +26,8 @@ def operators_of(info: Event) -> tuple[str, ...]:
 
 def _names(rdd: Event) -> Iterator[str]:
     yield str(rdd.get("Name", ""))
+    if "PythonRDD.scala" in str(rdd.get("Callsite", "")):
+        yield "PythonRDD"  # which the program may have named otherwise
     try:
         scope = json.loads(rdd["Scope"])
     except (KeyError, TypeError, ValueError):

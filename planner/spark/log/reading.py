@@ -187,10 +187,11 @@ def _event_logs(place: str, parts: Sequence[Part], others: Sequence[PassedOver])
     joined, repeated = logs(parts)
     passed = (*others, *repeated)
     applications = [application for log in joined for application in _applications(log)]
-    if not applications:
+    if not applications or not any(application.events for application in applications):
         raise BadInputError(
             f"{place} holds no Spark event log; Spark writes them where spark.eventLog.dir says",
-            [f"{other.name}: {other.reason}" for other in passed[:20]],
+            [f"{other.name}: {other.reason}" for other in passed[:20]]
+            + [f"{loss}; each event is a line" for application in applications for loss in application.losses][:20],
         )
     return EventLogs(path=place, applications=tuple(applications), passed_over=passed)
 

@@ -6,6 +6,7 @@ import math
 import sys
 from array import array
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from operator import add, itemgetter
 from typing import Any, Final
 
@@ -89,7 +90,7 @@ _BY_GROUP: Final = {
     name: tuple((sum_name, key) for sum_name, (place, key, _) in _PLACES.items() if place == name)
     for name in dict.fromkeys(place for place, _, _ in _PLACES.values())
 }
-_TIMES: Final = {"elapsed_s": _MS, "getting_result_s": _MS, "scheduling_s": _MS}
+_TIMES: Final = {"elapsed_s": _MS, "getting_result_s": _MS, "scheduling_s": _MS, "unmeasured_s": _MS}
 _UNITS: Final = {**{name: unit for name, (_, _, unit) in _PLACES.items()}, **_TIMES}
 _IN_ORDER: Final = itemgetter(*_UNITS)
 
@@ -208,7 +209,7 @@ class StageTally:
             completed_at_s=self.completed_at_s,
             first_launch_at_s=_seconds(self.first_launch_ms),
             last_finish_at_s=_seconds(self.last_finish_ms),
-            sums=self.sums.sums(),
+            sums=_without_zero_times(self.sums.sums()),
             peak_execution_memory_bytes=self.peak_execution_memory_bytes,
             seconds_at=_at_quantiles(self._seconds),
             bytes_at=_at_quantiles(self._bytes),
@@ -223,6 +224,15 @@ class StageTally:
             else None,
             operators=self.operators,
         )
+
+
+def _without_zero_times(sums: TaskSums) -> TaskSums:
+    """Return the sums with unknown CPU times where all are 0, though tasks were deserialised: Java machines that do not
+    count them make Spark write that.
+    """
+    if sums.cpu_s or sums.deserialisation_cpu_s or not sums.deserialisation_s > 0 or not sums.run_s > 0:
+        return sums
+    return replace(sums, cpu_s=math.nan, deserialisation_cpu_s=math.nan)
 
 
 def _seconds(milliseconds: float | None) -> float | None:

@@ -91,6 +91,7 @@ def _unknown_executor(executor_id: str, host: str) -> Executor:
     )
 
 
+_LEAST_JUMP_S: Final = 60.0
 _MOST_TASK_ID: Final = 1 << 28
 _MOVED: Final = itemgetter(
     "input_bytes", "output_bytes", "shuffle_read_local_bytes", "shuffle_read_remote_bytes", "shuffle_write_bytes"
@@ -189,9 +190,14 @@ class ApplicationTally:
             losses=tuple(self.losses),
             events=self.events,
             task_ids=max(self._launched.above, self._finished.above),
-            clock_jump_s=self._clock.jump_s,
+            clock_jump_s=self._clock.jump_s or self._early_end_s(),
             cached_bytes=self._memory.cached_bytes(),
         )
+
+    def _early_end_s(self) -> float:
+        """Return by how much the application ended before its last event, below 0, where that is no late thread."""
+        early_s = (self.ended_at_s or math.inf) - (self._latest_s or 0.0)
+        return early_s if early_s < -_LEAST_JUMP_S else 0.0
 
     def _note_time(self, time_s: float | None) -> None:
         if time_s is not None and (self._latest_s is None or time_s > self._latest_s):
@@ -242,7 +248,14 @@ class ApplicationTally:
         properties = {} if self._properties or self._job_properties else _texts(group(event, "Properties"))
         if job_id in self._jobs and self._jobs[job_id].stages:
             raise RepeatedError
-        self._jobs[job_id] = SparkJob(job_id=job_id, stages=stages, submitted_at_s=at_s, completed_at_s=None, result="")
+        self._jobs[job_id] = SparkJob(
+            job_id=job_id,
+            stages=stages,
+            submitted_at_s=at_s,
+            completed_at_s=None,
+            result="",
+            last_tasks=_last_tasks(event),
+        )
         self._job_properties.update(properties)
         self._plans.note_job(job_id, group(event, "Properties"))
         self._note_time(at_s)
@@ -322,6 +335,7 @@ class ApplicationTally:
             amounts,
             elapsed_ms=max(0, finished_ms - launched_ms),
             getting_ms=finished_ms - getting_ms if getting_ms else 0,
+            measured=bool(metrics),
         )
         stage.sums.add(amounts)
         if peak is None or peak > stage.peak_execution_memory_bytes:
@@ -375,6 +389,13 @@ class ApplicationTally:
         self._executors.storage_memory(executor_id, memory)
 
 
+def _last_tasks(event: Event) -> int:
+    """Return how many tasks the last stage of a job has, which is never skipped where another one ran."""
+    infos = [info for info in items(event, "Stage Infos") if isinstance(info, dict)]
+    tasks = max(infos, key=lambda info: number(info, "Stage ID") or 0, default={}).get("Number of Tasks")
+    return tasks if type(tasks) is int else 0
+
+
 def _moved_bytes(amounts: dict[str, Any]) -> float:
     """Return the bytes that a task read and wrote, as far as they are known."""
     moved = _MOVED(amounts)
@@ -382,12 +403,13 @@ def _moved_bytes(amounts: dict[str, Any]) -> float:
     return sum(size for size in moved if not math.isnan(size)) if math.isnan(total) else total
 
 
-def _add_times(amounts: dict[str, Any], *, elapsed_ms: float, getting_ms: float) -> None:
-    """Add the times that are no metrics; scheduling is what no other part explains."""
+def _add_times(amounts: dict[str, Any], *, elapsed_ms: float, getting_ms: float, measured: bool) -> None:
+    """Add the times that are no metrics; scheduling is what no other part explains, where there are metrics."""
     explained = amounts["run_s"] + amounts["deserialisation_s"] + amounts["result_serialisation_s"] + getting_ms
     amounts["elapsed_s"], amounts["getting_result_s"] = elapsed_ms, getting_ms
     left = elapsed_ms - explained
-    amounts["scheduling_s"] = left if math.isnan(left) else max(0, left)
+    amounts["scheduling_s"] = left if math.isnan(left) else max(0, left) if measured else 0
+    amounts["unmeasured_s"] = 0 if measured else elapsed_ms
 
 
 def _time(info: Event, key: str) -> float:
@@ -395,6 +417,8 @@ def _time(info: Event, key: str) -> float:
     value = number(info, key)
     if value is None:
         raise FieldError(f"{key} is absent")
+    if value <= 0:
+        raise FieldError(f"{key} is {value!r:.40}, not a time")
     return value
 
 

@@ -23,7 +23,7 @@ from planner.spark.fleet.row_store import RowStore, open_store
 from planner.spark.fleet.rows import FleetRow, row_of
 from planner.spark.log.reading import read_files
 
-_ROWS_VERSION: Final = 1
+_ROWS_VERSION: Final = 2
 """Another one makes all logs be read anew."""
 _MOST_PROCESSES: Final = 4
 """Each process takes some 150 MB, so that so many stay below 1 GB; more are asked for."""

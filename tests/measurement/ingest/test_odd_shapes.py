@@ -81,6 +81,7 @@ def test_what_options_came_to(
     assert {name: getattr(result, name) for name in expected} == expected
     asked = int(options.get("iodepth", 1))
     assert (f"iodepth={asked} has no effect" in result.note) == (result.depth < asked)
+    assert ("went through the page cache" in result.note) == (result.buffered == "yes")
 
 
 def _without_options(document: dict[str, Any]) -> None:

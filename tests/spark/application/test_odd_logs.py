@@ -148,3 +148,12 @@ def test_python_workers_by_more_of_their_names(read: Reader, rdd: Event, is_pyth
             event["Stage Info"]["RDD Info"] = [rdd]
     stages: tuple[Stage, ...] = read(events).stages
     assert [bool(stage.python_steps) for stage in stages] == [is_python] * 2
+
+
+def test_a_run_counts_once_where_a_part_of_it_lies_beside_it(tmp_path: Path) -> None:
+    events = small_job()
+    (tmp_path / "app-1.inprogress").write_bytes(lines(events[:20]))
+    (tmp_path / "app-1").write_bytes(lines(events))
+    logs = spark_log.read(tmp_path)
+    assert logs.only().ended and [other.name for other in logs.passed_over] == ["app-1.inprogress"]
+    assert "the same run of app-1" in logs.passed_over[0].reason

@@ -176,7 +176,8 @@ def user_rows(catalog: str) -> list[dict[str, str]]:
 
 
 def forget(pattern: str, *, catalog: str) -> int:
-    """Remove the measurements of which the type or the file they were read from fits, and return how many there were.
+    """Remove the measurements of which the type or the file they were read from fits (with its folder or without), and
+    return how many there were.
     Rows that no plan could read can be removed, too.
 
     Raises BadInputError, naming what is there, where none fits; IoFailureError when the disk refuses.
@@ -186,12 +187,12 @@ def forget(pattern: str, *, catalog: str) -> int:
         rows = _read_rows(path, checked=False)
         remaining = [row for row in rows if not _fits(row, pattern)]
         if len(remaining) == len(rows):
-            types = ", ".join(dict.fromkeys(row["instance_type"] for row in rows))
-            there = f" There are those of {types}." if types else " There are none."
-            raise BadInputError(f"no measurements of {pattern!r} in {path}.{there}")
+            there = dict.fromkeys(f"{row.get('instance_type')} from {row.get('source')}" for row in rows)
+            raise BadInputError(f"no measurements of {pattern!r} in {path}", list(there) or ["There are none."])
         _replace(path, remaining)
     return len(rows) - len(remaining)
 
 
 def _fits(row: dict[str, str], pattern: str) -> bool:
-    return any(fnmatchcase(name, pattern) for name in (row["instance_type"], *row["source"].split(", ")))
+    names = (row.get("instance_type") or "", *(row.get("source") or "").split(", "))
+    return any(fnmatchcase(name, text) for name in names for text in (pattern, Path(pattern).name))

@@ -140,6 +140,10 @@ def test_what_was_ingested_is_taken_back_by_type_or_file_and_damaged_rows_too() 
     assert forget("b.json", catalog="aws") == 1
     path.write_text(path.read_text().replace("mean", "average", 1))
     assert forget("i4i.*", catalog="aws") == 2
+    store([ONE], catalog="aws")
+    with pytest.raises(BadInputError, match=r"no measurements of 'x'.*\n  i4i.4xlarge from a.json"):
+        forget("x", catalog="aws")
+    assert forget("/some/folder/a.json", catalog="aws") == 1
     with pytest.raises(BadInputError, match="There are none"):
         forget("i4i.*", catalog="aws")
 

@@ -42,6 +42,7 @@ _MEMORY: Final = re.compile(
     r"(.*/)?(tmpfs|ramfs|ramdisk)(/.*)?"
 )
 """Files and folders that lie in memory."""
+_DISK: Final = re.compile(r"/dev/(nvme\d+n\d+|(s|v|xv)d[a-z]+)")
 _SAME_START_S: Final = 1.5
 _WHOLE: Final = ("numjobs", "iodepth", "fsync", "fdatasync", "rwmixread", "rwmixwrite")
 
@@ -154,7 +155,7 @@ def _groups(jobs: Sequence[_Job]) -> list[dict[str, list[_Job]]]:
 
 def _select_jobs(path: Path, document: dict[str, Any], name: str | None) -> list[_Job]:
     version = str(document["fio version"])
-    if version.startswith(("fio-1", "fio-2")):
+    if re.match(r"(fio-)?[12]\.", version):
         raise BadInputError(f"{path}: {version} gives rates in units that depend on its version; run fio 3")
     disks = [str(disk.get("name")) for disk in document.get("disk_util") or () if isinstance(disk, dict)]
     if disks and all(_MEMORY.fullmatch(f"/dev/{disk}") for disk in disks):
@@ -180,6 +181,8 @@ def _jobs(path: Path, document: dict[str, Any]) -> list[_Job]:
     if "client_stats" in document:
         # The sum over all clients has no options of its own, and the clients are there one by one.
         entries = [entry for entry in entries if entry.get("jobname") != "All clients"]
+        if not entries:
+            raise BadInputError(f"{path}: only the sum over all clients; keep each client's results, too")
         if len(entries) > 1 and not all(entry.get("hostname") for entry in entries):
             raise BadInputError(
                 f"{path}: {len(entries)} results of machines without names (fio before 3.3); measure with a newer fio"
@@ -211,6 +214,8 @@ def _check(path: Path, job: _Job) -> None:
         raise BadInputError(f"{path}: job {job.name}: {', '.join(odd)} is no whole number")
     if caps := _given(job, _CAPS):
         raise BadInputError(f"{path}: job {job.name} was held back by {', '.join(caps)}; {choose}")
+    if job.options.get("read_iolog"):
+        raise BadInputError(f"{path}: job {job.name} replays a log of operations, at its pace; {choose}")
     if mixes := _given(job, _MIXES):
         raise BadInputError(f"{path}: job {job.name} mixes block sizes ({', '.join(mixes)}); {choose}")
     if (engine := job.options.get("ioengine")) in _NO_DISK:
@@ -252,6 +257,7 @@ def _of_group(path: Path, document: dict[str, Any], jobs: Sequence[_Job]) -> Ite
             "side": side if len(sides) > 1 else None,
             "pattern": None if "" in (job.pattern for job in active) else "random" if patterns.pop() else "sequential",
             "block_bytes": blocks.pop(),
+            "disks": _disks(jobs),
             **_settings(jobs, active, side),
             **_figures(path, active, side),
             "as_of": day_of(document.get("timestamp")),
@@ -282,6 +288,12 @@ def _block_bytes(path: Path, job: _Job, side: str) -> int:
             ["the report adds up jobs of several block sizes"],
         )
     return round(block)
+
+
+def _disks(jobs: Sequence[_Job]) -> int | None:
+    """Return how many disks the jobs used; None where they name files, partitions or arrays."""
+    names = {name for job in jobs for name in job.options.get("filename", "").split(":")}
+    return len(names) if names and all(map(_DISK.fullmatch, names)) else None
 
 
 def _stated_block_bytes(options: dict[str, str], side: str) -> int | None:

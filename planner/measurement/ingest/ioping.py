@@ -11,6 +11,7 @@ from planner.measurement.ingest.measurement import Reading
 
 _NS = 1e-9
 _MEMORY: Final = {"tmpfs", "ramfs", "devtmpfs", "hugetlbfs"}
+_ELSEWHERE: Final = ("nfs", "cifs", "smb", "fuse.", "ceph", "lustre", "gluster", "9p")
 _IN_MEMORY: Final = ("/dev/ram", "/dev/zram", "/dev/nullb")
 
 
@@ -33,6 +34,8 @@ def read_ioping(path: Path, items: list[dict[str, Any]]) -> Reading:
         raise BadInputError(f"{path}: no request counted; run it with more (-c)")
     if any(_target(item, "fstype") in _MEMORY or _target(item, "device").startswith(_IN_MEMORY) for item in items):
         raise BadInputError(f"{path}: ioping's target {_target(items[-1], 'path')} lies in memory; run it on a disk")
+    if (_target(items[-1], "fstype") or "").startswith(_ELSEWHERE):
+        raise BadInputError(f"{path}: ioping's target is on {_target(items[-1], 'fstype')}, another machine's disk")
     operations = {item["io"].get("operation") for item in items if isinstance(item.get("io"), dict)}
     return {
         "quantity": f"{operations.pop()}_only" if len(operations) == 1 else None,

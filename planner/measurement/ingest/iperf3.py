@@ -13,6 +13,7 @@ from planner.statistics.variance_components import within_runs
 
 _OF_INTERVAL: Final = ("sum", "sum_bidir_reverse")
 _LOOPBACK: Final = re.compile(r"127\.|::1$|localhost$|::ffff:127\.")
+_MORE: Final = 1.2
 _ROUNDING: Final = 1.1
 """The receiver's clock may run so much shorter than the interval's."""
 
@@ -71,6 +72,7 @@ def read_iperf3(path: Path, document: dict[str, Any]) -> Reading:
     if not sums:
         raise BadInputError(f"{path}: no sum_received in it; was the run interrupted?")
     _check_intervals(path, document, sums)
+    _check_sent(path, end)
     streams = int(number(path, test, "num_streams"))
     return {
         "quantity": "network",
@@ -118,6 +120,15 @@ def _check_intervals(path: Path, document: dict[str, Any], sums: list[Any]) -> N
         raise BadInputError(
             f"{path}: a sum of {least / 1e6:.4g} MB/s, and no interval above {fastest / 1e6:.4g}; use a newer iperf3"
         )
+
+
+def _check_sent(path: Path, end: dict[str, Any]) -> None:
+    """Raise BadInputError where more was received than sent; a server may not say what was sent."""
+    for name, received in end.items():
+        sent = end.get(name.replace("sum_received", "sum_sent")) if name.startswith("sum_received") else None
+        least = (sent or {}).get("bytes") or 0
+        if least and number(path, received, "bytes") > _MORE * least:
+            raise BadInputError(f"{path}: {received['bytes']:.4g} bytes received of {least:.4g} sent; run iperf3 again")
 
 
 def _rate(path: Path, received: Any) -> float:

@@ -81,6 +81,7 @@ OPTIONS: Final = {
 }
 """Where the user says what a file cannot."""
 
+_CACHED: Final = "went through the page cache, which may be in the figure"
 _REQUIRED: Final = ("instance_type", "quantity", "bytes_per_s", "aggregate", "zone", "as_of", "instances", "repeats")
 _OF_KIND: Final = {"network": ("nodes", "placement_group")}
 _VOLUMES: Final = ("volume_type", "volumes")
@@ -119,6 +120,8 @@ def complete_reading(reading: Reading, user_values: Mapping[str, Any]) -> Measur
         raise BadInputError(f"{reading['source']} does not say what must be known:", lines)
     if not 0 < whole["bytes_per_s"] < float("inf"):
         raise BadInputError(f"{reading['source']}: a rate of {whole['bytes_per_s']} bytes/s is none")
+    if whole.get("buffered") == "yes" and "page cache" not in whole.get("note", ""):
+        whole["note"] = "; ".join(filter(None, (whole.get("note"), _CACHED)))
     field_names = {field.name for field in fields(Measurement)}
     return Measurement(**{name: value for name, value in whole.items() if name in field_names})
 

@@ -21,7 +21,11 @@ _OUTPUTS: Final = [
             r"^(Client connecting to|Server listening on) .*(TCP|UDP) port|\A\d{14}[^,]{0,9},[\d.:a-f]+,\d+,|"
             r"^time,src_?address,",
         ),
-        ("iperf3's output for people", _JSON, r"^\[ *(ID|\d+)\] +(Interval +Transfer|[\d.]+-[\d.]+ +sec )"),
+        (
+            "iperf3's output for people", _JSON,
+            r"^\[ *(ID|\d+)\] +(Interval +Transfer|[\d.]+-[\d.]+ +sec )|^Server listening on \d",
+        ),
+        ("an error of iperf3", "it again", r"^iperf3: (error|interrupt)"),
         ("netperf's output", _IPERF, r"^(MIGRATED )?TCP \w+ .*TEST\b|^THROUGHPUT=|^Throughput,Throughput Units"),
         ("sockperf's output", _IPERF, r"^sockperf(:|\[)"),
         ("qperf's output", _IPERF, r"^(tcp|udp|sctp|rdma|rc|ud)_\w+:$"),

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from planner.spark.application.application import Application
+from planner.spark.application.executors import SparkJob
 from planner.spark.application.stage import Stage
 from planner.units import format_duration
 
 _COMPACT: Final = ".compact"
+_AT_ONCE_S: Final = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +51,7 @@ def _count(count: int, what: str) -> str:
 def completeness(application: Application) -> Completeness:
     """Return how much of a run there is. Tasks are numbered from 0, so that also those of lost stages are counted."""
     planned = sum(_expected(stage) for stage in application.stages)
+    planned += sum(job.last_tasks for job in _without_stages(application))
     return Completeness(
         tasks_seen=application.tasks,
         tasks_planned=max(planned, application.task_ids, application.tasks),
@@ -92,14 +96,39 @@ def _missing_events(application: Application) -> Iterator[str]:
         "executor": 0 if local else len(nameless),
     }
     yield from (f"{_count(count, what)} without a start" for what, count in missing.items() if count > 0)
-    unended = sum(stage.completed_at_s is None for stage in stages) if application.ended else 0
-    if unended:
-        yield f"{_count(unended, 'stage')} without an end"
+    unended = {
+        "job": sum(not job.result for job in jobs),
+        "stage": sum(stage.completed_at_s is None for stage in stages),
+    }
+    if application.ended:
+        yield from (f"{_count(count, what)} without an end" for what, count in unended.items() if count)
+    if bare := len(_without_stages(application)):
+        yield f"{_count(bare, 'job')} without {'its' if bare == 1 else 'their'} stages"
+    silent = sum(max(0, stage.without_metrics - stage.failed - stage.killed) for stage in stages)
+    if silent:
+        yield f"{_count(silent, 'task')} without metrics"
+    if not application.properties:
+        yield "no properties, so memory and platform are unknown"
+
+
+def _without_stages(application: Application) -> list[SparkJob]:
+    """Return the jobs that took time, and of which no stage is there; where its data are kept a job runs none, and ends
+    at once.
+    """
+    seen = {stage.stage_id for stage in application.stages}
+    return [
+        job
+        for job in application.jobs
+        if job.stages
+        and seen.isdisjoint(job.stages)
+        and (job.completed_at_s or 0.0) - (job.submitted_at_s or math.inf) > _AT_ONCE_S
+    ]
 
 
 def _attempts(application: Application) -> Iterator[str]:
     stages = application.stages
     counts = {
+        "failed job": sum(job.result not in ("", "JobSucceeded") for job in application.jobs),
         "failed task attempt": sum(stage.failed for stage in stages),
         "killed task attempt": sum(stage.killed for stage in stages),
         "failed stage attempt": sum(stage.status == "failed" for stage in stages),

@@ -33,13 +33,16 @@ class Executor:
 
 @dataclass(frozen=True, kw_only=True)
 class SparkJob:
-    """One job: the stages it names, also those that were skipped, and how it ended ('' when the log does not tell)."""
+    """One job: the stages it names, also those that were skipped, and how it ended ('' when the log does not tell).
+    `last_tasks` is how many tasks its last stage has, 0 where the log does not tell.
+    """
 
     job_id: int
     stages: tuple[int, ...]
     submitted_at_s: float | None
     completed_at_s: float | None
     result: str
+    last_tasks: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

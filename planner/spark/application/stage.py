@@ -33,7 +33,7 @@ class TaskSums:
     what the log does not tell of all of them.
 
     `elapsed_s` is from launch to finish: `run_s` and deserialisation, sending the result, and scheduling, which is
-    what is left. `cpu_s` and `gc_s` are within `run_s`.
+    what is left. `unmeasured_s` is that of tasks that ended without metrics. `cpu_s` and `gc_s` are within `run_s`.
     """
 
     elapsed_s: float = 0.0
@@ -45,6 +45,7 @@ class TaskSums:
     result_serialisation_s: float = 0.0
     getting_result_s: float = 0.0
     scheduling_s: float = 0.0
+    unmeasured_s: float = 0.0
     input_bytes: float = 0
     input_records: float = 0
     output_bytes: float = 0
@@ -79,7 +80,7 @@ QUANTILES: Final = tuple(place / 20 for place in range(21))
 """At which shares of the tasks their times and bytes are kept: 0, 5%, ... 100%."""
 
 _PYTHON: Final = re.compile(
-    r"PythonRDD|Python workers|\w*PythonUDTF\w*|\w+In(Pandas|Arrow)\w*"
+    r"PythonRDD|Python workers|\w*PythonUDTF\w*|\w+In(Pandas|Arrow|PySpark)\w*"
     r"|\w*(Eval|Aggregate|Window|Map|Group)\w*Python\w*"
 )
 """Steps of plans and RDDs of PySpark 2.4 to 4 that run Python code."""
@@ -126,7 +127,9 @@ class Stage:
     @property
     def python_steps(self) -> tuple[str, ...]:
         """The steps of its plan that hand rows to a Python worker."""
-        return tuple(step for step in self.operators if _PYTHON.fullmatch(step))
+        return tuple(
+            step for step in self.operators if _PYTHON.fullmatch(step) or _PYTHON.fullmatch(step.split(" ")[0])
+        )
 
     @property
     def unseen(self) -> int:

@@ -23,7 +23,7 @@ from planner.spark.fleet.row_store import RowStore, open_store
 from planner.spark.fleet.rows import FleetRow, row_of
 from planner.spark.log.reading import read_files
 
-_ROWS_VERSION: Final = 1
+_ROWS_VERSION: Final = 2
 """Another one makes all logs be read anew."""
 _MOST_PROCESSES: Final = 4
 """Each process takes some 150 MB, so that so many stay below 1 GB; more are asked for."""
@@ -81,8 +81,21 @@ def read_fleet(
 
 
 def _fleet(listing: Listing, rows: dict[str, list[FleetRow]], *, kept: int) -> Fleet:
-    ordered = [row for unit in listing.units for row in rows[unit.key]]
+    ordered = _counted_once([row for unit in listing.units for row in rows[unit.key]])
     return Fleet(place=listing.place, rows=tuple(ordered), logs=len(listing.units), kept=kept, running=listing.running)
+
+
+def _counted_once(rows: Sequence[FleetRow]) -> list[FleetRow]:
+    """Return the rows, and in place of one of a run that another log has more of, the reason why it does not count."""
+    best: dict[object, FleetRow] = {}
+    for row in sorted(rows, key=lambda row: (-row.gaps, row.tasks)):
+        if row.app_id and row.started_at_s is not None:
+            best[row.app_id, row.attempt, row.started_at_s] = row
+    copies = {
+        id(row) for row in rows if row.app_id and best.get((row.app_id, row.attempt, row.started_at_s), row) is not row
+    }
+    reason = "another log has the same run, and as much of it"
+    return [FleetRow(log=row.log, failure=reason) if id(row) in copies else row for row in rows]
 
 
 def _keep(store: RowStore, unit: LogUnit, rows: Sequence[FleetRow]) -> None:

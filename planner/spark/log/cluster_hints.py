@@ -21,8 +21,8 @@ _CLOUDS: Final = {"AWS": "aws", "AZURE": "azure", "GCP": "gcp"}
 _CLOUD_OF: Final = {
     "EMR": "aws", "Glue": "aws", "Dataproc": "gcp", "Synapse": "azure", "Fabric": "azure", "HDInsight": "azure",
 }  # fmt: skip
-_SIZES: Final = {"b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
-_SIZE: Final = re.compile(r"(\d+)\s*([bkmgt]?)b?", re.IGNORECASE)
+_SIZES: Final = {"b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40, "p": 1 << 50}
+_SIZE: Final = re.compile(r"(\d+)\s*([bkmgtp]?)b?", re.IGNORECASE)
 
 
 def cluster_of(
@@ -41,7 +41,8 @@ def cluster_of(
     steps = cores_over_time(there)
     cores_each = {executor.cores for executor in there}
     hints, origins = _hints(properties)
-    platform = _platform(properties, version=version, driver_host=driver_host, photon=photon)
+    seen = [driver_host, properties.get("spark.driver.host", ""), *(executor.host for executor in there)]
+    platform = _platform(properties, version=version, hosts=seen, photon=photon)
     cloud = _CLOUDS.get(hints.pop("cloud", "").upper(), "")
     return Cluster(
         platform=platform,
@@ -51,8 +52,12 @@ def cluster_of(
         executors=max((step.executors for step in steps), default=None),
         cores=(max((step.cores for step in steps), default=0) or None) if None not in cores_each else None,
         cores_per_executor=cores_each.pop() if len(cores_each) == 1 else None,
-        memory_per_executor_bytes=_executor_memory(properties),
-        dynamic=properties.get("spark.dynamicAllocation.enabled", "") == "true",
+        # Stages may ask for executors of other memory than the properties state: those are of other profiles.
+        memory_per_executor_bytes=(
+            None if any(executor.resource_profile for executor in there) else _executor_memory(properties)
+        ),
+        dynamic=_is_true(properties, "spark.dynamicAllocation.enabled")
+        or properties.get(f"{_DATABRICKS}clusterScalingType", "") == "autoscaling",
         origins=origins,
         **hints,
     )
@@ -68,27 +73,59 @@ def _hints(properties: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str
 
 
 _SIGNS: Final = (
-    ("Glue", ("spark.glue.",)),
+    ("Glue", ("spark.glue",)),
     ("Synapse", ("spark.synapse.",)),
     ("Fabric", ("spark.trident.", "spark.fabric.")),
     ("EMR Serverless", ("spark.emr-serverless.",)),
     ("EMR on EKS", ("spark.kubernetes.driver.label.emr-containers.",)),
     ("EMR", ("EMR_CLUSTER_ID", "spark.emr.default.executor.memory")),
+    (
+        "Dataproc Serverless",
+        (
+            "spark.dataproc.driver.compute.",
+            "spark.dataproc.executor.compute.",
+            "spark.dataproc.driver.disk.",
+            "spark.dataproc.executor.disk.",
+            "spark.dataproc.scaling.version",
+            "spark.dataproc.runtimeEngine",
+        ),
+    ),
     ("Dataproc", ("spark.dataproc.", "DATAPROC_IMAGE_VERSION")),
 )
 """Platforms by the beginnings of properties that they set, the first one first: EMR's kinds set what EMR sets, too."""
-_HOSTS: Final = {"Dataproc": r"-m(-\d+)?\.c\.[^ ]*internal$", "HDInsight": r"^(hn|wn|ed)\d+-"}
+_HOSTS: Final = {
+    "Dataproc Serverless": r"^gdpic-srvls-",
+    "Dataproc": r"-(m|s?w)(-\d+)?\.([\w-]+\.)?c\.[^ ]*internal$",
+    "HDInsight": r"^(hn|wn|ed)\d+-",
+}
+_PATHS: Final = {"EMR": ("/usr/share/aws/emr/", "com.amazon.ws.emr."), "HDInsight": ("-Dhdp.version=", "/usr/hdp/")}
+"""Parts of values; those of HDInsight are of other Hortonworks clusters, too, so that its storage must be Azure's."""
+_OPEN_DELTA: Final = "spark.databricks.delta."
+"""Delta Lake has its properties under this name on every platform."""
 
 
-def _platform(properties: Mapping[str, str], *, version: str, driver_host: str, photon: bool) -> str:
-    if any(key.startswith("spark.databricks.") for key in properties):
+def _platform(properties: Mapping[str, str], *, version: str, hosts: Iterable[str], photon: bool) -> str:
+    if any(key.startswith("spark.databricks.") and not key.startswith(_OPEN_DELTA) for key in properties):
         return "Databricks with Photon" if photon or _asks_photon(properties) else "Databricks"
+    if any(re.search(_HOSTS["Dataproc Serverless"], host) for host in hosts):
+        return "Dataproc Serverless"
     for platform, beginnings in _SIGNS:
         if any(key.startswith(beginnings) for key in properties):
             return platform
     if "amzn" in version:
         return "EMR"
-    return next((name for name, pattern in _HOSTS.items() if re.search(pattern, driver_host)), "")
+    named = (name for name, pattern in _HOSTS.items() if any(re.search(pattern, host) for host in hosts))
+    return next(named, "") or _by_paths(properties)
+
+
+def _by_paths(properties: Mapping[str, str]) -> str:
+    text = "\n".join(f"{key}={value}" for key, value in properties.items())
+    for platform, parts in _PATHS.items():
+        if any(part in text for part in parts) and (
+            platform != "HDInsight" or re.search(r"\b(wasbs?|abfss?)://", text)
+        ):
+            return platform
+    return ""
 
 
 def _asks_photon(properties: Mapping[str, str]) -> bool:
@@ -97,15 +134,29 @@ def _asks_photon(properties: Mapping[str, str]) -> bool:
 
 
 def _executor_memory(properties: Mapping[str, str]) -> float | None:
-    """Return heap, off-heap and overhead; Spark's own default of the overhead is 10%, at least 384 MiB (YARN docs)."""
+    """Return heap, off-heap, Python's and overhead; Spark's own default of the overhead is 10%, on Kubernetes 40% for
+    Python (`spark.kubernetes.resource.type`), at least 384 MiB. YARN and Kubernetes had names of their own for it.
+    """
     heap = size_bytes(properties.get("spark.executor.memory", ""))
     if heap is None:
         return None
-    overhead = size_bytes(properties.get("spark.executor.memoryOverhead", ""))
-    factor = _share(properties.get("spark.executor.memoryOverheadFactor", ""))
+    overhead = size_bytes(_first(properties, "spark.executor.memoryOverhead", "spark.yarn.executor.memoryOverhead"))
+    usual = "0.4" if properties.get("spark.kubernetes.resource.type", "java") != "java" else ""
+    factors = _first(properties, "spark.executor.memoryOverheadFactor", "spark.kubernetes.memoryOverheadFactor")
+    factor = _share(factors or usual)
+    least = size_bytes(properties.get("spark.executor.minMemoryOverhead", "")) or float(384 << 20)
+    python = size_bytes(properties.get("spark.executor.pyspark.memory", "")) or 0.0
     off_heap = size_bytes(properties.get("spark.memory.offHeap.size", ""), bare=1) or 0.0
-    off_heap *= properties.get("spark.memory.offHeap.enabled", "false") == "true"
-    return heap + off_heap + (max(384 << 20, factor * heap) if overhead is None else overhead)
+    off_heap *= _is_true(properties, "spark.memory.offHeap.enabled")
+    return heap + off_heap + python + (max(least, factor * heap) if overhead is None else overhead)
+
+
+def _first(properties: Mapping[str, str], *names: str) -> str:
+    return next((properties[name] for name in names if properties.get(name)), "")
+
+
+def _is_true(properties: Mapping[str, str], name: str) -> bool:
+    return properties.get(name, "").strip().lower() == "true"
 
 
 def _share(text: str) -> float:

@@ -39,7 +39,7 @@ _STAGE: Final = {
     "Stage Info": {
         **_some("Stage ID", "Stage Attempt ID", "Stage Name", "Number of Tasks", "Parent IDs"),
         **_some("Submission Time", "Completion Time", "Failure Reason"),
-        "RDD Info": [_some("Name", "Scope")],
+        "RDD Info": [_some("Name", "Scope", "Callsite")],
         "Accumulables": [_some("Name")],
     },
 }
@@ -49,7 +49,10 @@ _READ: Final[dict[str, dict[str, Any]]] = {
     "SparkListenerTaskEnd": _TASK_END,
     "SparkListenerStageSubmitted": _STAGE,
     "SparkListenerStageCompleted": _STAGE,
-    "SparkListenerJobStart": _some("Event", "Job ID", "Submission Time", "Stage IDs", "Properties"),
+    "SparkListenerJobStart": {
+        **_some("Event", "Job ID", "Submission Time", "Stage IDs", "Properties"),
+        "Stage Infos": [_some("Stage ID", "Number of Tasks")],
+    },
     "org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart": _PLAN,
     "org.apache.spark.sql.execution.ui.SparkListenerSQLAdaptiveExecutionUpdate": _PLAN,
 }

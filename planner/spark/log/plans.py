@@ -27,7 +27,13 @@ def operators_of(info: Event) -> tuple[str, ...]:
 
 def _names(rdd: Event) -> tuple[str, ...]:
     scope = rdd.get("Scope")
-    return (str(rdd.get("Name", "")), *(_scope_names(scope) if isinstance(scope, str) else ()))
+    scopes = _scope_names(scope) if isinstance(scope, str) else ()
+    is_python = "PythonRDD.scala" in str(rdd.get("Callsite", ""))
+    return (
+        str(rdd.get("Name", "")),
+        *scopes,
+        *(["PythonRDD"] if is_python else []),
+    )  # the program may name it otherwise
 
 
 @lru_cache(maxsize=1024)

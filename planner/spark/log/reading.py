@@ -148,14 +148,35 @@ def read_files(paths: Sequence[Path]) -> EventLogs:
 
 def _event_logs(place: str, parts: Sequence[Part], others: Sequence[PassedOver]) -> EventLogs:
     joined, repeated = logs(parts)
-    passed = (*others, *repeated)
-    applications = [application for log in joined for application in _applications(log)]
-    if not applications:
+    applications, copies = _without_copies([application for log in joined for application in _applications(log)])
+    passed = (*others, *repeated, *copies)
+    if not applications or not any(application.events for application in applications):
         raise BadInputError(
             f"{place} holds no Spark event log; Spark writes them where spark.eventLog.dir says",
-            [f"{other.name}: {other.reason}" for other in passed[:20]],
+            [f"{other.name}: {other.reason}" for other in passed[:20]]
+            + [f"{loss}; each event is a line" for application in applications for loss in application.losses][:20],
         )
     return EventLogs(path=place, applications=tuple(applications), passed_over=passed)
+
+
+def _without_copies(applications: Sequence[Application]) -> tuple[list[Application], list[PassedOver]]:
+    """Return each run once, and the files of the others: a file that is still being written may stay beside the whole
+    one, and a log may be copied.
+    """
+    best: dict[object, Application] = {}
+    for place, application in enumerate(applications):
+        known = application.app_id and application.started_at_s is not None
+        run = (application.app_id, application.attempt, application.started_at_s) if known else place
+        before = best.get(run)
+        if before is None or (application.ended, application.events) > (before.ended, before.events):
+            best[run] = application
+    kept = [application for application in applications if any(application is one for one in best.values())]
+    return kept, [
+        PassedOver(name=file, reason=f"another file has the same run of {application.app_id}")
+        for application in applications
+        if not any(application is one for one in kept)
+        for file in application.files
+    ]
 
 
 def _applications(log: LogFiles) -> list[Application]:

@@ -69,20 +69,21 @@ def _log_files(group: tuple[str, ...], members: list[tuple[int | str, Part]], pa
     numbered = all(isinstance(place, int) for place, _ in members)
     members.sort(key=lambda member: (member[0], member[1].base.endswith(_COMPACT), member[1].name))
     compacted = max(
-        (i for i, (_, part) in enumerate(members) if group[0] == "rolling" and part.base.endswith(_COMPACT)), default=0
+        (i for i, (_, part) in enumerate(members) if group[0] == "rolling" and part.base.endswith(_COMPACT)), default=-1
     )
     passed += [
-        PassedOver(name=part.name, reason="its events are in the compacted file") for _, part in members[:compacted]
+        PassedOver(name=part.name, reason="its events are in the compacted file")
+        for _, part in members[: max(compacted, 0)]
     ]
     rest: list[tuple[int | str, Part]] = []
-    for place, part in members[compacted:]:
+    for place, part in members[max(compacted, 0) :]:
         if rest and rest[-1][0] == place:
             passed.append(PassedOver(name=part.name, reason=f"the same part of the log as {rest[-1][1].name}"))
         else:
             rest.append((place, part))
     first = None if group[0] == "single" else 1 if group[0] == "rolling" else 0
     places = [place for place, _ in rest if isinstance(place, int)]
-    gaps = _gaps(places, first=None if compacted else first) if numbered else ()
+    gaps = _gaps(places, first=None if compacted >= 0 else first) if numbered else ()
     return LogFiles(parts=tuple(part for _, part in rest), gaps=tuple(gaps))
 
 

@@ -6,6 +6,7 @@ import math
 import sys
 from array import array
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from operator import add, itemgetter
 from typing import Any, Final
 
@@ -92,7 +93,7 @@ METRICS: Final = {
     for group in dict.fromkeys(place for place, _, _ in _PLACES.values())
 }
 """The keys that are summed, by the group of a task's metrics that they are in."""
-_TIMES: Final = {"elapsed_s": _MS, "getting_result_s": _MS, "scheduling_s": _MS}
+_TIMES: Final = {"elapsed_s": _MS, "getting_result_s": _MS, "scheduling_s": _MS, "unmeasured_s": _MS}
 _UNITS: Final = {**{name: unit for name, (_, _, unit) in _PLACES.items()}, **_TIMES}
 _GETTERS: Final = [(place, itemgetter(*keys)) for place, keys in METRICS.items()]
 _WHOLE: Final = {int}
@@ -212,7 +213,7 @@ class StageTally:
             completed_at_s=self.completed_at_s,
             first_launch_at_s=_seconds(self.first_launch_ms),
             last_finish_at_s=_seconds(self.last_finish_ms),
-            sums=self.sums.sums(),
+            sums=_without_zero_times(self.sums.sums()),
             peak_execution_memory_bytes=self.peak_execution_memory_bytes,
             seconds_at=_at_quantiles(self._seconds),
             bytes_at=_at_quantiles(self._bytes),
@@ -227,6 +228,15 @@ class StageTally:
             else None,
             operators=self.operators,
         )
+
+
+def _without_zero_times(sums: TaskSums) -> TaskSums:
+    """Return the sums with unknown CPU times where all are 0, though tasks were deserialised: Java machines that do not
+    count them make Spark write that.
+    """
+    if sums.cpu_s or sums.deserialisation_cpu_s or not sums.deserialisation_s > 0 or not sums.run_s > 0:
+        return sums
+    return replace(sums, cpu_s=math.nan, deserialisation_cpu_s=math.nan)
 
 
 def _seconds(milliseconds: float | None) -> float | None:

@@ -92,6 +92,7 @@ def _unknown_executor(executor_id: str, host: str) -> Executor:
     )
 
 
+_LEAST_JUMP_S: Final = 60.0
 _MOST_TASK_ID: Final = 1 << 28
 _MOVED: Final = amounts_of(
     "input_bytes", "output_bytes", "shuffle_read_local_bytes", "shuffle_read_remote_bytes", "shuffle_write_bytes"
@@ -193,9 +194,14 @@ class ApplicationTally:
             losses=tuple(self.losses),
             events=self.events,
             task_ids=max(self._launched.above, self._finished.above),
-            clock_jump_s=self._clock.jump_s,
+            clock_jump_s=self._clock.jump_s or self._early_end_s(),
             cached_bytes=self._memory.cached_bytes(),
         )
+
+    def _early_end_s(self) -> float:
+        """Return by how much the application ended before its last event, below 0, where that is no late thread."""
+        early_s = (self.ended_at_s or math.inf) - (self._latest_s or 0.0)
+        return early_s if early_s < -_LEAST_JUMP_S else 0.0
 
     def _note_time(self, time_s: float | None) -> None:
         if time_s is not None and (self._latest_s is None or time_s > self._latest_s):
@@ -246,7 +252,14 @@ class ApplicationTally:
         properties = {} if self._properties or self._job_properties else _texts(group(event, "Properties"))
         if job_id in self._jobs and self._jobs[job_id].stages:
             raise RepeatedError
-        self._jobs[job_id] = SparkJob(job_id=job_id, stages=stages, submitted_at_s=at_s, completed_at_s=None, result="")
+        self._jobs[job_id] = SparkJob(
+            job_id=job_id,
+            stages=stages,
+            submitted_at_s=at_s,
+            completed_at_s=None,
+            result="",
+            last_tasks=_last_tasks(event),
+        )
         self._job_properties.update(properties)
         self._plans.note_job(job_id, group(event, "Properties"))
         self._note_time(at_s)
@@ -315,8 +328,9 @@ class ApplicationTally:
         self._memory.note_task(metrics, group(event, "Task Executor Metrics"), executor_id=executor_id)
         self._finished.add(task_id)
         stage = self._keep(stage)
-        getting_ms = got_ms and finished_ms - got_ms
-        amounts += _times(amounts, elapsed_ms=max(0, finished_ms - launched_ms), getting_ms=getting_ms)
+        getting_ms, is_measured = got_ms and finished_ms - got_ms, bool(metrics)
+        elapsed_ms = max(0, finished_ms - launched_ms)
+        amounts += _times(amounts, elapsed_ms=elapsed_ms, getting_ms=getting_ms, is_measured=is_measured)
         stage.sums.add(amounts)
         if peak is None or peak > stage.peak_execution_memory_bytes:
             stage.peak_execution_memory_bytes = math.nan if peak is None else peak
@@ -369,6 +383,13 @@ class ApplicationTally:
         self._executors.storage_memory(executor_id, memory)
 
 
+def _last_tasks(event: Event) -> int:
+    """Return how many tasks the last stage of a job has, which is never skipped where another one ran."""
+    infos = [info for info in items(event, "Stage Infos") if isinstance(info, dict)]
+    tasks = max(infos, key=lambda info: number(info, "Stage ID") or 0, default={}).get("Number of Tasks")
+    return tasks if type(tasks) is int else 0
+
+
 def _moved_bytes(amounts: Sequence[float]) -> float:
     """Return the bytes that a task read and wrote, as far as they are known."""
     moved = _MOVED(amounts)
@@ -376,16 +397,22 @@ def _moved_bytes(amounts: Sequence[float]) -> float:
     return sum(size for size in moved if not math.isnan(size)) if math.isnan(total) else total
 
 
-def _times(amounts: Sequence[float], *, elapsed_ms: float, getting_ms: float) -> tuple[float, ...]:
-    """Return the times that are no metrics; scheduling is what no other part explains."""
+def _times(amounts: Sequence[float], *, elapsed_ms: float, getting_ms: float, is_measured: bool) -> tuple[float, ...]:
+    """Return the times that are no metrics; scheduling is what no other part explains, where there are metrics."""
     left = elapsed_ms - (sum(_RAN(amounts)) + getting_ms)
-    return elapsed_ms, getting_ms, left if math.isnan(left) else max(0, left)
+    scheduling_ms = left if math.isnan(left) else max(0, left) if is_measured else 0
+    return elapsed_ms, getting_ms, scheduling_ms, 0 if is_measured else elapsed_ms
 
 
 def _task(info: Event) -> tuple[int, float, float, float, str, str]:
     """Return id, launch, finish, when the driver began to get the result (0 for never), executor and host."""
     values: tuple[Any, ...] = tuple(map(info.get, _TASK))
-    if tuple(map(type, values)) == _TASK_TYPES and values[0] >= 0 and values[1] <= LATEST_MS >= values[2]:
+    if (
+        tuple(map(type, values)) == _TASK_TYPES
+        and values[0] >= 0
+        and 0 < values[1] <= LATEST_MS
+        and 0 < values[2] <= LATEST_MS
+    ):
         return values
     return (
         whole_number(info, "Task ID"),
@@ -401,6 +428,8 @@ def _time(info: Event, key: str) -> float:
     value = milliseconds(info, key)
     if value is None:
         raise FieldError(f"{key} is absent")
+    if value <= 0:
+        raise FieldError(f"{key} is {value!r:.40}, not a time")
     return value
 
 

@@ -56,9 +56,11 @@ def _scheduling(stages: Sequence[Stage], _sums: TaskSums, time: TaskTime) -> str
     return f"{time.scheduling / time.total:.0%} of the task time is before and after the tasks run"
 
 
-def _unknown(_stages: Sequence[Stage], sums: TaskSums, _time: TaskTime) -> str:
+def _unknown(stages: Sequence[Stage], sums: TaskSums, _time: TaskTime) -> str:
     fields = {"run_s": "run times", "cpu_s": "CPU times", "gc_s": "collection times", "fetch_wait_s": "fetch waits"}
     lacking = [words for name, words in fields.items() if math.isnan(getattr(sums, name))]
+    unmeasured = sum(stage.without_metrics for stage in stages)
+    lacking += [f"metrics of {unmeasured:,} task{'s' * (unmeasured != 1)}"] if unmeasured else []
     return f"the log has no {' and no '.join(lacking)}"
 
 

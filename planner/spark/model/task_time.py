@@ -84,19 +84,21 @@ def task_time(
     for each second of the tasks' own computing.
     """
     limited = cpu_share is not None
-    run = min(sums.elapsed_s if math.isnan(sums.run_s) else sums.run_s, sums.elapsed_s)
+    elapsed = max(0.0, sums.elapsed_s - sums.unmeasured_s)
+    run = min(elapsed if math.isnan(sums.run_s) else sums.run_s, elapsed)
     cpu = min(_known(sums.cpu_s) / (cpu_share or 1.0), run)
     gc = min(_known(sums.gc_s), run - cpu)
     fetch = min(_known(sums.fetch_wait_s), run - cpu - gc)
     shuffle_write = min(_known(sums.shuffle_write_s), run - cpu - gc - fetch)
     rest = run - cpu - gc - fetch - shuffle_write
-    outside = sums.elapsed_s - run
+    outside = elapsed - run
     cpu_before = outside if limited else min(_known(sums.deserialisation_cpu_s), outside)
     name, longest = _wait(sums, tasks=tasks, python=python)
     if limited and name != "unknown":
         beside = min(rest, _MOST_BESIDE * cpu if name == "waiting" else overhead * cpu)
         cpu, rest = cpu + beside, rest - beside
     waits = {"waiting": max(0.0, rest - longest), name: min(rest, longest)}
+    waits["unknown"] = waits.get("unknown", 0.0) + sums.elapsed_s - elapsed
     return TaskTime(
         cpu=cpu + cpu_before, gc=gc, fetch=fetch, shuffle_write=shuffle_write, scheduling=outside - cpu_before, **waits
     )

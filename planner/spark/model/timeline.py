@@ -166,7 +166,7 @@ def _groups(stages: Sequence[Stage]) -> list[list[Stage]]:
 
 def _step(stages: Sequence[Stage], cores: Sequence[CoresStep], *, cpus: int) -> Step:
     start = min(stage.started_at_s or 0.0 for stage in stages)
-    end = max(stage.ended_at_s or 0.0 for stage in stages)
+    end = max(start, *(stage.ended_at_s or 0.0 for stage in stages))
     there = _mean_cores(cores, start_s=start, end_s=end)
     elapsed = sum(stage.whole.elapsed_s for stage in stages)
     needed = max(1, math.ceil(elapsed / (end - start))) if end > start else 1

@@ -81,6 +81,7 @@ def test_what_options_came_to(
     assert {name: getattr(result, name) for name in expected} == expected
     asked = int(options.get("iodepth", 1))
     assert (f"iodepth={asked} has no effect" in result.note) == (result.depth < asked)
+    assert ("went through the page cache" in result.note) == (result.buffered == "yes")
 
 
 def _without_options(document: dict[str, Any]) -> None:
@@ -136,6 +137,12 @@ FIO_REFUSED = {
     "filename=/dev/nullb0 lies in memory": fio(filename="/dev/nullb0"),
     "directory=/mnt/tmpfs lies in memory": fio(directory="/mnt/tmpfs"),
     "its disk ram0 lies in memory": fio(lambda d: d.update(disk_util=[{"name": "ram0"}])),
+    "replays a log of operations": fio(read_iolog="trace.log"),
+    "units that depend on its version": fio(lambda d: d.update({"fio version": "2.21"})),
+    "only the sum over all clients": {
+        "fio version": "fio-3.33",
+        "client_stats": [{**FIO["jobs"][0], "jobname": "All clients"}],
+    },
     "2 runs of the same; say --files-are": [FIO, later(FIO, seconds=60)],
 }
 
@@ -217,6 +224,8 @@ def test_two_streamed_runs_are_two(written: Callable[[str], Path], read: Callabl
             "this side received nothing",
         ),
         (json.dumps([{**item, "target": {**item["target"], "fstype": "tmpfs"}} for item in IOPING]), "lies in memory"),
+        (json.dumps([{**i, "target": {**i["target"], "fstype": "nfs4"}} for i in IOPING]), "another machine's disk"),
+        (json.dumps({**IPERF, "end": {**IPERF["end"], "sum_sent": {"bytes": 100}}}), "bytes received of 100 sent"),
         (json.dumps([IPERF, IPERF]), "2 runs of the same; say --files-are"),
         (json.dumps({"fio version": "fio-3.33", "jobs": [{"jobname": "j", "read": 7, "job options": 3}]}), "moved"),
         (json.dumps({"start": {"test_start": {}, "connected": 5}, "end": {"x": 1}}), "not as its instrument writes it"),
@@ -228,11 +237,21 @@ def test_files_that_measure_something_else(
     assert says in refusal(written(content), **NET)
 
 
+@pytest.mark.parametrize(
+    ("filename", "disks"), [("/dev/nvme1n1:/dev/nvme2n1", 2), ("/dev/sdb", 1), ("/dev/md0", None), ("/mnt/x", None)]
+)
+def test_disks_are_counted_by_their_devices(
+    filename: str, disks: int | None, written: Callable[[str], Path], read: Callable[..., Any]
+) -> None:
+    assert read(written(json.dumps(fio(filename=filename))))[0].disks == disks
+
+
 OTHERS = {
     "fio's terse output": "3;fio-3.33;seq;0;0;4194304;69905;17476;60000;0;0;0.000000\n",
     "fio's log of samples": "500, 102400, 0, 1048576, 0\n1000, 102400, 0, 1048576, 0\n",
     "iperf 2's output": "20260101120000,10.0.0.1,49152,10.0.0.2,5001,3,0.0-10.0,11748245504,9398596403\n",
     "iperf 2's output; run iperf3": "Client connecting to 10.0.0.2, TCP port 5001\n[ ID] Interval       Transfer\n",
+    "an error of iperf3": "iperf3: error - unable to connect to server: Connection refused\n",
     "netperf's output": "MIGRATED TCP STREAM TEST from 0.0.0.0 () port 0 AF_INET to 10.0.0.2 () port 0 AF_INET\n",
     "sockperf's output": "sockperf: == version #3.10 ==\nsockperf: Summary: Latency is 25.1 usec\n",
     "dd's output": "1+0 records in\n1+0 records out\n1073741824 bytes (1.1 GB, 1.0 GiB) copied, 0.5 s, 2.1 GB/s\n",

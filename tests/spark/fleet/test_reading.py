@@ -99,3 +99,13 @@ def test_several_attempts_in_one_zip_are_rows(tmp_path: Path) -> None:
             archive.writestr(f"app-1_{attempt}", lines(events))
     (unit,) = list_logs(str(tmp_path)).units
     assert [row.attempt for row in read_unit(unit, REQUEST, ())] == ["1", "2"]
+
+
+def test_a_run_that_two_logs_hold_counts_once(tmp_path: Path) -> None:
+    """The file that was being written may stay beside the whole one."""
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    (folder / "app-1").write_bytes(lines(small_job()))
+    (folder / "app-1.inprogress").write_bytes(lines(small_job()[:20]))
+    whole, part = sorted(read_all(folder).rows, key=lambda row: row.failure)
+    assert (whole.tasks, part.core_s) == (16, None) and part.failure.startswith("another log has the same run")

@@ -53,6 +53,9 @@ def test_emr_is_told_by_its_properties_and_its_type_is_unknown(tmp_path: Path) -
         ("spark.synapse.workspace.name", "Synapse", "azure"),
         ("spark.databricks.clusterUsageTags.clusterId", "Databricks", ""),
         ("spark.hadoop.hive.metastore.glue.catalogid", "", ""),
+        ("spark.databricks.delta.retentionDurationCheck.enabled", "", ""),
+        ("spark.dataproc.executor.compute.tier", "Dataproc Serverless", "gcp"),
+        ("spark.glueJobName", "Glue", "aws"),
     ],
 )
 def test_platforms_are_known_by_what_they_set(tmp_path: Path, key: str, platform: str, cloud: str) -> None:
@@ -87,3 +90,61 @@ def test_an_executor_has_its_heap_and_its_overhead(tmp_path: Path) -> None:
 )
 def test_sizes_as_spark_writes_them(text: str, size: float | None) -> None:
     assert size_bytes(text) == size
+
+
+@pytest.mark.parametrize(
+    ("properties", "platform"),
+    [
+        ({"spark.driver.host": "gdpic-srvls-batch-1-m.us-central1-a.c.p.internal"}, "Dataproc Serverless"),
+        ({"spark.driver.host": "logs-w-3.us-central1-a.c.p.internal"}, "Dataproc"),
+        ({"spark.driver.host": "wn0-logs.abc.ax.internal.cloudapp.net"}, "HDInsight"),
+        ({"spark.driver.extraClassPath": "/usr/share/aws/emr/emrfs/lib/*"}, "EMR"),
+        ({"spark.driver.extraJavaOptions": "-Dhdp.version=3.1"}, ""),
+        ({"spark.databricks.delta.preview.enabled": "true", "spark.synapse.workspace.name": "x"}, "Synapse"),
+    ],
+)
+def test_platforms_are_known_by_hosts_and_paths(tmp_path: Path, properties: dict[str, str], platform: str) -> None:
+    """Delta Lake names its properties after Databricks on every platform."""
+    assert cluster(tmp_path, properties).platform == platform
+
+
+GIB = 2**30
+
+
+@pytest.mark.parametrize(
+    ("properties", "beside_bytes"),
+    [
+        ({"spark.yarn.executor.memoryOverhead": "2048"}, 2 * GIB),
+        ({"spark.kubernetes.memoryOverheadFactor": "0.5"}, 2 * GIB),
+        ({"spark.kubernetes.resource.type": "python"}, 1.6 * GIB),
+        ({"spark.kubernetes.resource.type": "java"}, 0.4 * GIB),
+        ({"spark.executor.pyspark.memory": "1g"}, 1.4 * GIB),
+        ({"spark.executor.minMemoryOverhead": "1g"}, 1 * GIB),
+        ({"spark.memory.offHeap.enabled": "TRUE", "spark.memory.offHeap.size": "1g"}, 1.4 * GIB),
+    ],
+)
+def test_all_that_an_executor_may_take_beside_its_heap(
+    tmp_path: Path, properties: dict[str, str], beside_bytes: float
+) -> None:
+    assert cluster(tmp_path, properties).memory_per_executor_bytes == pytest.approx(4 * GIB + beside_bytes)
+
+
+def test_executors_of_other_profiles_have_memory_of_their_own(tmp_path: Path) -> None:
+    events = small_job()
+    for event in events:
+        if event["Event"] == "SparkListenerExecutorAdded":
+            event["Executor Info"]["Resource Profile Id"] = 1
+    path = tmp_path / "log"
+    path.write_bytes(lines(events))
+    assert spark_log.read(path).only().cluster.memory_per_executor_bytes is None
+
+
+@pytest.mark.parametrize(
+    "properties",
+    [
+        {"spark.dynamicAllocation.enabled": "True"},
+        {"spark.databricks.clusterUsageTags.clusterScalingType": "autoscaling"},
+    ],
+)
+def test_clusters_that_grow(tmp_path: Path, properties: dict[str, str]) -> None:
+    assert cluster(tmp_path, properties).dynamic

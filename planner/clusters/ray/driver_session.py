@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
+import queue
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import IO, Any, Final
 
 from planner import errors
+from planner.distributed_sort.job.silence import waiting
 from planner.errors import InterruptedRunError, IoFailureError, PlannerError
 
 _DRIVER: Final = "planner.distributed_sort.driver"
 _LONGEST_END_S: Final = 10.0
+_SILENT_S: Final = 9.0
+"""Longer than a driver that lives takes to its next event."""
 
 Command = Callable[..., list[str]]
 """Turns words into a command that runs where the driver shall run."""
@@ -29,8 +35,15 @@ class Session:
 
     def __init__(self, driver: subprocess.Popen[bytes], events: IO[str], output: IO[bytes]) -> None:
         self._driver = driver
-        self._events = events
         self._output = output
+        self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        """Those of the driver; None behind the last one."""
+        threading.Thread(target=self._take_lines, args=(events,), name="events", daemon=True).start()
+
+    def _take_lines(self, events: IO[str]) -> None:
+        for line in events:
+            self._lines.put(line)
+        self._lines.put(None)
 
     @property
     def pid(self) -> int:
@@ -52,13 +65,24 @@ class Session:
         with contextlib.suppress(BrokenPipeError):
             self._driver.stdin.write(json.dumps(order).encode() + b"\n")
             self._driver.stdin.flush()
-        for line in self._events:
+        while (line := self._next_line(on_event)) is not None:
             if (result := result_in(line, on_event)) is not None:
                 return result
+        self._lines.put(None)  # a second order finds the end, too
         raise IoFailureError(
             "the cluster's head, or the process that drives the sort, is lost",
             ["what is done stays on the nodes: run the same command again to go on", *_tail(self._output)],
         )
+
+    def _next_line(self, on_event: OnEvent) -> str | None:
+        """Return the driver's next line. While there is none, an event says so: it may wait for Ray's head, in calls
+        that have no deadline.
+        """
+        for times in itertools.count(1):
+            with contextlib.suppress(queue.Empty):
+                return self._lines.get(timeout=_SILENT_S)
+            on_event(waiting(["the cluster's head"], since_s=times * _SILENT_S, reason="nothing was heard of the sort"))
+        return None
 
 
 def result_in(line: str, on_event: OnEvent) -> dict[str, Any] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import sys
 import threading
@@ -139,3 +140,21 @@ def test_what_listens_and_is_not_ray_is_told_within_20_seconds(greeting: bytes) 
 @pytest.mark.parametrize("address", ["10.0.0.1", "http://10.0.0.1:8265"])
 def test_what_is_no_address_of_a_head_is_refused(address: str) -> None:
     assert refusal(address).message == f"--ray {address}: the head's address has the form 10.0.0.1:6379"
+
+
+def test_a_driver_that_says_nothing_is_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The calls by which Ray asks the head for its nodes have no deadline."""
+    monkeypatch.setattr(driver_session, "_SILENT_S", 0.2)
+    events: list[dict[str, Any]] = []
+
+    def wake(event: dict[str, Any]) -> None:
+        events.append(event)
+        if event["event"] == "waiting":
+            os.kill(made.pid, signal.SIGCONT)
+
+    with session(tmp_path) as made:
+        answer = {"event": "result", "number": 1}
+        made.do({"do": "answer", "answer": answer}, events.append)
+        os.kill(made.pid, signal.SIGSTOP)
+        assert made.do({"do": "answer", "answer": answer}, wake) == {"number": 1}
+    assert "nothing was heard of the sort" in [event.get("reason") for event in events]

@@ -28,7 +28,7 @@ NOWHERE: Final = "", 0
 """The address of a node whose service does not answer."""
 _CHECK_EVERY_S: Final = 0.5
 _FREE_WITHIN_S: Final = 2.0
-_LONGEST_BUSY_S: Final = 12.0
+_LONGEST_BUSY_S: Final = 9.0
 """CPUs that another job uses are waited for so long: those of a job that ends are free within a second or two."""
 _LONGEST_ANSWER_S: Final = 0.5
 """The driver waits so long for what it wants to know of a service."""
@@ -347,18 +347,22 @@ class Nodes:
 
     def _free_cpus(self, offered: Mapping[str, float]) -> dict[str, float]:
         """Return the CPUs that are free, by the node's id, without nodes that have none. Others get a moment to end
-        what they do. All count as free where Ray's client is connected, which cannot ask. Raises IoFailureError when
-        none gets free.
+        what they do. Where Ray's client is connected, which knows only of the sum, all count as free if any are. Raises
+        IoFailureError when none gets free.
         """
         from ray._private.state import available_resources_per_node  # what is public tells the sum of all nodes
         from ray.util.client import ray as client
 
-        if client.is_connected():
-            return dict(offered)
+        def free_cpus() -> dict[str, float]:
+            if client.is_connected():
+                any_is_free = self._ray.available_resources().get("CPU", 0.0) >= min(1.0, *offered.values())
+                return {node: cpus * any_is_free for node, cpus in offered.items()}
+            there = available_resources_per_node()
+            return {node: min(there.get(node, {}).get("CPU", 0.0), cpus) for node, cpus in offered.items()}
+
         began = time.monotonic()
         while (waited_s := time.monotonic() - began) < _LONGEST_BUSY_S:
-            there = available_resources_per_node()
-            free = {node: min(there.get(node, {}).get("CPU", 0.0), cpus) for node, cpus in offered.items()}
+            free = free_cpus()
             usable = {node: cpus for node, cpus in free.items() if cpus >= min(1.0, offered[node])}
             if usable == offered or (usable and waited_s >= _FREE_WITHIN_S):
                 return usable

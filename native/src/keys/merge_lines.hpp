@@ -31,8 +31,8 @@ class LineMerge {
     std::uint64_t bytes = UINT64_MAX;  // the last line may go beyond
   };
 
-  // `order` must outlive this. Streams that have a path are checked: write() throws Error(bad_input) for a line
-  // whose keys come before those of the line before it.
+  // `order` must outlive this. Streams that have a path are checked: write() throws Error(bad_input) for a
+  // line whose keys come before those of the line before it.
   LineMerge(std::vector<LineStream> streams, const KeyOrder& order, bool unique,
             std::vector<std::string> paths = {});
   // Goes on; each stream then is at its first line that was neither written nor left out. Returns the lines

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "sortcore/error.hpp"
 #include "sortcore/lines/line_format.hpp"
 
 namespace sortcore {
@@ -43,11 +44,14 @@ int compare_lines(const KeyedLine& a, const KeyedLine& b, const KeyOrder& order)
   return order.reversed ? -by_line : by_line;
 }
 
-LineMerge::LineMerge(std::vector<LineStream> streams, const KeyOrder& order, bool unique)
+LineMerge::LineMerge(std::vector<LineStream> streams, const KeyOrder& order, bool unique,
+                     std::vector<std::string> paths)
     : streams_(std::move(streams)),
       order_(order),
       unique_(unique),
+      paths_(std::move(paths)),
       is_descending_(order.is_whole_line() && order.reversed) {
+  paths_.resize(streams_.size());
   for (std::size_t i = 0; i < streams_.size(); ++i) {
     if (streams_[i].next()) open_.push_back(i);
   }
@@ -55,11 +59,24 @@ LineMerge::LineMerge(std::vector<LineStream> streams, const KeyOrder& order, boo
 }
 
 void LineMerge::advance() {
-  if (!streams_[open_.front()].next()) {
+  const std::size_t front = open_.front();
+  LineStream& stream = streams_[front];
+  if (!paths_[front].empty()) before_.assign(stream.key().begin(), stream.key().end());
+  if (!stream.next()) {
     open_.front() = open_.back();
     open_.pop_back();
+  } else if (!paths_[front].empty()) {
+    require_order(front);
   }
   if (!open_.empty()) sink(0);
+}
+
+void LineMerge::require_order(std::size_t stream) const {
+  const int sign = compare_bytes(before_, streams_[stream].key());
+  if (is_descending_ ? sign >= 0 : sign <= 0) return;
+  const std::string what = order_.csv ? "row " : order_.record_bytes != 0 ? "record " : "line ";
+  throw Error(ErrorCode::bad_input, paths_[stream] + ": " + what + std::to_string(streams_[stream].row()) +
+                                        " is out of order: only sorted inputs can be merged");
 }
 
 bool LineMerge::comes_before(std::size_t a, std::size_t b) const noexcept {

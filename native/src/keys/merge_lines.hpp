@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "keys/line_stream.hpp"
@@ -30,8 +31,10 @@ class LineMerge {
     std::uint64_t bytes = UINT64_MAX;  // the last line may go beyond
   };
 
-  // `order` must outlive this.
-  LineMerge(std::vector<LineStream> streams, const KeyOrder& order, bool unique);
+  // `order` must outlive this. Streams that have a path are checked: write() throws Error(bad_input) for a
+  // line whose keys come before those of the line before it.
+  LineMerge(std::vector<LineStream> streams, const KeyOrder& order, bool unique,
+            std::vector<std::string> paths = {});
   // Goes on; each stream then is at its first line that was neither written nor left out. Returns the lines
   // written.
   std::uint64_t write(TextOutput& output, const Limits& limits, const Progress* progress);
@@ -41,10 +44,13 @@ class LineMerge {
   bool comes_before(std::size_t a, std::size_t b) const noexcept;
   void sink(std::size_t at) noexcept;
   void advance();
+  void require_order(std::size_t stream) const;
 
   std::vector<LineStream> streams_;
   const KeyOrder& order_;
   bool unique_;
+  std::vector<std::string> paths_;  // of streams that are checked; empty for others
+  std::vector<std::byte> before_;   // the key of the line that was the next, if its stream is checked
   bool is_descending_;
   // The streams that have a line, the next of them in front: a heap, of which mostly the front is replaced.
   std::vector<std::size_t> open_;

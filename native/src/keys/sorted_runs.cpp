@@ -127,14 +127,16 @@ std::uint64_t SortedRuns::merge_some(std::span<Input> inputs, TextOutput& output
                                       : std::min<std::uint64_t>(for_each, RunFile::reading_bytes);
   const std::uint64_t buffer_bytes = std::clamp(for_each - to_unpack, least_bytes, most_bytes);
   std::vector<LineStream> streams;
+  std::vector<std::string> paths;  // of inputs that others sorted; GNU sort does not look at their order
   UnforeseenLines unforeseen{limits_, limits_.most_unforeseen_bytes()};
   for (Input& input : inputs) {
     const bool is_limited = !input.run && input.scratch.empty() && !settings_.lines_may_exceed_memory;
     streams.emplace_back(opened(input), order_, buffer_bytes, settings_.first_row,
                          is_limited ? &unforeseen : nullptr);
+    paths.push_back(is_limited ? input.source.path : std::string());
     input.scratch.clear();  // its space is free as soon as it has been read
   }
-  return LineMerge(std::move(streams), order_, settings_.unique)
+  return LineMerge(std::move(streams), order_, settings_.unique, std::move(paths))
       .write(output, {.lines = settings_.most_lines}, progress);
 }
 

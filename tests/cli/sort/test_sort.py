@@ -158,5 +158,6 @@ def test_records_by_typed_keys(tmp_path: Path) -> None:
     assert json.loads(done.stdout) == {"version": 3, "sorted": False, "first_unsorted": 3, "text": text}
     call("--record-size", "6", "--key-offset", "4", "--key-size", "2", str(source), str(packed))
     assert gzip.decompress(packed.read_bytes()) == source.read_bytes()
+    call(*keys, str(source), str(packed), "--force")
     call(*keys, "--merge", str(out), str(packed), str(out), "--force")
     assert len(out.read_bytes()) == 36

@@ -15,6 +15,8 @@ from planner.native import core
 from planner.sorting.records.keyed import TextOrder, find_disorder, sort_text
 from planner.sorting.records.keys import parse_key
 from planner.sorting.records.local import Spill
+from planner.sorting.records.record_keys import parse_record_key
+from planner.sorting.text.csv_keys import parse_column_key
 from tests.sorting.gnu_reference import Case, compare, expected, random_case, split
 
 GNU_SORT = shutil.which("sort") or ""
@@ -231,3 +233,30 @@ def test_a_line_whose_keys_do_not_fit_is_refused_with_advice(tmp_path: Path) -> 
             temp_dirs=[str(tmp_path)],
         )  # fmt: skip
     assert [path.name for path in tmp_path.iterdir()] == ["in"]
+
+
+NUMBERS = (parse_key("1,1n"),)
+ROWS = TextOrder(keys=(parse_column_key("1:int", (), columns=2),), stable=True, csv=(b",", b'"', 2, False))
+RECORDS = TextOrder(keys=(parse_record_key("0:1", record_bytes=2),), stable=True, record_bytes=2)
+
+
+@pytest.mark.parametrize(
+    ("texts", "order", "what"),
+    [
+        (["b\nc\na\n", "a\nz\n"], TextOrder(), "in0: line 3"),
+        (["c\nb\n", "z\na\nq\n"], TextOrder(reversed=True), "in1: line 3"),
+        (["9\n10\n", "2\n11\n3\n"], TextOrder(keys=NUMBERS, stable=True), "in1: line 3"),
+        (["1,x\n3,y\n2,z\n", "2,y\n"], ROWS, "in0: row 3"),
+        (["a1b2", "c1a3"], RECORDS, "in1: record 2"),
+    ],
+)
+def test_a_merge_names_an_input_that_is_out_of_order(
+    texts: list[str], order: TextOrder, what: str, tmp_path: Path
+) -> None:
+    names = [str(tmp_path / f"in{number}") for number in range(len(texts))]
+    for name, text in zip(names, texts, strict=True):
+        Path(name).write_text(text)
+    with pytest.raises(BadInputError, match=f"{what} is out of order: only sorted inputs can be merged"):
+        sort_text(names, str(tmp_path / "out"), order=order, merge=True)
+    assert not (tmp_path / "out").exists()
+    sort_text(names, str(tmp_path / "out"), order=order, merge=True, lines_may_exceed_memory=True)  # as GNU sort does

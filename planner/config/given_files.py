@@ -43,7 +43,7 @@ def _content(path: Path) -> bytes:
     return content
 
 
-_HIDDEN: Final = ("_", ".")
+HIDDEN: Final = ("_", ".")
 """What names begin with that other programs leave beside data: `_SUCCESS`, `.part-0.crc`."""
 
 
@@ -72,7 +72,7 @@ def _named(
     """Yield whether a link leads to a file, its path, and its path without links. Raises OSError."""
     with os.scandir(folder) as entries:
         for entry in entries:
-            if entry.name.startswith(_HIDDEN):
+            if entry.name.startswith(HIDDEN):
                 continue
             path, is_link = folder / entry.name, is_linked or entry.is_symlink()
             place = os.path.realpath(path) if entry.is_symlink() else os.path.join(real, entry.name)  # noqa: PTH118

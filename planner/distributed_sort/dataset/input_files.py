@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from planner.config.given_files import files_below
+from planner.config.given_files import HIDDEN, files_below
 from planner.distributed_sort.dataset import object_store
 from planner.distributed_sort.dataset.dataset import Copy, Layout, Partition
 from planner.distributed_sort.dataset.object_store import is_object
@@ -16,8 +16,6 @@ from planner.distributed_sort.node_files.run_files import file_errors
 from planner.errors import BadInputError, PlannerError
 
 MANIFEST_NAME: Final = "manifest.json"
-_HIDDEN: Final = ("_", ".")
-"""What names begin with that other programs leave beside data: `_SUCCESS`, `.part-0.crc`."""
 _PIECE_BYTES: Final = 1 << 16
 _BYTES: Final = Layout(record_size=1)
 
@@ -83,4 +81,4 @@ def is_manifest(source: str) -> bool:
 
 def _is_data(name: str) -> bool:
     parts = name.strip("/").split("/")
-    return not any(part.startswith(_HIDDEN) for part in parts) and parts[-1] != MANIFEST_NAME
+    return not any(part.startswith(HIDDEN) for part in parts) and parts[-1] != MANIFEST_NAME

@@ -33,17 +33,17 @@ def warm_up(
     if not all(slots.get(executor) for executor in set(executors)):
         return None
     waves = _waves(launched, executors, slots)
-    later = waves >= max(1.0, _median(waves))
+    later = waves >= max(1.0, median(waves))
     if later.mean() < _LEAST_SETTLED:
         return None
-    usual_s, usual_bytes = _median(seconds[later]), _median(moved_bytes[later])
+    usual_s, usual_bytes = median(seconds[later]), median(moved_bytes[later])
     places = np.floor(np.log2(waves + 1)).astype(int)
     excess = np.zeros(int(places[~later].max(initial=0)) + 1)
     for place in range(len(excess)):
         early = ~later & (places == place)
         if early.any():
-            larger = _median(moved_bytes[early]) / usual_bytes if usual_bytes > 0 else 1.0
-            excess[place] = max(0.0, _median(seconds[early]) - usual_s * max(1.0, larger))
+            larger = median(moved_bytes[early]) / usual_bytes if usual_bytes > 0 else 1.0
+            excess[place] = max(0.0, median(seconds[early]) - usual_s * max(1.0, larger))
     own = np.where(later, 0.0, excess[np.minimum(places, len(excess) - 1)])
     settled = np.maximum(seconds - own, np.minimum(seconds, usual_s))
     return WarmUp(excess_s=tuple(excess.tolist()), settled_s_at=quantiles(settled))
@@ -256,6 +256,7 @@ def quantiles(values: Floats) -> tuple[float, ...]:
     return tuple(np.where(part < 0.5, before + step * part, after - step * (1 - part)).tolist())
 
 
-def _median(values: Floats) -> float:
+def median(values: Floats) -> float:
+    """Return what `np.median` returns."""
     ordered = np.sort(values)
     return float(ordered[(len(values) - 1) // 2] + ordered[len(values) // 2]) / 2

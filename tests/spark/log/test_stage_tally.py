@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from planner.arrays import Floats
 from planner.spark.application.stage import QUANTILES, WarmUp
-from planner.spark.log.stage_tally import quantiles, warm_up
+from planner.spark.log.stage_tally import median, quantiles, warm_up
 
 LAUNCHED = np.array([0.0, 0, 10, 10, 16, 16, 22, 22])
 SECONDS = np.array([10.0, 10, 6, 6, 6, 6, 6, 6])
@@ -72,5 +72,6 @@ def test_no_task_is_longer_without_it(seconds: list[float], slots: int) -> None:
 
 
 @given(st.lists(st.floats(-1e15, 1e15), min_size=1, max_size=60))
-def test_quantiles_are_those_of_numpy(values: list[float]) -> None:
+def test_quantiles_and_median_are_those_of_numpy(values: list[float]) -> None:
     assert quantiles(np.array(values)) == tuple(np.quantile(values, QUANTILES))
+    assert median(np.array(values)) == np.median(values)

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from planner.api.validate import validate, validate_on_ray
     from planner.sorting.tables.table import sort_table
 
+    __version__: str
+
 __all__ = [
     "DataSizes",
     "Recommendation",
@@ -68,9 +70,11 @@ _FORMER_ROOMS = {"spark_log": "planner.spark.log", "task_trace": "planner.spark.
 
 
 def __getattr__(name: str) -> Any:
-    """Load the API on first use."""
+    """Load the API, or look up the version, on first use."""
     from importlib import import_module
 
+    if name == "__version__":
+        return import_module("importlib.metadata").version("sortplanner")
     if name in _FORMER_ROOMS:
         return import_module(_FORMER_ROOMS[name])
     if name not in _HOMES:

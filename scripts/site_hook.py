@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from importlib.metadata import version
 from typing import Any
 
 from mkdocs.structure.files import File, Files
@@ -39,6 +40,12 @@ SECTIONS: dict[str, tuple[Callable[[], str], ...]] = {
     "papers.md": (papers.page, tritonsort.page, lee_fox.page, leave_one_out.page)
 }
 """Pages that are written in `docs/` and whose last sections are computed."""
+
+
+def on_config(config: Any) -> Any:
+    """Name the version in the title of every page: mkdocs calls this first."""
+    config.site_name = f"{config.site_name} {version('sortplanner')}"
+    return config
 
 
 def on_files(files: Files, *, config: Any) -> Files:

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from html.parser import HTMLParser
+from importlib.metadata import version
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -54,6 +55,11 @@ def dead(page: Path, link: str, site: dict[Path, Page]) -> bool:
     target = target / "index.html" if target.is_dir() else target
     exists = parts.fragment in {"", *site[target].anchors} if target in site else not parts.fragment
     return not (target.is_file() and exists)
+
+
+def test_every_page_names_the_version(site: dict[Path, Page]) -> None:
+    title = f"sortplanner {version('sortplanner')}</title>"
+    assert [path.name for path in site if title not in path.read_text(encoding="utf-8")] == []
 
 
 def test_no_link_is_dead(site: dict[Path, Page]) -> None:

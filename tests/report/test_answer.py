@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+from importlib.metadata import version
 from types import ModuleType
 
 import pytest
@@ -36,6 +37,7 @@ def test_completion_shows_the_interface_and_nothing_else() -> None:
     assert dir(planner) == sorted(planner.__all__)
     assert {"plan", "recommend", "generate", "validate", "up", "down"} < set(planner.__all__)
     assert all(callable(getattr(planner, name)) for name in planner.__all__)
+    assert planner.__version__ == version("sortplanner")
 
 
 def test_the_short_frame_has_main_figures_and_bill_and_the_wide_one_every_field(answer: Recommendation) -> None:

@@ -42,7 +42,7 @@ class BucketClassifier {
     std::size_t crowded_count = 0;
     for (std::size_t i = 0; i < batch; ++i) {
       const std::uint64_t key = highs[i];
-      const Cell cell = cells_[std::min((key - lowest_) >> cell_shift_, last_cell)];
+      const Cell cell = cells_[std::min<std::uint64_t>((key - lowest_) >> cell_shift_, last_cell)];
       std::uint32_t bucket = cell & bucket_mask;
       bucket += key > highest[bucket];
       bucket += key > highest[bucket];

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import Any, Final
 
@@ -39,6 +40,8 @@ def optional(module: str, *, extra: str, purpose: str) -> Any:
 def missing_text(module: str) -> str:
     """Return the sentence for a module that is not installed: with the extra that installs it, if one does."""
     package = module.partition(".")[0]
+    if package in sys.stdlib_module_names:
+        return f"this Python was built without its module {package.lstrip('_')}: use a Python that has it"
     extra = next((extra for extra, packages in _EXTRAS.items() if package in packages), None)
     advice = f"pip install 'sortplanner[{extra}]'" if extra else "install sortplanner again"
     return f"this needs the package {package}, which is not installed: {advice}"

@@ -69,3 +69,10 @@ def loaded_by(statements: str) -> set[str]:
 )
 def test_heavy_packages_are_loaded_when_needed_and_not_before(statements: str, absent: set[str]) -> None:
     assert not loaded_by(statements) & (absent | {"ray", "boto3"})
+
+
+@pytest.mark.parametrize("options", [[], OF_CSV], ids=["records", "csv"])
+def test_a_python_built_without_bzip2_xz_and_sqlite_sorts(options: list[str]) -> None:
+    lacking = "sys.modules.update(dict.fromkeys(('_bz2', '_lzma', '_sqlite3')))\n"
+    content = "b'a,b\\n2,1\\n'" if options else "bytes(1000)"
+    assert "planner._sortcore" in loaded_by(lacking + RUN_SORT.format(content=content, options=options))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import bz2
-import lzma
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
@@ -87,11 +85,17 @@ def _gzip(chunks: Iterable[bytes]) -> Iterator[bytes]:
     return by_members(chunks, new=lambda: zlib.decompressobj(31), errors=(zlib.error,), name="gzip")
 
 
-def _bzip2(chunks: Iterable[bytes]) -> Iterator[bytes]:
+def bunzip2(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Return the decompressed chunks of bzip2, a module that some builds of Python lack."""
+    import bz2
+
     return by_members(chunks, new=bz2.BZ2Decompressor, errors=(OSError, ValueError), name="bzip2")
 
 
-def _xz(chunks: Iterable[bytes]) -> Iterator[bytes]:
+def unxz(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Return the decompressed chunks of xz, a module that some builds of Python lack."""
+    import lzma
+
     return by_members(chunks, new=lzma.LZMADecompressor, errors=(lzma.LZMAError,), name="xz")
 
 
@@ -109,8 +113,8 @@ def _lzf(chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 _DECODERS: Final[dict[bytes, Callable[[Iterable[bytes]], Iterator[bytes]]]] = {
     b"\x1f\x8b": _gzip,
-    b"BZh": _bzip2,
-    b"\xfd7zXZ\x00": _xz,
+    b"BZh": bunzip2,
+    b"\xfd7zXZ\x00": unxz,
     b"\x28\xb5\x2f\xfd": _zstd,
     LZ4_MAGIC: lz4_blocks,
     SNAPPY_MAGIC: snappy_blocks,

@@ -6,9 +6,7 @@ before that, so that it never takes half a text for the whole.
 
 from __future__ import annotations
 
-import bz2
 import fcntl
-import lzma
 import os
 import select
 import stat
@@ -287,15 +285,15 @@ def _unzstd(chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _bunzip2(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    from planner.compression.decoding import by_members
+    from planner.compression.decoding import bunzip2
 
-    return by_members(chunks, new=bz2.BZ2Decompressor, errors=(OSError, ValueError), name="bzip2")
+    return bunzip2(chunks)
 
 
 def _unxz(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    from planner.compression.decoding import by_members
+    from planner.compression.decoding import unxz
 
-    return by_members(chunks, new=lzma.LZMADecompressor, errors=(lzma.LZMAError,), name="xz")
+    return unxz(chunks)
 
 
 def _unlz4(chunks: Iterable[bytes]) -> Iterator[bytes]:
@@ -314,8 +312,14 @@ def compressor(form: str, threads: int) -> Any:
     """Return what has `compress` and `flush`; zstd alone has threads. Raises PlannerError without the library."""
     if form == "gz":
         return zlib.compressobj(6, zlib.DEFLATED, 31)
-    if form in ("bz2", "xz"):
-        return bz2.BZ2Compressor() if form == "bz2" else lzma.LZMACompressor()
+    if form == "bz2":
+        import bz2
+
+        return bz2.BZ2Compressor()
+    if form == "xz":
+        import lzma
+
+        return lzma.LZMACompressor()
     if form == "lz4":
         from planner.compression.lz4_frames import Lz4Compressor
 

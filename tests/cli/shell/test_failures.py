@@ -32,6 +32,7 @@ def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte"), 2, "not text in UTF-8"),
         (ModuleNotFoundError("No module named 'ray'", name="ray"), 1, r"pip install 'sortplanner[ray]'"),
         (ModuleNotFoundError("No module named 'rich.x'", name="rich.x"), 1, "install sortplanner again"),
+        (ModuleNotFoundError("No module named '_bz2'", name="_bz2"), 1, "this Python was built without its module bz2"),
         (ModuleNotFoundError("No module", name="planner.nowhere"), BUG_EXIT_CODE, "a bug of the planner"),
         (KeyError("nodes"), BUG_EXIT_CODE, "please report it"),
     ],

@@ -11,6 +11,7 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 from site_pages import (
     architecture,
+    dependencies,
     leave_one_out,
     lee_fox,
     measured_rates,
@@ -37,7 +38,8 @@ PAGES: dict[str, Callable[[], str]] = {
 }
 
 SECTIONS: dict[str, tuple[Callable[[], str], ...]] = {
-    "papers.md": (papers.page, tritonsort.page, lee_fox.page, leave_one_out.page)
+    "installing.md": (dependencies.page,),
+    "papers.md": (papers.page, tritonsort.page, lee_fox.page, leave_one_out.page),
 }
 """Pages that are written in `docs/` and whose last sections are computed."""
 

@@ -12,11 +12,13 @@ from planner.errors import InfeasibleError
 from planner.planning.candidates.feasibility import TOO_FEW
 from planner.planning.catalog_questions.next_measurement import RENTED
 from planner.planning.ranking.nearest import ConstrainedTypes, Nearest, least
-from planner.planning.request.filters import PREVIOUS, UNASKED
+from planner.planning.request.filters import NOT_WANTED, PREVIOUS, UNASKED
 from planner.schemas.plan import Plan, Rejection
 
 SHOWN: Final = 5
 """How many types are worked out and shown, the nearest of all."""
+_NAMED: Final = 3
+"""So few types are named in the first line instead of counted."""
 
 
 def refusal_of(plan: Plan) -> InfeasibleError:
@@ -24,13 +26,16 @@ def refusal_of(plan: Plan) -> InfeasibleError:
     near: dict[str, Rejection] = {}
     for rejection in sorted((r for r in plan.rejected if r.nearness is not None), key=order):
         near.setdefault(rejection.instance_type, rejection)
-    shown = (list(near.values()) or sorted(plan.rejected, key=lacking))[:SHOWN]
+    wanted = [r for r in plan.rejected if not r.reason.startswith(NOT_WANTED)] or plan.rejected
+    shown = (list(near.values()) or sorted(wanted, key=lacking))[:SHOWN]
     names: dict[str, list[str]] = {}
     for rejection in shown:
         why = rejection.reason + (f" ({rejection.detail})" if rejection.detail else "")
         names.setdefault(why, []).append(rejection.instance_type)
     lines = [f"{', '.join(types)}: {why}" for why, types in names.items()]
-    return InfeasibleError(f"nothing feasible among {len(plan.rejected)} types", [*plan.conflicts, *lines])
+    types = sorted({rejection.instance_type for rejection in wanted})
+    of = f"with {', '.join(types)}" if len(types) <= _NAMED else f"among {len(types)} types"
+    return InfeasibleError(f"nothing feasible {of}", [*plan.conflicts, *lines])
 
 
 def lacking(rejection: Rejection) -> tuple[bool, int]:

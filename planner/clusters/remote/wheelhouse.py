@@ -235,12 +235,12 @@ def _own_tag() -> str:
 
 
 def _fits(*, python: str, architecture: str) -> bool:
-    """Say whether this installation's extension works on such machines, whose C library is the stock image's."""
+    """Return whether this installation's extension works on such machines, whose C library is the stock image's."""
     running = f"{sys.version_info.major}.{sys.version_info.minor}"
     if (sys.platform, running, platform.machine()) != ("linux", python, architecture):
         return False
     core = extension_if_built()
-    return core is not None and not newer_than_stock(core)
+    return core is not None and not core.name.endswith("-linux-musl.so") and not newer_than_stock(core)
 
 
 def _python_of(wheel: Path) -> str:

@@ -255,6 +255,16 @@ def test_an_extension_that_the_machines_cannot_load_is_compiled_there(monkeypatc
     assert wheelhouse.way_of_software(python=running, architecture=machine()) == "source"
 
 
+def test_an_extension_for_musl_is_not_sent_to_machines_with_glibc(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running = f"{sys.version_info.major}.{sys.version_info.minor}"
+    extension = tmp_path / f"_sortcore.cpython-{running.replace('.', '')}-{machine()}-linux-musl.so"
+    extension.write_bytes(b"libc.so")
+    monkeypatch.setattr(wheelhouse, "extension_if_built", lambda: extension)
+    assert wheelhouse.way_of_software(python=running, architecture=machine()) == "source"
+
+
 def test_the_source_has_all_of_the_installation_but_what_was_compiled(tmp_path: Path) -> None:
     with tarfile.open(write_source(tmp_path)) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}

@@ -1,4 +1,4 @@
-// Between Python's values and the core's.
+// Conversion between Python's values and the core's.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -13,8 +13,8 @@
 
 namespace sortcore::python {
 
-// A view of an object's bytes, which stay where they are until the view is gone. Throws ValueError unless
-// they are C-contiguous (nothing is copied) and, where asked for, writable.
+// A view of an object's bytes, which stay in place until the view is destroyed. Throws ValueError unless they
+// are C-contiguous (nothing is copied) and, on request, writable.
 class BytesView {
  public:
   enum class Access { read, write };

@@ -1,4 +1,4 @@
-// Each concept of the core registers itself with the Python module; one register_*.cpp each.
+// Each concept of the core registers itself with the Python module, in its own register_*.cpp.
 #pragma once
 
 #include <pybind11/pybind11.h>

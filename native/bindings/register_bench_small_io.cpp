@@ -12,7 +12,7 @@ namespace {
 
 double seconds_of(std::uint64_t ns) { return static_cast<double>(ns) * 1e-9; }
 
-// Buckets that hold anything, as (longest latency in seconds, operations).
+// Non-empty buckets, as (longest latency in seconds, operations).
 py::list histogram_list(const LatencyHistogram& latency) {
   py::list buckets;
   for (std::size_t i = 0; i < LatencyHistogram::buckets; ++i) {

@@ -100,7 +100,7 @@ void gather_texts(const ChunkedRows& self, const std::vector<py::buffer>& offset
   self.gather_texts(from.spans(), offset_bytes, text.spans(), wanted.get(), to.writable_bytes());
 }
 
-// Which record comes first, second, ... when they are sorted as whole; equal ones stay as they are.
+// The numbers of the records in sorted order, compared as a whole; equal ones keep their order.
 void record_order(const py::buffer& records, const py::buffer& out, std::uint32_t record_bytes,
                   unsigned threads) {
   const BytesView from(records, BytesView::Access::read, "records");

@@ -11,13 +11,13 @@ namespace {
 PYBIND11_CONSTINIT py::gil_safe_call_once_and_store<py::object> record_error;
 PYBIND11_CONSTINIT py::gil_safe_call_once_and_store<py::object> cancelled;
 
-// Messages hold paths, which are any bytes, as Python has them.
+// Messages contain paths, which are any bytes, converted as Python does.
 py::object text(const std::string& bytes) {
   return py::reinterpret_steal<py::object>(
       PyUnicode_DecodeFSDefaultAndSize(bytes.data(), static_cast<Py_ssize_t>(bytes.size())));
 }
 
-// OSError(errno, message, path) where a path is known, as Python's own file errors have it.
+// OSError(errno, message, path) if a path is known, like Python's own file errors.
 void raise_os_error(const Error& error) {
   py::tuple arguments = py::make_tuple(error.system_errno(), text(error.what()));
   if (!error.path().empty()) arguments += py::make_tuple(text(error.path()));

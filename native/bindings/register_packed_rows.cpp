@@ -20,7 +20,7 @@ namespace sortcore::python {
 namespace {
 
 using Optional = std::optional<py::buffer>;
-// Validity and the bit it begins with; values, offsets or bits and the bit they begin with; texts.
+// Validity and its first bit; values, offsets or bits and their first bit; texts.
 using Input = std::tuple<Optional, std::uint64_t, Optional, std::uint64_t, Optional>;
 using Output = std::tuple<Optional, py::buffer, Optional>;
 

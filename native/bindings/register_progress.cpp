@@ -6,7 +6,7 @@ namespace py = pybind11;
 namespace sortcore::python {
 namespace {
 
-// A method that a forked child is refused.
+// Wraps a method so that it throws in a forked child.
 template <typename Result, typename... Arguments>
 auto method_of_progress(Result (Progress::*method)(Arguments...) const noexcept) {
   return [method](const Progress& self, Arguments... arguments) {

@@ -13,7 +13,7 @@ namespace py = pybind11;
 namespace sortcore::python {
 namespace {
 
-// A report crosses as plain dicts and lists; planner.sorting.records.local gives them their types.
+// Converts a report to plain dicts and lists; planner.sorting.records.local adds the types.
 py::dict stage_dict(const StageReport& stage) {
   return py::dict(py::arg("name") = stage.name, py::arg("threads") = stage.threads,
                   py::arg("working_s") = stage.working_s, py::arg("waiting_s") = stage.waiting_s,

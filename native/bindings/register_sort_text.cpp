@@ -23,11 +23,10 @@ namespace {
 // Delimiter, quote, columns, and whether rows end with CRLF.
 using CsvGiven = std::tuple<std::string, std::string, std::uint64_t, bool>;
 
-// First field and byte, last field and its bytes, and the letters of GNU sort that say how they compare, of
-// which `B` is `b` at the end of the key. Of CSV `I` is a strict integer, `N` a decimal number, `F` a double;
-// `E` puts empty values first. Of
-// records `U`, `S` and `D` are unsigned, signed and floating-point numbers as processors have them, `L`
-// little endian.
+// First field and byte, last field and its bytes, and the letters of GNU sort for the comparison, where `B`
+// is `b` at the end of the key. For CSV `I` is a strict integer, `N` a decimal number, `F` a double; `E` puts
+// empty values first. For records `U`, `S` and `D` are unsigned, signed and floating-point numbers in binary,
+// `L` little endian.
 using PartGiven = std::tuple<std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t, std::string>;
 
 void set_option(KeyPart& part, char letter) {
@@ -46,7 +45,7 @@ void set_option(KeyPart& part, char letter) {
     part.skips_blanks_at_end = true;
   else if (letter == 'd')
     part.bytes = KeyBytes::dictionary;
-  else if (letter == 'i')  // which `d` goes beyond
+  else if (letter == 'i')  // `d` implies it
     part.bytes = part.bytes == KeyBytes::all ? KeyBytes::printing : part.bytes;
   else if (letter == 'f')
     part.folds_case = true;
@@ -220,7 +219,7 @@ py::list lines_of(const py::buffer& text, const KeyOrder& order, std::uint64_t m
   return lines;
 }
 
-// Keys of the values of a column, whose offsets have 64 bits: their offsets and bytes.
+// Keys of a column's values, whose offsets have 64 bits: their offsets and bytes.
 py::tuple natural_keys_of(const py::buffer& offsets, const py::buffer& texts) {
   const BytesView places(offsets, BytesView::Access::read, "offsets");
   const BytesView text(texts, BytesView::Access::read, "texts");
@@ -232,7 +231,7 @@ py::tuple natural_keys_of(const py::buffer& offsets, const py::buffer& texts) {
   return py::make_tuple(to_bytes(std::as_bytes(std::span(made.offsets))), to_bytes(made.keys));
 }
 
-// For tests: what decides about a line.
+// For tests: the key of a line.
 py::bytes key_of(const KeyOrder& order, const py::bytes& line) {
   const std::string bytes = line;
   LineEncoder encoder(order);

@@ -39,7 +39,7 @@ Summary validate_path(const std::string& path, std::uint32_t record_bytes, std::
   return validate_file(path, make_format(record_bytes, key_offset, key_bytes), threads, progress);
 }
 
-// The CRC-32 of each of consecutive pieces, which are so many bytes long and all of `bytes`.
+// The CRC-32 of consecutive pieces of `bytes` with the given lengths, which add up to all of it.
 void checksum_pieces(const py::buffer& bytes, const py::buffer& lengths, const py::buffer& out) {
   const BytesView view(bytes, BytesView::Access::read, "bytes");
   const BytesView lengths_view(lengths, BytesView::Access::read, "lengths");

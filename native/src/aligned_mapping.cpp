@@ -8,7 +8,7 @@
 
 namespace sortcore {
 
-// Maps a huge page more and unmaps what sticks out.
+// Maps one huge page more and unmaps the excess.
 std::byte* map_aligned(std::size_t bytes, int protection, int flags) noexcept {
   constexpr std::size_t huge = Buffer::huge_page_bytes;
   void* pages = ::mmap(nullptr, bytes + huge, protection, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);

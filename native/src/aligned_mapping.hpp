@@ -5,8 +5,8 @@
 
 namespace sortcore {
 
-// Maps whole pages of no file, aligned to a huge page, with mmap's `protection` and further `flags`. Returns
-// null, and leaves errno, where the system refuses.
+// Maps whole anonymous pages, aligned to a huge page, with mmap's `protection` and further `flags`. Returns
+// null, and leaves errno, if the system refuses.
 std::byte* map_aligned(std::size_t bytes, int protection, int flags) noexcept;
 
 }  // namespace sortcore

@@ -18,7 +18,7 @@ namespace sortcore {
 
 inline constexpr std::size_t mask_bytes = 64;
 
-// Bit i tells whether byte i is `wanted`.
+// Bit i is set if byte i is `wanted`.
 inline std::uint64_t mask_of(const std::byte* at, std::byte wanted) noexcept {
   std::uint64_t mask = 0;
 #if defined(__SSE2__)
@@ -34,7 +34,7 @@ inline std::uint64_t mask_of(const std::byte* at, std::byte wanted) noexcept {
   return mask;
 }
 
-// Bit i tells whether an odd number of the bits up to i is set.
+// Bit i is set if an odd number of the bits up to i is set.
 inline std::uint64_t odd_so_far(std::uint64_t bits) noexcept {
   for (unsigned shift = 1; shift < 64; shift *= 2) bits ^= bits << shift;
   return bits;
@@ -42,7 +42,7 @@ inline std::uint64_t odd_so_far(std::uint64_t bits) noexcept {
 
 #if defined(__x86_64__)
 
-// As the two above.
+// The two functions above by AVX2.
 SORTCORE_AVX2 inline std::uint64_t avx2_mask_of(const std::byte* at, std::byte wanted) noexcept {
   constexpr std::size_t half = mask_bytes / 2;
   const __m256i all = _mm256_set1_epi8(static_cast<char>(wanted));
@@ -53,15 +53,15 @@ SORTCORE_AVX2 inline std::uint64_t avx2_mask_of(const std::byte* at, std::byte w
              << half;
 }
 SORTCORE_AVX2 inline std::uint64_t avx2_odd_so_far(std::uint64_t bits) noexcept {
-  const __m128i ones = _mm_set1_epi8(-1);  // a product without carries adds up all bits below
+  const __m128i ones = _mm_set1_epi8(-1);  // a carry-less product sums all lower bits
   const __m128i product = _mm_clmulepi64_si128(_mm_cvtsi64_si128(static_cast<long long>(bits)), ones, 0);
   return static_cast<std::uint64_t>(_mm_cvtsi128_si64(product));
 }
 
 #endif
 
-// Calls `use(block, first byte of it, bytes of it that count)` for 64 bytes at a time, the last with zeros
-// behind, until that returns false.
+// Calls `use(block, first byte of it, bytes of it that count)` for 64 bytes at a time, the last padded with
+// zeros, until it returns false.
 template <typename Use>
 void for_each_block(const std::byte* at, const std::byte* end, const Use& use) {
   const std::byte* const begin = at;

@@ -8,8 +8,8 @@
 
 namespace sortcore {
 
-// Wide loads may take in a few bytes behind what they are for, which are masked out or written over. Another
-// thread may be writing those, as the next chunk of memory is. The thread sanitizer cannot know that they do
+// Wide loads may include a few bytes after their data, which are masked out or overwritten. Another thread
+// may be writing those, for example the next chunk of memory. The thread sanitizer cannot know that they do
 // not count.
 #if defined(__SANITIZE_THREAD__)
 inline constexpr bool may_read_beyond = false;

@@ -27,8 +27,8 @@ std::uint64_t sum_of(const std::string& path, const std::vector<std::string>& na
   return sum;
 }
 
-// In some containers a group's path is that on the host, of which only the end, or nothing, is mounted. So
-// all of its parents are tried, up to the root.
+// In some containers a group's path is that on the host, and only its end, or nothing, is mounted. So all of
+// its parents are tried, up to the root.
 void visit_up(const std::string& root, std::string path, Version version,
               const std::function<void(const std::string&, Version)>& visit) {
   while (true) {
@@ -39,7 +39,7 @@ void visit_up(const std::string& root, std::string path, Version version,
   }
 }
 
-// Shows the folders of the groups that this process belongs to and that have the controller, and of their
+// Passes on the folders of the groups that this process belongs to and that have the controller, and of their
 // parents.
 void visit_groups(const ControlGroupFiles& files, const std::string& controller,
                   const std::function<void(const std::string&, Version)>& visit) {

@@ -3,7 +3,7 @@
 
 #if defined(__x86_64__)
 
-// For a function that is called only where `has_avx2` says so.
+// For a function that is called only if `has_avx2` is true.
 #define SORTCORE_AVX2 __attribute__((target("avx2,bmi,popcnt,pclmul")))
 
 // The same for `has_avx512`.
@@ -11,7 +11,7 @@
 
 namespace sortcore {
 
-// With the instructions on bits that came with it or before.
+// Including the bit instructions that came with it or before.
 inline bool has_avx2() noexcept {
   static const bool has = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
                           __builtin_cpu_supports("popcnt") && __builtin_cpu_supports("pclmul");

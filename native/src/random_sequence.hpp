@@ -16,7 +16,7 @@ class RandomSequence {
     value = (value ^ (value >> 27)) * 0x94d049bb133111eb;
     return value ^ (value >> 31);
   }
-  // Nearly evenly from 0 ... bound - 1.
+  // A number from 0 ... bound - 1, nearly evenly distributed.
   std::uint64_t below(std::uint64_t bound) {
     __extension__ using Wide = unsigned __int128;
     return static_cast<std::uint64_t>(Wide{next()} * bound >> 64);

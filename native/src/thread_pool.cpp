@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::chrono::seconds idle_time{2};
 
-// Never destroyed: its threads may outlive main(), and what a child inherits is in no known state.
+// Never destroyed: its threads may outlive main(), and a child inherits it in an unknown state.
 std::atomic<ThreadPool*> pool{nullptr};
 
 void forget_pool() noexcept { pool = nullptr; }
@@ -57,7 +57,7 @@ void ThreadPool::live(Job job) noexcept {
   Worker worker;
   while (job.work) {
     job.work();
-    job.work = nullptr;  // what it holds goes before anybody is told that it has ended
+    job.work = nullptr;  // frees its captures before the end is reported
     job = next_job(worker, job.done);
   }
 }
@@ -90,7 +90,7 @@ void TaskGroup::start(ThreadPool::Task work) {
 }
 
 void TaskGroup::end_one() noexcept {
-  // With the lock held: who waits may destroy the group as soon as it is let go.
+  // With the lock held: the waiting thread may destroy the group once it is released.
   const std::lock_guard lock(mutex_);
   if (--left_ == 0) ended_.notify_all();
 }

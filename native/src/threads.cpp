@@ -67,7 +67,7 @@ void run_parallel(unsigned threads, const std::function<void(unsigned)>& work) {
   FirstFailure failure;
   {
     TaskGroup others;
-    // A thread that cannot be started is a failure like any other; those at work are waited for first.
+    // A thread that cannot be started is a failure like any other; running ones are waited for first.
     failure.guard([&] {
       for (unsigned index = 1; index < threads; ++index)
         others.start([&failure, &work, index] { failure.guard([&] { work(index); }); });

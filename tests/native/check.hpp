@@ -27,14 +27,14 @@ inline std::vector<Test>& tests() {
   return all;
 }
 
-// Sanitizers make everything some ten times slower, so that there is less of it.
+// Sanitizers make everything some ten times slower, so there is less of it.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 inline constexpr bool sanitized = true;
 #else
 inline constexpr bool sanitized = false;
 #endif
 
-// The thread sanitizer can find nothing in what runs on one thread.
+// The thread sanitizer can find nothing in single-threaded code.
 #if defined(__SANITIZE_THREAD__)
 inline constexpr bool only_threaded = true;
 #else
@@ -47,13 +47,13 @@ struct Registration {
   }
 };
 
-// How many times as many random cases as usual: the long run sets SORTCORE_TEST_EFFORT.
+// Factor on the usual number of random cases: the long run sets SORTCORE_TEST_EFFORT.
 inline std::uint64_t effort() {
   const char* wanted = std::getenv("SORTCORE_TEST_EFFORT");
   return wanted == nullptr ? 1 : std::strtoull(wanted, nullptr, 10);
 }
 
-// Whether a usual run under a sanitizer leaves out this case of a test: it takes one in so many, the thread
+// True if a usual run under a sanitizer leaves out this case of a test: it takes one in `one_in`, the thread
 // sanitizer, which is slowest, one in `of_threads`. The long runs take all.
 inline bool leaves_out(std::uint64_t turn, std::uint64_t one_in, std::uint64_t of_threads) {
   if (!sanitized || effort() > 1) return false;

@@ -1,5 +1,5 @@
-// Any bytes are CSV: rows end where a plain reader says, and a sort keeps every row in order or names a wrong
-// one. The first bytes choose columns and keys.
+// Any bytes are CSV: rows end where a plain reader ends them, and a sort keeps every row in order or names a
+// wrong one. The first bytes choose columns and keys.
 #include <algorithm>
 #include <cstdlib>
 #include <optional>
@@ -21,7 +21,7 @@ void demand(bool condition) {
   if (!condition) std::abort();
 }
 
-// Where rows end, byte by byte.
+// Ends of rows, byte by byte.
 std::vector<std::uint64_t> ends_of(std::span<const std::byte> text, bool is_within) {
   std::vector<std::uint64_t> ends;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -64,7 +64,7 @@ KeyOrder order_from(const unsigned char* data) {
   return order;
 }
 
-// Nothing if a row is refused.
+// Returns nothing if a row is refused.
 std::optional<std::string> sorted(const Text& text, const KeyOrder& order) {
   try {
     return sorted_text(text, order, false);
@@ -85,7 +85,7 @@ std::vector<std::string> rows_of(std::string_view text) {
   return rows;
 }
 
-// Rows grouped by boundaries, and sorted group by group, are the rows sorted.
+// Rows grouped by boundaries, and sorted group by group, equal the sorted rows.
 void check_partitions(const std::string& rows, KeyOrder order) {
   order.whole_line_last = true;
   const std::string sorted = sorted_text(std::as_bytes(std::span(rows)), order, false);
@@ -138,7 +138,7 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
 
 std::uint64_t usual_runs() { return 20'000; }
 
-// Where the mutation driver starts from.
+// Seeds of the mutation driver.
 std::vector<std::vector<std::byte>> seeds() {
   constexpr std::string_view texts[] = {
       "10\n-2.50\n1e3\n+7\nnan\n-inf\n\n", "b,10\na,\n\"x,\"\"y\"\"\n\",3\n,\n",

@@ -1,5 +1,5 @@
 // Any bytes are text, any keys are keys: sorted and merged they keep every line, encoded keys are in order,
-// and none begins with another. The first bytes choose the keys.
+// and none is a prefix of another. The first bytes choose the keys.
 #include <algorithm>
 #include <cstdlib>
 
@@ -38,7 +38,7 @@ std::vector<std::byte> key_of(const KeyOrder& order, std::span<const std::byte> 
   return {key.bytes().begin(), key.bytes().end()};
 }
 
-// Two keys to compare; what comes first in both is the same.
+// Checks that neither of two different keys begins with the other.
 void check_pair(const std::vector<std::byte>& a, const std::vector<std::byte>& b) {
   if (a == b) return;
   const auto differ = std::ranges::mismatch(a, b);
@@ -62,7 +62,7 @@ Text text_of(const std::string& characters) {
   return {bytes.begin(), bytes.end()};
 }
 
-// Groups hold the lines between their boundaries, and sorted one by one they are the sorted text.
+// Groups hold the lines between their boundaries, and sorted one by one they equal the sorted text.
 void check_partitions(const Text& text, const KeyOrder& order, const Text& sorted) {
   std::vector<TextBoundary> boundaries;
   const auto in_order = lines::split(sorted);
@@ -143,7 +143,7 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
 
 std::uint64_t usual_runs() { return 4'000; }
 
-// Where the mutation driver starts from.
+// Seeds of the mutation driver.
 std::vector<std::vector<std::byte>> seeds() {
   constexpr std::string_view texts[] = {"10 b\n-2.50 a\n1e3\n0x1p4 nan\n-inf\n", "1K\n-3M x\n.5Y\n1,000\n",
                                         "jan 1\nFEB 2\n  dec\n", "a-1.2.tar.gz\na-1.10\n.x~\n..\n",

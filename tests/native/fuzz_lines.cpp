@@ -1,5 +1,5 @@
-// Any bytes are text: sorted in memory, cut into stretches and validated, they come out as the standard
-// library has them. The first bytes choose key, threads and stretch.
+// Any bytes are text: sorted in memory, cut into stretches and validated, they give the standard library's
+// result. The first bytes choose key, threads and stretch.
 #include <algorithm>
 #include <cstdlib>
 
@@ -70,7 +70,7 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
 
 std::uint64_t usual_runs() { return 4'000; }
 
-// Where the mutation driver starts from.
+// Seeds of the mutation driver.
 std::vector<std::vector<std::byte>> seeds() {
   RandomSequence random(1);
   std::vector<Text> all;

@@ -1,4 +1,4 @@
-// Any bytes either are splitters that are stored as the same bytes again, or are refused.
+// Any bytes are either splitters that are stored as the same bytes again, or refused.
 #include <algorithm>
 #include <cstdlib>
 #include <span>
@@ -22,7 +22,7 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
 
 std::uint64_t usual_runs() { return 50'000; }
 
-// Where the mutation driver starts from.
+// Seeds of the mutation driver.
 std::vector<std::vector<std::byte>> seeds() {
   std::vector<std::byte> sample;
   for (unsigned i = 0; i < 300; ++i) sample.push_back(static_cast<std::byte>(i < 100 ? 7 : i * 37));

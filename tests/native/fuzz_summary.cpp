@@ -1,4 +1,4 @@
-// Any bytes either are a summary that is stored as the same bytes again, or are refused.
+// Any bytes are either a summary that is stored as the same bytes again, or refused.
 #include <algorithm>
 #include <cstdlib>
 #include <span>
@@ -19,7 +19,7 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
 
 std::uint64_t usual_runs() { return 50'000; }
 
-// Where the mutation driver starts from.
+// Seeds of the mutation driver.
 std::vector<std::vector<std::byte>> seeds() {
   const sortcore::RecordFormat format{.record_bytes = 5, .key_offset = 1, .key_bytes = 3};
   const std::vector<std::byte> records(25, std::byte{3});

@@ -1,4 +1,4 @@
-// Runs the tests whose names contain the argument, or all, and says which took longest.
+// Runs the tests whose names contain the argument, or all, and prints the slowest.
 #include <algorithm>
 #include <chrono>
 #include <exception>

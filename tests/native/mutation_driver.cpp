@@ -1,5 +1,5 @@
 // Drives a fuzz target without libFuzzer, the same way every time: fuzz_x [SECONDS] mutates the target's
-// seeds for so long, or as often as the target says.
+// seeds for SECONDS, or for the target's own number of rounds.
 #include <chrono>
 #include <cstdlib>
 #include <iostream>
@@ -40,7 +40,7 @@ void mutate_once(Bytes& bytes, RandomSequence& random) {
   }
 }
 
-// Lets mutations of checked formats get past the check: many end in the CRC-32 of what precedes it.
+// Lets mutations of checked formats pass the check: many formats end in the CRC-32 of the preceding bytes.
 void repair_checksum(Bytes& bytes) {
   if (bytes.size() < 4) return;
   const std::uint32_t crc = sortcore::crc32(std::span(bytes).first(bytes.size() - 4));

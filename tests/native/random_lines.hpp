@@ -1,4 +1,4 @@
-// Random text of many kinds, and the sort that the standard library makes of its lines.
+// Random text of many kinds, and its lines as the standard library sorts them.
 #pragma once
 
 #include <algorithm>

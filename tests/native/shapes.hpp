@@ -1,4 +1,4 @@
-// Random records of many shapes and distributions, and the sort that the standard library makes of them.
+// Random records of many shapes and distributions, and the same records as the standard library sorts them.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// A directory of its own for each test, however many run at once.
+// A separate directory for each test, however many run at once.
 #pragma once
 
 #include <unistd.h>

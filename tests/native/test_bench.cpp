@@ -74,7 +74,7 @@ TEST(every_record_dealt_arrives_once_and_partitions_get_equal_shares) {
   for (std::size_t i = 0; i < records; ++i) std::memcpy(&block[i * Dealer::record_bytes], &i, sizeof i);
   std::vector<std::unique_ptr<std::byte[]>> chunks;
   const auto take = [&] {
-    // Not the number of any record: what a dealer finds in its first chunks was never dealt.
+    // Not the number of any record: the dealer did not put the initial content of its first chunks there.
     chunks.push_back(std::make_unique<std::byte[]>(chunk_bytes));
     std::fill_n(chunks.back().get(), chunk_bytes, std::byte{0xff});
     return chunks.back().get();
@@ -97,8 +97,8 @@ TEST(every_record_dealt_arrives_once_and_partitions_get_equal_shares) {
   for (const std::size_t got : share) CHECK(got > records / partitions * 9 / 10);
 }
 
-// On a busy machine, under a sanitizer, a tenth of a second may pass without a transfer: then a longer time
-// is given.
+// On a busy machine, under a sanitizer, a tenth of a second may pass without a transfer: such tests get a
+// longer time.
 constexpr double starved_s = 30;
 
 THREADED_TEST(disk_bench_moves_bytes_the_ways_it_is_asked_to) {

@@ -1,4 +1,4 @@
-// Whoever waits for memory goes on: random capacities, fillings and line lengths, under a watchdog.
+// Threads that wait for memory continue: random capacities, fillings and line lengths, under a watchdog.
 #include "sortcore/external/chunk_store.hpp"
 
 #include <algorithm>
@@ -19,11 +19,11 @@
 namespace {
 using namespace sortcore;
 using Partition = ChunkStore::Partition;
-using Numbers = std::multiset<std::uint64_t>;  // what test chunks hold
+using Numbers = std::multiset<std::uint64_t>;  // contents of test chunks
 
 constexpr std::uint64_t usual_rounds = check::only_threaded ? 30 : check::sanitized ? 100 : 300;
 
-// So seldom that who is not woken when he should be is found out.
+// Long enough to expose a thread that is not woken when it should be.
 constexpr std::chrono::seconds looks_again{20};
 
 enum class Way { take, take_any, drain };
@@ -139,9 +139,8 @@ class Passage {
   std::map<Partition, Numbers> filled_;
 };
 
-// As `plan_two_passes` divides memory, which would not go as low: twice the chunks that are being filled, and
-// a partition may have a third of them, or
-// three fifths.
+// Memory divided as by `plan_two_passes`, which would not go as low: twice the chunks being filled, and a
+// partition may have from a third to three fifths of them.
 ExternalPlan tiny_plan(RandomSequence& random) {
   ExternalPlan plan;
   plan.threads = static_cast<unsigned>(1 + random.below(2));

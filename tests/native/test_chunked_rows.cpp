@@ -13,7 +13,7 @@ constexpr std::uint64_t tables = check::sanitized ? 60 : 1500;
 
 std::span<const std::byte> bytes_of(const auto& values) { return std::as_bytes(std::span(values)); }
 
-// A table of one column of texts in random chunks; a text's length and first byte tell its row.
+// A table of one column of texts in random chunks; a text's length and first byte identify its row.
 struct TextTable {
   std::vector<std::uint64_t> chunk_rows;
   std::vector<std::string> texts;

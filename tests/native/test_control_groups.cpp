@@ -1,4 +1,5 @@
-// Trees of files as the kernel shows them: what a process may still take is what its groups leave.
+// Trees of files in the kernel's form: a process may still take the memory and processors that its groups
+// leave.
 #include "sortcore/control_groups.hpp"
 
 #include <filesystem>

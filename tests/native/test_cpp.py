@@ -1,4 +1,4 @@
-"""Builds the C++ tests, plain and under sanitizers, beside the checkout and runs them.
+"""Builds the C++ tests, plain and under sanitizers, in the checkout's build folder and runs them.
 
 A build takes a minute and a half of one processor, so all of them belong to the soak, most to its quick part.
 """
@@ -25,7 +25,7 @@ FUZZ_TARGETS = sorted(path.stem for path in Path(__file__).parent.glob("fuzz_*.c
 
 
 def run(*command: str, timeout_s: float = 600, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run a command and show everything it said if it fails."""
+    """Run a command and show its output if it fails."""
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=timeout_s, check=False, env=os.environ | environment
     )
@@ -43,7 +43,7 @@ def tool(name: str) -> str:
 
 
 def build(variant: str, *targets: str, options: Sequence[str] = ()) -> Path:
-    """Build programs of one variant, again only as far as sources changed; returns their directory.
+    """Build programs of one variant, only as far as sources changed; return their directory.
 
     With `options` they may be for another machine.
 
@@ -60,7 +60,7 @@ def build(variant: str, *targets: str, options: Sequence[str] = ()) -> Path:
 
 
 def quick_of(*quick: str) -> list[Any]:
-    """Return all variants, those that continuous integration runs marked so."""
+    """Return all variants, with a mark on those that continuous integration runs."""
     return [pytest.param(name, marks=pytest.mark.quick if name in quick else ()) for name in VARIANTS]
 
 
@@ -88,7 +88,7 @@ def test_fuzz_for_a_while(variant: str, target: str) -> None:
 
 @pytest.mark.soak
 def test_on_arm64() -> None:
-    """Needs the packages g++-aarch64-linux-gnu and qemu-user; a wheel for arm64 is built, and this machine is none."""
+    """Needs the packages g++-aarch64-linux-gnu and qemu-user; a wheel for arm64 is built, and this machine is not."""
     emulator = shutil.which("qemu-aarch64")
     if emulator is None or shutil.which("aarch64-linux-gnu-g++") is None:
         pytest.skip("no qemu-aarch64 or aarch64-linux-gnu-g++ (packages qemu-user, g++-aarch64-linux-gnu)")

@@ -1,4 +1,4 @@
-// Rows of CSV taken apart 64 bytes at a time, beside a walk byte by byte.
+// Rows of CSV split 64 bytes at a time, compared with a walk byte by byte.
 #include "keys/csv_fields.hpp"
 
 #include <optional>
@@ -12,7 +12,7 @@ namespace {
 using namespace sortcore;
 using Fields = std::vector<std::string>;
 
-// The values of a row as RFC 4180 has them, or nothing if a quote is misplaced. Quotes come in pairs.
+// The values of a row by RFC 4180, or nothing if a quote is misplaced. Quotes come in pairs.
 std::optional<Fields> walked(const std::string& row) {
   Fields fields(1);
   enum { begins, plain, quoted, closed } state = begins;

@@ -1,4 +1,4 @@
-// How many transfers each disk has under way.
+// Numbers of transfers under way on each disk.
 #include "sortcore/io/disk.hpp"
 
 #include <algorithm>
@@ -36,7 +36,7 @@ THREADED_TEST(a_disk_has_no_more_transfers_under_way_than_its_depth) {
   });
   CHECK(most_reads <= 2);
   CHECK(most_writes <= 2);
-  const Disk::Slot read(&disk, Disk::Transfer::read), write(&disk, Disk::Transfer::write);  // apart
+  const Disk::Slot read(&disk, Disk::Transfer::read), write(&disk, Disk::Transfer::write);  // separate limits
   const Disk::Slot unlimited(nullptr, Disk::Transfer::read);
 }
 
@@ -52,7 +52,7 @@ TEST(files_keep_to_the_limit_of_their_disk_and_move_with_it) {
   CHECK_EQUAL(device_of(file.descriptor()), device_of(directory.path()));
   const std::vector<std::byte> bytes(page_bytes, std::byte{7});
   std::vector<std::byte> back(page_bytes);
-  for (int times = 0; times < 3; ++times) {  // each gives its slot back, also when it fails
+  for (int times = 0; times < 3; ++times) {  // each gives its slot back, even when it fails
     file.write_exactly(bytes.data(), bytes.size(), 0);
     file.read_exactly(back.data(), back.size(), 0);
     CHECK_THROWS(io, file.read_exactly(back.data(), back.size(), 10 * page_bytes));
@@ -100,7 +100,7 @@ TEST(each_device_has_a_depth_of_its_own) {
   CHECK_EQUAL(at_once({}), 1U);
 }
 
-// A file system in memory is another device; where there is none, both directories are on one.
+// A file system in memory is another device; without one, both directories are on the same device.
 TEST(a_sort_says_the_depth_of_each_device) {
   const TemporaryDirectory directory;
   const std::string memory = std::filesystem::is_directory("/dev/shm") ? "/dev/shm" : directory.path();

@@ -8,8 +8,8 @@ using namespace sortcore;
 
 namespace {
 
-// Transfers are whole pages where they are direct; a block of input has room for a record and for what
-// precedes it in its page.
+// Direct transfers are whole pages; a block of input has room for a record and for the bytes before it in its
+// page.
 void check_units(const ExternalPlan& plan) {
   const std::size_t unit = plan.padded ? page_bytes : plan.grain_bytes;
   CHECK(plan.block_bytes % unit == 0 && plan.chunk_bytes % unit == 0);
@@ -120,7 +120,7 @@ TEST(plans_divide_the_memory_given) {
     CHECK(plan.pack_buffers == (plan.packing == Packing::never ? 0 : 2 * plan.queue_depth));
     check_units(plan);
     CHECK(plan.chunk_bytes <= plan.block_bytes);
-    // Distributors cannot keep all chunks: see chunk_store.hpp. A partition is split into two at least.
+    // Distributors cannot keep all chunks: see chunk_store.hpp. A partition is split into at least two.
     CHECK(plan.chunks > (2 * std::max<std::size_t>(plan.partitions, 2) + 1) * plan.threads);
     CHECK(plan.partitions >= 1 && plan.partition_limit_bytes >= plan.chunk_bytes);
     if (request.mean_line_bytes != 0)
@@ -129,8 +129,8 @@ TEST(plans_divide_the_memory_given) {
   }
 }
 
-// A sort in memory numbers records with 32 bits: what is larger goes in two passes, and those do not take
-// more memory for records than they can number.
+// A sort in memory numbers records with 32 bits: larger inputs take two passes, which use no more memory for
+// records than they can number.
 TEST(no_plan_has_more_records_in_memory_than_can_be_numbered) {
   PlanRequest request;
   request.format = {1, 0, 1};
@@ -146,7 +146,7 @@ TEST(no_plan_has_more_records_in_memory_than_can_be_numbered) {
   CHECK(plan.chunks * plan.chunk_bytes > max_records_in_memory / 10 * 9);
 }
 
-// The numbers of a chunk begin at a power of two, so up to half of them are nobody's.
+// The numbers of a chunk begin at a power of two, so up to half of them are unused.
 TEST(padded_chunks_are_no_more_than_can_be_numbered) {
   PlanRequest request;
   request.format = {.record_bytes = 300'001, .key_offset = 0, .key_bytes = 10};

@@ -67,7 +67,7 @@ THREADED_TEST(lines_are_gathered_in_any_parts) {
   }
 }
 
-// Runs of one text, as chunks of memory are, with gaps between.
+// Runs of one text, like chunks of memory, with gaps between.
 THREADED_TEST(lines_in_several_runs) {
   RandomSequence random(24);
   for (std::uint64_t round = 0; round < 50 * line_effort; ++round) {
@@ -92,7 +92,7 @@ THREADED_TEST(lines_in_several_runs) {
   }
 }
 
-// Megabytes of common beginning, which no recursion over key bytes survives.
+// Megabytes of common beginning, too deep for any recursion over key bytes.
 THREADED_TEST(very_long_equal_beginnings) {
   RandomSequence random(25);
   Text text;
@@ -123,7 +123,7 @@ TEST(line_starts_stay_within_the_room_for_them) {
 }
 
 #if !defined(__SANITIZE_THREAD__)  // the race is the point
-// A mapped file may change at any moment: nothing is read or written where it should not be.
+// A mapped file may change at any moment: no read or write leaves its bounds.
 TEST(text_that_changes_while_it_is_sorted_does_no_harm) {
   RandomSequence random(27);
   Text text = lines::random_text(20'000, lines::Kind::mixed, random);
@@ -151,7 +151,7 @@ TEST(text_that_changes_while_it_is_sorted_does_no_harm) {
   CHECK(noticed > 0);
 }
 
-// Whether the last line has an end is looked at apart from the count of lines.
+// The end of the last line is checked separately from the count of lines.
 TEST(an_end_of_the_last_line_that_comes_and_goes_does_no_harm) {
   Text text(5'000, std::byte{'x'});
   for (std::size_t at = 9; at < text.size(); at += 10) text[at] = newline;

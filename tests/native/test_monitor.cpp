@@ -1,4 +1,4 @@
-// Threads that wait for work and for blocks: how often they meet, and that nobody is woken for nothing.
+// Threads that wait for work and for blocks: their number of meetings, and no wakes without a reason.
 #include "sortcore/io/monitor.hpp"
 
 #include <atomic>
@@ -16,7 +16,7 @@ using namespace sortcore;
 
 constexpr unsigned waiters = 4;
 
-// Until so many threads sleep.
+// Returns once this number of threads sleep.
 void await_sleepers(Monitor& monitor, std::uint64_t sleepers) {
   while (monitor.counts().sleeps < sleepers) std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
@@ -36,7 +36,7 @@ THREADED_TEST(work_wakes_the_one_thread_that_can_take_it) {
   group.start(1, [&] { blocks.release(blocks.acquire(clock)); });
   await_sleepers(monitor, waiters + 1);
   queue.push(7);
-  await_sleepers(monitor, waiters + 2);  // who took it sleeps again
+  await_sleepers(monitor, waiters + 2);  // the thread that took it sleeps again
   CHECK_EQUAL(monitor.counts().idle_wakes, 0U);
   blocks.release(block);
   queue.close();

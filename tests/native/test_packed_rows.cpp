@@ -14,7 +14,7 @@ using namespace sortcore;
 using Kind = PackedColumn::Kind;
 
 constexpr std::uint64_t tables = check::sanitized ? 40 : 600;
-constexpr std::size_t width = 6;  // of the values: no word
+constexpr std::size_t width = 6;  // of the values: not a word
 
 std::span<const std::byte> bytes_of(const auto& values) { return std::as_bytes(std::span(values)); }
 std::span<std::byte> writable(auto& values) { return std::as_writable_bytes(std::span(values)); }
@@ -61,7 +61,7 @@ std::vector<PackedColumn> columns() {
   return {{Kind::value, 8}, {Kind::value, width}, {Kind::bit, 1}, {Kind::text, 4}, {Kind::text, 8}};
 }
 
-// What is taken, and whether it is what was packed.
+// The rows taken, and whether they equal those packed.
 struct Taken {
   explicit Taken(std::size_t rows, std::size_t room)
       : validity((rows + 7) / 8),

@@ -1,4 +1,4 @@
-// What is packed on its way to the scratch files comes back as it was, or not at all.
+// Data packed on its way to the scratch files is restored exactly, or not at all.
 #include "sortcore/external/packing.hpp"
 
 #include <unistd.h>
@@ -90,7 +90,7 @@ TEST(lz4_gives_back_what_it_took) {
     CHECK(!lz4().unpack(packed.first(taken), back.first(bytes - 1)));
     if (bytes < chunk_bytes) CHECK(!lz4().unpack(packed.first(taken), back.first(bytes + 1)));
     packed.data()[random.below(taken)] ^= std::byte{0x55};
-    lz4().unpack(packed.first(taken), back.first(bytes));  // whatever it says, it stays within its room
+    lz4().unpack(packed.first(taken), back.first(bytes));  // whatever it returns, it stays within its room
     ++check::cases();
   }
 }
@@ -198,10 +198,10 @@ TEST(a_sample_tells_what_lz4_leaves) {
 
 TEST(packing_begins_when_much_is_idle_and_ends_when_nothing_is) {
   CHECK(PackingSwitch::decide(false, 0.8, 0.9));
-  CHECK(!PackingSwitch::decide(false, 0.8, 0.6));  // a quick disk: packing would need what is used
+  CHECK(!PackingSwitch::decide(false, 0.8, 0.6));  // a quick disk: packing would need the processors in use
   CHECK(!PackingSwitch::decide(false, 0.8, 0.1));  // they wait for a thread that works
   CHECK(!PackingSwitch::decide(false, 0.1, 0.9));  // other processes have the processors
-  CHECK(PackingSwitch::decide(true, 0.1, 0.6));    // it helps, so that fewer wait
+  CHECK(PackingSwitch::decide(true, 0.1, 0.6));    // it helps, so fewer wait
   CHECK(!PackingSwitch::decide(true, 0.8, 0.4));
   CHECK(!PackingSwitch::decide(true, 0.01, 0.9));
   CHECK(!PackingSwitch::decide(true, 0.5, -0.5));
@@ -218,11 +218,11 @@ TEST(the_switch_follows_waits_that_are_not_over) {
   {
     const WaitTimer waits(clock);
     ::usleep(200'000);
-    CHECK(packing.is_on());  // nobody else is at work in this process
+    CHECK(packing.is_on());  // no other thread works in this process
   }
   packing.watch(nullptr, 0);
   CHECK(packing.is_on());
   packing.watch(&clock, 1);
   ::usleep(200'000);
-  CHECK(!packing.is_on());  // nobody waited meanwhile
+  CHECK(!packing.is_on());  // no thread waited meanwhile
 }

@@ -16,7 +16,7 @@ Splitters splitters_of(const Bytes& records, const RecordFormat& format, std::si
 }
 }  // namespace
 
-// Grouping and sorting the groups is sorting; a partition of one key holds one key.
+// Grouping and sorting the groups equals sorting; a partition of one key holds one key.
 THREADED_TEST(partitions_follow_each_other) {
   RandomSequence random(11);
   for (int round = 0; round < 300; ++round) {

@@ -1,4 +1,4 @@
-// The order of whole records, made of texts with zeros behind them and numbers, as std::stable_sort has it.
+// The order of whole records, made of zero-padded texts and numbers, compared with std::stable_sort.
 #include "sortcore/records/record_order.hpp"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace {
 using namespace sortcore;
 
-// Letters, zeros and numbers of few bits; one record in so many is random bytes.
+// Letters, zeros and numbers of few bits; one record in `odd_one_in` is random bytes.
 std::vector<std::byte> random_records(RandomSequence& random, std::uint64_t count, std::size_t bytes) {
   const std::uint64_t odd_one_in = 1 + random.below(2'000);
   const std::size_t text_bytes = random.below(bytes + 1), letters = 1 + random.below(20);

@@ -47,7 +47,7 @@ THREADED_TEST(sort_many_records_with_threads) {
   }
 }
 
-// A key that is everywhere but not equal to itself in the end: the entries of its bucket do not tell the
+// A key shared by half of the records except for its last bytes: the entries of its bucket do not tell the
 // records apart.
 THREADED_TEST(sort_large_buckets) {
   RandomSequence random(3);
@@ -62,7 +62,7 @@ THREADED_TEST(sort_large_buckets) {
   }
 }
 
-// The sample sees a common beginning that one record does not have.
+// The sample sees a common beginning that one record lacks.
 THREADED_TEST(sort_when_the_sample_misleads) {
   RandomSequence random(4);
   const RecordFormat format{.record_bytes = 40, .key_offset = 0, .key_bytes = 40};
@@ -73,7 +73,7 @@ THREADED_TEST(sort_when_the_sample_misleads) {
   check_record_sort(records, format, 2);
 }
 
-// Those that begin otherwise have the least or the greatest windows, which others have, too: some keys go on
+// Keys with another beginning have the least or the greatest windows, which others have, too: some keys go on
 // with zeros or ones, and all have few distinct bytes, so that ties are common.
 THREADED_TEST(sort_when_some_keys_begin_otherwise) {
   constexpr std::uint64_t one_in[] = {20'000, 1'000, 300, 20};
@@ -99,7 +99,7 @@ THREADED_TEST(sort_when_some_keys_begin_otherwise) {
   }
 }
 
-// Nearly all keys are equal, and go on as the least or the greatest window does.
+// Nearly all keys are equal, and continue like the least or the greatest window.
 THREADED_TEST(sort_equal_keys_and_a_few_others) {
   RandomSequence random(9);
   for (const std::byte ending : {std::byte{0}, std::byte{0x55}, std::byte{0xff}}) {
@@ -154,7 +154,7 @@ THREADED_TEST(sort_runs_of_one_array) {
   CHECK(out == shapes::expected_sorted(chosen, format));
 }
 
-// As chunks of memory lie: they hold whole records, and some bytes more.
+// Like chunks of memory: whole records, and some bytes more.
 THREADED_TEST(sort_runs_of_stretches_and_gather_any_bytes) {
   RandomSequence random(10);
   for (std::uint64_t round = 0; round < 60 * record_effort; ++round) {

@@ -1,5 +1,5 @@
-// Lines sorted by encoded keys, of which many are equal and a few are unlike all others, as std::stable_sort
-// puts them.
+// Lines sorted by encoded keys, many of them equal and a few unlike all others, compared with
+// std::stable_sort.
 #include "keys/run_sorter.hpp"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ struct Row {
   std::string line;
 };
 
-// Few digits or letters, so that the entries of buckets tell all; one key in so many is longer or shorter.
+// Few digits or letters, so that the entries of buckets decide; one key in `odd_one_in` is longer or shorter.
 Row random_row(RandomSequence& random, std::uint64_t odd_one_in) {
   const bool is_odd = random.below(odd_one_in) == 0;
   Row row{random.below(is_odd ? 3 : 2'000), "day-", ""};
@@ -95,7 +95,7 @@ THREADED_TEST(rows_with_equal_keys_and_a_few_odd_ones_keep_their_order) {
   }
 }
 
-// Whether the sample meets a wrong row or not.
+// A wrong row may be in the sample or not.
 THREADED_TEST(the_first_wrong_row_of_many_is_named) {
   RandomSequence random(92);
   std::vector<Row> rows = random_rows(random, 1'000);

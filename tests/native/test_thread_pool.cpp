@@ -16,7 +16,7 @@ using namespace sortcore;
 
 constexpr unsigned width = 4;
 
-// Whether all work of a call is under way at once: otherwise it never ends.
+// Runs all work of a call at once, or never ends.
 void meet() {
   std::barrier<> all(width);
   run_parallel(width, [&](unsigned) { all.arrive_and_wait(); });

@@ -33,7 +33,7 @@ Bytes read(const std::string& path) {
   return bytes;
 }
 
-// Records that are equal as a whole are what equal keys of an unstable sort may exchange.
+// An unstable sort may exchange records with equal keys.
 bool same_records(const Bytes& found, const Bytes& expected, const RecordFormat& format) {
   if (check::sanitized)
     return validate_records(found, format).checksum == validate_records(expected, format).checksum;
@@ -70,7 +70,7 @@ SortFilesRequest two_pass_request(const TemporaryDirectory& directory, RandomSeq
   return request;
 }
 
-// A source whose sample knows the beginning of the input only.
+// A source whose sample covers only the beginning of the input.
 template <typename Source>
 class Misleading : public Source {
  public:
@@ -170,8 +170,8 @@ THREADED_TEST(spilled_records_come_back) {
   }
 }
 
-// Records that share no block with pages: chunks are padded, blocks of the output cut records. With data that
-// is not much more than memory, or is.
+// Records whose blocks do not align with pages: chunks are padded, blocks of the output cut records. The data
+// is about as large as memory, or smaller.
 THREADED_TEST(padded_chunks_come_back) {
   RandomSequence random(51);
   const std::uint32_t sizes[] = {99, 101, 255, 257, 511, 513, 1'001, 4'095, 4'097, 30'001, 65'537, 70'000};
@@ -244,7 +244,7 @@ THREADED_TEST(a_partition_of_lines_that_is_too_large_is_split_again) {
   }
 }
 
-// Read directly, a page that holds the seam of two blocks is read twice, and counted twice.
+// With direct reads, a page that holds the seam of two blocks is read twice, and counted twice.
 TEST(blocks_of_records_hold_every_record_once) {
   RandomSequence random(50);
   for (std::uint64_t round = 0; round < usual_rounds / 4; ++round) {

@@ -1,4 +1,4 @@
-// Windows of the bits that vary: the order of the keys, whatever the sample told.
+// Windows of the bits that vary: they have the order of the keys, whatever the sample showed.
 #include "records/varying_bits.hpp"
 
 #include <algorithm>
@@ -48,7 +48,7 @@ std::string timestamp(RandomSequence& random) {
   return text;
 }
 
-// Texts of which most are alike, and some differ somewhere in a byte or are cut off there.
+// Texts that are mostly equal; some differ in a byte or are cut off there.
 std::string mostly_a_timestamp(RandomSequence& random, std::uint64_t one_in) {
   std::string text = timestamp(random);
   if (random.below(one_in) != 0) return text;
@@ -88,7 +88,7 @@ TEST(windows_of_varying_bits_tell_timestamps_apart) {
                 sample[i - 1] == sample[i]);
 }
 
-// Days and numbers of two digits: few bits vary, so that all of them are drawn.
+// Days and numbers of two digits: few bits vary, so all of them are drawn.
 TEST(keys_that_are_no_exceptions_differ_in_the_bits_drawn) {
   RandomSequence random(73);
   std::vector<Words> sample(2'000), keys;

@@ -10,7 +10,7 @@
 
 #include "sortcore/progress.hpp"
 
-// Cancels the progress it watches once a minute has passed without a call of `watch`. What is cancelled
+// Cancels the progress it watches once a minute has passed without a call of `watch`. The cancelled call
 // throws Error(cancelled), and the test fails.
 class Watchdog {
  public:
@@ -26,7 +26,7 @@ class Watchdog {
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
 
-  // From now on; null for nothing.
+  // Watches from now on; null for no progress.
   void watch(sortcore::Progress* progress) {
     const std::lock_guard lock(mutex_);
     watched_ = progress;

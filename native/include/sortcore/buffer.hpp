@@ -1,8 +1,8 @@
 // Memory in huge pages, kept and reused.
 //
-// The first touch of fresh memory costs more than sorting what is put there (0.3-0.9 GB/s in 4 KiB pages on
-// the virtual machines measured). So buffers ask for huge pages, are touched once, and never shrink until
-// they are destroyed.
+// The first touch of fresh memory costs more than sorting its contents (0.3-0.9 GB/s in 4 KiB pages on the
+// virtual machines measured). So buffers ask for huge pages, are touched once, and never shrink until they
+// are destroyed.
 #pragma once
 
 #include <cstddef>
@@ -24,14 +24,13 @@ class Buffer {
   Buffer& operator=(const Buffer&) = delete;
   ~Buffer();
 
-  // Makes room for at least `bytes`. What was there is lost if the buffer has to grow, kept otherwise.
+  // Makes room for at least `bytes`. The contents are lost if the buffer has to grow, kept otherwise.
   void reserve_discarding(std::size_t bytes);
 
-  // Makes room for at least `bytes` and keeps what is there. The system moves pages, so nothing is there
-  // twice.
+  // Makes room for at least `bytes` and keeps the contents. The system moves pages, so nothing is held twice.
   void grow(std::size_t bytes);
 
-  // Touches every page now, with `threads` threads, so that nobody waits for the kernel later.
+  // Touches every page now, with `threads` threads, so that no thread waits for the kernel later.
   void prefault(unsigned threads) noexcept;
 
   std::byte* data() noexcept { return data_; }

@@ -1,4 +1,4 @@
-// The clock that everything here is timed by.
+// The clock for all timings.
 #pragma once
 
 #include <chrono>

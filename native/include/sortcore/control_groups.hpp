@@ -1,5 +1,5 @@
-// Limits of the control groups of this process, as containers have them. Both versions of Linux's
-// control groups; the limits of a group hold for those below it.
+// Limits from the control groups of this process, as containers set them. Supports both versions of Linux's
+// control groups; the limits of a group apply to its descendants.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace sortcore {
 
-// Where the system shows its groups; tests show others.
+// The system's group files; tests use others.
 struct ControlGroupFiles {
   std::string mounted = "/sys/fs/cgroup";
   std::string membership = "/proc/self/cgroup";
@@ -18,7 +18,7 @@ struct ControlGroupFiles {
 // count as used: the kernel gives it up.
 std::optional<std::uint64_t> group_memory_left_bytes(const ControlGroupFiles& files = {});
 
-// Processors by the smallest quota, rounded up to whole ones; nothing without a quota.
+// Processors by the smallest quota, rounded up; nothing without a quota.
 std::optional<unsigned> group_processors(const ControlGroupFiles& files = {});
 
 }  // namespace sortcore

@@ -1,4 +1,4 @@
-// The one exception the core throws on purpose: what went wrong, and where.
+// The one exception the core throws on purpose: the error and its location.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@
 namespace sortcore {
 
 enum class ErrorCode {
-  io,          // the operating system refused; `system_errno` says why
+  io,          // the operating system refused; `system_errno` has the reason
   bad_input,   // an argument cannot be right (a key outside its record, an output equal to its input)
-  bad_record,  // the data is not what it must be (half a record, a line over the limit, a damaged summary)
+  bad_record,  // invalid data (half a record, a line over the limit, a damaged summary)
   too_little_memory,
   cancelled,
 };

@@ -7,13 +7,13 @@
 
 namespace sortcore {
 
-// Shared between the thread that works and those that watch. Writers add; watchers load. All operations are
-// relaxed: the counters order nothing.
+// Shared between the working thread and its watchers. Writers add; watchers load. All operations are relaxed:
+// the counters order nothing.
 class Progress {
  public:
   Progress() noexcept;
-  // Throws Error(bad_input) in a process that was forked from the one in which this was made: what is done
-  // to a copy reaches nobody.
+  // Throws Error(bad_input) in a process forked from the one that made this: changes to a copy have no effect
+  // there.
   void check_process() const;
 
   void begin_phase(std::uint32_t phase, std::uint64_t bytes_total) noexcept {
@@ -24,7 +24,7 @@ class Progress {
   void add_bytes(std::uint64_t bytes) noexcept { bytes_done_.fetch_add(bytes, std::memory_order_relaxed); }
   void cancel() noexcept { cancelled_.store(true, std::memory_order_relaxed); }
 
-  // At most the total, if that is known: a newline added to an input counts for nothing.
+  // At most the total, if that is known: a newline added to an input does not count.
   std::uint64_t bytes_done() const noexcept {
     const std::uint64_t done = bytes_done_.load(std::memory_order_relaxed), total = bytes_total();
     return total == 0 ? done : std::min(done, total);
@@ -34,8 +34,8 @@ class Progress {
   std::uint32_t phase() const noexcept { return phase_.load(std::memory_order_relaxed); }
   bool is_cancelled() const noexcept { return cancelled_.load(std::memory_order_relaxed); }
 
-  // Throws Error(cancelled) once `cancel` was called, and as `check_process`. Cheap enough for every block of
-  // work.
+  // Throws Error(cancelled) once `cancel` was called, and like `check_process`. Cheap enough for every block
+  // of work.
   void throw_if_cancelled() const;
 
  private:

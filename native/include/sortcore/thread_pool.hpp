@@ -1,4 +1,4 @@
-// Threads that outlive the work they are given, so that a step that takes milliseconds need not start any.
+// Threads that outlive their tasks, so that a step of milliseconds need not start any.
 #pragma once
 
 #include <condition_variable>
@@ -11,8 +11,8 @@
 namespace sortcore {
 
 // Idle threads, and new ones when these are not enough: no task waits for another to end, so tasks may wait
-// for each other and give tasks of their own. A thread leaves after two seconds without a task, so that
-// none is left where nothing is sorted. It has the signal mask and the processors of who started it.
+// for each other and start tasks of their own. A thread leaves after two seconds without a task, so that none
+// remains where nothing is sorted. It has the signal mask and the processors of the thread that started it.
 //
 // The process may end or fork at any moment: no thread is waited for at the end, and a child begins with a
 // pool of its own, as it has none of its parent's threads. Nothing is started before the first task.
@@ -26,7 +26,7 @@ class ThreadPool {
   // Throws std::system_error if no thread can be started.
   void start(Task work, Task done);
 
-  // Since the process began, or was forked.
+  // Count since the process began, or was forked.
   std::uint64_t threads_started() noexcept;
 
  private:
@@ -58,7 +58,7 @@ class TaskGroup {
 
   // As ThreadPool::start.
   void start(ThreadPool::Task work);
-  // Until all have ended.
+  // Waits until all have ended.
   void wait() noexcept;
 
  private:

@@ -1,4 +1,4 @@
-// Fork and join: a function on some threads at once.
+// Fork and join: a function on several threads at once.
 #pragma once
 
 #include <cstdint>
@@ -6,23 +6,23 @@
 
 namespace sortcore {
 
-// The threads this process may run at once: its CPU affinity where the system tells, else the hardware's, and
-// no more than the quota of its control groups.
+// The threads that this process may run at once: its CPU affinity where the system reports it, else the
+// hardware's, and no more than the quota of its control groups.
 unsigned available_threads();
 
 // `requested`, or all available when it is 0.
 unsigned resolve_threads(unsigned requested);
 
-// Threads that this process has started for run_parallel and for pipelines, which take those that are idle.
+// Threads that this process has started for run_parallel and for pipelines, which prefer idle ones.
 std::uint64_t threads_started();
 
 // Calls work(0) .. work(threads - 1) at once, work(0) on the calling thread, and returns when all have
-// returned. The first exception (by time) is rethrown after all have ended; work that loops long should poll
-// a Progress.
+// returned. The first exception (by time) is rethrown after all have ended; long loops should poll a
+// Progress.
 void run_parallel(unsigned threads, const std::function<void(unsigned)>& work);
 
-// Calls work(0) .. work(count - 1), each on the next of up to `threads` threads that is free. Exceptions are
-// as in run_parallel.
+// Calls work(0) .. work(count - 1), each on the next free one of up to `threads` threads. Exceptions are as
+// in run_parallel.
 void for_each_in_parallel(std::uint64_t count, unsigned threads,
                           const std::function<void(std::uint64_t)>& work);
 

@@ -1,4 +1,4 @@
-// The content and the caching of files that benchmarks read and write.
+// Contents and caching of the files that benchmarks read and write.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace sortcore {
 
-// Drops the file's pages from the page cache, as far as the system does it.
+// Drops the file's pages from the page cache, as far as the system allows.
 void forget_cached(const File& file) noexcept;
 
 // Fills a block with generated records that occur nowhere else in a file (storage may compress or

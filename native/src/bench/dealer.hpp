@@ -1,4 +1,4 @@
-// Records dealt to random partitions: what a map phase does to them, less the map function and the key.
+// Records dealt to random partitions: a map phase's work without the map function and the key.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@
 
 namespace sortcore {
 
-// One thread's partitions, each filling a chunk. They begin at different levels, as they stand in the midst
-// of a run; from equal levels all would fill up, and write, at the same moment.
+// One thread's partitions, each filling a chunk. They begin at different levels, as in the middle of a run;
+// from equal levels all would fill up, and write, at the same moment.
 class Dealer {
  public:
   static constexpr std::size_t record_bytes = generated_record_bytes;

@@ -49,7 +49,7 @@ class DiskBench {
     return std::min(processors, std::max(directories, fewest_dealers));
   }
 
-  // As many for each directory, so that all get the same.
+  // The same number for each directory, so that all get equal shares.
   static unsigned count_partitions(const DiskBenchRequest& request) {
     const auto directories =
         static_cast<unsigned>(std::max<std::size_t>(request.write_directories.size(), 1));
@@ -114,8 +114,8 @@ void DiskBench::fill(Volume& volume) {
   }
 }
 
-// Memory is touched before the clock starts: the first touch costs as much as a transfer. Records are what
-// is written even by chunks that were not dealt any yet.
+// Memory is touched before the clock starts: the first touch costs as much as a transfer. It is filled with
+// records, so that even chunks not dealt to yet write records.
 void fill_all(BlockPool& pool) {
   for (std::size_t i = 0; i < pool.blocks(); ++i) {
     fill_with_records(pool.data(static_cast<BlockPool::Block>(i)), pool.block_bytes(),

@@ -21,7 +21,7 @@ namespace sortcore {
 namespace {
 
 constexpr std::size_t filling_block_bytes = 4'096'000;
-constexpr std::size_t source_bytes = 8'192'000;  // what is written comes from anywhere in here
+constexpr std::size_t source_bytes = 8'192'000;  // written data comes from random places in here
 
 void flush(File& file) {
 #ifdef __linux__

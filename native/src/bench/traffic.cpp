@@ -68,7 +68,7 @@ class Traffic {
   void check_stalled(const Connection& connection);
   void report_broken(const Connection& connection, const std::string& reason);
   bool is_time_to_stop() const { return window_.now() >= window_.seconds() + request_.cool_down_s; }
-  // Peers that never close their end must not keep this one waiting.
+  // Peers that never close their end must not delay this one.
   bool is_long_over() const { return window_.now() >= window_.seconds() + 2 * request_.cool_down_s + 1; }
 
   const TrafficRequest& request_;
@@ -133,7 +133,7 @@ void Traffic::serve(std::vector<Connection*> mine) {
   }
 }
 
-// The peer learns from the end of the stream that nothing more comes.
+// The end of the stream notifies the peer that nothing more comes.
 void Traffic::finish_sending(std::vector<Connection*>& mine) {
   if (!is_time_to_stop()) return;
   for (Connection* connection : mine) {

@@ -1,4 +1,4 @@
-// A volume that DiskBench goes through block by block: one file, or several striped into one.
+// A volume that DiskBench processes block by block: one file, or several striped into one.
 #pragma once
 
 #include <atomic>
@@ -13,25 +13,25 @@
 
 namespace sortcore {
 
-// A nameless file in each directory. Of several, stripes of `request.stripe_bytes` take turns, as in RAID-0;
-// `request.file_bytes` of each are gone through from the beginning, again and again.
+// A nameless file in each directory. With several, stripes of `request.stripe_bytes` take turns, as in
+// RAID-0; `request.file_bytes` of each are processed cyclically from the beginning.
 class Volume {
  public:
   Volume(const std::vector<std::string>& directories, bool is_written, const DiskBenchRequest& request,
          const Window& window);
 
-  // Counts what it moves.
+  // Counts the bytes it moves.
   void read_next(std::byte* block);
   void write_next(const std::byte* block);
 
-  // Writes the next block of the first time through, not counted; false when there is none left.
+  // Writes the next block of the first pass, not counted; false when there is none left.
   bool fill_next(std::byte* block);
   // Ends the filling: the data is on the disks, and the next block is the first again.
   void finish_filling();
 
   std::size_t block_bytes() const noexcept { return block_bytes_; }
   std::uint64_t bytes() const noexcept { return bytes_; }
-  // Transfers that may be under way at once, each of one member at a time.
+  // Concurrent transfers, each of one member at a time.
   unsigned threads() const noexcept { return threads_; }
   void add_reports(std::vector<VolumeReport>& reports) const;
 

@@ -1,4 +1,4 @@
-// The progress of a benchmark in time, so that who waits sees how long it still takes.
+// The progress of a benchmark in time, so that a waiting user sees how long it still takes.
 #pragma once
 
 #include <cstdint>

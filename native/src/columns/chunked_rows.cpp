@@ -13,7 +13,7 @@ namespace sortcore {
 namespace {
 
 constexpr unsigned stride_bits = 10;
-// Rows between asking for memory and using it.
+// Rows between the prefetch of memory and its use.
 constexpr std::size_t ahead = 32;
 
 [[noreturn]] void refuse(const char* what) { throw Error(ErrorCode::bad_input, what); }
@@ -48,8 +48,7 @@ void ChunkedRows::check_sizes(std::span<const ColumnChunk> chunks, std::uint64_t
   }
 }
 
-// Calls look_ahead(place) some rows before copy(index, place), which may then find in the cache what it
-// needs.
+// Calls look_ahead(place) some rows before copy(index, place), which may then find its data in the cache.
 template <typename Look, typename Copy>
 void ChunkedRows::for_each_place(std::span<const std::uint32_t> rows, Look look_ahead, Copy copy) const {
   Place ring[ahead];
@@ -157,7 +156,7 @@ void ChunkedRows::copy_texts(std::span<const ColumnChunk> offsets, std::span<con
   const auto at = [&](const Place& place) {
     return offsets[place.chunk].data() + place.row * sizeof(Offset);
   };
-  ColumnChunk ring[ahead];  // texts whose offsets are here and that were asked for
+  ColumnChunk ring[ahead];  // texts with offsets here that were prefetched
   const auto fetch = [&](std::size_t i, const Place& place) {
     const ColumnChunk whole = texts[place.chunk];
     const auto begin = load<Unsigned>(at(place)), end = load<Unsigned>(at(place) + sizeof(Offset));

@@ -1,4 +1,4 @@
-// Refusing what a caller got wrong.
+// Rejection of a caller's errors.
 #pragma once
 
 #include "sortcore/error.hpp"

@@ -15,7 +15,7 @@ namespace {
 
 using Kind = PackedColumn::Kind;
 
-// So many rows are asked for while those before are copied column by column.
+// This many rows are prefetched while those before are copied column by column.
 constexpr std::size_t rows_taken_at_once = 64;
 
 std::vector<std::uint64_t> rows_of(std::span<const std::shared_ptr<const PackedRows>> batches) {
@@ -24,7 +24,7 @@ std::vector<std::uint64_t> rows_of(std::span<const std::shared_ptr<const PackedR
   return rows;
 }
 
-// Rows that have been asked for: where each begins, and later where its next text does.
+// Prefetched rows: where each begins, and later where its next text does.
 struct Group {
   std::size_t first = 0, count = 0;
   const std::byte* row[rows_taken_at_once];
@@ -103,7 +103,7 @@ class Unpacking {
     text_bytes_[column] = end;
   }
 
-  // A short text is copied with what follows it, which the next one replaces.
+  // A short text is copied with the bytes after it, which the next one overwrites.
   static void copy_text(const std::byte* text, std::uint32_t length, std::span<std::byte> texts,
                         std::uint64_t at) {
     if (at > texts.size()) return;
@@ -148,7 +148,7 @@ std::vector<std::uint64_t> PackedTable::take(std::span<const std::uint32_t> rows
   Group groups[2];
   const std::uint32_t* begins[rows_taken_at_once];
   const std::byte* data[rows_taken_at_once];
-  const auto find = [&](std::size_t first) {  // asks where the rows are
+  const auto find = [&](std::size_t first) {  // prefetches the places of the rows
     for (std::size_t j = 0; j < rows_taken_at_once && first + j < rows.size(); ++j) {
       const ChunkedRows::Place place = places_.place_of(rows[first + j]);
       const PackedRows& batch = *batches_[place.chunk];

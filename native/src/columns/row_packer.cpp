@@ -16,7 +16,7 @@ namespace {
 
 using Kind = PackedColumn::Kind;
 
-// So many rows are filled column by column that they stay in the cache.
+// This many rows are filled column by column, so that they stay in the cache.
 constexpr std::uint64_t rows_filled_at_once = 256;
 
 void check_bits(const BitChunk& chunk, std::uint64_t rows) {
@@ -32,7 +32,7 @@ void check_column(const PackedColumn& column, const PackedInput& input, std::uin
   expect(input.values.size() / column.bytes >= rows + more, "a column is too short for its rows");
 }
 
-// A batch while it is packed.
+// A batch during packing.
 class Filling {
  public:
   Filling(const RowLayout& layout, std::span<const PackedInput> inputs,

@@ -10,14 +10,14 @@ struct RowSlabs::Slab {
   Slab(const Slab&) = delete;
   Slab& operator=(const Slab&) = delete;
   ~Slab() {
-    if (const auto slabs = owner.lock()) slabs->give_back(std::move(buffer));
+    if (const auto slabs = owner.lock()) slabs->recycle(std::move(buffer));
   }
   std::weak_ptr<RowSlabs> owner;
   Buffer buffer;
 };
 
 RowSlabs::Stretch RowSlabs::take(std::size_t bytes) {
-  std::shared_ptr<Slab> full;  // is given back, if it is the last to hold it, when nothing is locked
+  std::shared_ptr<Slab> full;  // if this is the last holder, it is returned when nothing is locked
   const std::lock_guard lock(mutex_);
   if (bytes > slab_bytes / 2) {
     auto alone = std::make_shared<Slab>(std::shared_ptr<RowSlabs>(), Buffer(bytes));
@@ -44,11 +44,11 @@ std::shared_ptr<RowSlabs::Slab> RowSlabs::fresh(std::size_t bytes) {
   return std::make_shared<Slab>(shared_from_this(), std::move(buffer));
 }
 
-void RowSlabs::give_back(Buffer buffer) noexcept {
+void RowSlabs::recycle(Buffer buffer) noexcept {
   try {
     const std::lock_guard lock(mutex_);
     free_.push_back(std::move(buffer));
-  } catch (const std::bad_alloc&) {  // then the system has it back
+  } catch (const std::bad_alloc&) {  // then the system gets it back
   }
 }
 

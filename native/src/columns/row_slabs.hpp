@@ -1,4 +1,4 @@
-// Memory of packed rows: slabs in huge pages that are touched once, and used again when their rows are gone.
+// Memory of packed rows: slabs in huge pages that are touched once, and reused when their rows are gone.
 #pragma once
 
 #include <cstddef>
@@ -15,18 +15,18 @@ class RowSlabs : public std::enable_shared_from_this<RowSlabs> {
   static constexpr std::size_t slab_bytes = std::size_t{8} << 20;
 
   struct Stretch {
-    std::shared_ptr<void> slab;  // keeps the bytes
+    std::shared_ptr<void> slab;  // keeps the bytes alive
     std::byte* bytes = nullptr;
   };
 
-  // Several threads may ask at once.
+  // Several threads may call it at once.
   Stretch take(std::size_t bytes);
 
  private:
   struct Slab;
 
   std::shared_ptr<Slab> fresh(std::size_t bytes);
-  void give_back(Buffer buffer) noexcept;
+  void recycle(Buffer buffer) noexcept;
 
   std::mutex mutex_;
   std::vector<Buffer> free_;

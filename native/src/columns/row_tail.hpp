@@ -1,4 +1,4 @@
-// The space behind the last row of a batch: texts are copied in pieces, and the last may reach beyond.
+// The space after the last row of a batch: texts are copied in pieces, and the last may reach beyond.
 #pragma once
 
 #include <cstddef>

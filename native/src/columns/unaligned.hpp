@@ -1,4 +1,4 @@
-// Values that lie at any address.
+// Values at any address.
 #pragma once
 
 #include <cstddef>
@@ -27,8 +27,8 @@ inline bool is_set(const std::byte* bits, std::uint64_t bit) noexcept {
   return std::to_integer<unsigned>(bits[bit / 8]) >> bit % 8 & 1;
 }
 
-// Calls copy(a value of the width) for the widths that a processor moves at once; returns whether there is
-// one.
+// Calls copy(a value of the width) for the widths that a processor moves at once; returns whether the width
+// is one of these.
 template <typename Copy>
 bool with_word_of(std::size_t width, Copy copy) {
   switch (width) {

@@ -12,12 +12,12 @@ namespace {
 
 constexpr std::uint64_t most_sample_spots = 1024;
 constexpr std::uint64_t fewest_sample_spots = 16;
-constexpr std::uint64_t least_unsampled = 32;  // windows of input to one that is sampled
+constexpr std::uint64_t least_unsampled = 32;  // windows of input per sampled one
 constexpr std::size_t smallest_window = 2 * page_bytes;
-constexpr std::size_t most_windows_bytes = 1'048'576;  // read before they are looked at
+constexpr std::size_t most_windows_bytes = 1'048'576;  // read before they are searched
 constexpr unsigned sample_reads_at_once = 8;
 
-// Of records that may begin anywhere in a block's first page.
+// Stride of records that may begin anywhere in a block's first page.
 std::size_t stride_bytes(const RecordFormat& format, const ExternalPlan& plan) {
   if (!plan.padded) return plan.block_bytes;
   return (plan.block_bytes - page_bytes) / format.record_bytes * format.record_bytes;
@@ -52,7 +52,8 @@ std::optional<FilesSource::Piece> FilesSource::next_piece() {
   return pieces_[index];
 }
 
-// Evenly spaced windows, each shifted at random within its stretch so that no period of the input can hide.
+// Evenly spaced windows, each shifted at random within its stretch so that no period of the input biases the
+// sample.
 std::uint64_t FilesSource::sample(std::size_t count, const Visit& visit) {
   std::uint64_t total = 0;
   for (const InputFile& input : inputs_) total += input.bytes;
@@ -140,7 +141,7 @@ std::optional<SourceBlock> PartitionSource::next(std::byte* into, StageClock& cl
   return SourceBlock{{into, drained->bytes}, drained->sequence};
 }
 
-// The chunks of a partition are filled in the order of the input: a few keys of each tell enough.
+// The chunks of a partition are filled in the order of the input: a few keys of each are enough.
 std::uint64_t PartitionSource::sample(std::size_t count, const Visit& visit) {
   const std::size_t per_chunk = count / std::max<std::size_t>(store_.chunks_of(partition_), 1) + 1;
   return store_.sample_chunks(partition_, per_chunk * sample_bytes_,

@@ -39,23 +39,23 @@ std::uint64_t ChunkStore::bytes_of(Partition partition) {
 
 ChunkStore::Chunk ChunkStore::acquire(StageClock& clock) {
   auto lock = monitor_.lock();
-  freed_.wait(lock, clock, [&] { return has_room(); });
+  freed_.wait(lock, clock, [&] { return has_free_chunk(); });
   const Chunk chunk = take_free();
-  if (to_come_ > 0) --to_come_;
+  if (expected_chunks_ > 0) --expected_chunks_;
   if (touching_is_due()) touching_due_.notify_one();
   if (can_spill()) spilling_due_.notify_one();
   return chunk;
 }
 
 // Called with the lock held.
-void ChunkStore::give_back(Chunk chunk) {
+void ChunkStore::free_chunk(Chunk chunk) {
   free_.push_back(chunk);
   monitor_.count_hand_over();
   freed_.notify_one();
   if (can_load()) loading_due_.notify_one();
 }
 
-// A chunk that has been used before if there is one.
+// Prefers a chunk that has been used before.
 ChunkStore::Chunk ChunkStore::take_free() noexcept {
   if (free_.empty()) return untouched_++;
   const Chunk chunk = free_.back();
@@ -63,7 +63,7 @@ ChunkStore::Chunk ChunkStore::take_free() noexcept {
   return chunk;
 }
 
-// Later than it stops, so that the thread is not woken for each chunk.
+// Starts later than it stops, so that the thread is not woken for each chunk.
 bool ChunkStore::touching_is_due() const noexcept { return free_.size() < 3 * low_water_ / 2; }
 
 void ChunkStore::touch_ahead() {
@@ -78,7 +78,7 @@ void ChunkStore::touch_ahead() {
     lock.unlock();
     for (std::size_t page = 0; page < chunk_bytes_; page += page_bytes) data(chunk)[page] = std::byte{0};
     lock.lock();
-    give_back(chunk);
+    free_chunk(chunk);
   }
 }
 
@@ -92,11 +92,11 @@ void ChunkStore::add(Partition partition, FilledChunk filled) {
 
 void ChunkStore::release(Chunk chunk) {
   const auto lock = monitor_.lock();
-  give_back(chunk);
+  free_chunk(chunk);
 }
 
 bool ChunkStore::holds_the_rest_locked() const noexcept {
-  return free_.size() + (chunks_ - untouched_) + spilling_ >= std::max(to_come_, least_room_);
+  return free_.size() + (chunks_ - untouched_) + spilling_ >= std::max(expected_chunks_, least_room_);
 }
 
 bool ChunkStore::holds_the_rest() {
@@ -115,9 +115,9 @@ std::optional<ChunkStore::Partition> ChunkStore::last_in_memory() const noexcept
   return last == sequence_.rend() ? std::nullopt : std::optional(*last);
 }
 
-void ChunkStore::start_spilling(std::uint64_t chunks_to_come) {
+void ChunkStore::start_spilling(std::uint64_t expected_chunks) {
   const auto lock = monitor_.lock();
-  to_come_ = chunks_to_come;
+  expected_chunks_ = expected_chunks;
   spill_stopped_ = false;
 }
 
@@ -143,19 +143,19 @@ void ChunkStore::spill_while_needed(StageClock& clock) {
   }
 }
 
-// Partitions that are read back one after another share a scratch file, which can go when the last of them is
-// in.
+// Partitions that are read back one after another share a scratch file, which is freed when the last of them
+// is in memory.
 std::size_t ChunkStore::group_of(Partition partition) const noexcept {
   return std::min<std::size_t>(partition * ScratchFiles::groups / planned_partitions_,
                                ScratchFiles::groups - 1);
 }
 
-// Called and left with the lock held, which is given up during the write.
+// Called and left with the lock held, which is released during the write.
 void ChunkStore::spill_one(std::unique_lock<std::mutex>& lock, StageClock& clock) {
   const Partition partition = *last_in_memory();
   const FilledChunk victim = contents_[partition].in_memory.back();
   contents_[partition].in_memory.pop_back();
-  ++contents_[partition].under_way;
+  ++contents_[partition].transfers_running;
   ++spilling_;
   const bool packs = packing_.is_on();
   if (can_spill()) spilling_due_.notify_one();
@@ -164,10 +164,10 @@ void ChunkStore::spill_one(std::unique_lock<std::mutex>& lock, StageClock& clock
   clock.bytes += victim.bytes;
   lock.lock();
   --spilling_;
-  --contents_[partition].under_way;
+  --contents_[partition].transfers_running;
   contents_[partition].on_disk.push_back({stored, victim.sequence});
   spilled_bytes_ += victim.bytes;
-  give_back(victim.chunk);
+  free_chunk(victim.chunk);
   written_.notify_all();
 }
 

@@ -14,18 +14,17 @@ void ChunkStore::begin_loading(std::vector<Partition> order) {
 }
 
 bool ChunkStore::is_complete(const Content& content) const noexcept {
-  return content.on_disk.empty() && content.under_way == 0;
+  return content.on_disk.empty() && content.transfers_running == 0;
 }
 
-// The partition somebody waits for cannot be completed although nothing is being processed: later ones must
-// yield.
+// The awaited partition cannot be completed although nothing is being processed: later ones must yield.
 bool ChunkStore::must_make_room() const noexcept {
-  return !has_room() && spilling_ == 0 && awaited_ && !contents_[*awaited_].on_disk.empty() &&
+  return !has_free_chunk() && spilling_ == 0 && awaited_ && !contents_[*awaited_].on_disk.empty() &&
          last_in_memory() && *last_in_memory() != *awaited_;
 }
 
-// The first partition in the order that has something to load. One that has nothing on the disk stays in the
-// order while a chunk of it is being written, and does not hold up those after it.
+// The first partition in the order with something to load. One without anything on the disk stays in the
+// order while a chunk of it is being written, and does not delay those after it.
 std::optional<ChunkStore::Partition> ChunkStore::next_on_disk() noexcept {
   while (!loading_.empty() && is_complete(contents_[loading_.back()])) loading_.pop_back();
   const auto next = std::find_if(loading_.rbegin(), loading_.rend(),
@@ -33,10 +32,10 @@ std::optional<ChunkStore::Partition> ChunkStore::next_on_disk() noexcept {
   return next == loading_.rend() ? std::nullopt : std::optional(*next);
 }
 
-// Also true when there is nothing left to load, which ends the threads that do.
+// Also true when there is nothing left to load, which ends the loading threads.
 bool ChunkStore::can_load() noexcept {
   const auto next = next_on_disk();
-  return loading_.empty() || (next && has_room()) || must_make_room();
+  return loading_.empty() || (next && has_free_chunk()) || must_make_room();
 }
 
 std::optional<ChunkStore::Load> ChunkStore::next_load(StageClock& clock) {
@@ -48,14 +47,14 @@ std::optional<ChunkStore::Load> ChunkStore::next_load(StageClock& clock) {
       return std::nullopt;
     }
     const auto next = next_on_disk();
-    if (!next || !has_room()) {
+    if (!next || !has_free_chunk()) {
       spill_one(lock, clock);
       continue;
     }
     Content& content = contents_[*next];
     const Load load{*next, content.on_disk.front(), take_free()};
     content.on_disk.pop_front();
-    ++content.under_way;
+    ++content.transfers_running;
     if (can_load()) loading_due_.notify_one();
     return load;
   }
@@ -68,7 +67,7 @@ void ChunkStore::load(const Load& load, StageClock& clock) {
   clock.bytes += stored.bytes;
   const auto lock = monitor_.lock();
   Content& content = contents_[load.partition];
-  --content.under_way;
+  --content.transfers_running;
   content.in_memory.push_back({load.into, stored.bytes, load.from.sequence});
   monitor_.count_hand_over();
   if (load.partition == awaited_ && (any_will_do_ || is_complete(content))) loaded_.notify_one();
@@ -107,8 +106,8 @@ std::optional<ChunkStore::FilledChunk> ChunkStore::take_any(Partition partition,
   return filled;
 }
 
-// Brings the chunk with the least number to where `drain` takes one from, and tells whether that is in
-// memory.
+// Brings the chunk with the least number to the place from which `drain` takes one, and returns whether it is
+// in memory.
 bool ChunkStore::next_is_in_memory(Content& content) noexcept {
   const auto filled = std::ranges::min_element(content.in_memory, {}, &FilledChunk::sequence);
   const auto written = std::ranges::min_element(content.on_disk, {}, &WrittenChunk::sequence);
@@ -125,11 +124,12 @@ bool ChunkStore::next_is_in_memory(Content& content) noexcept {
 std::optional<ChunkStore::Drained> ChunkStore::drain(Partition partition, std::byte* into, StageClock& clock,
                                                      bool in_order) {
   auto lock = monitor_.lock();
-  // By number, not by reference: the list of partitions does not grow during a pass, but that is not for us
-  // to know. A chunk that is being written might be the next.
+  // By number, not by reference: the list of partitions does not grow during a pass, but this code must not
+  // rely on that. A chunk that is being written might be the next.
   written_.wait(lock, clock, [&] {
     const Content& content = contents_[partition];
-    return content.under_way == 0 || (!in_order && !(content.in_memory.empty() && content.on_disk.empty()));
+    return content.transfers_running == 0 ||
+           (!in_order && !(content.in_memory.empty() && content.on_disk.empty()));
   });
   Content& content = contents_[partition];
   const bool from_memory = in_order ? next_is_in_memory(content) : !content.in_memory.empty();
@@ -138,7 +138,7 @@ std::optional<ChunkStore::Drained> ChunkStore::drain(Partition partition, std::b
   return drain_from_disk(content, lock, into, clock);
 }
 
-// Both are called with the lock held, and give it up before they copy.
+// Both are called with the lock held, and release it before they copy.
 ChunkStore::Drained ChunkStore::drain_from_memory(Content& content, std::unique_lock<std::mutex>& lock,
                                                   std::byte* into) {
   const FilledChunk filled = content.in_memory.back();

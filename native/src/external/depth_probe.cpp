@@ -32,7 +32,7 @@ class Trial {
     run_parallel(threads, [&](unsigned thread) {
       for (std::uint64_t block = next_++; block < blocks; block = next_++) {
         throw_if_cancelled(progress_);
-        files_[block % files_.size()].write_exactly(room_of(thread), block_bytes,
+        files_[block % files_.size()].write_exactly(block_of(thread), block_bytes,
                                                     block / files_.size() * block_bytes);
       }
     });
@@ -54,14 +54,14 @@ class Trial {
       File& file = files_[turn % files_.size()];
       const std::uint64_t block = turn / files_.size() % blocks_of_each_kind;
       if (reads) {
-        file.read_exactly(room_of(thread), block_bytes, block * block_bytes);
+        file.read_exactly(block_of(thread), block_bytes, block * block_bytes);
       } else {
-        file.write_exactly(room_of(thread), block_bytes, (blocks_of_each_kind + block) * block_bytes);
+        file.write_exactly(block_of(thread), block_bytes, (blocks_of_each_kind + block) * block_bytes);
       }
       ++moved_;
     } while (Clock::now() < end);
   }
-  std::byte* room_of(unsigned thread) noexcept { return memory_.data() + thread * block_bytes; }
+  std::byte* block_of(unsigned thread) noexcept { return memory_.data() + thread * block_bytes; }
 
   std::vector<File>& files_;
   Buffer& memory_;

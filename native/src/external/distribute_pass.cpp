@@ -30,8 +30,8 @@ void read_blocks(const SortContext& context, BlockSource& source, Queue<FilledBl
   }
 }
 
-// Blocks as they come or, for one thread alone, in the order of the input. It cannot wait forever: a reader
-// has a block of memory before it has a number, so the next number is always on its way.
+// Blocks in order of arrival or, for one thread alone, in the order of the input. It cannot wait forever: a
+// reader has a block of memory before it has a number, so the next number is always on its way.
 class Blocks {
  public:
   Blocks(Queue<FilledBlock>& queue, bool in_order) : queue_(queue), in_order_(in_order) {}

@@ -6,7 +6,7 @@
 namespace sortcore {
 namespace {
 
-// So many records are classified, then copied, while they are in the second-level cache.
+// This many records are classified, then copied, while they are in the second-level cache.
 constexpr std::size_t batch_records = 2048;
 constexpr std::size_t default_record_bytes = 100;
 
@@ -46,7 +46,7 @@ void Distributor::renew(std::size_t index, std::size_t least_bytes, StageClock& 
 }
 
 // Evenly spread keys would fill all chunks at the same moment, and the disk would get them in bursts. So the
-// first chunks are given over at different fillings, and the later ones keep the distance. That takes memory,
+// first chunks are handed over at different levels, and the later ones keep the distance. That takes memory,
 // so it is done only if the disk gets any.
 std::size_t Distributor::first_capacity(std::size_t index) const noexcept {
   if (!spreads_) return capacity_;

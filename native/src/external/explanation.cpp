@@ -26,7 +26,7 @@ std::string held_reason(const SortReport& report) {
          " went to scratch files";
 }
 
-// Of all that went to scratch files.
+// For all data that went to scratch files.
 std::string spilled_words(const ExternalPlan& plan, const SortReport& report) {
   if (report.spilled_bytes == 0) return plan.packing == Packing::never ? "plain" : "nothing";
   if (report.packed_bytes == 0) return "plain, " + bytes(report.spilled_bytes);

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <numeric>
 
+#include "counted.hpp"
 #include "sortcore/control_groups.hpp"
 #include "sortcore/error.hpp"
 #include "sortcore/external/one_pass.hpp"
@@ -17,8 +18,8 @@ namespace sortcore {
 namespace {
 
 constexpr std::size_t largest_grain = 1'048'576;
-constexpr std::uint64_t fewest_grains = 200;  // of all memory, or blocks and chunks become too few
-// The least size of blocks and chunks that are padded: the grain of 100-byte records. Larger ones waste less.
+constexpr std::uint64_t fewest_grains = 200;  // of all memory, or there would be too few blocks and chunks
+// The least size of padded blocks and chunks: the grain of 100-byte records. Larger ones waste less.
 constexpr std::size_t least_padded = 102'400;
 // Sizes of transfers, and the greatest share of the memory for blocks.
 struct Transfers {
@@ -26,17 +27,17 @@ struct Transfers {
   std::size_t largest_chunk;
   std::uint64_t block_share;
 };
-// Large ones suit every disk: a block is 40,960 records of 100 bytes, and 1,000 pages. Small ones leave more
-// memory for records, and are taken where that is a twentieth of the input, or all that does not fit.
+// Large transfers suit every disk: a block is 40,960 records of 100 bytes, and 1,000 pages. Small ones leave
+// more memory for records, and are chosen if that is a twentieth of the input, or all that does not fit.
 constexpr Transfers large_transfers{4'096'000, 1'024'000, 6};
 constexpr Transfers small_transfers{1'024'000, 204'800, 12};
 constexpr std::uint64_t worthwhile_share = 20;
 constexpr std::uint64_t fewest_partitions = 16;
 constexpr std::uint64_t most_partitions = 16'384;
-// Of the memory for records: a partition takes a fifth, so that one is sorted while others are read and
-// written. The chunks being filled take a third, or where memory is short a sixth; what is kept free for
-// bursts a sixteenth. Smaller partitions would be more, their chunks smaller, and the disk slower. A
-// partition may turn out up to three times as large.
+// Shares of the memory for records: a partition takes a fifth, so that one is sorted while others are read
+// and written. The chunks being filled take a third, or where memory is short a sixth; the reserve for bursts
+// a sixteenth. Smaller partitions would be more, their chunks smaller, and the disk slower. A partition may
+// turn out up to three times as large.
 constexpr std::uint64_t partitions_in_memory = 5;
 constexpr std::uint64_t least_filling_share = 6;
 constexpr std::uint64_t filling_shares[] = {3, least_filling_share};
@@ -49,7 +50,7 @@ std::size_t whole_grains(std::uint64_t bytes, std::size_t grain, std::size_t mos
   return static_cast<std::size_t>(std::max<std::uint64_t>(capped, grain));
 }
 
-// Of blocks and chunks.
+// Least size of blocks and chunks.
 std::size_t least_transfer_bytes(std::size_t record_bytes) {
   return std::max<std::size_t>(round_up_to_pages(record_bytes), least_padded);
 }
@@ -89,7 +90,7 @@ std::uint64_t scratch_for(const PlanRequest& request, std::uint64_t bytes) {
   return scratch_bytes(bytes / request.format.record_bytes, request.threads);
 }
 
-// Of records or, at their mean length, lines: a sort in memory numbers them with 32 bits.
+// Limit for records or, at their mean length, lines: a sort in memory numbers them with 32 bits.
 std::uint64_t most_bytes_in_memory(const PlanRequest& request) {
   const std::uint64_t item_bytes =
       request.mean_line_bytes != 0 ? request.mean_line_bytes : request.format.record_bytes;
@@ -104,7 +105,7 @@ bool is_enough(const ExternalPlan& plan, const PlanRequest& request) {
   return plan.chunks >= 2 * needed && plan.partition_limit_bytes >= plan.chunk_bytes && holds_lines;
 }
 
-// Of the input: what memory has room for beside the empty part of chunks that are not full.
+// Bytes of the input that memory holds, without the empty part of chunks that are not full.
 std::uint64_t held_bytes(const ExternalPlan& plan, const PlanRequest& request) {
   const PartFilled part_filled = part_filled_chunks(plan.partitions * plan.threads);
   const std::size_t capacity = plan.chunk_capacity_bytes();
@@ -122,7 +123,7 @@ ExternalPlan begin_plan(const PlanRequest& request, const Grain& grain) {
   plan.stable = request.stable;
   plan.packing = request.packing.packing;
   plan.packing_reason = request.packing.reason;
-  // Most threads move chunks when a partition is split: as many read as write. Else one may drain a
+  // Most threads move chunks when a partition is split: as many read as write. Otherwise one may drain a
   // partition.
   plan.pack_buffers = plan.packing == Packing::never ? 0 : 2 * plan.queue_depth;
   plan.grain_bytes = grain.bytes;
@@ -132,7 +133,7 @@ ExternalPlan begin_plan(const PlanRequest& request, const Grain& grain) {
   return plan;
 }
 
-// The following take their share of the `memory` left, and return what they leave.
+// The following take their share of the `memory` left, and return the rest.
 std::uint64_t plan_blocks(ExternalPlan& plan, const PlanRequest& request, const Transfers& transfers,
                           std::uint64_t memory) {
   plan.blocks = plan.threads + 2 * plan.queue_depth + 1 + request.outputs;
@@ -142,7 +143,7 @@ std::uint64_t plan_blocks(ExternalPlan& plan, const PlanRequest& request, const 
 }
 
 // Short records need more room for their keys than for themselves. With much memory partitions are as few as
-// they may be, and need no more of it than three times what such a one needs.
+// possible, and need no more of it than three times the need of such a one.
 std::uint64_t plan_scratch(ExternalPlan& plan, const PlanRequest& request, std::uint64_t memory) {
   const std::uint64_t largest = 3 * divide_up(request.input_bytes, fewest_partitions) + plan.grain_bytes;
   plan.partition_limit_bytes =
@@ -164,7 +165,7 @@ void plan_partitions(ExternalPlan& plan, const PlanRequest& request, std::uint64
       std::min(std::clamp<std::uint64_t>(wanted, fewest_partitions, most_partitions), most));
 }
 
-// Records are numbered by where in all chunks they lie, lines are not.
+// Records are numbered by their place in all chunks, lines are not.
 std::size_t most_chunks(const ExternalPlan& plan, const PlanRequest& request, std::uint64_t memory) {
   const RecordArray numbers(nullptr, request.format.record_bytes, plan.chunk_bytes);
   return static_cast<std::size_t>(
@@ -185,7 +186,7 @@ void plan_chunks(ExternalPlan& plan, const PlanRequest& request, const Transfers
     if (is_enough(plan, request)) break;
   }
   if (!lines) return;
-  // A block of input holds a stride and, whatever its length, the rest of the line that the stride cuts.
+  // A block of input holds a stride and, whatever its length, the rest of the line at the stride's end.
   plan.longest_line_bytes = plan.chunk_bytes;
   plan.line_stride_bytes = plan.block_bytes - plan.chunk_bytes - page_bytes;
 }
@@ -217,7 +218,7 @@ PlanRequest without_packing(PlanRequest request) {
   return request;
 }
 
-// More memory than the request has, found by halving, that is enough where a little less is not.
+// A sufficient amount of memory above the request's, found by halving, where a little less is not enough.
 std::uint64_t least_memory_bytes(PlanRequest request) {
   constexpr std::uint64_t most = std::uint64_t{1} << 50, precision = 1 << 16;
   const auto enough = [&](std::uint64_t bytes) {
@@ -261,9 +262,9 @@ ExternalPlan plan_two_passes(const PlanRequest& request) {
   if (is_enough(plan, request)) return plan;
   if (request.packing.packing != Packing::never) return plan_two_passes(without_packing(request));
   throw Error(ErrorCode::too_little_memory,
-              std::to_string(request.memory_bytes) + " bytes of memory are too few to sort " +
-                  std::to_string(request.input_bytes) + " bytes in two passes with " +
-                  std::to_string(request.threads) + " threads; give at least " +
+              "sorting " + counted(request.input_bytes, "byte") + " in two passes with " +
+                  counted(request.threads, "thread") + " does not fit into " +
+                  counted(request.memory_bytes, "byte") + " of memory; give at least " +
                   std::to_string(least_memory_bytes(request)) +
                   (request.threads > 1 ? ", or fewer threads" : ""));
 }

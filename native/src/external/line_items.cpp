@@ -16,7 +16,7 @@
 namespace sortcore {
 namespace {
 
-// What a division counts lines in, partition by partition.
+// Counts of a division's lines, by partition.
 using Counts = std::vector<std::atomic<std::uint64_t>>;
 
 class LineDistributor : public Distributor {
@@ -82,7 +82,7 @@ class LineDivision : public Division {
   Counts counts_;
 };
 
-// Chunks are runs of text, numbered in the order in which they come: a stable sort needs nothing more.
+// Chunks are runs of text, numbered in order of arrival: a stable sort needs nothing more.
 class LinePartitionSorter : public PartitionSorter {
  public:
   LinePartitionSorter(const LineFormat& format, unsigned threads) : sorter_(format, threads) {}
@@ -116,15 +116,15 @@ class LineItems : public ItemType {
   std::unique_ptr<PartitionSorter> sorter(unsigned threads, bool /*stable*/) const override {
     return std::make_unique<LinePartitionSorter>(format_, threads);
   }
-  // The second time all of it, or lines with a long common beginning might stay together for ever.
+  // The second time all of it; otherwise lines with a long common beginning might stay together for ever.
   std::size_t sample_bytes_per_key(unsigned times) const override {
     constexpr std::size_t usual_bytes = 1024, more_than_a_chunk = 1 << 24;
     return times < 2 ? usual_bytes : more_than_a_chunk;
   }
 
  private:
-  // Every `step`th line of `part`, the first among them. The last may be cut, which does no harm: a
-  // boundary need not be a key.
+  // Every `step`th line of `part`, including the first. The last may be cut, which does no harm: a boundary
+  // need not be a key.
   void add_keys(std::span<const std::byte> part, std::size_t wanted, std::vector<std::string>& keys) const {
     const std::uint64_t step = count_newlines(part) / wanted + 1;
     for (std::uint64_t number = 0; !part.empty(); ++number) {

@@ -13,7 +13,8 @@
 namespace sortcore {
 namespace {
 
-// Reads on into `into`, of which `have` bytes are there, until the lines of the stretch end; returns where.
+// Reads on into `into`, which already holds `have` bytes, until the lines of the stretch end; returns the
+// end.
 class LineReader {
  public:
   LineReader(const InputFile& input, const LineStretch& stretch, std::size_t longest_bytes, std::byte* into)

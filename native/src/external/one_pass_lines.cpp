@@ -9,7 +9,7 @@
 namespace sortcore {
 namespace {
 
-// A file that changes under the reader is noticed where it shrank first.
+// If an input changes meanwhile, reports first where it shrank.
 void read_lines(LineSorter& sorter, const InputMapping& input, std::uint64_t most_lines, Progress* progress) {
   std::vector<TextRun> runs;
   for (const InputMapping::Part& part : input.parts()) runs.push_back({part.first_byte, part.bytes});

@@ -12,10 +12,10 @@ namespace sortcore {
 namespace {
 
 constexpr double packs_well_share = 0.8;  // of a chunk; unpacking takes time, too
-// Chunks take milliseconds to write, so that a shorter look would tell little.
+// Writing a chunk takes milliseconds, so that a shorter interval would show little.
 constexpr std::chrono::milliseconds between_looks{50};
-// To begin: packing and unpacking take about as long as a quick disk takes for what they save, so it pays
-// only where most of the processors' time is left, and half of what computes waits.
+// To begin: packing and unpacking take about the time that a fast disk needs for the bytes saved, so it pays
+// only where most of the processors' time is free, and half of the computing threads wait.
 constexpr double waited_enough = 0.5;
 constexpr double unused_enough = 0.75;
 // To go on: waits become fewer because packing helps, so few of them are no reason to end it.
@@ -65,8 +65,8 @@ PackingSwitch::Look PackingSwitch::look() const {
   return {now, clock_->waited_until(now), used_by_process_ns()};
 }
 
-// Those who compute may wait for a thread that brings fresh memory: then they wait and no processor is idle.
-// Or other processes take the processors: then much seems unused and nobody waits.
+// Computing threads may wait for one that brings fresh memory: then they wait and no processor is idle. Or
+// other processes take the processors: then much seems unused and no thread waits.
 bool PackingSwitch::decide(bool was_on, double waited_share, double unused_share) noexcept {
   return waited_share > (was_on ? waited_too_little : waited_enough) &&
          unused_share > (was_on ? unused_too_little : unused_enough);

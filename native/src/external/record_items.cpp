@@ -35,8 +35,8 @@ class RecordDivision : public Division {
   Partitioner partitioner_;
 };
 
-// Chunks of memory lie in any order, and what breaks ties is where a record lies: so for a stable sort the
-// contents change places, around one cycle of chunks after another.
+// Chunks of memory lie in any order, and a record's place breaks ties: so for a stable sort the contents
+// change places, around one cycle of chunks after another.
 void lay_in_order(ChunkStore& store, std::span<ChunkStore::FilledChunk> chunks) {
   std::vector<ChunkStore::Chunk> places;
   for (const ChunkStore::FilledChunk& filled : chunks) places.push_back(filled.chunk);
@@ -45,7 +45,7 @@ void lay_in_order(ChunkStore& store, std::span<ChunkStore::FilledChunk> chunks) 
   const auto index_of = [&](ChunkStore::Chunk chunk) {
     return static_cast<std::size_t>(std::ranges::lower_bound(places, chunk) - places.begin());
   };
-  // chunks[i] is to lie at places[i]; what lies there is chunks[occupant[i]].
+  // chunks[i] belongs at places[i]; chunks[occupant[i]] is there now.
   std::vector<std::size_t> occupant(chunks.size());
   for (std::size_t i = 0; i < chunks.size(); ++i) occupant[index_of(chunks[i].chunk)] = i;
   for (std::size_t start = 0; start < chunks.size(); ++start) {

@@ -25,7 +25,7 @@
 namespace sortcore {
 namespace {
 
-// Above this share of an input in the page cache, reading through it beats reading past it.
+// Above this share of an input in the page cache, reading through it is faster than bypassing it.
 constexpr double warm_share = 0.95;
 constexpr unsigned default_queue_depth = 4;
 constexpr std::size_t one_pass_block_bytes = 4'096'000;
@@ -86,9 +86,9 @@ void add_input(OpenInputs& inputs, const std::string& path, const RecordFormat& 
 }
 
 // The usual limit is low for the sake of old programs; the system lets every process raise it to the hard
-// one.
+// limit.
 void allow_open_files(std::size_t inputs) {
-  constexpr rlim_t of_others = 128;  // outputs, scratch files, what the process has open
+  constexpr rlim_t of_others = 128;  // outputs, scratch files, files already open
   rlimit limit{};
   const rlim_t needed = inputs + of_others;
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= needed) return;
@@ -117,7 +117,7 @@ std::vector<std::string> temporary_directories(const SortFilesRequest& request) 
   return {directory_of(request.outputs.front())};
 }
 
-// Memory beyond what holds all of the data and its working space would only be mapped for nothing.
+// Memory beyond the data and its working space would be mapped to no use.
 PlanRequest without_excess(PlanRequest wanted) {
   wanted.memory_bytes = std::min(wanted.memory_bytes, 2 * wanted.input_bytes + (std::uint64_t{256} << 20));
   return wanted;
@@ -136,7 +136,7 @@ PlanRequest plan_request(const SortFilesRequest& request, const OpenInputs& inpu
   return wanted;
 }
 
-// Learns from a sample how long lines are, and what LZ4 makes of them.
+// Learns from a sample the length of lines and their size after LZ4.
 void look_at_lines(const SortFilesRequest& request, OpenInputs& inputs, PlanRequest& wanted) {
   const Lz4* const lz4 = Lz4::of_the_system();
   wanted.mean_line_bytes = UINT64_MAX;
@@ -151,12 +151,12 @@ void look_at_lines(const SortFilesRequest& request, OpenInputs& inputs, PlanRequ
   wanted.packing = choose_packing(request.spill, lz4, share);
 }
 
-// A file may begin only where a page and, counted from the first file, a record does.
+// Places where a file may begin: on a page and, counted from the first file, on a record.
 std::size_t mapping_unit_bytes(const PlanRequest& wanted) {
   return std::lcm<std::size_t>(wanted.format.record_bytes, page_bytes);
 }
 
-// What lies between files takes numbers of records and addresses, though no memory.
+// Gaps between files take up record numbers and addresses, though no memory.
 bool maps_together(const OpenInputs& inputs, const PlanRequest& wanted) {
   if (inputs.files.size() == 1) return true;
   constexpr std::uint64_t most_gap_bytes = std::uint64_t{1} << 36;
@@ -172,7 +172,7 @@ bool goes_in_one_pass(const SortFilesRequest& request, const OpenInputs& inputs,
   return inputs.warmth >= warm_share && fits_in_one_pass(wanted);
 }
 
-// What the memory given leaves room for beside the input and the blocks.
+// Number of lines for which the memory limit leaves room besides the input and the blocks.
 std::uint64_t most_lines(const PlanRequest& wanted) {
   PlanRequest without_lines = wanted;
   without_lines.mean_line_bytes = UINT64_MAX;
@@ -267,13 +267,13 @@ void run_two_passes(const SortFilesRequest& request, OpenInputs& inputs, std::ve
     source = std::make_unique<RecordFilesSource>(std::move(sources), wanted.format, plan);
   }
   const auto items = request.lines ? line_items(*request.lines) : record_items(wanted.format);
-  if (outputs.size() == 1) outputs.front().set_size(inputs.total_bytes);  // a full disk is found out now
+  if (outputs.size() == 1) outputs.front().set_size(inputs.total_bytes);  // a full disk is noticed now
   report.mode = "two passes";
   sort_in_two_passes(*source, *items, outputs, scratch, plan, progress, report);
   report.choices = explain_two_passes(plan, report, inputs.files.front(), outputs.front().file());
 }
 
-// How many lines there are is known only when they have been counted: if too many, the sort begins again.
+// The number of lines is known only once they are counted: if too many, the sort begins again.
 void sort_open_files(const SortFilesRequest& request, OpenInputs& inputs, std::vector<OutputFile>& outputs,
                      const PlanRequest& wanted, const Disks& disks, SortReport& report, Progress* progress) {
   if (!goes_in_one_pass(request, inputs, wanted))

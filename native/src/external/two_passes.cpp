@@ -44,7 +44,7 @@ class TwoPassSort {
  private:
   struct Pending {
     OutputPartition to;
-    unsigned depth;               // how often it has been distributed
+    unsigned depth;               // number of times it has been distributed
     std::uint64_t scratch_bytes;  // to sort it
   };
 
@@ -53,7 +53,7 @@ class TwoPassSort {
   }
 
   // The partitions of each output are a stretch of the key range; the outputs take turns, so that their disks
-  // work at once.
+  // work concurrently.
   void distribute_input(FilesSource& source, std::size_t outputs) {
     const PhaseWatch watch(&monitor_);
     const auto division = items_.divide(source, plan_.partitions, report_.sample_bytes_read);
@@ -104,7 +104,7 @@ class TwoPassSort {
     for (const Pending& pending : pending_) report_.one_key_partitions += pending.to.holds_one_key ? 1 : 0;
   }
 
-  // Long lines may leave chunks half empty, so that few bytes take many.
+  // Long lines may leave chunks half empty, so that few bytes take many chunks.
   bool fits(const Pending& pending) {
     return pending.to.holds_one_key ||
            (store_.bytes_of(pending.to.partition) <= plan_.partition_limit_bytes &&
@@ -135,7 +135,7 @@ class TwoPassSort {
       children.push_back(
           {{numbers.back(), parent.to.output, division->holds_one_key(part)}, parent.depth + 1, 0});
     }
-    SortContext unwatched = context_;  // what is distributed again has been counted
+    SortContext unwatched = context_;  // data distributed again has been counted already
     unwatched.progress = nullptr;
     const std::uint64_t written_bytes =
         store_.written_chunks_of(parent.to.partition) * std::uint64_t{plan_.chunk_bytes};

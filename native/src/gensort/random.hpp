@@ -14,7 +14,7 @@ constexpr U128 next(U128 random) { return multiplier * random + increment; }
 constexpr U128 random_number(U128 i) {
   U128 scale = 1, shift = 0;  // the map composed so far
   U128 power_scale = multiplier, power_shift = increment;
-  for (U128 steps = i + 1; steps != 0; steps >>= 1) {  // r_i is i + 1 steps from 0; 2^128 steps are none
+  for (U128 steps = i + 1; steps != 0; steps >>= 1) {  // r_i is i + 1 steps from 0; 2^128 steps equal none
     if (steps & 1) {
       shift = power_scale * shift + power_shift;
       scale = power_scale * scale;

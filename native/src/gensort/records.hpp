@@ -12,7 +12,7 @@ namespace sortcore::gensort {
 void fill_binary(U128 first, std::span<std::byte> out);
 void fill_ascii(U128 first, std::span<std::byte> out);
 
-// Replace the beginnings of the keys of records just filled by those of a few popular ones.
+// Replace the beginnings of the keys of the given records by those of a few popular ones.
 void skew_binary(U128 first, std::span<std::byte> out);
 void skew_ascii(U128 first, std::span<std::byte> out);
 

@@ -14,7 +14,7 @@ BlockPool::BlockPool(Monitor& monitor, std::size_t block_bytes, std::size_t bloc
 BlockPool::Block BlockPool::acquire(StageClock& clock) {
   auto lock = monitor_.lock();
   freed_.wait(lock, clock, [&] { return !free_.empty(); });
-  // The block given back last is the one most likely still in the cache.
+  // The block returned last is the one most likely still in the cache.
   const Block block = free_.back();
   free_.pop_back();
   return block;

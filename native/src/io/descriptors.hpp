@@ -1,11 +1,11 @@
-// The number of files that this process may still open.
+// The number of files that this process can still open.
 #pragma once
 
 #include <cstddef>
 
 namespace sortcore {
 
-// By its limit and by what is open already, as far as the system tells.
+// From its limit and its open files, as far as the system reports them.
 std::size_t free_descriptors();
 
 }  // namespace sortcore

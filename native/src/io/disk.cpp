@@ -17,17 +17,17 @@ std::uint64_t device_of(int descriptor) noexcept {
 Disk::Slot::Slot(Disk* disk, Transfer transfer) : disk_(disk), transfer_(transfer) {
   if (disk_ == nullptr) return;
   std::unique_lock lock(disk_->mutex_);
-  disk_->freed_.wait(lock, [&] { return disk_->under_way(transfer_) < disk_->depth_; });
-  ++disk_->under_way(transfer_);
+  disk_->freed_.wait(lock, [&] { return disk_->running(transfer_) < disk_->depth_; });
+  ++disk_->running(transfer_);
 }
 
 Disk::Slot::~Slot() {
   if (disk_ == nullptr) return;
   {
     const std::lock_guard lock(disk_->mutex_);
-    --disk_->under_way(transfer_);
+    --disk_->running(transfer_);
   }
-  disk_->freed_.notify_all();  // those who read and those who write wait together
+  disk_->freed_.notify_all();  // readers and writers wait together
 }
 
 Disk* Disks::of(std::uint64_t device) const noexcept {

@@ -19,7 +19,7 @@ namespace {
 #ifdef O_DIRECT
 constexpr int direct_flag = O_DIRECT;
 #else
-constexpr int direct_flag = 0;  // macOS: planning only; the buffered path serves
+constexpr int direct_flag = 0;  // macOS: planning only; the buffered path is enough
 #endif
 
 template <typename Call>
@@ -52,7 +52,7 @@ File::~File() {
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
-// Nothing if it fails, with errno set.
+// Nothing on failure, with errno set.
 std::optional<File> File::open(const std::string& path, int flags, Caching wanted,
                                const std::string& shown_as, unsigned mode) {
   if (wanted == Caching::direct && direct_flag != 0) {
@@ -60,7 +60,7 @@ std::optional<File> File::open(const std::string& path, int flags, Caching wante
         retry_interrupted([&] { return ::open(path.c_str(), flags | direct_flag | O_CLOEXEC, mode); });
     if (fd >= 0) return File(fd, shown_as, true);
     if (errno != EINVAL) return std::nullopt;
-    // Some file systems create the file before they refuse O_DIRECT. It was not there before: O_EXCL.
+    // Some file systems create the file before they refuse O_DIRECT. It did not exist before: O_EXCL.
     if ((flags & O_EXCL) != 0) ::unlink(path.c_str());
   }
   const int fd = retry_interrupted([&] { return ::open(path.c_str(), flags | O_CLOEXEC, mode); });
@@ -69,7 +69,7 @@ std::optional<File> File::open(const std::string& path, int flags, Caching wante
 }
 
 File File::open_to_read(const std::string& path, Caching wanted) {
-  // O_NONBLOCK: a named pipe without a writer would hang the open; regular files do not mind.
+  // O_NONBLOCK: a named pipe without a writer would hang the open; it has no effect on regular files.
   std::optional<File> file = open(path, O_RDONLY | O_NONBLOCK, wanted, path);
   if (!file) throw Error::from_errno("open", path, errno);
   struct stat about{};
@@ -95,7 +95,7 @@ std::optional<File> File::create_unnamed(const std::string& directory, Caching w
 #ifdef O_TMPFILE
   if (::access("/proc/self/fd", X_OK) != 0) return std::nullopt;
   std::optional<File> file = open(directory, O_RDWR | O_TMPFILE, wanted, shown_as, mode);
-  // Old kernels and some file systems cannot; they say so in three ways.
+  // Old kernels and some file systems do not support this; they report it in three ways.
   if (!file && errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL)
     throw Error::from_errno("open", shown_as, errno);
   return file;
@@ -224,7 +224,7 @@ std::size_t File::length_to_ask(std::size_t bytes, bool direct) noexcept {
   return direct ? round_up_to_pages(bytes) : bytes;
 }
 
-// After a short direct transfer the next one must begin on a page again, so a part of a page is done over.
+// After a short direct transfer the next one must begin on a page again, so a part of a page is repeated.
 std::size_t File::usable_part(std::size_t transferred, std::size_t wanted, bool direct) noexcept {
   if (!direct || transferred >= wanted) return transferred;
   const std::size_t whole = transferred / page_bytes * page_bytes;

@@ -19,7 +19,7 @@
 namespace sortcore {
 namespace {
 
-// What the signal handler may look at: plain atomics in static storage. A slot with begin == 0 is free.
+// State for the signal handler: plain atomics in static storage. A slot with begin == 0 is free.
 struct Guarded {
   std::atomic<std::uintptr_t> begin{0};
   std::atomic<std::uintptr_t> end{0};
@@ -60,11 +60,11 @@ void on_bus_error(int signal, siginfo_t* info, void* context) {
   if (previous_action.sa_handler != SIG_DFL && previous_action.sa_handler != SIG_IGN) {
     return previous_action.sa_handler(signal);
   }
-  ::signal(SIGBUS, SIG_DFL);  // the faulting instruction runs again and ends the process as it would have
+  ::signal(SIGBUS, SIG_DFL);  // the faulting instruction runs again and ends the process as before
 }
 
 void install_handler() {
-  system_page_bytes();  // the handler must not be the first to ask
+  system_page_bytes();  // the handler must not be the first to call this
   struct sigaction action{};
   action.sa_sigaction = on_bus_error;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK;
@@ -149,7 +149,7 @@ InputMapping::~InputMapping() { unmap(); }
 
 void InputMapping::populate(unsigned threads, const Progress* progress) const {
 #ifdef MADV_POPULATE_READ
-  constexpr std::uint64_t stretch = std::uint64_t{16} << 20;  // between two looks at a cancel
+  constexpr std::uint64_t stretch = std::uint64_t{16} << 20;  // between two checks for a cancel
   std::vector<Range> stretches;
   for (const Part& part : parts_) {
     const std::uint64_t end = part.first_byte + part.bytes;
@@ -194,7 +194,7 @@ void InputMapping::check() const {
   }
 }
 
-// By reads that do not wait: `mincore` calls every page of a file present that is not the caller's own.
+// By reads that do not wait: `mincore` reports every page of another user's file as present.
 double cached_share(const File& file, std::size_t bytes) {
 #if defined(__linux__) && defined(RWF_NOWAIT)
   constexpr std::size_t probes = 256;

@@ -5,7 +5,7 @@
 namespace sortcore {
 namespace {
 
-// Functions, and what they take, are the same in all versions of this number.
+// Functions and their arguments are the same in all versions with this number.
 constexpr const char* stable_library = "liblz4.so.1";
 constexpr int fastest_that_compresses_well = 1;
 

@@ -19,7 +19,7 @@ namespace sortcore {
 namespace {
 
 std::string follow_links(const std::string& path) {
-  constexpr int most_links = 40;  // as the system has it
+  constexpr int most_links = 40;  // as in the system
   std::filesystem::path at(path);
   for (int links = 0; links < most_links; ++links) {
     std::error_code is_no_link;
@@ -30,7 +30,7 @@ std::string follow_links(const std::string& path) {
   throw Error::from_errno("write", path, ELOOP);
 }
 
-// Taking the name of a device or a pipe from it would destroy it.
+// Renaming over a device or a pipe would destroy it.
 std::string only_a_file(std::string path) {
   struct stat about{};
   const bool exists = ::stat(path.c_str(), &about) == 0;
@@ -43,7 +43,7 @@ std::string only_a_file(std::string path) {
   return path;
 }
 
-// The names of a file's attributes that are its user's to copy, each ended by NUL.
+// Names of those file attributes that a user may copy, each ended by NUL.
 std::string attributes_of([[maybe_unused]] const std::string& path) {
   std::string names;
 #ifdef __linux__
@@ -56,7 +56,7 @@ std::string attributes_of([[maybe_unused]] const std::string& path) {
   return names;
 }
 
-// What a file system or the system refuses is left out.
+// Attributes that a file system or the system refuses are left out.
 void copy_attributes([[maybe_unused]] const std::string& from, [[maybe_unused]] const File& to) {
 #ifdef __linux__
   const std::string names = attributes_of(from);
@@ -71,7 +71,7 @@ void copy_attributes([[maybe_unused]] const std::string& from, [[maybe_unused]] 
 #endif
 }
 
-// Its owner, permissions and attributes; only the superuser may give files away.
+// Copies owner, permissions and attributes; only the superuser may give files away.
 void take_after(const struct stat& replaced, const std::string& path, File& file) {
   constexpr unsigned permissions = 0777;
   [[maybe_unused]] const int refused = ::fchown(file.descriptor(), replaced.st_uid, replaced.st_gid);
@@ -138,7 +138,7 @@ void OutputFile::remove_partial() noexcept {
   partial_path_.clear();
 }
 
-// What replaces a file is nobody else's to read before it has that file's permissions.
+// No other user may read a replacement before it has the old file's permissions.
 File OutputFile::create(File::Caching wanted) {
   constexpr unsigned for_the_owner = 0600, for_whom_the_mask_allows = 0666;
   const std::string directory = directory_of(place_.path);
@@ -208,13 +208,13 @@ void OutputFile::take_name() {
   partial_path_.clear();
 }
 
-// Returns 0, or the system's reason.
+// Returns 0, or the system's error number.
 int OutputFile::rename_to_place() const noexcept {
   const char *const from = partial_path_.c_str(), *const to = place_.path.c_str();
 #ifdef RENAME_NOREPLACE
   if (!replaces_) {
     if (::renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) return 0;
-    if (errno != EINVAL && errno != ENOSYS) return errno;  // the file system knows no such
+    if (errno != EINVAL && errno != ENOSYS) return errno;  // unknown to the file system
   }
 #endif
   if (!replaces_ && ::access(to, F_OK) == 0) return EEXIST;

@@ -12,7 +12,7 @@ constexpr std::size_t least_saved_share = 8;
 
 }  // namespace
 
-// A buffer, while somebody needs it.
+// A buffer, for the duration of its use.
 class PackedScratch::Borrowed {
  public:
   explicit Borrowed(PackedScratch& owner) : owner_(owner) {

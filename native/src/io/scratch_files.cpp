@@ -15,8 +15,8 @@ constexpr std::uint64_t stride_bytes = 31'250 * page_bytes;
 
 }  // namespace
 
-// Where a file needs a name, it lives for an instant only: unlinked at once, the space is freed when the
-// process ends, even by SIGKILL.
+// A file that needs a name has it for an instant only: unlinked at once, its space is freed when the process
+// ends, even by SIGKILL.
 File create_unlinked(const std::string& directory, File::Caching wanted) {
   constexpr unsigned for_the_owner = 0600;
   const std::string shown_as = "temporary file in " + directory;
@@ -55,7 +55,7 @@ struct ScratchFiles::Scratch {
     return std::exchange(used_bytes, used_bytes + bytes);
   }
 
-  // A nearly full disk may still hold what is needed: only a write can tell, and reports it.
+  // A nearly full disk may still have enough room: only a write can show it, and reports the error.
   void reserve(std::size_t bytes) {
     const std::uint64_t stride = std::max<std::uint64_t>(stride_bytes, bytes);
     try {
@@ -66,7 +66,7 @@ struct ScratchFiles::Scratch {
     }
   }
 
-  // Returns the file if nothing in it is needed any more; to be closed without the lock.
+  // Returns the file once nothing in it is needed any more; to be closed without the lock.
   std::optional<File> drop() {
     const std::lock_guard lock(mutex);
     if (--live > 0) return std::nullopt;

@@ -16,7 +16,7 @@ constexpr bool is_letter(std::byte byte) noexcept {
 constexpr bool is_printing(std::byte byte) noexcept {
   return byte >= std::byte{' '} && byte <= std::byte{'~'};
 }
-// The separator of fields. A newline is one too, where lines end with NUL.
+// The separator of fields. A newline is one too, if lines end with NUL.
 constexpr bool is_blank(std::byte byte) noexcept {
   return byte == std::byte{' '} || byte == std::byte{'\t'} || byte == std::byte{'\n'};
 }

@@ -5,18 +5,15 @@
 #include <string>
 
 #include "byte_mask.hpp"
+#include "counted.hpp"
 #include "sortcore/error.hpp"
 
 namespace sortcore {
 namespace {
 
-std::string fields_in_words(std::uint64_t fields) {
-  return std::to_string(fields) + (fields == 1 ? " field" : " fields");
-}
-
-// Follows the quotes of a row, 64 bytes at a time, as bits. One that opens stands where a field begins or
-// just behind one that closed, with which it is a quote in the text; one that closes has a field's end or
-// another quote behind it.
+// Follows the quotes of a row, 64 bytes at a time, as bits. An opening quote stands where a field begins, or
+// just after a closing one, with which it is a quote in the text; a closing quote is followed by a field's
+// end or another quote.
 class QuoteWatch {
  public:
   // Returns the delimiters that are not within quotes.
@@ -42,7 +39,7 @@ class QuoteWatch {
   std::uint64_t misplaced_ = 0;
 };
 
-// Finds the fields of a row from what is known of its bytes, 64 at a time.
+// Finds the fields of a row from masks of its bytes, 64 at a time.
 class FieldEnds {
  public:
   explicit FieldEnds(std::span<std::size_t> ends) : ends_(ends) {}
@@ -72,7 +69,7 @@ void find_ends_portably(std::span<const std::byte> row, const CsvFormat& format,
 
 #if defined(__x86_64__)
 
-// A load of what is left of a row touches nothing behind it.
+// A load of the rest of a row reads nothing after it.
 SORTCORE_AVX512 void find_ends_with_avx512(std::span<const std::byte> row, const CsvFormat& format,
                                            FieldEnds& ends) noexcept {
   const __m512i delimiter = _mm512_set1_epi8(static_cast<char>(format.delimiter));
@@ -105,7 +102,7 @@ void CsvFields::split(std::span<const std::byte> row) {
   const std::uint64_t fields = ends.found() + 1;
   if (fields != ends_.size())
     throw Error(ErrorCode::bad_record,
-                fields_in_words(fields) + " where the first row has " + std::to_string(ends_.size()));
+                counted(fields, "field") + " where the first row has " + std::to_string(ends_.size()));
   ends_.back() = row.size();
   if (ends.has_misplaced_quotes()) check_quotes();
 }
@@ -115,7 +112,7 @@ std::span<const std::byte> CsvFields::raw(std::uint64_t column) const noexcept {
   return row_.subspan(begin, ends_[column] - begin);
 }
 
-// Either no quotes, or one at each end and pairs of them between.
+// True for no quotes, or one at each end and pairs of them between.
 bool CsvFields::is_quoted_well(std::span<const std::byte> field) const noexcept {
   if (field.empty() || field.front() != format_.quote)
     return std::ranges::find(field, format_.quote) == field.end();
@@ -128,7 +125,7 @@ bool CsvFields::is_quoted_well(std::span<const std::byte> field) const noexcept 
   return true;
 }
 
-// Says which field has the quote that is misplaced.
+// Throws for the field with the misplaced quote.
 void CsvFields::check_quotes() const {
   for (std::uint64_t column = 0; column < ends_.size(); ++column) {
     if (!is_quoted_well(raw(column)))

@@ -1,4 +1,4 @@
-// A row of CSV, taken apart into its fields.
+// A row of CSV, split into its fields.
 #pragma once
 
 #include <cstddef>
@@ -15,12 +15,12 @@ class CsvFields {
   explicit CsvFields(const CsvFormat& format) : format_(format), ends_(format.columns) {}
 
   bool is_blank(std::span<const std::byte> row) const noexcept { return format_.is_blank(row); }
-  // `row` comes without its newline and must stay. Throws Error(bad_record) for a wrong number of fields, and
-  // for quotes that are not as in RFC 4180.
+  // `row` comes without its newline and must stay valid. Throws Error(bad_record) for a wrong number of
+  // fields, and for quotes that violate RFC 4180.
   void split(std::span<const std::byte> row);
-  // The value of a field, without quotes; until the next call.
+  // The value of a field, without quotes; valid until the next call.
   std::span<const std::byte> value(std::uint64_t column);
-  // Of a field as it is in the row.
+  // Size of a field as stored in the row.
   std::size_t stored_bytes(std::uint64_t column) const noexcept { return raw(column).size(); }
 
  private:

@@ -11,7 +11,7 @@
 namespace sortcore {
 namespace {
 
-// As below, for rows of CSV. An odd number of quotes before a stretch puts its beginning within quotes.
+// As below, for rows of CSV. A stretch after an odd number of quotes begins within quotes.
 std::vector<TextRun> cut_rows(std::span<const std::byte> text, std::byte quote, unsigned threads) {
   const std::size_t stretches = (text.size() + cut_bytes - 1) / cut_bytes;
   const auto stretch = [&](std::size_t i) {
@@ -36,7 +36,7 @@ std::vector<TextRun> cut_rows(std::span<const std::byte> text, std::byte quote, 
   return runs;
 }
 
-// Behind the last line that ends in the first bytes of `text`, or behind the first line if that is longer.
+// The end of the last line that ends in the first bytes of `text`, or of the first line if that is longer.
 std::size_t whole_lines(std::span<const std::byte> text, std::byte line_end) {
   if (text.size() <= cut_bytes) return text.size();
   const std::string_view characters(reinterpret_cast<const char*>(text.data()), text.size());

@@ -12,8 +12,8 @@ namespace sortcore {
 
 inline constexpr std::size_t cut_bytes = std::size_t{1} << 20;
 
-// Pieces of about `cut_bytes`, more where a line is longer. Throws Error(bad_record) for a quoted field of
-// CSV without an end.
+// Pieces of about `cut_bytes`, larger where a line is longer. Throws Error(bad_record) for a quoted CSV field
+// without an end.
 std::vector<TextRun> cut_text(std::span<const std::byte> text, const KeyOrder& order, unsigned threads);
 
 // The bytes of the whole lines at the beginning of the text.

@@ -1,4 +1,4 @@
-// Numbers as processors have them.
+// Binary numbers.
 #include <algorithm>
 
 #include "bytes.hpp"

@@ -9,14 +9,14 @@ namespace {
 
 using Digits = std::span<const std::byte>;
 
-// A number without zeros at its beginning and end.
+// A number without leading and trailing zeros.
 struct Decimal {
   bool negative = false;
   bool nonzero = false;
-  Digits whole;                    // of the digits before the point, up to the last that counts
+  Digits whole;                    // digits before the point, up to the last that counts
   std::uint64_t whole_digits = 0;  // before the point
   Digits fraction;
-  const std::byte* end = nullptr;  // behind the number
+  const std::byte* end = nullptr;  // after the number
 };
 
 Digits take_digits(const std::byte*& at, const std::byte* end) noexcept {

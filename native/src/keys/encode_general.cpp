@@ -28,8 +28,8 @@ long double power_of_ten(int exponent) noexcept {
   return powers[static_cast<std::size_t>(exponent)];
 }
 
-// Reads usual numbers quicker than strtold: both integer and power are exact, so that the result is rounded
-// once, as strtold's is. Nothing for all else.
+// Reads common numbers faster than strtold: both integer and power are exact, so that the result is rounded
+// once, as strtold's is. Nothing for all others.
 class ShortNumber {
  public:
   explicit ShortNumber(std::span<const std::byte> key) noexcept : at_(key.data()), end_(at_ + key.size()) {}
@@ -79,7 +79,7 @@ std::optional<long double> read_number(std::span<const std::byte> key) {
   return value;
 }
 
-// By its bytes in memory, as GNU sort has it; padding is none of them.
+// By its bytes in memory, as in GNU sort; without padding.
 std::byte* encode_nan(long double value, std::byte* to) noexcept {
   constexpr std::size_t bytes = LDBL_MANT_DIG == 64 ? 10 : sizeof value;
   std::memcpy(to, &value, bytes);

@@ -28,7 +28,7 @@ std::byte* encode_count(std::size_t count, std::byte* to) noexcept {
   return to + sizeof(std::uint64_t);
 }
 
-// Where a digit would be, the number of digits and the digits.
+// In place of a digit, the number of digits and the digits.
 std::byte* encode_value(Text digits, std::byte* to) noexcept {
   const Text value = digits.subspan(leading_zeros(digits));
   *to++ = std::byte{'0'};
@@ -37,7 +37,7 @@ std::byte* encode_value(Text digits, std::byte* to) noexcept {
 
 }  // namespace
 
-// Behind the end come the zeros before each number, which decide between 1 and 01.
+// The end is followed by the zeros before each number, which decide between 1 and 01.
 std::byte* encode_natural(Text key, std::byte* to) noexcept {
   constexpr std::byte escape{1};
   for (std::size_t at = 0; at < key.size();) {

@@ -1,4 +1,4 @@
-// Numbers that must be numbers, as the columns of a table have them.
+// Strict numbers, as in the columns of a table.
 #include <algorithm>
 #include <bit>
 #include <charconv>
@@ -25,7 +25,7 @@ std::string_view trimmed(std::span<const std::byte> key) noexcept {
 [[noreturn]] void refuse(std::span<const std::byte> key, const char* kind) {
   constexpr std::size_t most_shown = 40;
   std::string text(reinterpret_cast<const char*>(key.data()), std::min(key.size(), most_shown));
-  std::ranges::replace(text, '\0', '?');  // which would end the message
+  std::ranges::replace(text, '\0', '?');  // it would end the message
   throw Error(ErrorCode::bad_record, "'" + text + "' is no " + kind);
 }
 
@@ -34,7 +34,7 @@ std::size_t digits_at(std::string_view text) noexcept {
   return static_cast<std::size_t>(other - text.begin());
 }
 
-// Without its plus sign; digits, and of a decimal number perhaps a point.
+// Without its plus sign; digits, and in a decimal number perhaps a point.
 std::string_view checked(std::span<const std::byte> key, bool may_have_point, const char* kind) {
   std::string_view number = trimmed(key);
   if (number.starts_with('+')) number.remove_prefix(1);
@@ -66,7 +66,7 @@ double read_double(std::span<const std::byte> key) {
   if (behind != end || error == std::errc::invalid_argument) refuse(key, kind);
   if (error == std::errc{}) return value;
 #endif
-  const std::string text(number);  // too large or too small, or read for want of the above
+  const std::string text(number);  // too large or too small, or parsed here without the above
   char* after = nullptr;
   const double rounded = std::strtod(text.c_str(), &after);
   if (after != text.c_str() + text.size()) refuse(key, kind);

@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::uint64_t of_each(std::uint8_t value) { return 0x0101010101010101U * value; }
 
-// Whether one of eight bytes is 0 or 1.
+// True if one of eight bytes is 0 or 1.
 bool has_escaped(std::uint64_t bytes) noexcept {
   return ((bytes - of_each(2)) & ~bytes & of_each(0x80)) != 0;
 }

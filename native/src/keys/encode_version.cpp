@@ -9,7 +9,7 @@ namespace {
 
 using Text = std::span<const std::byte>;
 
-// Of bytes that are no digits: "~", the end, a number, letters by their codes, then all others.
+// Ranks of non-digits: "~", the end, a number, letters by their codes, then all others.
 constexpr std::byte tilde{1}, end_of_text{2}, number{3}, other{0xff};
 
 std::byte* encode_digits(Text digits, std::byte* to) noexcept {
@@ -34,7 +34,7 @@ std::byte* encode_other(std::byte byte, std::byte* to) noexcept {
   return to;
 }
 
-// Text and numbers in turn. Text at the end is followed by the number 0, which the end is equal to.
+// Text and numbers in turn. Text at the end is followed by the number 0, which equals the end.
 std::byte* encode_runs(Text text, std::byte* to) noexcept {
   std::size_t at = 0;
   bool after_number = false;
@@ -58,7 +58,7 @@ bool continues_suffix(std::byte byte) noexcept {
   return is_letter(byte) || is_digit(byte) || byte == std::byte{'~'};
 }
 
-// Without what matches (\.[A-Za-z~][A-Za-z0-9~]*)*$.
+// Without the match of (\.[A-Za-z~][A-Za-z0-9~]*)*$.
 Text without_suffix(Text name) noexcept {
   std::size_t prefix = 0;
   for (std::size_t i = 0; i < name.size();) {
@@ -71,7 +71,7 @@ Text without_suffix(Text name) noexcept {
   return name.first(prefix);
 }
 
-// Nothing, ".", "..", other hidden files, all others.
+// Order of names: empty, ".", "..", other hidden files, all others.
 std::uint8_t rank_of(Text name) noexcept {
   constexpr std::byte dot{'.'};
   if (name.empty()) return 0;

@@ -1,4 +1,4 @@
-// Lines by keys that are encoded whenever they are asked for, for Ordering: beside the text nothing is kept.
+// Lines by keys that are encoded on each use, for Ordering: nothing is stored besides the text.
 #pragma once
 
 #include <array>
@@ -17,9 +17,9 @@
 
 namespace sortcore {
 
-// For one thread; a copy has work space of its own. Where entries tell nearly all keys apart each key is
-// encoded once, and neither written to memory nor read again. Throws Error(bad_record) for a row that is not
-// as it must be. A text that changes meanwhile is sorted wrongly.
+// For one thread; a copy has its own work space. If entries distinguish nearly all keys, each key is encoded
+// once, and neither written to memory nor read again. Throws Error(bad_record) for an invalid row. A text
+// that changes meanwhile is sorted wrongly.
 class EncodedLines {
  public:
   EncodedLines() = default;
@@ -30,8 +30,8 @@ class EncodedLines {
   EncodedLines& operator=(EncodedLines&&) noexcept = default;
   ~EncodedLines() = default;
 
-  // After `learn`, whether entries with so many bits of keys tell keys apart unless they are equal, as far as
-  // sampled lines show.
+  // After `learn`, whether entries with this many bits distinguish all unequal keys, as far as sampled lines
+  // show.
   bool entries_tell(std::span<const std::uint64_t> sample, unsigned key_bits) const;
 
   std::uint64_t longest_key_bytes() const noexcept { return LineFormat::to_the_end; }
@@ -52,7 +52,7 @@ class EncodedLines {
 
   std::uint64_t common_from(std::uint64_t a, std::uint64_t b, std::uint64_t depth, std::uint64_t most) const;
   int compare_from(std::uint64_t a, std::uint64_t b, std::uint64_t depth) const;
-  // Seven bytes and how many of them there are, as LineKeys has them.
+  // Seven bytes and their number, as in LineKeys.
   static constexpr std::uint64_t chunk_bytes = 7;
   std::uint64_t chunk(std::uint64_t index, std::uint64_t depth) const;
   static bool chunk_ends_key(std::uint64_t chunk, std::uint64_t /*depth*/) noexcept {
@@ -60,15 +60,15 @@ class EncodedLines {
   }
 
  private:
-  // Two keys can be looked at side by side.
+  // Two keys can be compared side by side.
   struct Work {
     explicit Work(const KeyOrder& order) : encoder(order) {}
     LineEncoder encoder;
     std::array<GrowingBytes, 2> keys;
   };
-  // Zeros follow, as many as a window has bytes.
+  // Followed by as many zeros as a window has bytes.
   std::span<const std::byte> key(std::uint64_t index, std::size_t place) const;
-  // From `depth` on: a text that changed has other keys than before.
+  // From `depth` on: a changed text has other keys than before.
   std::span<const std::byte> rest(std::uint64_t index, std::size_t place, std::uint64_t depth) const;
   VaryingBits::Words words_of(std::span<const std::byte> key) const noexcept;
 

@@ -1,4 +1,4 @@
-// Taking lines off a text, as the order of lines has them: they may be rows of CSV, or records.
+// Taking lines off a text, in the form of their order: they may be rows of CSV, or records.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace sortcore {
 
-// The next line without its end, which of CSV must be there: a part of a row is no row, nor of a record.
+// The next line without its end, which CSV requires: an incomplete row or record does not count.
 inline std::optional<std::span<const std::byte>> take_ended_line(std::span<const std::byte>& text,
                                                                  const KeyOrder& order) {
   if (order.record_bytes != 0) {

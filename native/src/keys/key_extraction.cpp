@@ -18,7 +18,7 @@ const std::byte* find_separator(const std::byte* at, const std::byte* end, std::
   return at;
 }
 
-// Behind a field and the blanks before it.
+// The position after a field and the blanks before it.
 const std::byte* skip_field(const std::byte* at, const std::byte* end) noexcept {
   at = skip_blanks(at, end);
   while (at < end && !is_blank(*at)) ++at;
@@ -40,7 +40,7 @@ const std::byte* begin_of(const std::byte* at, const std::byte* end, const KeyPa
   return advance(at, end, part.first_byte);
 }
 
-// Of several fields the last is not passed: the key ends before its separator.
+// The end of a key: its last field is not passed, as the key ends before that field's separator.
 const std::byte* end_of(const std::byte* at, const std::byte* end, const KeyPart& part,
                         std::optional<std::byte> separator) noexcept {
   if (part.last_field == KeyPart::unlimited) return end;

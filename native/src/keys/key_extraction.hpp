@@ -9,7 +9,7 @@
 
 namespace sortcore {
 
-// `line` comes without its end. Empty where the key ends before it begins.
+// `line` comes without its end. Empty if the key ends before it begins.
 std::span<const std::byte> extract_key(std::span<const std::byte> line, const KeyPart& part,
                                        std::optional<std::byte> separator) noexcept;
 

@@ -17,7 +17,7 @@
 
 namespace sortcore {
 
-// Where strings lie: number i from starts[i] to starts[i + 1], less what ends it.
+// Places of strings: number i from starts[i] to starts[i + 1], less its terminator.
 struct StringPlaces {
   const std::byte* base = nullptr;
   const std::uint64_t* starts = nullptr;
@@ -29,7 +29,7 @@ struct StringPlaces {
   }
 };
 
-// No key begins with another, so that keys of which one ends are equal.
+// No key is a prefix of another, so that keys are equal once one of them ends.
 class KeyThenLine {
  public:
   KeyThenLine() = default;
@@ -51,7 +51,7 @@ class KeyThenLine {
     return bits_.of(words_of(index), is_exception);
   }
   void prefetch_behind(std::uint64_t /*index*/) const noexcept {}
-  // Asks for where a key lies, and then for the key, to break ties.
+  // Prefetches a key's place, and then the key, to break ties.
   void prefetch_place(std::uint64_t index) const noexcept { __builtin_prefetch(keys_.starts + index); }
   void prefetch_key(std::uint64_t index) const noexcept {
     __builtin_prefetch(keys_.base + keys_.starts[index]);
@@ -84,7 +84,7 @@ class KeyThenLine {
     return compare_bytes(line_from(a, depth), line_from(b, depth));
   }
 
-  // Seven bytes and how many of them there are, as LineKeys has them.
+  // Seven bytes and their number, as in LineKeys.
   static constexpr std::uint64_t chunk_bytes = 7;
   std::uint64_t chunk(std::uint64_t index, std::uint64_t depth) const noexcept {
     std::array<std::byte, 8> bytes{};
@@ -99,7 +99,7 @@ class KeyThenLine {
   std::span<const std::byte> line_from(std::uint64_t index, std::uint64_t depth) const noexcept {
     return lines_[index].subspan(depth - keys_[index].size());
   }
-  // Returns how many bytes there were.
+  // Returns the number of bytes available.
   std::uint64_t copy(std::uint64_t index, std::uint64_t depth, std::span<std::byte> to) const noexcept {
     const auto key = keys_[index];
     std::size_t copied = 0;

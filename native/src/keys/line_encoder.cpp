@@ -10,7 +10,7 @@
 namespace sortcore {
 namespace {
 
-constexpr std::byte behind_all_rows{3};  // of the first column's value or lack of one, the rank is 1 or 2
+constexpr std::byte behind_all_rows{3};  // the rank of the first column's value, or its absence, is 1 or 2
 
 bool keeps(std::byte byte, KeyBytes which) noexcept {
   if (which == KeyBytes::all) return true;

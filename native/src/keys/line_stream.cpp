@@ -85,8 +85,7 @@ void LineStream::fail(const std::string& why) const {
   throw Error(ErrorCode::bad_record, input_.path() + ": row " + std::to_string(row()) + ": " + why);
 }
 
-// Moves what is left to the front and fills up the buffer, which keeps two bytes for a line end that is
-// missing.
+// Moves the rest to the front and fills up the buffer, which reserves two bytes for a missing line end.
 bool LineStream::read_on() {
   const std::size_t left = end_ - begin_;
   if (left + 2 >= buffer_.size()) {
@@ -104,7 +103,7 @@ bool LineStream::read_on() {
   return bytes != 0;
 }
 
-// Before the buffer grows: as if all of it was one line, whose keys are no longer than it.
+// Before the buffer grows: as if all of it was one line with keys no longer than itself.
 void LineStream::take_memory() {
   const auto bytes_for = [this](std::uint64_t bytes) {
     return unforeseen_->limits.merge_bytes(unforeseen_->limits.unread(0, bytes));
@@ -120,7 +119,7 @@ void LineStream::take_memory() {
   taken_bytes_ += wanted;
 }
 
-// Reads on to the end of the line that is all of the buffer, and keeps nothing of it.
+// Reads on to the end of the line that fills the buffer, without keeping it.
 std::uint64_t LineStream::rest_of_line() {
   if (record_bytes_ != 0) return record_bytes_;
   std::uint64_t bytes = end_ - begin_;

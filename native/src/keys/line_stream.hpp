@@ -14,7 +14,7 @@
 
 namespace sortcore {
 
-// Memory for the long lines of inputs of which nothing is known, all together.
+// Shared memory for the long lines of inputs about which nothing is known.
 struct UnforeseenLines {
   const LineLimits& limits;
   std::uint64_t left_bytes;
@@ -22,23 +22,23 @@ struct UnforeseenLines {
 
 class LineStream {
  public:
-  // Takes `buffer_bytes` of memory, and more if a line is longer.
-  // With `unforeseen` that takes from it, and throws Error(too_little_memory) where nothing is left.
+  // Takes `buffer_bytes` of memory, and more if a line is longer. With `unforeseen` it takes that memory from
+  // there, and throws Error(too_little_memory) if nothing is left.
   LineStream(TextInput input, const KeyOrder& order, std::size_t buffer_bytes, std::uint64_t first_row = 1,
              UnforeseenLines* unforeseen = nullptr);
 
-  // Goes to the next line that is not blank in CSV; false behind the last. What was there before is gone.
-  // Throws Error(bad_record) with the path and the number of a row of CSV that is not as it must be.
+  // Goes to the next line that is not blank in CSV; false after the last. The previous line becomes invalid.
+  // Throws Error(bad_record) with the path and the number of an invalid row of CSV.
   bool next();
-  // Its number, where the first of all has `first_row`.
+  // The line's number, where the first of all has `first_row`.
   std::uint64_t row() const noexcept { return row_ - 1; }
-  // Where it begins in its file; behind the last line the end.
+  // Offset of the line in its file; after the last line the end.
   std::uint64_t offset() const noexcept { return read_bytes_ - (end_ - line_begin_); }
-  // Without its end.
+  // The line without its end.
   std::span<const std::byte> line() const noexcept { return line_; }
-  // The line with an end behind it, to be written.
+  // The line with its end, for writing.
   std::span<const std::byte> ended_line() const noexcept { return {line_.data(), line_.size() + end_bytes_}; }
-  // What decides first: the encoded keys, or the line if there are none.
+  // The first criterion: the encoded keys, or the line if there are none.
   std::span<const std::byte> key() const noexcept { return key_; }
   // Its first eight bytes, with zeros beyond the end.
   std::uint64_t prefix() const noexcept { return prefix_; }
@@ -63,10 +63,10 @@ class LineStream {
   std::uint64_t end_bytes_;
   LineEncoder encoder_;
   UnforeseenLines* unforeseen_;
-  std::uint64_t taken_bytes_ = 0;  // of what is for long lines
-  std::uint64_t read_bytes_;       // up to the end of what is in the buffer
+  std::uint64_t taken_bytes_ = 0;  // of the memory for long lines
+  std::uint64_t read_bytes_;       // up to the end of the buffer's contents
   Buffer buffer_;
-  std::size_t begin_ = 0;  // of what was not yet returned
+  std::size_t begin_ = 0;  // of the bytes not yet returned
   std::size_t end_ = 0;
   std::size_t line_begin_ = 0;
   bool at_end_ = false;

@@ -10,7 +10,7 @@
 namespace sortcore {
 namespace {
 
-// Collects lines to blocks.
+// Collects lines into blocks.
 class BlockWriter {
  public:
   explicit BlockWriter(TextOutput& output) : output_(output), buffer_(block_bytes) {}

@@ -14,7 +14,7 @@
 
 namespace sortcore {
 
-// A line beside its key, as LineStream has them.
+// A line with its key, as in LineStream.
 struct KeyedLine {
   std::span<const std::byte> key;
   std::span<const std::byte> line;
@@ -31,11 +31,11 @@ class LineMerge {
     std::uint64_t bytes = UINT64_MAX;  // the last line may go beyond
   };
 
-  // `order` must outlive this. Streams that have a path are checked: write() throws Error(bad_input) for a
-  // line whose keys come before those of the line before it.
+  // `order` must outlive this. Streams with a path are checked: write() throws Error(bad_input) for a line
+  // whose keys come before those of the previous line.
   LineMerge(std::vector<LineStream> streams, const KeyOrder& order, bool unique,
             std::vector<std::string> paths = {});
-  // Goes on; each stream then is at its first line that was neither written nor left out. Returns the lines
+  // Continues; each stream then is at its first line that was neither written nor left out. Returns the lines
   // written.
   std::uint64_t write(TextOutput& output, const Limits& limits, const Progress* progress);
   const std::vector<LineStream>& streams() const noexcept { return streams_; }
@@ -49,10 +49,10 @@ class LineMerge {
   std::vector<LineStream> streams_;
   const KeyOrder& order_;
   bool unique_;
-  std::vector<std::string> paths_;  // of streams that are checked; empty for others
-  std::vector<std::byte> before_;   // the key of the line that was the next, if its stream is checked
+  std::vector<std::string> paths_;  // of checked streams; empty for others
+  std::vector<std::byte> before_;   // the key of the previous next line, if its stream is checked
   bool is_descending_;
-  // The streams that have a line, the next of them in front: a heap, of which mostly the front is replaced.
+  // The streams that have a line, the next of them in front: a heap, mostly changed by replacing its front.
   std::vector<std::size_t> open_;
   std::optional<std::vector<std::byte>> last_key_;
 };

@@ -17,8 +17,8 @@
 namespace sortcore {
 namespace {
 
-// Asks for the blocks of a file that it does not hold, without a change of what it holds. Returns 0, or the
-// system's reason.
+// Allocates the missing blocks of a file without changing its contents. Returns 0, or the system's error
+// number.
 int allocate([[maybe_unused]] int descriptor, [[maybe_unused]] std::uint64_t bytes) {
 #ifdef __linux__
   while (::fallocate(descriptor, FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(bytes)) != 0)
@@ -29,8 +29,8 @@ int allocate([[maybe_unused]] int descriptor, [[maybe_unused]] std::uint64_t byt
 #endif
 }
 
-// Where the system does not say, there is room.
-bool has_room(int descriptor, std::uint64_t bytes) {
+// If the system does not report it, there is room.
+bool has_free_space(int descriptor, std::uint64_t bytes) {
   constexpr std::uint64_t block_bytes = 512;  // of st_blocks, whatever the file system
   struct stat file{};
   struct statvfs system{};
@@ -51,7 +51,7 @@ OverwrittenFile::~OverwrittenFile() {
   forget_partial(scratch_path_);
 }
 
-// What has lost its name gets no other, so where files need one it has it from the beginning.
+// An unlinked file cannot get another name, so where one is needed it has it from the beginning.
 File OverwrittenFile::create_scratch(const std::string& directory) {
   constexpr unsigned for_the_owner = 0600;
   const std::string shown_as = "temporary file in " + directory;
@@ -84,8 +84,8 @@ void OverwrittenFile::reserve(std::uint64_t bytes) {
   const std::uint64_t before = target_.size();
   int reason = allocate(target_.descriptor(), bytes);
   const bool is_refused = reason == ENOSPC || reason == EDQUOT || reason == EFBIG;
-  if (is_refused) target_.set_size(before);  // gives back what was allocated behind its end
-  if (reason != 0 && !is_refused) reason = has_room(target_.descriptor(), bytes) ? 0 : ENOSPC;
+  if (is_refused) target_.set_size(before);  // returns the blocks allocated after its end
+  if (reason != 0 && !is_refused) reason = has_free_space(target_.descriptor(), bytes) ? 0 : ENOSPC;
   if (reason == 0) return;
   const Error error =
       Error::from_errno("reserve " + std::to_string(bytes) + " bytes for", target_.path(), reason);
@@ -101,7 +101,7 @@ void OverwrittenFile::name_scratch(std::uint64_t bytes, OutputFile::Durability d
   if (durability == OutputFile::Durability::on_disk) scratch_.sync();
 }
 
-// The blocks that the file has are used again: to give them back first would be to ask for them again.
+// The file's blocks are reused: freed first, they might not be available again.
 void OverwrittenFile::write_over(std::uint64_t bytes, OutputFile::Durability durability) {
   constexpr std::uint64_t block_bytes = std::uint64_t{1} << 20;
   Buffer block(block_bytes);

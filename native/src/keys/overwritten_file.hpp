@@ -1,4 +1,4 @@
-// A file that no new one can replace, because its directory takes none or it is a mount point.
+// A file that cannot be replaced by a new one, because its directory allows none or it is a mount point.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@
 
 namespace sortcore {
 
-// What it holds may be among the inputs. So it stays until all is sorted, in a scratch file, and is written
-// over then. While that lasts the scratch file has a name, so that no failure or kill loses the sorted data.
+// Its contents may be among the inputs. So it stays until all is sorted, in a scratch file, and is then
+// overwritten. Meanwhile the scratch file has a name, so that no failure or kill loses the sorted data.
 class OverwrittenFile {
  public:
-  // Throws Error(io) with the system's reason if `path` cannot be written, or `directory` takes no scratch
+  // Throws Error(io) with the system's reason if `path` cannot be written, or `directory` allows no scratch
   // file.
   OverwrittenFile(const std::string& path, const std::string& directory);
   ~OverwrittenFile();
@@ -21,8 +21,8 @@ class OverwrittenFile {
   OverwrittenFile& operator=(const OverwrittenFile&) = delete;
 
   File& scratch() noexcept { return scratch_; }
-  // Copies so many bytes from the scratch file. Throws Error(io): the file is as it was where there is no
-  // room for them, else the error names the scratch file, which stays.
+  // Copies `bytes` from the scratch file. Throws Error(io): without room for them the file is unchanged,
+  // otherwise the error names the scratch file, which stays.
   void finish(std::uint64_t bytes, OutputFile::Durability durability);
 
  private:

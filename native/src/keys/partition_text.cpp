@@ -14,7 +14,7 @@
 namespace sortcore {
 namespace {
 
-// Boundaries beside their keys.
+// Boundaries with their keys.
 class Boundaries {
  public:
   Boundaries(std::span<const TextBoundary> given, const KeyOrder& order) : given_(given), order_(order) {
@@ -26,7 +26,7 @@ class Boundaries {
     }
   }
 
-  // How many boundaries the line is not below.
+  // The number of boundaries that the line is not below.
   std::size_t partition_of(const KeyedLine& line) const noexcept {
     std::size_t first = 0, last = given_.size();
     while (first < last) {
@@ -54,7 +54,7 @@ class Boundaries {
   std::vector<std::size_t> ends_;
 };
 
-// Takes the lines of a text one by one, each beside its key.
+// Takes the lines of a text one by one, each with its key.
 class KeyedLines {
  public:
   KeyedLines(std::span<const std::byte> text, const KeyOrder& order)

@@ -17,7 +17,7 @@
 
 namespace sortcore {
 
-// State that all runs of a sort share: whether to pack, and what came of it. Threads may use it at once.
+// Shared state of all runs of a sort: whether to pack, and the resulting sizes. Threads may use it at once.
 class RunPacking {
  public:
   RunPacking(const PackingChoice& choice, unsigned threads);
@@ -40,7 +40,7 @@ class RunPacking {
 
 class RunFile {
  public:
-  // As much as LZ4 looks back. Every run that is merged needs room for two pieces.
+  // LZ4's window. Every run in a merge needs room for two pieces.
   static constexpr std::size_t piece_bytes = std::size_t{1} << 16;
   using Gather = std::function<void(std::uint64_t from, std::span<std::byte> out)>;
 
@@ -49,14 +49,14 @@ class RunFile {
 
   // Writes `bytes` that threads gather at any place; once, to an empty file. Throws Error(io).
   void fill(std::uint64_t bytes, unsigned threads, const Gather& gather, const Progress* progress);
-  // Writes what comes next.
+  // Appends bytes.
   void append(std::span<const std::byte> bytes);
 
-  // Reads what comes next, as many bytes as there are, up to `most`. Throws Error(io) also for a piece that
-  // is not as it was written, naming the file.
+  // Reads the next bytes, as many as there are, up to `most`. Throws Error(io) also for a piece that has
+  // changed since it was written, naming the file.
   std::size_t read(std::byte* into, std::size_t most);
   const std::string& path() const noexcept { return file_.path(); }
-  // What reading takes beside `into`.
+  // Memory for reading in addition to `into`.
   static constexpr std::size_t reading_bytes = 2 * piece_bytes;
 
  private:
@@ -64,7 +64,7 @@ class RunFile {
     std::uint64_t offset;
     std::uint32_t bytes;
     std::uint32_t stored_bytes;
-    std::uint32_t checksum;  // of a packed one, as it is stored
+    std::uint32_t checksum;  // of a packed one, in its stored form
   };
   Piece write_piece(std::span<const std::byte> text, std::span<std::byte> room);
   void read_piece(const Piece& piece, std::byte* into);
@@ -75,7 +75,7 @@ class RunFile {
   std::vector<Piece> pieces_;
   std::size_t next_ = 0;  // to be read
   Buffer packed_;
-  Buffer begun_;  // the piece that was read last, if there was no room for all of it
+  Buffer begun_;  // the piece read last, if there was no room for all of it
   std::size_t begun_at_ = 0;
   std::size_t begun_end_ = 0;
 };

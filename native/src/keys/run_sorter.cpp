@@ -55,7 +55,7 @@ std::size_t RunSorter::sort(std::span<const std::byte> text, std::uint64_t memor
   return runs_.empty() ? 0 : runs_.back().first_byte + runs_.back().bytes;
 }
 
-// Whether a line is longer than a piece: its keys must not be made before it is known that they have room.
+// True if a line is longer than a piece: its keys must not be made before they are known to have room.
 bool RunSorter::has_long_run() const {
   return std::ranges::any_of(runs_, [](const TextRun& run) { return run.bytes > 2 * cut_bytes; });
 }
@@ -68,7 +68,7 @@ void RunSorter::order_by_keys(const Progress* progress) {
            progress);
 }
 
-// Where the bits of entries are all in which keys differ, or nearly, keys need not be kept. Returns whether
+// If the entries hold all bits in which keys differ, or nearly all, keys need not be kept. Returns whether
 // that is so.
 bool RunSorter::order_without_keys(const Progress* progress) {
   if (unique_ || order_.whole_line_last || line_runs_.empty()) return false;
@@ -117,7 +117,7 @@ void RunSorter::index_lines(std::span<const std::byte> text, std::uint64_t memor
   places_ = {text.data(), index_.starts(), index_.extent(), order_.line_end, order_.end_bytes()};
 }
 
-// Where not even the keys of the first piece have room, they are refused, or take what they need.
+// If even the keys of the first piece have no room, they are refused, or take what they need.
 void RunSorter::encode_keys(const std::byte* text, std::uint64_t memory_bytes, const Progress* progress) {
   std::uint64_t lines = 0, most_bytes = 0, longest = 0;
   for (const RecordRun& run : line_runs_) lines += run.records;
@@ -140,8 +140,8 @@ void RunSorter::encode_keys(const std::byte* text, std::uint64_t memory_bytes, c
   encode_runs(text, progress);
 }
 
-// Each run of lines is encoded apart, and its keys then find their place; runs behind the first that finds
-// none are left off, and wait for their turn.
+// Each run of lines is encoded separately, and its keys are then placed; from the first run without room on,
+// the rest is postponed.
 void RunSorter::encode_runs(const std::byte* text, const Progress* progress) {
   first_run_ = runs_.front();
   key_bytes_ = 0;
@@ -193,7 +193,7 @@ bool RunSorter::encode_run(const std::byte* text, const RecordRun& run, LineEnco
   return true;
 }
 
-// What is made of a long line on the way to its keys counts as if it were kept.
+// Intermediate forms of a long line count as if they were kept.
 bool RunSorter::has_room_to_encode(std::span<const std::byte> line, LineEncoder& encoder) {
   if (line.size() <= cut_bytes || may_exceed_) return true;
   const std::uint64_t bytes = (LineLimits::key_copies - 1) * encoder.about_key_bytes(line);
@@ -209,7 +209,7 @@ void RunSorter::refuse_first_run() const {
   throw_too_little();
 }
 
-// Of those that a stream of a merge may have no room for in its buffer.
+// Among the lines that may exceed the buffer of a stream in a merge.
 LongLine RunSorter::heaviest_line() const {
   LineEncoder encoder(order_);
   LongLine heaviest;
@@ -221,7 +221,7 @@ LongLine RunSorter::heaviest_line() const {
   return heaviest;
 }
 
-// Throws for the first line that is not as it must be.
+// Throws for the first invalid line.
 void RunSorter::find_wrong_line() const {
   LineEncoder encoder(order_);
   GrowingBytes key;
@@ -264,7 +264,7 @@ void RunSorter::order_by(Ordering<Keys>& ordering, const Keys& keys, const Progr
   }
 }
 
-// Equal keys are in one bucket, whose lines are in the cache just after they have been sorted.
+// Equal keys are in one bucket, whose lines are in the cache just after sorting.
 std::uint64_t RunSorter::keep_first_of_equals(std::span<std::uint32_t> lines) const {
   const StringPlaces strings = order_.is_whole_line() ? texts() : keys();
   const auto equal = [&](std::uint32_t a, std::uint32_t b) {

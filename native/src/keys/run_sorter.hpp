@@ -22,34 +22,34 @@
 
 namespace sortcore {
 
-// Thrown for a long line whose keys have no room beside the text, where that is; no memory was taken for
+// Thrown for a long line whose keys have no room next to the text, with its place; no memory was taken for
 // them.
 struct KeysTooLong {
   LongLine line;
 };
 
-// Equal keys keep their order. Of an order that is reversed as a whole the opposite is sorted and read
+// Equal keys keep their order. An order that is reversed as a whole is sorted in the opposite order and read
 // backwards.
 class RunSorter {
  public:
   // With `unique` the first of lines with equal keys is kept; in the end the first `most_lines` of all.
-  // `may_exceed` says whether a long line may have keys that take more memory than there is.
+  // `may_exceed` allows the keys of a long line to take more than the available memory.
   RunSorter(const KeyOrder& order, bool unique, unsigned threads, std::uint64_t most_lines = UINT64_MAX,
             std::uint64_t first_row = 1, bool may_exceed = false);
 
-  // Sorts whole lines from the beginning of `text`, whose last may lack its end: all, or as many as
-  // `memory_bytes` are enough for beside the text. Returns their bytes. `text` must stay until the last
-  // `gather`. Throws Error(too_little_memory) where that is less than a megabyte of lines, KeysTooLong
-  // for a longer line, Error(bad_record) for a row of CSV by its number, from `first_row` on over all calls.
+  // Sorts whole lines from the beginning of `text`, whose last may lack its end: all, or as many as fit into
+  // `memory_bytes` next to the text. Returns their bytes. `text` must stay until the last `gather`. Throws
+  // Error(too_little_memory) if that is less than a megabyte of lines, KeysTooLong for a longer line,
+  // Error(bad_record) for a row of CSV by its number, from `first_row` on over all calls.
   std::size_t sort(std::span<const std::byte> text, std::uint64_t memory_bytes, const Progress* progress);
 
   std::uint64_t lines() const noexcept { return count_; }
-  // Of the sorted lines, each with its end.
+  // Size of the sorted lines, each with its end.
   std::uint64_t bytes() const noexcept { return begins_.empty() ? 0 : begins_.back(); }
   // Fills `out` with the sorted text from byte `from` on; threads may call at once.
   void gather(std::uint64_t from, std::span<std::byte> out) const;
-  // Of the sorted lines of a quarter of a megabyte and more that which takes most memory when it is merged;
-  // of no bytes if there is none.
+  // Of the sorted lines of a quarter of a megabyte and more the one that takes most memory in a merge; of
+  // zero bytes if there is none.
   LongLine heaviest_line() const;
 
  private:
@@ -96,11 +96,11 @@ class RunSorter {
   Starts key_starts_;
   std::atomic<std::uint64_t> key_bytes_{0};
   TextRun first_run_{};
-  std::uint64_t first_key_bytes_ = 0;  // of that, if there was no room for them
+  std::uint64_t first_key_bytes_ = 0;  // of that line, if there was no room for them
   LinePlaces places_{};
   Ordering<LineKeys> by_string_;  // whole lines, or keys alone
   Ordering<KeyThenLine> by_both_;
-  Ordering<EncodedLines> by_entry_;  // keys of which entries tell nearly all
+  Ordering<EncodedLines> by_entry_;  // keys that entries distinguish nearly completely
   std::uint32_t* sorted_ = nullptr;
   std::uint64_t count_ = 0;
   std::vector<std::uint32_t> long_lines_;

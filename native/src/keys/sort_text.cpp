@@ -26,7 +26,7 @@ constexpr std::uint64_t least_memory_bytes = std::uint64_t{8} << 20;
 constexpr std::size_t head_bytes = std::size_t{1} << 20;
 constexpr std::size_t stream_bytes = std::size_t{1} << 20;
 
-// Lines whose keys are equal are one, so that their rest does not count.
+// Lines with equal keys are one, so that their rest does not count.
 KeyOrder settled(KeyOrder order, bool unique) {
   if (unique) order.whole_line_last = order.is_whole_line();
   if (order.record_bytes != 0) order.whole_line_last = false;
@@ -59,14 +59,14 @@ class TextSort {
       merge();
     } else {
       sort();
-      sorter_.reset();  // as what was read is gone, too, lines that are merged have all the memory
+      sorter_.reset();  // the text read is gone, too, so a merge has all the memory
       if (report_.runs != 0) merge();
     }
     report_.spilled_bytes = runs_.packing().spilled_bytes;
     report_.packed_bytes = runs_.packing().packed_bytes;
     report_.packed_to_bytes = runs_.packing().packed_to_bytes;
     report_.spill_reason = runs_.packing().choice().reason;
-    throw_if_cancelled(progress_);  // a pipe may have ended because what filled it failed
+    throw_if_cancelled(progress_);  // a pipe may have ended because its source failed
     output_.finish();
     return report_;
   }
@@ -110,10 +110,10 @@ class TextSort {
     sort_read(first, std::min(most_bytes, total.value_or(most_bytes) + head_bytes));
   }
 
-  // A row that lacks an end of two bytes gets it when it is read, not where it is mapped.
+  // A row that lacks an end of two bytes gets it when it is read, not when it is mapped.
   bool needs_crlf() const { return request_.order.csv && request_.order.csv->ends_with_crlf; }
 
-  // What is mapped counts as memory, though the system can take it back.
+  // Mapped data counts as memory, though the system can reclaim it.
   void sort_mapped() {
     const TextSource& source = request_.inputs.front();
     const File file = File::open_to_read(source.path, File::Caching::buffered);
@@ -151,7 +151,7 @@ class TextSort {
     }
   }
 
-  // Returns how much text may be read where a line is longer than `most_bytes`, if any more may.
+  // Returns how much text may be read if a line is longer than `most_bytes`, if any more may.
   std::uint64_t more_than(std::uint64_t most_bytes, Buffer& text, std::size_t have) {
     const std::uint64_t wanted = most_bytes + most_bytes / 2;
     if (request_.lines_may_exceed_memory) return wanted;
@@ -160,7 +160,7 @@ class TextSort {
     refuse(limits_.unread(0, bytes));
   }
 
-  // Reads on to the end of the line that is all of `text`. Nothing that was read is kept.
+  // Reads on to the end of the line that fills `text`, without keeping it.
   std::uint64_t line_bytes(Buffer& text, std::size_t have) {
     if (request_.order.record_bytes != 0) return request_.order.record_bytes;
     const auto quote = request_.order.quote();
@@ -178,7 +178,7 @@ class TextSort {
     return bytes;
   }
 
-  // `line` begins so far behind what was sorted last.
+  // The offset of `line` counts from the end of the text sorted last.
   [[noreturn]] void refuse(LongLine line) const {
     const std::uint64_t needed_bytes = limits_.needed_to_sort(line, text_share_);
     const TextSource place = inputs_.place_of(sorted_bytes_ + line.offset);
@@ -186,7 +186,7 @@ class TextSort {
     limits_.refuse(place.path, line, needed_bytes);
   }
 
-  // The first lines tell whether LZ4 makes them smaller; records are packed only if that is asked for.
+  // The first lines show whether LZ4 makes them smaller; records are packed only on request.
   void choose_packing_of(std::span<const std::byte> first) {
     const Lz4* const lz4 = Lz4::of_the_system();
     const bool is_sample = request_.spill == Spill::automatic && request_.order.record_bytes == 0;
@@ -201,7 +201,7 @@ class TextSort {
     }
   }
 
-  // Takes off `rest` what it sorts. Returns true when all is written, or in runs.
+  // Removes the sorted part from `rest`. Returns true when all is written, or in runs.
   bool write_or_spill(std::span<const std::byte>& rest, std::uint64_t memory_bytes, bool is_end) {
     const std::size_t sorted = sort_some(rest, memory_bytes);
     if (is_end && sorted == rest.size() && report_.runs == 0) {
@@ -256,7 +256,7 @@ class TextSort {
   TextSortReport report_;
 };
 
-// Reads inputs that can be read again to throw for the wrong row with its number in its file.
+// Reads repeatable inputs again, to throw for the wrong row with its number in its file.
 void find_wrong_row(const TextSortRequest& request) {
   for (const TextSource& source : request.inputs)
     if (!regular_bytes(source.path)) return;

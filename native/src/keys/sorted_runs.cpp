@@ -10,8 +10,8 @@
 namespace sortcore {
 namespace {
 
-// Beside the runs that are merged: where they go, and a second descriptor of the one that is being opened.
-constexpr std::size_t beside_merged = 2;
+// In addition to the merged runs: the output, and a second descriptor of the one being opened.
+constexpr std::size_t other_descriptors = 2;
 constexpr std::size_t fewest_merged = 2;
 
 }  // namespace
@@ -21,8 +21,8 @@ SortedRuns::SortedRuns(const KeyOrder& order, const LineLimits& limits, MergeSet
       limits_(limits),
       settings_(std::move(settings)),
       packing_(std::make_unique<RunPacking>(PackingChoice{}, settings_.threads)) {
-  settings_.free_descriptors = std::max(settings_.free_descriptors, fewest_merged + beside_merged);
-  settings_.most_merged = std::min(settings_.most_merged, settings_.free_descriptors - beside_merged);
+  settings_.free_descriptors = std::max(settings_.free_descriptors, fewest_merged + other_descriptors);
+  settings_.most_merged = std::min(settings_.most_merged, settings_.free_descriptors - other_descriptors);
 }
 
 SortedRuns::Input SortedRuns::new_scratch() {
@@ -41,7 +41,7 @@ void SortedRuns::pack(const PackingChoice& choice) {
   packing_ = std::make_unique<RunPacking>(choice, settings_.threads);
 }
 
-// Two at least must be merged at once, and these may be any two.
+// At least two must be merged at once, and these may be any two.
 void SortedRuns::require_mergeable(const SpilledLine& longest) {
   const std::uint64_t bytes = limits_.merge_bytes(longest.line), both = bytes + longest_bytes_;
   longest_bytes_ = std::max(longest_bytes_, bytes);
@@ -62,7 +62,7 @@ void SortedRuns::add(const RunSorter& sorted, const SpilledLine& longest, const 
     packing_->spilled_bytes += sorted.bytes();
   }
   inputs_.push_back(std::move(input));
-  if (inputs_.size() + beside_merged >= settings_.free_descriptors)
+  if (inputs_.size() + other_descriptors >= settings_.free_descriptors)
     inputs_ = grouped(std::move(inputs_), progress);
 }
 
@@ -71,8 +71,8 @@ std::uint64_t SortedRuns::merge(TextOutput& output, const Progress* progress) {
   return merge_some(inputs_, output, progress);
 }
 
-// How many of the first inputs are merged at once: as many as memory has room for with their longest lines,
-// but two.
+// Number of the first inputs merged at once: as many as memory has room for with their longest lines, at
+// least two.
 std::size_t SortedRuns::group_size(std::span<const Input> inputs) const {
   const std::size_t most = std::min(settings_.most_merged, inputs.size());
   std::uint64_t bytes = 0;
@@ -84,13 +84,13 @@ std::size_t SortedRuns::group_size(std::span<const Input> inputs) const {
   return size;
 }
 
-// Merges neighbours, so that equal lines keep their order. Where results would take too many descriptors they
-// become one before there are more.
+// Merges neighbours, so that equal lines keep their order. If results would take too many descriptors they
+// are merged into one before there are more.
 std::vector<SortedRuns::Input> SortedRuns::grouped(std::vector<Input> inputs, const Progress* progress) {
   std::vector<Input> merged;
   for (std::size_t first = 0, size = 0; first < inputs.size(); first += size) {
     size = group_size(std::span(inputs).subspan(first));
-    if (merged.size() + settings_.most_merged + beside_merged > settings_.free_descriptors) {
+    if (merged.size() + settings_.most_merged + other_descriptors > settings_.free_descriptors) {
       while (merged.size() > 1) merged = grouped(std::move(merged), progress);
     }
     merged.push_back(merged_group(std::span(inputs).subspan(first, size), progress));
@@ -127,14 +127,14 @@ std::uint64_t SortedRuns::merge_some(std::span<Input> inputs, TextOutput& output
                                       : std::min<std::uint64_t>(for_each, RunFile::reading_bytes);
   const std::uint64_t buffer_bytes = std::clamp(for_each - to_unpack, least_bytes, most_bytes);
   std::vector<LineStream> streams;
-  std::vector<std::string> paths;  // of inputs that others sorted; GNU sort does not look at their order
+  std::vector<std::string> paths;  // of externally sorted inputs; GNU sort does not check their order
   UnforeseenLines unforeseen{limits_, limits_.most_unforeseen_bytes()};
   for (Input& input : inputs) {
     const bool is_limited = !input.run && input.scratch.empty() && !settings_.lines_may_exceed_memory;
     streams.emplace_back(opened(input), order_, buffer_bytes, settings_.first_row,
                          is_limited ? &unforeseen : nullptr);
     paths.push_back(is_limited ? input.source.path : std::string());
-    input.scratch.clear();  // its space is free as soon as it has been read
+    input.scratch.clear();  // its space is free once it has been read
   }
   return LineMerge(std::move(streams), order_, settings_.unique, std::move(paths))
       .write(output, {.lines = settings_.most_lines}, progress);

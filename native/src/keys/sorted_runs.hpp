@@ -1,4 +1,4 @@
-// Sorted texts in scratch files, and their way to one output.
+// Sorted texts in scratch files, and their merge into one output.
 #pragma once
 
 #include <cstdint>
@@ -16,15 +16,14 @@
 
 namespace sortcore {
 
-// The line of a run that takes most memory when it is merged, in the input that had it; of no bytes if none
-// is long.
+// The line of a run that takes most memory in a merge, in its input; of zero bytes if none is long.
 struct SpilledLine {
   std::string path;
   LongLine line;
 };
 
 struct MergeSettings {
-  std::vector<std::string> directories;  // take turns
+  std::vector<std::string> directories;  // used in turn
   std::uint64_t memory_bytes = 0;
   std::size_t most_merged = 16;
   bool unique = false;
@@ -35,13 +34,13 @@ struct MergeSettings {
   std::size_t free_descriptors = 512;
 };
 
-// Equal lines keep the order of the inputs that were added.
+// Equal lines keep the order in which inputs were added.
 class SortedRuns {
  public:
-  // Merges no more at once than there are descriptors for.
+  // Limits the inputs of a merge to the available descriptors.
   SortedRuns(const KeyOrder& order, const LineLimits& limits, MergeSettings settings);
 
-  // Throws Error(too_little_memory) for a line that cannot be merged with those of runs before.
+  // Throws Error(too_little_memory) for a line that cannot be merged with those of earlier runs.
   void add(const RunSorter& sorted, const SpilledLine& longest, const Progress* progress);
   void add(const TextSource& sorted_input) { inputs_.push_back({sorted_input, {}, {}}); }
   // Merges them all. Returns the lines written.
@@ -55,7 +54,7 @@ class SortedRuns {
     TextSource source;
     std::vector<File> scratch;     // one, or none
     std::unique_ptr<RunFile> run;  // instead, where runs may be packed
-    std::uint64_t long_bytes = 0;  // what its longest line takes in a merge
+    std::uint64_t long_bytes = 0;  // memory for its longest line in a merge
   };
   void require_mergeable(const SpilledLine& longest);
   std::size_t group_size(std::span<const Input> inputs) const;
@@ -67,7 +66,7 @@ class SortedRuns {
 
   KeyOrder order_;
   LineLimits limits_;
-  std::uint64_t longest_bytes_ = 0;  // what the longest line so far takes in a merge
+  std::uint64_t longest_bytes_ = 0;  // memory for the longest line so far in a merge
   MergeSettings settings_;
   std::unique_ptr<RunPacking> packing_;
   std::vector<Input> inputs_;

@@ -94,7 +94,7 @@ std::size_t TextInput::read_some(std::byte* into, std::size_t most) {
   }
 }
 
-// Else rows would be sorted that the file does not have any more, with others that it has.
+// Otherwise rows would be sorted that the file does not have any more, together with new ones.
 void TextInput::require_whole() const {
   const bool is_part = left_bytes_ != UINT64_MAX;
   const off_t at = first_size_ == 0 ? 0 : ::lseek(descriptor_, 0, SEEK_CUR);
@@ -109,14 +109,14 @@ void TextInput::read_at(std::byte* into, std::size_t bytes, std::uint64_t offset
     const ssize_t done =
         ::pread(descriptor_, into, std::min(bytes, most_per_call), static_cast<off_t>(offset));
     if (done < 0 && errno == EINTR) continue;
-    if (done <= 0) fail("read failed", path_, done < 0 ? errno : EIO);  // shorter than it was
+    if (done <= 0) fail("read failed", path_, done < 0 ? errno : EIO);  // shorter than before
     into += done;
     bytes -= static_cast<std::size_t>(done);
     offset += static_cast<std::uint64_t>(done);
   }
 }
 
-// A large part of a regular file is read by several threads; the end is looked for as in all else.
+// A large part of a regular file is read by several threads; the end is found as for any input.
 std::size_t TextInput::read(std::byte* into, std::size_t most, unsigned threads) {
   constexpr std::size_t part_bytes = std::size_t{4} << 20;
   if (run_) return run_->read(into, most);
@@ -157,7 +157,7 @@ void JoinedInputs::watch_quotes(std::span<const std::byte> bytes) {
   if (csv_) is_within_quotes_ ^= flips_quotes(bytes, csv_->quote);
 }
 
-// Returns the bytes written: two at most, of CSV.
+// Returns the bytes written: at most two, for CSV.
 std::size_t JoinedInputs::end_last_line(std::byte* to) {
   if (record_bytes_ != 0) {
     if (input_bytes_ % record_bytes_ != 0)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "counted.hpp"
 #include "keys/ended_lines.hpp"
 #include "sortcore/buffer.hpp"
 #include "sortcore/error.hpp"
@@ -11,7 +12,7 @@
 namespace sortcore {
 namespace {
 
-// A tenth more than is needed, and what Python takes of the memory that a command is given.
+// A tenth more than needed, and Python's share of the memory that a command is given.
 std::uint64_t rounded(std::uint64_t bytes) {
   constexpr std::uint64_t unit = 1'000'000, of_python = 32;
   return ((bytes + bytes / 10) / unit + of_python) * unit;
@@ -37,7 +38,7 @@ std::uint64_t text_bytes_for(std::span<const std::byte> head, const KeyOrder& or
       if (!line) break;
       encoder.append(*line, keys);
     }
-  } catch (const Error&) {  // the sort will say which row is wrong
+  } catch (const Error&) {  // the sort will report the wrong row
   }
   const std::uint64_t of_line = line_scratch_bytes(many, threads) / many + 2 * sizeof(std::uint64_t);
   const std::uint64_t beside = lines * of_line + keys.size();
@@ -61,13 +62,13 @@ LongLine LineLimits::unread(std::uint64_t offset, std::uint64_t bytes) const noe
 
 std::uint64_t LineLimits::most_text_bytes() const noexcept { return (memory_bytes_ - fixed_bytes_) / 4 * 3; }
 
-// A buffer grows by a quarter. With `unique` the last key is kept, twice while it becomes another.
+// A buffer grows by a quarter. With `unique` the last key is kept, twice while it is replaced.
 std::uint64_t LineLimits::merge_bytes(const LongLine& line) const noexcept {
   const std::uint64_t compared = order_.is_whole_line() ? line.bytes : line.key_bytes;
   return line.bytes + line.bytes / 4 + (key_copies - 1) * line.key_bytes + (unique_ ? 2 * compared : 0);
 }
 
-// The text grows by a half where its share is too small.
+// The text grows by a half if its share is too small.
 std::uint64_t LineLimits::needed_to_sort(const LongLine& line, double text_share) const noexcept {
   const std::uint64_t keys = key_copies * line.key_bytes;
   const double share_of_keys = std::max(1 - text_share, 1.0 / 16);
@@ -89,8 +90,8 @@ void LineLimits::refuse(const std::string& path, const LongLine& line, std::uint
   const std::uint64_t enough = std::max(rounded(needed_bytes), rounded(memory_bytes_));
   throw Error(ErrorCode::too_little_memory,
               path + ": the " + what + " that begins at byte " + std::to_string(line.offset) + " has " +
-                  std::to_string(line.bytes) + " bytes, which with what sorting it takes do not fit into " +
-                  std::to_string(memory_bytes_) + " bytes of memory; give at least " + std::to_string(enough),
+                  counted(line.bytes, "byte") + ", which with what sorting it takes do not fit into " +
+                  counted(memory_bytes_, "byte") + " of memory; give at least " + std::to_string(enough),
               path, static_cast<std::int64_t>(line.offset));
 }
 

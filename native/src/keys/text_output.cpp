@@ -25,14 +25,14 @@ constexpr unsigned writes_under_way = 4;
               reason);
 }
 
-// Nothing for what is not there yet, or cannot be looked at.
+// Nothing for a missing file, or one that cannot be examined.
 std::optional<mode_t> mode_of(const std::string& path) {
   struct stat status{};
   if (::stat(path.c_str(), &status) != 0) return std::nullopt;
   return status.st_mode;
 }
 
-// A new file would leave the old content behind under these.
+// A new file would leave the old contents under these.
 bool has_other_names(const std::string& path) {
   struct stat status{};
   return ::stat(path.c_str(), &status) == 0 && status.st_nlink > 1;
@@ -53,8 +53,8 @@ TextOutput::TextOutput(const std::string& path, OutputFile::Durability durabilit
   if (file_ && !replaces) file_->replace_nothing();
 }
 
-// What cannot be replaced by a new file can still be written: in a directory where no file can be made, or
-// where the file has several names.
+// A file that cannot be replaced can still be written: in a directory that allows no new file, or if the file
+// has several names.
 bool TextOutput::is_new_file(const std::string& path) {
   const auto mode = mode_of(path);
   if (!mode && errno != ENOENT) return false;
@@ -149,7 +149,7 @@ void TextOutput::write(std::uint64_t bytes, unsigned threads, const Gather& gath
     write_through_cache(bytes, threads, gather, progress);
 }
 
-// What shares a block with what was written before goes through the cache; the rest begins a block.
+// Data that shares a block with earlier writes goes through the cache; the rest begins a block.
 void TextOutput::write_past_cache(std::uint64_t bytes, unsigned threads, const Gather& gather,
                                   const Progress* progress) {
   const std::uint64_t begin = (*place_ + block_bytes - 1) / block_bytes * block_bytes;

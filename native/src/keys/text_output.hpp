@@ -1,5 +1,5 @@
-// The output of a text sort: a new file, which appears whole or not at all, or what is open or no regular
-// file.
+// The output of a text sort: a new file, which appears whole or not at all, an open descriptor, or anything
+// but a regular file.
 #pragma once
 
 #include <cstddef>
@@ -20,31 +20,31 @@ class TextOutput {
  public:
   using Gather = std::function<void(std::uint64_t from, std::span<std::byte> out)>;
 
-  // Empty: standard output. A new file of many bytes that are to be on disk in the end goes past the page
-  // cache, whose copy would have to be waited for. `scratch_directory` is for a file that must be written
-  // over. What is there stays unless it `replaces` it. Throws Error(io).
+  // Empty: standard output. A large new file that is to be on disk in the end bypasses the page cache, whose
+  // copy would otherwise cause a wait. `scratch_directory` is for a file that must be overwritten. An
+  // existing file stays unless this `replaces` it. Throws Error(io).
   TextOutput(const std::string& path, OutputFile::Durability durability, const std::string& scratch_directory,
              bool replaces = true);
   // A scratch file, which must outlive this, from `place` on.
   TextOutput(const File& scratch, const std::string& directory, std::uint64_t place = 0);
-  // A run that is packed, likewise.
+  // A packed run, likewise.
   explicit TextOutput(RunFile& run) : run_(&run), name_(run.path()) {}
   ~TextOutput();
   TextOutput(const TextOutput&) = delete;
   TextOutput& operator=(const TextOutput&) = delete;
 
-  // Writes `bytes` that threads gather at any place, in the order of their places unless the output takes
-  // them in any.
+  // Writes `bytes` that threads gather at any place, in the order of their places unless the output accepts
+  // any order.
   void write(std::uint64_t bytes, unsigned threads, const Gather& gather, const Progress* progress);
-  // Writes what comes next.
+  // Appends bytes.
   void append(std::span<const std::byte> bytes);
-  // Where a file that is written at any place goes on.
+  // End of a file that is written at any place.
   std::uint64_t end() const { return place_.value(); }
-  // From now on the system begins to write to the disk what is written, so that a sync waits for little.
+  // From now on the system begins to write data to the disk early, so that a sync waits for little.
   void write_early() noexcept { writes_early_ = true; }
-  // From now on bytes that are written are counted.
+  // From now on written bytes are counted.
   void count_in(Progress* progress) noexcept { counted_ = progress; }
-  // To be called in the end: a file gets its name.
+  // To be called last: a file gets its name.
   void finish();
 
  private:

@@ -9,7 +9,7 @@
 namespace sortcore {
 namespace {
 
-// The place of a line is asked for this many lines ahead, then its text.
+// A line's place is prefetched this many lines ahead, then its text.
 constexpr std::size_t places_ahead = 24;
 constexpr std::size_t text_ahead = 12;
 constexpr std::size_t copy_bytes = 32;
@@ -21,12 +21,12 @@ void ask_for(const LinePlaces& lines, std::span<const std::uint32_t> order, std:
   prefetch_record(lines.base + lines.starts[line], lines.bytes(line));
 }
 
-// In steps of known size, which a compiler turns into wide moves; writes up to a step too much.
+// In steps of known size, which a compiler turns into wide moves; writes up to one step too much.
 void copy_generously(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
   for (std::size_t at = 0; at < bytes; at += copy_bytes) std::memcpy(to + at, from + at, copy_bytes);
 }
 
-// Part of a line: `bytes` from byte `from` on, of which the last of all is its end.
+// Part of a line: `bytes` from byte `from` on; the line's last byte is its end.
 void copy_part(const LinePlaces& lines, std::uint32_t line, std::uint64_t from, std::size_t bytes,
                std::byte* to) noexcept {
   const std::uint64_t text = std::min(lines.bytes(line) - lines.end_bytes - from, std::uint64_t{bytes});
@@ -51,7 +51,7 @@ std::size_t gather_lines(const LinePlaces& lines, std::span<const std::uint32_t>
       copy_generously(to, lines.base + start, bytes);
       to += bytes;
       if (lines.end_bytes != 0)
-        to[-1] = lines.line_end;  // a run that lacks its last is followed by what is not its own
+        to[-1] = lines.line_end;  // a run without its last newline is followed by unrelated bytes
     } else {
       const auto part = std::min<std::size_t>(bytes - skipped, static_cast<std::size_t>(end - to));
       copy_part(lines, order[i], skipped, part, to);

@@ -9,15 +9,15 @@
 
 namespace sortcore {
 
-// Where the lines of a text lie, as LineIndex has it.
+// Places of the lines of a text, as in LineIndex.
 struct LinePlaces {
   const std::byte* base;
   const std::uint64_t* starts;
   std::uint64_t extent;  // the first byte that must not be read
   std::byte line_end = newline;
-  std::uint64_t end_bytes = 1;  // 0: lines are records, which nothing ends
+  std::uint64_t end_bytes = 1;  // 0: lines are records without line ends
 
-  // With its newline, which the text may lack.
+  // Size of a line with its newline, which the text may lack.
   std::uint64_t bytes(std::uint32_t line) const noexcept { return starts[line + 1] - starts[line]; }
 };
 

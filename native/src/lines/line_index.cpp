@@ -50,7 +50,7 @@ void LineIndex::build(const std::byte* base, std::span<const TextRun> runs, unsi
                 : list_line_starts(text_of(piece), piece.begin, starts, line_end)))
       refuse_change();
   });
-  mark_ends(runs);  // one thread alone, so not before the others have touched the memory
+  mark_ends(runs);  // by one thread, so only after the others have touched the memory
   check_ends(runs);
 }
 
@@ -94,7 +94,7 @@ void LineIndex::cut(std::span<const TextRun> runs) {
   }
 }
 
-// Says of each piece whether it begins within quotes, which those before it in its run tell.
+// Determines for each piece whether it begins within quotes, from those before it in its run.
 void LineIndex::resolve_quotes() {
   bool is_within = false;
   for (std::size_t i = 0; i < pieces_.size(); ++i) {
@@ -106,8 +106,8 @@ void LineIndex::resolve_quotes() {
   }
 }
 
-// Gives the newlines of each piece their places: a run has one more, that of its beginning. Returns how many
-// places there are.
+// Assigns the newlines of each piece their places: a run has one more, that of its beginning. Returns the
+// number of places.
 std::uint64_t LineIndex::number_lines(std::span<const TextRun> runs) {
   lines_.clear();
   bytes_ = extent_ = 0;
@@ -135,7 +135,7 @@ void LineIndex::mark_ends(std::span<const TextRun> runs) {
   }
 }
 
-// As many newlines as before may be others: the lines of a run then end before its text does.
+// An unchanged number of newlines may hide others: the lines of a run then end before its text does.
 void LineIndex::check_ends(std::span<const TextRun> runs) const {
   for (std::size_t run = 0; run < runs.size(); ++run) {
     const std::uint64_t end = runs[run].first_byte + runs[run].bytes + adds_newline_[run];

@@ -1,4 +1,4 @@
-// An index of where the lines of a text begin.
+// An index of the beginnings of the lines of a text.
 #pragma once
 
 #include <cstddef>
@@ -16,26 +16,26 @@
 namespace sortcore {
 
 // Lines are numbered in the order of the runs of text. Line i lies from start(i) to start(i + 1), newline
-// included; behind the last line of a run stands its end, a number that is no line.
+// included; after the last line of a run comes its end, a number that is no line.
 class LineIndex {
  public:
   // Throws Error(bad_input) above `max_records_in_memory` lines, Error(too_little_memory) above `most_lines`,
   // Error(io) when newlines come or go meanwhile. A text that changes later is sorted wrongly, but its lines
-  // still lie where they were found. With a `quote` lines end outside quotes only, and each run is to begin
+  // still lie where they were found. With a `quote` lines end outside quotes only, and each run must begin
   // and end there.
   void build(const std::byte* base, std::span<const TextRun> runs, unsigned threads, std::uint64_t most_lines,
              const Progress* progress, std::byte line_end = newline, std::optional<std::byte> quote = {});
 
-  // The same for records of so many bytes, of which each run has whole ones.
+  // The same for records of this size; each run has whole ones.
   void build_records(std::span<const TextRun> runs, std::uint64_t record_bytes, unsigned threads,
                      std::uint64_t most_records);
 
   const std::uint64_t* starts() const noexcept { return starts_; }
   // The numbers that are lines.
   std::span<const RecordRun> lines() const noexcept { return lines_; }
-  // All lines with their newlines, one of them perhaps not in the text.
+  // Size of all lines with their newlines, one of them perhaps not in the text.
   std::uint64_t bytes() const noexcept { return bytes_; }
-  // The first byte behind the text.
+  // The first byte after the text.
   std::uint64_t extent() const noexcept { return extent_; }
 
  private:
@@ -46,7 +46,7 @@ class LineIndex {
     std::uint64_t newlines = 0;
     QuotedCount quoted{};
     bool begins_within = false;  // quotes
-    std::uint64_t first = 0;     // where in `starts` they go
+    std::uint64_t first = 0;     // their first place in `starts`
   };
   void reserve(std::uint64_t lines, std::uint64_t most_lines);
   void cut(std::span<const TextRun> runs);

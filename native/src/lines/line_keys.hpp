@@ -17,15 +17,15 @@
 namespace sortcore {
 
 // Unlike records' keys those of lines differ in length, and few files have a beginning that all lines share
-// without exception. So a key without the common beginning has the least or the greatest window. What that
-// hides comes out when ties are broken, from the first byte on.
+// without exception. So a key without the common beginning has the least or the greatest window. Ties are
+// broken from the first byte on, which resolves what that hides.
 class LineKeys {
  public:
   LineKeys() = default;
   // Line i lies from starts[i] to starts[i + 1]; bytes from `extent` on must not be read.
   LineKeys(const std::byte* base, const std::uint64_t* starts, std::uint64_t extent, const LineFormat& format)
       : base_(base), starts_(starts), extent_(extent), format_(format) {}
-  // Encoded keys, of which none begins with another. So those that are equal up to zeros are equal.
+  // Encoded keys, none of which is a prefix of another. So those that are equal up to zeros are equal.
   static LineKeys encoded(const std::byte* base, const std::uint64_t* starts, std::uint64_t extent) {
     LineKeys keys(base, starts, extent, {});
     keys.may_tell_all_ = true;
@@ -37,7 +37,7 @@ class LineKeys {
     skipped_ = bytes;
     common_ = bytes == 0 ? nullptr : key(reference).data();
   }
-  // Draws from windows what keys like these differ in.
+  // Limits windows to the bits in which keys like these differ.
   void learn(std::span<const std::uint64_t> sample) {
     if (sample.empty()) return;
     std::vector<VaryingBits::Words> words;
@@ -51,7 +51,7 @@ class LineKeys {
   std::uint64_t window_bits() const noexcept { return bits_.drawn(); }
   std::uint64_t tie_depth() const noexcept { return 0; }
 
-  // An exception does not begin as nearly all do, or differs in other bits, or goes on behind the window.
+  // An exception begins unlike nearly all, or differs in other bits, or goes on after the window.
   KeyWindow window(std::uint64_t index, bool& is_exception) const noexcept {
     const std::span<const std::byte> whole = key(index);
     is_exception = may_tell_all_ && whole.size() > skipped_ + sizeof(VaryingBits::Words);
@@ -65,9 +65,9 @@ class LineKeys {
     }
     return bits_.of(words_of(whole.subspan(skipped_)), is_exception);
   }
-  // Lines are read one after another, which the processor foresees.
+  // Lines are read one after another, which the processor predicts.
   void prefetch_behind(std::uint64_t /*index*/) const noexcept {}
-  // Asks for where a key lies, and then for the key, to break ties.
+  // Prefetches a key's place, and then the key, to break ties.
   void prefetch_place(std::uint64_t index) const noexcept { __builtin_prefetch(starts_ + index); }
   void prefetch_key(std::uint64_t index) const noexcept { __builtin_prefetch(base_ + starts_[index]); }
 
@@ -85,8 +85,8 @@ class LineKeys {
     return compare_bytes(key(a).subspan(depth), key(b).subspan(depth));
   }
 
-  // Seven key bytes and how many of them there are, 8 if there are more: equal chunks are equal keys or equal
-  // beginnings, never a NUL taken for an end.
+  // Seven key bytes and their number, 8 if there are more: equal chunks are equal keys or equal beginnings,
+  // never a NUL taken for an end.
   static constexpr std::uint64_t chunk_bytes = 7;
   std::uint64_t chunk(std::uint64_t index, std::uint64_t depth) const noexcept {
     const std::span<const std::byte> rest = key(index).subspan(depth);

@@ -22,7 +22,7 @@ struct LineSorter::State {
 
   LinePlaces places() const noexcept { return {base, index.starts(), index.extent()}; }
 
-  // Where the text of each bucket begins in the sorted one, so that any part of it can be gathered.
+  // Offset of each bucket's text in the sorted one, so that any part of it can be gathered.
   void add_up_buckets(Progress* progress) {
     begins.assign(ordering.buckets() + 1, 0);
     const LinePlaces lines = places();

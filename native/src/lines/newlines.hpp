@@ -1,4 +1,4 @@
-// Finding the ends of lines, many bytes at a time, by the best instructions of this CPU.
+// Finding line ends, many bytes at a time, by the best instructions of this CPU.
 #pragma once
 
 #include <cstddef>
@@ -26,8 +26,9 @@ inline std::span<const std::byte> take_line(std::span<const std::byte>& text,
 // Lines may end with another byte than a newline.
 std::uint64_t count_newlines(std::span<const std::byte> text, std::byte line_end = newline) noexcept;
 
-// Writes `offset` + the position behind each newline of `text` to `starts`, ascending. Returns false unless
-// the newlines are as many as `starts` has room for: a mapped file may change after they were counted.
+// Writes `offset` + the position after each newline of `text` to `starts`, ascending. Returns false unless
+// the newlines are exactly as many as `starts` has room for: a mapped file may change after they were
+// counted.
 bool list_line_starts(std::span<const std::byte> text, std::uint64_t offset, std::span<std::uint64_t> starts,
                       std::byte line_end = newline) noexcept;
 

@@ -15,7 +15,7 @@ std::uint64_t count_bits(std::uint64_t bits) noexcept {
   return static_cast<std::uint64_t>(std::popcount(bits));
 }
 
-// Counts on from where `count` says quotes lead.
+// Continues from the quote state in `count`.
 void count_quoted_portably(std::span<const std::byte> text, std::byte quote, QuotedCount& count) noexcept {
   std::uint64_t within = all_of(count.flips);
   for_each_block(text.data(), text.data() + text.size(),

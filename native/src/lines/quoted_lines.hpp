@@ -1,4 +1,4 @@
-// Lines of which quotes keep newlines, as rows of CSV are: a newline behind an odd number of quotes is text.
+// Lines in which quotes protect newlines, like rows of CSV: a newline after an odd number of quotes is text.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace sortcore {
 
-// Ends of lines in a text that begins outside quotes, and in one that begins within.
+// Numbers of line ends in a text that begins outside quotes, and in one that begins within.
 struct QuotedCount {
   std::uint64_t outside = 0;
   std::uint64_t within = 0;
@@ -21,10 +21,10 @@ QuotedCount count_quoted_lines(std::span<const std::byte> text, std::byte quote)
 bool list_quoted_starts(std::span<const std::byte> text, std::uint64_t offset,
                         std::span<std::uint64_t> starts, std::byte quote, bool is_within) noexcept;
 
-// How many bytes the whole lines have with which the text begins; `ends_within` quotes it ends or not.
+// The bytes of the whole lines at the text's beginning, which ends within quotes or not by `ends_within`.
 std::size_t whole_quoted_lines(std::span<const std::byte> text, std::byte quote, bool ends_within) noexcept;
 
-// The first end of a line from `at` on, null if there is none; `is_within` is kept for a text that goes on.
+// The first line end from `at` on, null if there is none; `is_within` is kept for a text that goes on.
 const std::byte* find_quoted_end(const std::byte* at, const std::byte* end, std::byte quote,
                                  bool& is_within) noexcept;
 

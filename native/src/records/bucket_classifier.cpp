@@ -5,9 +5,9 @@
 namespace sortcore {
 namespace {
 
-// The greatest key of each bucket, after one below all: what comes before every n-th value of the
-// sorted sample. A value that comes twice would fill a bucket: it is the greatest key of the next bucket,
-// which holds nothing else.
+// The greatest key of each bucket, after one below all: the values before every n-th value of the sorted
+// sample. A value that comes twice would fill a bucket: it is the greatest key of the next bucket, which
+// holds nothing else.
 std::vector<std::uint64_t> choose(const std::vector<std::uint64_t>& sample, std::size_t buckets) {
   std::vector<std::uint64_t> bounds{UINT64_MAX};
   std::uint64_t below = 0;  // the value that begins the bucket being made

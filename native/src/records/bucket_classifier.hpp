@@ -13,8 +13,8 @@
 
 namespace sortcore {
 
-// Most keys are classified by one look into a table of equal cells and two comparisons; those in cells that
-// hold more than two splitters, where keys are crowded, descend a search tree.
+// Most keys are classified by one table lookup among equal cells and two comparisons; those in cells with
+// more than two splitters, where keys are crowded, descend a search tree.
 class BucketClassifier {
  public:
   static constexpr std::size_t batch = 32;
@@ -22,7 +22,7 @@ class BucketClassifier {
   using Buckets = std::array<std::uint32_t, batch>;
 
   // `sample`: high halves of key windows, in any order. There will be at most 2^bucket_bits buckets, fewer if
-  // there are fewer distinct keys. A value that would fill a bucket gets one of its own.
+  // there are fewer distinct keys. A value that would fill a bucket gets its own.
   BucketClassifier(std::vector<std::uint64_t> sample, unsigned bucket_bits);
 
   std::size_t buckets() const noexcept { return shifts_.size(); }
@@ -62,7 +62,7 @@ class BucketClassifier {
   static constexpr unsigned cell_bits = 13;
   static constexpr std::size_t last_cell = std::size_t{1} << cell_bits;  // of keys outside the sample's range
 
-  // Several keys go down the tree side by side, so that their loads overlap.
+  // Several keys descend the tree side by side, so that their loads overlap.
   static constexpr std::size_t descents_at_once = 8;
   void descend(const Highs& highs, const std::uint32_t* which, Buckets& buckets) const noexcept {
     std::array<std::uint64_t, descents_at_once> keys;
@@ -80,7 +80,7 @@ class BucketClassifier {
   std::uint32_t bucket_of(std::uint64_t key) const;
 
   // Bucket b has the keys above bounds_[b], up to bounds_[b + 1]; below the first is the greatest integer,
-  // which is -1. All that is looked up for every key is kept small: it shares the first-level cache.
+  // which is -1. Data that is looked up for every key is kept small: it shares the first-level cache.
   std::vector<std::uint64_t> bounds_;
   std::vector<std::uint8_t> shifts_;
   unsigned tree_levels_;

@@ -89,8 +89,8 @@ BucketSorter::Sorted BucketSorter::sort(const EntryBlocks& blocks, std::size_t b
   return {{sorted, count}, finished.has_ties};
 }
 
-// By the highest `digits` digits, the least significant of them first; entries arrive by index, so that equal
-// keys stay in order.
+// Sorts by the highest `digits` digits, the least significant of them first; entries arrive by index, so that
+// equal keys stay in order.
 Entry* BucketSorter::sort_digits(const EntryBlocks& blocks, std::size_t bucket, unsigned digits) {
   const unsigned lowest_bit = 64 - digits * digit_bits;
   switch (digits) {
@@ -141,7 +141,7 @@ Entry* BucketSorter::sort_digits(const EntryBlocks& blocks, std::size_t bucket, 
   return from;
 }
 
-std::uint32_t* BucketSorter::room_for_indices(std::size_t entries) {
+std::uint32_t* BucketSorter::index_buffer(std::size_t entries) {
   if (indices_.size() < entries) indices_.resize(entries);
   return indices_.data();
 }

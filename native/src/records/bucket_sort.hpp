@@ -26,7 +26,7 @@ class BucketSorter {
               std::uint32_t* indices);
 
   // Room for the indices of one bucket, kept here so that it stays in the cache.
-  std::uint32_t* room_for_indices(std::size_t entries);
+  std::uint32_t* index_buffer(std::size_t entries);
 
  private:
   template <unsigned Passes>
@@ -42,7 +42,7 @@ class BucketSorter {
 // Workspaces lent to the threads that sort buckets, and kept.
 class BucketSorterPool {
  public:
-  // Goes back to the pool when it is let go; the pool must live as long.
+  // Returns the workspace to the pool on release; the pool must live as long.
   struct GiveBack {
     BucketSorterPool* pool;
     void operator()(BucketSorter* sorter) const;

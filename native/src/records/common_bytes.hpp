@@ -1,4 +1,4 @@
-// The number of bytes that two stretches begin with in common.
+// The length of the common beginning of two stretches of bytes.
 #pragma once
 
 #include <bit>
@@ -9,7 +9,7 @@
 
 namespace sortcore {
 
-// Leading bytes, at most `most`, that `a` and `b` have in common.
+// Number of leading bytes, at most `most`, that `a` and `b` have in common.
 inline std::uint64_t count_common_bytes(const std::byte* a, const std::byte* b, std::uint64_t most) noexcept {
   std::uint64_t at = 0;
   for (; most - at >= 8; at += 8) {

@@ -1,4 +1,4 @@
-// Entries, which are sorted in place of the records: 64-bit integers with key bits above and the record's
+// Entries, which are sorted instead of the records: 64-bit integers with key bits above and the record's
 // index below.
 //
 // Within its bucket an entry needs only the bits in which the bucket's keys differ, so that eight bytes are

@@ -28,7 +28,7 @@ class EntryBlocks {
   // Empties all buckets and makes room for the records of each thread's part.
   void reset(std::size_t buckets, std::span<const Range> parts);
 
-  // What one thread appends to; it takes blocks from a stretch of its own, so that threads never meet.
+  // One thread's target; it takes blocks from its own stretch, so that threads never meet.
   class Appender {
    public:
     void append(std::size_t bucket, Entry entry) noexcept {
@@ -75,7 +75,7 @@ class EntryBlocks {
     }
   }
 
-  // Asks for the memory of a bucket that will be visited soon.
+  // Prefetches a bucket that will be visited soon.
   void prefetch(std::size_t bucket) const noexcept {
     constexpr std::size_t entries_per_line = cache_line_bytes / sizeof(Entry);
     for_each_stretch(bucket, [](const Entry* entries, std::size_t count) {

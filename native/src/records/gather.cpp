@@ -18,7 +18,7 @@ constexpr std::size_t stage_bytes = 8192;  // whole lines, and stays in the firs
 constexpr std::size_t largest_staged = 1024;
 constexpr std::size_t prefetch_ahead = 64;  // records
 
-// Copies whole cache lines to an aligned address past the cache.
+// Copies whole cache lines to an aligned address, bypassing the cache.
 inline void stream_lines(std::byte* to, const std::byte* from, std::size_t bytes) {
 #if defined(__x86_64__)
   for (std::size_t at = 0; at < bytes; at += 16) {
@@ -30,7 +30,7 @@ inline void stream_lines(std::byte* to, const std::byte* from, std::size_t bytes
 #endif
 }
 
-// Streamed lines become visible to other threads.
+// Makes streamed lines visible to other threads.
 inline void finish_streaming() {
 #if defined(__x86_64__)
   _mm_sfence();
@@ -57,7 +57,7 @@ class StreamingWriter {
   void advance(std::size_t bytes) noexcept { filled_ += bytes; }
 
  private:
-  // Passes on the whole lines; a first one that others write the beginning of is copied by ordinary stores.
+  // Passes on the whole lines; a first one whose beginning other threads write is copied by ordinary stores.
   void flush() noexcept {
     const std::size_t whole = filled_ / line_bytes * line_bytes;
     if (whole == 0) return;

@@ -1,4 +1,4 @@
-// Copying records out in a given order: what memory itself allows.
+// Copying records out in a given order, at the speed of memory itself.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 
 namespace sortcore {
 
-// Copies record order[0], order[1], ... of `records` to `out`, one after another. `streaming` goes past the
-// cache, for outputs that nobody reads soon.
+// Copies record order[0], order[1], ... of `records` to `out`, one after another. `streaming` bypasses the
+// cache, for outputs that are not read soon.
 void gather_records(const RecordArray& records, const std::uint32_t* order, std::size_t count, std::byte* out,
                     bool streaming);
 

@@ -1,4 +1,4 @@
-// A few keys drawn at random, to learn what the rest are like.
+// A few keys drawn at random, to learn the properties of the rest.
 #pragma once
 
 #include <algorithm>
@@ -32,9 +32,9 @@ class KeySample {
   }
 
   std::span<const std::uint64_t> indices() const noexcept { return indices_; }
-  // A beginning that nearly all sampled keys have, as many bytes of the key of a record. It leaves eight
-  // bytes of a key, so that equal keys do not look as those do that begin otherwise. None where a window
-  // holds the key anyway.
+  // A common beginning of nearly all sampled keys: this many bytes of the key of a record. It leaves eight
+  // bytes of a key, so that equal keys do not look like those that begin otherwise. None where a window holds
+  // the key anyway.
   struct Common {
     std::uint64_t bytes = 0;
     std::uint64_t record = 0;
@@ -43,7 +43,7 @@ class KeySample {
     const std::uint64_t longest = keys_.longest_key_bytes();
     if (longest <= window_half || indices_.empty()) return {};
     Common best{0, indices_.front()};
-    // Any of them may begin otherwise itself, hardly all.
+    // Any one of them may itself begin otherwise, but hardly all.
     for (const std::size_t place : {std::size_t{0}, indices_.size() / 2, indices_.size() - 1}) {
       const std::uint64_t bytes = common_with(indices_[place], longest - window_half);
       if (bytes > best.bytes) best = {bytes, indices_[place]};
@@ -61,7 +61,7 @@ class KeySample {
 
  private:
   static constexpr std::uint64_t window_half = 8;  // bytes
-  static constexpr std::size_t rarely = 256;       // one key in so many may begin otherwise
+  static constexpr std::size_t rarely = 256;       // one key in this many may begin otherwise
 
   // Bytes, at most `most`, that nearly all sampled keys have in common with this one.
   std::uint64_t common_with(std::uint64_t record, std::uint64_t most) const {

@@ -45,8 +45,8 @@ class RecordKeys {
   std::uint64_t count() const noexcept { return count_; }
   std::uint64_t longest_key_bytes() const noexcept { return key_bytes_; }
 
-  // Bytes that nearly all keys have in common, with that of record `reference`, at their beginning. Windows
-  // start after them. A key that begins otherwise has the least or the greatest window.
+  // Skips bytes at the beginning that nearly all keys share with that of record `reference`. Windows start
+  // after them. A key that begins otherwise has the least or the greatest window.
   void skip(std::uint64_t bytes, std::uint64_t reference) noexcept {
     skipped_ = bytes;
     reference_ = reference;
@@ -54,14 +54,14 @@ class RecordKeys {
     low_mask_ = key_bytes_ - bytes <= 8 ? 0 : top_bytes_mask(key_bytes_ - bytes - 8);
   }
   void learn(std::span<const std::uint64_t> /*sample*/) noexcept {}  // windows show key bytes as they are
-  // True when keys that are equal in their windows, and are no exceptions, are equal.
+  // True when keys with equal windows, unless they are exceptions, are equal.
   bool window_tells_all() const noexcept { return key_bytes_ - skipped_ <= sizeof(KeyWindow); }
-  // Bits of a window that keys can differ in.
+  // Bits of a window in which keys can differ.
   std::uint64_t window_bits() const noexcept {
     return 8 * std::min<std::uint64_t>(key_bytes_ - skipped_, 16);
   }
 
-  // A key that does not begin as nearly all do is an exception.
+  // A key that begins unlike nearly all is an exception.
   KeyWindow window(std::uint64_t index, bool& is_exception) const noexcept {
     if (skipped_ != 0) {
       const std::uint64_t common = common_bytes(reference_, index, skipped_);
@@ -77,13 +77,13 @@ class RecordKeys {
     const std::byte* key = first_key_ + offset;
     return {load_big_endian(key) & high_mask_, load_big_endian(key + 8) & low_mask_};
   }
-  // Asks for the memory some way behind a record: strides of a record outrun the processor's own prefetching.
+  // Prefetches memory some way after a record: strides of a record outrun the processor's own prefetching.
   void prefetch_behind(std::uint64_t index) const noexcept {
     constexpr std::uint64_t bytes_ahead = 4096;
     __builtin_prefetch(key(index) + bytes_ahead);
   }
 
-  // Asks for a key, to break ties.
+  // Prefetches a key, to break ties.
   void prefetch_place(std::uint64_t /*index*/) const noexcept {}
   void prefetch_key(std::uint64_t index) const noexcept { __builtin_prefetch(key(index)); }
 
@@ -98,7 +98,7 @@ class RecordKeys {
   }
 
   // For breaking ties: key bytes that tied records are known to share, and steps of eight bytes from there.
-  std::uint64_t tie_depth() const noexcept { return 0; }  // two may begin otherwise than nearly all
+  std::uint64_t tie_depth() const noexcept { return 0; }  // two may begin unlike nearly all
   static constexpr std::uint64_t chunk_bytes = 8;
   bool chunk_ends_key(std::uint64_t /*chunk*/, std::uint64_t depth) const noexcept {
     return depth + chunk_bytes >= key_bytes_;
@@ -118,7 +118,7 @@ class RecordKeys {
 
  private:
   static constexpr KeyWindow greatest_window{~std::uint64_t{0}, ~std::uint64_t{0}};
-  // Than the reference, in the first byte in which they differ.
+  // Compares with the reference, in the first differing byte.
   bool is_less_at(std::uint64_t index, std::uint64_t at) const noexcept {
     return key(index)[at] < key(reference_)[at];
   }

@@ -15,7 +15,7 @@ namespace {
 
 using Run = std::span<const std::byte>;
 
-// The next record of a run in a merge. A run that has ended is after all others.
+// The next record of a run in a merge. A finished run comes after all others.
 struct Head {
   std::uint64_t prefix;
   const std::byte* record;
@@ -23,7 +23,7 @@ struct Head {
   std::size_t run;
 };
 
-// A tournament of runs: each inner node remembers the loser, the winner stands at the top.
+// A tournament of runs: each inner node stores the loser, the winner stands at the top.
 class SortedRunMerger {
  public:
   SortedRunMerger(const std::vector<Run>& runs, const RecordFormat& format)

@@ -30,7 +30,7 @@ namespace sortcore {
 // blocks being filled stay in the cache too.
 unsigned bucket_bits_for(std::uint64_t records) noexcept;
 
-// Threads that are worth starting for so many records.
+// Threads worth starting for this many records.
 unsigned useful_threads(std::uint64_t records, unsigned threads) noexcept;
 
 // `Keys` is RecordKeys or LineKeys: windows and chunks of keys by index.
@@ -65,7 +65,7 @@ class Ordering {
   const std::uint32_t* order_of(std::size_t bucket, BucketSorter& workspace) const;
   BucketSorterPool::Borrowed workspace() const { return sorters_.borrow(); }
 
-  // Asks for the memory of a bucket that will be sorted soon.
+  // Prefetches a bucket that will be sorted soon.
   void prefetch(std::size_t bucket) const noexcept {
     if (bucket < buckets()) blocks_.prefetch(bucket);
   }
@@ -93,7 +93,7 @@ class Ordering {
   EntryLayout layout_;
   std::optional<BucketClassifier> classifier_;
   EntryBlocks blocks_;
-  // Of each bucket whether it has keys of which the window is no true picture.
+  // For each bucket whether it has keys that their windows misrepresent.
   std::unique_ptr<std::atomic<bool>[]> has_exceptions_;
   std::vector<std::uint64_t> starts_;
   // Not in huge pages: often only the buckets between two blocks of output are finished here, so that most of
@@ -231,7 +231,7 @@ void Ordering<Keys>::finish(std::size_t bucket) const {
 template <typename Keys>
 const std::uint32_t* Ordering<Keys>::order_of(std::size_t bucket, BucketSorter& workspace) const {
   if (states_[bucket].load(std::memory_order_acquire) == sorted) return order_.get() + starts_[bucket];
-  std::uint32_t* const out = workspace.room_for_indices(starts_[bucket + 1] - starts_[bucket]);
+  std::uint32_t* const out = workspace.index_buffer(starts_[bucket + 1] - starts_[bucket]);
   sort_bucket(bucket, workspace, out);
   return out;
 }
@@ -247,8 +247,8 @@ void Ordering<Keys>::sort_bucket(std::size_t bucket, BucketSorter& workspace, st
   if (sorted_bucket.has_ties && !entries_tell_all(bucket)) break_all_ties(sorted_bucket.entries, out);
 }
 
-// Writes the indices of a bucket whose entries have equal keys, such as that of a frequent key: they are in
-// order already.
+// Writes the indices of a bucket whose entries have equal keys, for example a frequent key: they are already
+// in order.
 template <typename Keys>
 bool Ordering<Keys>::write_if_equal(std::size_t bucket, std::uint32_t* out) const {
   std::optional<std::uint64_t> key;
@@ -264,7 +264,7 @@ bool Ordering<Keys>::write_if_equal(std::size_t bucket, std::uint32_t* out) cons
   return equal;
 }
 
-// Asks for the keys of ties that will be broken soon, and before that for where they lie.
+// Prefetches the keys of ties that will be broken soon, and before that their places.
 template <typename Keys>
 void Ordering<Keys>::ask_ahead(std::span<const Entry> entries, std::size_t& asked, std::size_t at) const {
   constexpr std::size_t keys_ahead = 16, from_place_to_key = 16;

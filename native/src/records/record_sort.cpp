@@ -81,7 +81,7 @@ void KeySorter::gather(std::uint64_t first_record, std::span<std::byte> out) con
   for (std::size_t bucket = count == 0 ? ordering.buckets() : ordering.bucket_at(at); at < past; ++bucket) {
     const std::uint64_t end = std::min(past, ordering.start(bucket + 1));
     const bool whole = at == ordering.start(bucket) && end == ordering.start(bucket + 1);
-    if (!whole) ordering.finish(bucket);  // another call asks for the rest
+    if (!whole) ordering.finish(bucket);  // another call gathers the rest
     const std::uint32_t* const order = whole ? ordering.order_of(bucket, *workspace) : ordering.order() + at;
     if (end < past) ordering.prefetch(bucket + 1);
     gather_records(state_->array, order, end - at,

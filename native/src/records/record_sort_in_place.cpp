@@ -16,7 +16,7 @@ void copy_back(std::span<const std::byte> from, std::byte* to, unsigned threads)
   });
 }
 
-// Moves each record to where the order wants it, around one cycle of the permutation after another.
+// Moves each record to its place in the order, around one cycle of the permutation after another.
 void follow_cycles(std::span<std::byte> records, std::size_t record_bytes,
                    std::span<const std::uint32_t> order, Progress* progress) {
   constexpr std::size_t records_between_polls = 1 << 16;
@@ -31,7 +31,7 @@ void follow_cycles(std::span<std::byte> records, std::size_t record_bytes,
     for (; order[to] != start; to = order[to]) {
       std::memcpy(at(to), at(order[to]), record_bytes);
       is_placed[to] = true;
-      // Cancelled in the middle the records would be lost, so only what is counted is reported here.
+      // A cancel in the middle would lose the records, so here progress is only counted.
       if (++moved % records_between_polls == 0) add_progress(progress, records_between_polls * record_bytes);
     }
     std::memcpy(at(to), first.data(), record_bytes);

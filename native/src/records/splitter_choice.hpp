@@ -1,4 +1,4 @@
-// The choice of boundaries in a sorted sample of keys, whatever keys are.
+// The choice of boundaries in a sorted sample of any keys.
 #pragma once
 
 #include <cstddef>
@@ -6,8 +6,8 @@
 namespace sortcore {
 
 // Walks a sorted sample of `count` keys. A partition is closed before a key when it has its share of the
-// `partitions`; a key with a share of its own gets a partition between two boundaries. `same(i, j)` compares
-// keys of the sample; `add(i, is_heavy)` puts a boundary before key i and, if it is heavy, one after it.
+// `partitions`; a key that fills a share gets a partition between two boundaries. `same(i, j)` compares keys
+// of the sample; `add(i, is_heavy)` puts a boundary before key i and, if it is heavy, one after it.
 template <typename Same, typename Add>
 void choose_boundaries(std::size_t count, std::size_t partitions, Same same, Add add) {
   const double share = static_cast<double>(count) / static_cast<double>(partitions);

@@ -1,4 +1,4 @@
-// Ordering the few records whose entries do not tell their keys apart.
+// Ordering the few records whose entries do not distinguish their keys.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace sortcore {
 
-// One step of a comparison that goes some key bytes deeper at a time.
+// One step of a comparison that advances by some key bytes at a time.
 struct KeyChunk {
   std::uint64_t chunk;
   std::uint32_t index;
@@ -16,9 +16,9 @@ struct KeyChunk {
   friend auto operator<=>(const KeyChunk&, const KeyChunk&) = default;
 };
 
-// Sorts indices, which come ascending, by key, then by index. A few are compared as they are; of many the
-// bytes that all have in common are passed over, and the next ones fetched once, so that comparing does not
-// touch the records. Not recursive: keys may be megabytes long.
+// Sorts indices, which come ascending, by key, then by index. A few are compared directly; of many the common
+// bytes are skipped, and the next ones fetched once, so that comparing does not touch the records. Not
+// recursive: keys may be megabytes long.
 template <typename Keys>
 class TieBreaker {
  public:

@@ -11,7 +11,7 @@ namespace {
 
 constexpr unsigned word_bits = 64;
 constexpr unsigned window_bits = 128;
-constexpr std::size_t rarely = 64;  // one key in so many may be an exception to a bit
+constexpr std::size_t rarely = 64;  // one key in this many may be an exception to a bit
 
 constexpr std::uint64_t bit_at(unsigned from_top) { return std::uint64_t{1} << (word_bits - 1 - from_top); }
 
@@ -97,7 +97,7 @@ VaryingBits::Draw* VaryingBits::fastest_draw() noexcept {
   return draw_portably;
 }
 
-// `at`: the first bit, from the top, in which the key is not as nearly all are.
+// `at`: the first bit, from the top, in which the key is unlike nearly all.
 KeyWindow VaryingBits::exception(U128 window, unsigned room, const Word& word, std::uint64_t varying,
                                  unsigned at, std::uint64_t key) noexcept {
   const auto before =

@@ -1,7 +1,7 @@
-// The bits in which keys differ, drawn together.
+// Extraction of the bits in which keys differ.
 //
-// Text spends most of its bits on what hardly ever changes: of a digit half a byte, of the "T" in a timestamp
-// all of it. Without them sixteen bytes hold what tells most keys apart, and few ties are left to be broken.
+// Text spends most of its bits on constants: half a byte of each digit, all of the "T" in a timestamp.
+// Without them sixteen bytes distinguish most keys, and few ties are left to be broken.
 #pragma once
 
 #include <array>
@@ -21,19 +21,19 @@ class VaryingBits {
   static constexpr std::size_t words = 4;
   using Words = std::array<std::uint64_t, words>;
 
-  // The first sixteen bytes as they are.
+  // Draws the first sixteen bytes unchanged.
   VaryingBits();
-  // The first 128 bits that are not the same in nearly all keys of the sample.
+  // Draws the first 128 bits that are not the same in nearly all keys of the sample.
   explicit VaryingBits(std::span<const Words> sample);
-  // The same, by instructions that every CPU has.
+  // The same, with instructions that every CPU has.
   VaryingBits portable() const noexcept;
 
-  // How many bits are drawn, and whether no other can differ in keys that are no exceptions.
+  // The number of drawn bits, and whether no other can differ in keys that are no exceptions.
   unsigned drawn() const noexcept { return drawn_; }
   bool are_all() const noexcept { return are_all_; }
 
   // Keys keep their order or get equal windows, also those that differ from nearly all others in a bit that
-  // is left out. Their windows go on with zeros or ones from there, whatever follows: they are exceptions.
+  // is left out. From there on their windows have only zeros or ones: they are exceptions.
   KeyWindow of(const Words& key, bool& is_exception) const noexcept {
     U128 window = 0;
     unsigned room = 128;
@@ -57,8 +57,8 @@ class VaryingBits {
   };
   struct Word {
     std::uint64_t usual = 0;     // the bits that nearly all keys have
-    std::uint64_t left_out = 0;  // where they are
-    std::uint64_t drawn = 0;     // the others, up to the last that there is room for
+    std::uint64_t left_out = 0;  // their positions
+    std::uint64_t drawn = 0;     // the others, up to the last with room
     unsigned bits = 0;           // drawn
     unsigned run_count = 0;
     std::array<Run, 32> runs{};  // of bits drawn, from the top
@@ -68,7 +68,7 @@ class VaryingBits {
 
   using AllWords = std::array<Word, words>;
   using Draw = Words(const AllWords& words, const Words& key) noexcept;
-  // The best for this CPU.
+  // The fastest for this CPU.
   static Words draw_portably(const AllWords& words, const Words& key) noexcept;
   static Draw* fastest_draw() noexcept;
   static Words draw_with_bmi2(const AllWords& words, const Words& key) noexcept;

@@ -1,4 +1,4 @@
-// Records that are keys as a whole, for Ordering, by the bits in which they differ.
+// Records that are entirely keys, for Ordering, by the bits in which they differ.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace sortcore {
 
 // As RecordKeys, but windows are drawn from the first bytes. Keys made of texts and numbers have few bits
-// that vary, far apart: as they are, entries would hold little but the beginning of a text.
+// that vary, far apart: unchanged, entries would hold little but the beginning of a text.
 class VaryingRecordKeys : public RecordKeys {
  public:
   VaryingRecordKeys() = default;
@@ -37,7 +37,7 @@ class VaryingRecordKeys : public RecordKeys {
   }
 
  private:
-  // From records at equal distances: few sorts have as many buckets that theirs would be enough of a sample.
+  // From records at equal distances: few sorts have enough buckets for theirs to be a sufficient sample.
   void learn_from_all() {
     constexpr std::uint64_t most = 512;
     if (count() == 0) return;

@@ -14,7 +14,7 @@ namespace {
 // Carry-less multiplication folds 16 bytes at a time onto the next 16. Multiplying by x^128 and x^192 modulo
 // the polynomial moves the two halves of the register past them (Gopal et al., "Fast CRC Computation for
 // Generic Polynomials Using PCLMULQDQ Instruction", Intel 2009). All constants are bit-reversed, as the CRC
-// is. A multiplication takes several cycles, and another can begin in each: so long data has four registers.
+// is. A multiplication takes several cycles, and another can begin in each: so long data uses four registers.
 constexpr long long x_to_192 = 0x0ccaa009e, x_to_128 = 0x1751997d0, x_to_64 = 0x163cd6124;
 constexpr long long x_to_576 = 0x1c6e41596, x_to_512 = 0x154442bd4;
 constexpr long long polynomial = 0x1db710641, barrett_quotient = 0x1f7011641;
@@ -23,7 +23,7 @@ __attribute__((target("pclmul,sse4.1"))) inline __m128i load(const std::byte* fr
   return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
 }
 
-// What is left of `value` after the bytes that `by` moves it past, which end with `next`.
+// The remainder of `value` after the bytes that `by` moves it past, which end with `next`.
 __attribute__((target("pclmul,sse4.1"))) inline __m128i fold_onto(__m128i value, __m128i by, __m128i next) {
   return _mm_xor_si128(_mm_xor_si128(_mm_clmulepi64_si128(value, by, 0x00), next),
                        _mm_clmulepi64_si128(value, by, 0x11));

@@ -39,7 +39,7 @@ std::uint32_t load_little_endian(const std::byte* from) {
   return std::endian::native == std::endian::little ? value : __builtin_bswap32(value);
 }
 
-// The contribution of four bytes that still have `after` bytes of the slice behind them.
+// The contribution of four bytes that are followed by `after` bytes of the slice.
 std::uint32_t slice(std::uint32_t word, std::size_t after) {
   return tables[after + 3][word & 255] ^ tables[after + 2][(word >> 8) & 255] ^
          tables[after + 1][(word >> 16) & 255] ^ tables[after][word >> 24];

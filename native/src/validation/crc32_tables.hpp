@@ -6,7 +6,7 @@
 
 namespace sortcore::crc {
 
-// Takes the inner (not inverted) register over `bytes` more bytes.
+// Updates the inner (not inverted) register with `bytes` more bytes.
 std::uint32_t update_by_tables(std::uint32_t state, const std::byte* data, std::size_t bytes);
 
 }  // namespace sortcore::crc

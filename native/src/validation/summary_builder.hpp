@@ -1,4 +1,4 @@
-// Summing up records that come in pieces.
+// Summaries of records that come in pieces.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ class SummaryBuilder {
  public:
   explicit SummaryBuilder(const RecordFormat& format);
 
-  // Takes the records (whole ones) that follow those taken before.
+  // Takes whole records that follow those taken before.
   void add(std::span<const std::byte> records);
 
   Summary finish() && { return std::move(summary_); }
@@ -34,7 +34,7 @@ class SummaryBuilder {
   std::uint64_t before_prefix_ = 0;
 };
 
-// Of one or more parts, in order.
+// Joins one or more parts, in order.
 Summary join_summaries(const std::vector<Summary>& parts);
 
 }  // namespace sortcore

@@ -13,7 +13,7 @@ namespace {
 
 using Line = std::span<const std::byte>;
 
-// A line's checksum takes in its newline; one that the text lacks is put behind a copy.
+// A line's checksum includes its newline; a missing one is added to a copy.
 std::uint32_t crc_of(Line line, bool has_newline) {
   if (has_newline) return crc32({line.data(), line.size() + 1});
   std::vector<std::byte> copy(line.begin(), line.end());

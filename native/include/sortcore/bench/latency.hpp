@@ -1,4 +1,4 @@
-// A histogram of how long operations took, to within 3%, in a table of fixed size.
+// A histogram of operation latencies, to within 3%, in a table of fixed size.
 #pragma once
 
 #include <array>
@@ -44,7 +44,7 @@ class LatencyHistogram {
     const std::uint64_t first = within + (std::uint64_t{1} << precision_bits);
     return ((first + 1) << (power - 1)) - 1;
   }
-  // The upper end of the bucket below which the share `q` (0 to 1) of all operations lies; 0 without any.
+  // The upper end of the bucket that holds quantile `q` (0 to 1) of all operations; 0 without any.
   std::uint64_t quantile_ns(double q) const noexcept {
     std::uint64_t seen = 0;
     const double wanted = q * static_cast<double>(operations_);

@@ -1,5 +1,5 @@
-// Reads and writes at random places of one file by some threads at once, as Scalyr's study of EC2 storage
-// did.
+// Reads and writes at random places of one file by several threads at once, like Scalyr's study of EC2
+// storage.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,8 @@ namespace sortcore {
 struct SmallIoOperation {
   std::size_t io_bytes = 4096;  // whole pages
   bool writes = false;
-  // After each write, the chance that the thread waits until the file is on the device. At 1 writes go past
-  // the page cache; below it they go through it.
+  // After each write, the probability that the thread waits until the file is on the device. At 1 writes
+  // bypass the page cache; below it they go through it.
   double flush_probability = 1;
   unsigned threads = 1;
   double seconds = 5;
@@ -31,13 +31,13 @@ struct SmallIoReport {
   LatencyHistogram latency;
 };
 
-// A nameless file full of records. Not for several threads at once; `run` starts its own.
+// A nameless file full of records. Not thread-safe; `run` starts its own threads.
 class SmallIoFile {
  public:
   // One progress phase, in bytes. Throws Error(io) naming the directory, Error(cancelled).
   SmallIoFile(const std::string& directory, std::uint64_t bytes, Progress* progress);
 
-  // Counts what was completed in time. One progress phase, numbered 1, in milliseconds.
+  // Counts operations completed in time. One progress phase, numbered 1, in milliseconds.
   SmallIoReport run(const SmallIoOperation& operation, Progress* progress);
 
  private:

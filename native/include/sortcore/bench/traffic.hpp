@@ -1,5 +1,5 @@
-// Records sent over connected sockets as fast as they go, and thrown away on arrival: one node's part in
-// NetBench (Conley, Vahdat, Porter, SoCC 2015, section 4.3.1).
+// Records sent over connected sockets at full speed, and discarded on arrival: one node's part in NetBench
+// (Conley, Vahdat, Porter, SoCC 2015, section 4.3.1).
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ struct TrafficRequest {
   double warm_up_s = 1;    // not counted: windows open, buffers and token buckets fill
   double cool_down_s = 1;  // not counted: slower clocks still measure
   double interval_s = 1;
-  double stall_s = 10;  // a connection on which nothing moves for so long has failed
+  double stall_s = 10;  // a connection without any transfer for this long has failed
 };
 
 struct TrafficReport {
@@ -26,7 +26,7 @@ struct TrafficReport {
   std::vector<std::uint64_t> received_bytes;  // likewise
   std::vector<std::uint64_t> sent_by_interval;
   std::vector<std::uint64_t> received_by_interval;
-  // The connection that ended the run before its time, if one did.
+  // Set if a connection ended the run early.
   bool is_broken = false;
   bool broken_was_sending = false;
   std::size_t broken_index = 0;
@@ -34,7 +34,7 @@ struct TrafficReport {
   std::string broken_reason;
 };
 
-// Sockets are made non-blocking and stay the caller's to close; no SIGPIPE is raised. One progress phase, in
+// Sockets become non-blocking and remain the caller's to close; no SIGPIPE is raised. One progress phase, in
 // milliseconds. Throws Error(cancelled).
 TrafficReport exchange_traffic(const TrafficRequest& request, Progress* progress);
 

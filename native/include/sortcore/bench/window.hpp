@@ -1,4 +1,4 @@
-// The time during which a benchmark counts, and the bytes counted in it.
+// The time window in which a benchmark counts, and the bytes counted in it.
 #pragma once
 
 #include <algorithm>
@@ -20,13 +20,13 @@ class Window {
   // Seconds since the warm-up ended; negative during it.
   double now() const { return seconds_since(start_) - warm_up_s_; }
   bool is_over() const { return stopped_.load(std::memory_order_relaxed) || now() >= seconds_; }
-  // Ends it before its time; what was counted is of no use then.
+  // Ends the window early; its counts are invalid then.
   void stop() noexcept { stopped_.store(true, std::memory_order_relaxed); }
 
   double warm_up_s() const noexcept { return warm_up_s_; }
   double seconds() const noexcept { return seconds_; }
   double interval_s() const noexcept { return interval_s_; }
-  // Whole intervals; what follows the last of them counts in the total only.
+  // Whole intervals; bytes after the last of them count in the total only.
   std::size_t intervals() const noexcept {
     return static_cast<std::size_t>(seconds_ / interval_s_ * (1 + 1e-9));
   }
@@ -39,7 +39,7 @@ class Window {
   std::atomic<bool> stopped_{false};
 };
 
-// Bytes of transfers that were completed within a window. Threads may add at once.
+// Bytes of transfers completed within a window. Threads may add at once.
 class Meter {
  public:
   explicit Meter(const Window& window) : window_(window), by_interval_(window.intervals()) {}

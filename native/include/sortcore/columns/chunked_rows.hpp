@@ -1,7 +1,7 @@
-// Columns that lie in chunks, copied in any order of their rows, as Arrow lays them out.
+// Columns in chunks, copied in any order of their rows, in Arrow's layout.
 //
 // The chunks of all columns of a table begin at the same rows. A column of values of one size has a buffer
-// for each chunk, a column of texts two; bits stand one behind the other from the lowest of each byte.
+// for each chunk, a column of texts two; bits are stored in sequence from the lowest of each byte.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace sortcore {
 
 using ColumnChunk = std::span<const std::byte>;
 
-// Bits of a chunk from the bit `first` on; without `bits` all are set.
+// Bits of a chunk from bit `first` on; without `bits` all are set.
 struct BitChunk {
   ColumnChunk bits;
   std::uint64_t first = 0;
@@ -32,27 +32,27 @@ class ChunkedRows {
     std::size_t chunk;
     std::uint64_t row;
   };
-  // Where a row is. Throws Error(bad_input) for one that is not there.
+  // The place of a row. Throws Error(bad_input) for a missing row.
   Place place_of(std::uint32_t row) const;
 
-  // Each of these copies what is at `rows`, in that order. All throw Error(bad_input) for a row that is not
-  // there, for a chunk that is too short for its rows, and for an `out` of another size.
+  // Each of these copies the given `rows`, in that order. All throw Error(bad_input) for a missing row, for a
+  // chunk that is too short for its rows, and for an `out` of another size.
 
   // Values of `width` bytes.
   void gather_values(std::span<const ColumnChunk> chunks, std::size_t width,
                      std::span<const std::uint32_t> rows, std::span<std::byte> out) const;
 
-  // Bits; `out` is filled up with zeros.
+  // Bits; `out` is padded with zeros.
   void gather_bits(std::span<const BitChunk> chunks, std::span<const std::uint32_t> rows,
                    std::span<std::byte> out) const;
 
-  // Where texts end up. Chunks have an offset more than rows, of 4 or 8 bytes, and so has `out`. Returns the
-  // bytes of all texts; the offsets are useless if that is more than they can say.
+  // End positions of texts. Chunks have an offset more than rows, of 4 or 8 bytes, and so has `out`. Returns
+  // the bytes of all texts; the offsets are invalid if that exceeds their range.
   std::uint64_t gather_offsets(std::span<const ColumnChunk> offsets, std::size_t offset_bytes,
                                std::span<const std::uint32_t> rows, std::span<std::byte> out) const;
 
   // The texts, into as many bytes as gather_offsets returned. Throws Error(bad_record) for one that ends
-  // before it begins or behind its chunk.
+  // before it begins or beyond its chunk.
   void gather_texts(std::span<const ColumnChunk> offsets, std::size_t offset_bytes,
                     std::span<const ColumnChunk> texts, std::span<const std::uint32_t> rows,
                     std::span<std::byte> out) const;

@@ -1,9 +1,7 @@
-// Rows of columns packed one behind the other, so that to take a row is to read one place and not one of each
-// column.
+// Rows of columns packed one after another, so that taking a row reads one place and not one in each column.
 //
 // A row is its validity bits, its values of fixed size, the lengths of its texts, and the texts. Threads pack
-// batches of columns, as Arrow lays them out, into slabs that they share; a slab that nobody needs any more
-// is used again.
+// batches of columns, in Arrow's layout, into shared slabs; a slab without users is reused.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +20,7 @@ struct PackedColumn {
   std::uint32_t bytes;  // of a value, or of an offset of texts: 4 or 8
 };
 
-// What a batch has of a column: values, or offsets, from its first row on; or bits.
+// A batch's part of a column: values, or offsets, from its first row on; or bits.
 struct PackedInput {
   BitChunk validity;  // without bits all values are there
   ColumnChunk values;
@@ -30,7 +28,7 @@ struct PackedInput {
   ColumnChunk texts;
 };
 
-// Where a column goes; without `validity` that is left out.
+// The destination of a column; without `validity` that is left out.
 struct PackedOutput {
   std::span<std::byte> validity;
   std::span<std::byte> values;
@@ -42,7 +40,7 @@ class RowSlabs;
 // Offsets within a row.
 class RowLayout {
  public:
-  // Throws Error(bad_input) for a value without bytes and for offsets of another size than 4 or 8.
+  // Throws Error(bad_input) for a value without bytes and for offsets of other sizes than 4 and 8.
   explicit RowLayout(std::vector<PackedColumn> columns);
   std::span<const PackedColumn> columns() const noexcept { return columns_; }
   std::size_t validity_bytes() const noexcept { return (columns_.size() + 7) / 8; }
@@ -55,7 +53,7 @@ class RowLayout {
   std::size_t fixed_bytes_ = 0;
 };
 
-// The rows of a batch; they do not change.
+// The rows of a batch; immutable.
 class PackedRows {
  public:
   std::uint64_t rows() const noexcept { return begins_.size() - 1; }
@@ -80,7 +78,7 @@ class RowPacker {
   ~RowPacker();
 
   // Several threads may pack at once. Throws Error(bad_input) for columns that are too short or fill 4 GiB,
-  // Error(bad_record) for a text that ends before it begins or behind its buffer.
+  // Error(bad_record) for a text that ends before it begins or beyond its buffer.
   std::shared_ptr<const PackedRows> pack(std::uint64_t rows, std::span<const PackedInput> columns);
 
  private:
@@ -88,15 +86,15 @@ class RowPacker {
   std::shared_ptr<RowSlabs> slabs_;
 };
 
-// The rows of several batches of one packer, numbered through.
+// The rows of several batches of one packer, numbered consecutively.
 class PackedTable {
  public:
   explicit PackedTable(std::vector<std::shared_ptr<const PackedRows>> batches);
   std::uint64_t rows() const noexcept { return places_.rows(); }
 
   // Copies rows in the order of their numbers. Returns the bytes of all texts of each column, 0 for other
-  // columns; where `texts` has less room, or offsets cannot say so much, offsets and texts are useless.
-  // Throws Error(bad_input) for a row that is not there and for an output of another size.
+  // columns; if `texts` has less room, or the total exceeds the offsets' range, offsets and texts are
+  // invalid. Throws Error(bad_input) for a missing row and for an output of another size.
   std::vector<std::uint64_t> take(std::span<const std::uint32_t> rows,
                                   std::span<const PackedOutput> out) const;
 

@@ -1,4 +1,4 @@
-// Sources that a distribution pass reads records or lines from, block by block.
+// Sources of records or lines for a distribution pass, block by block.
 #pragma once
 
 #include <atomic>
@@ -19,7 +19,7 @@ namespace sortcore {
 
 struct SourceBlock {
   std::span<const std::byte> content;  // whole records or lines
-  std::uint64_t sequence = 0;          // counts the blocks of a source in the order of the input, from 0
+  std::uint64_t sequence = 0;          // number of the block within its source, in input order, from 0
   const std::string* path = nullptr;   // of the input, if it comes from one,
   std::uint64_t offset = 0;            // and where in it the content begins
 };
@@ -30,8 +30,8 @@ class BlockSource {
   // Reads the next block into `into`, which has room for a block of the plan; nothing at the end. Threads may
   // call at once.
   virtual std::optional<SourceBlock> next(std::byte* into, StageClock& clock) = 0;
-  // Shows `visit` parts of the source, evenly spread, which begin with a whole record or line, and how many
-  // keys are wanted from each; `count` of them in all. Returns the bytes read for it.
+  // Passes `visit` evenly spread parts of the source, each beginning with a whole record or line, and the
+  // number of keys wanted from each; `count` of them in all. Returns the bytes read for it.
   using Visit = std::function<void(std::span<const std::byte> part, std::size_t keys)>;
   virtual std::uint64_t sample(std::size_t count, const Visit& visit) = 0;
 };
@@ -47,7 +47,7 @@ class FilesSource : public BlockSource {
   FilesSource(std::vector<InputFile> inputs, std::size_t stride_bytes, bool in_order);
 
   std::uint64_t sample(std::size_t count, const Visit& visit) override;
-  // Throws Error(io) if an input is no longer as long as it was.
+  // Throws Error(io) if the length of an input has changed.
   void check_sizes() const;
 
  protected:
@@ -78,8 +78,8 @@ class FilesSource : public BlockSource {
   std::atomic<std::size_t> next_{0};
 };
 
-// Blocks hold whole records. One that is read directly begins with the page of its first record: where the
-// block before ends in that page, it is read twice.
+// Blocks hold whole records. A direct read begins with the page of the block's first record: if the block
+// before ends in that page, the page is read twice.
 class RecordFilesSource : public FilesSource {
  public:
   RecordFilesSource(std::vector<InputFile> inputs, const RecordFormat& format, const ExternalPlan& plan);
@@ -93,10 +93,10 @@ class RecordFilesSource : public FilesSource {
   RecordFormat format_;
 };
 
-// A partition that has to be split again.
+// A partition to be split again.
 class PartitionSource : public BlockSource {
  public:
-  // `sample_bytes` of a chunk are looked at for each key wanted from it.
+  // `sample_bytes` of a chunk are searched for each key wanted from it.
   PartitionSource(ChunkStore& store, ChunkStore::Partition partition, std::size_t sample_bytes, bool in_order)
       : store_(store), partition_(partition), sample_bytes_(sample_bytes), in_order_(in_order) {}
 

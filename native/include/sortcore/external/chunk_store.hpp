@@ -1,43 +1,43 @@
-// The records of a two-pass sort between the passes: in memory as far as it goes, on disk beyond.
+// The records of a two-pass sort between the passes: in memory as far as there is room, otherwise on disk.
 //
-// All record memory is one array of equal chunks. A chunk belongs to nobody (free), to a thread that fills
-// it, or to a partition. When few are free, chunks go to the scratch files, always of the partition whose
-// turn in the second pass comes last. So memory ends up holding the partitions that are needed first. A first
-// pass says how many chunks will be asked for: once there is room for all that are to come, nothing more is
-// written. So only what does not fit is.
+// All record memory is one array of equal chunks. A chunk is free, or belongs to a thread that fills it, or
+// to a partition. When few are free, chunks go to the scratch files, always of the partition whose turn in
+// the second pass comes last. So memory ends up holding the partitions that are needed first. A first pass
+// states in advance how many chunks it will take: once there is room for all the rest, nothing more is
+// written. So only the excess is written.
 //
 // Liveness: every wait ends because a thread that does not wait for this one frees a chunk, or brings one.
 //
 // * First pass. `acquire` waits for a free chunk, which a writer frees. The writer waits only for the disk
 //   and for a chunk to write. There is one whenever none is free: a distributor keeps one open chunk for each
-//   of its partitions. A division asked for P of them has at most 2 P + 1, and every plan has more chunks
+//   of its partitions. A division into P partitions has at most 2 P + 1, and every plan has more chunks
 //   than all distributors then keep. `drain` waits only for a chunk of its partition that is being written,
-//   and reads into memory of its caller's.
+//   and reads into its caller's memory.
 // * Second pass. Writers of output wait only for the disk, and the sorter, while it has chunks, only for
-// them.
-//   So the sorter comes to `take` or `take_any` of the next partition, A, and no partition before A has
-//   chunks left. Its precondition: `take` is only for a partition whose chunks are not more than there are.
+//   them. So the sorter comes to `take` or `take_any` of the next partition, A, and no partition before A has
+//   chunks left. Its precondition: `take` is only for a partition with no more chunks than there are.
 // * While the sorter waits, a chunk of A on the disk is the first that a loader brings, as A is first in the
 //   order: a partition leaves the order when all of it is in memory, and while it waits there it is not
 //   written. If there is no room, a loader writes a chunk of a later partition, and the room is for A.
 //   That can happen once for each chunk of A, so it ends. If no later partition has a chunk in memory, all
 //   chunks are A's, or being moved, which ends; not all can be A's while one of A is on the disk.
 // * `drain` needs no room, so a partition that it or `take_any` empties may have any size.
-// * Packing changes none of this. Who writes or reads a chunk packs or unpacks it, without the lock, in a
-//   buffer that is no chunk and that nobody waits for. What is packed takes a whole chunk again when it is
-//   back.
+// * Packing changes none of this. The thread that writes or reads a chunk packs or unpacks it, without the
+//   lock, in a buffer that is not a chunk and that no thread waits for. Packed data takes a whole chunk again
+//   when it is back.
 //
-// Who is woken, and by whom. Nobody else changes what is waited for:
+// Wake-ups, by waiting thread. No other thread changes what it waits for:
 //
-// * a distributor that waits for a free chunk: by whoever frees one (`release`, a touched, a written or a
-//   drained chunk), one for each;
+// * a distributor that waits for a free chunk: by any thread that frees one (`release`, a touched, a written
+//   or a drained chunk), one for each;
 // * the thread that touches: by `acquire` once too few chunks are free, and by the end;
 // * a writer: by `acquire`, which leaves fewer chunks free, by `add`, which brings one to write, by a writer
 //   that leaves more to do, and by the end;
-// * a loader: by whoever frees a chunk, by the sorter that begins to wait, and by a loader that leaves more
-//   to do or finds the end. A loader that has loaded or written a chunk looks itself;
-// * the sorter in `take` or `take_any`, one thread: by a loader that brought what it waits for;
-// * `drain`: by whoever has written or loaded a chunk, all who wait, as each may want another partition.
+// * a loader: by any thread that frees a chunk, by the sorter that begins to wait, and by a loader that
+//   leaves more to do or finds the end. A loader that has loaded or written a chunk looks itself;
+// * the sorter in `take` or `take_any`, one thread: by a loader that brought its chunk;
+// * `drain`: by any thread that has written or loaded a chunk, all waiting threads, as each may want another
+//   partition.
 #pragma once
 
 #include <cstddef>
@@ -61,8 +61,8 @@ class ChunkStore {
   using Chunk = BlockPool::Block;
   using Partition = std::uint32_t;
 
-  // A chunk in memory, the bytes of it that are used, and which of its partition it is in the order of the
-  // input (where that was asked for).
+  // A chunk in memory, its used bytes, and its number within its partition in the order of the input (if
+  // requested).
   struct FilledChunk {
     Chunk chunk;
     std::uint32_t bytes;
@@ -75,8 +75,7 @@ class ChunkStore {
   const std::byte* memory() const noexcept { return memory_.data(); }
   std::byte* data(Chunk chunk) noexcept { return memory_.data() + std::size_t{chunk} * chunk_bytes_; }
 
-  // Partitions are processed in the order in which they are added, or where `before` is given, just before
-  // it.
+  // Partitions are processed in the order in which they are added, or just before `before` if given.
   Partition add_partition(std::optional<Partition> before = std::nullopt);
   std::uint64_t bytes_of(Partition partition);
 
@@ -85,36 +84,35 @@ class ChunkStore {
   void add(Partition partition, FilledChunk filled);
   void release(Chunk chunk);
 
-  // The work of a thread that touches fresh memory ahead of need, as the first touch takes the system longer
-  // than the distributors can wait for. As long as something has to be written anyway, chunks are written
-  // until it has; after that, distributors touch what they need. Returns after `stop_spilling`.
+  // Work of a thread that touches fresh memory ahead of need, as the first touch takes the system longer than
+  // the distributors can wait. As long as data must be written anyway, chunks are written until it has
+  // touched fresh ones; after that, distributors touch what they need. Returns after `stop_spilling`.
   void touch_ahead();
 
-  // The work of a thread that writes: whenever few chunks are free, writes one. Returns after
-  // `stop_spilling`.
+  // Work of a thread that writes: whenever few chunks are free, writes one. Returns after `stop_spilling`.
   void spill_while_needed(StageClock& clock);
-  // `chunks_to_come` will be asked for, about: if they are fewer in truth, too much is written, and if they
-  // are more, the last of them wait for the disk.
-  void start_spilling(std::uint64_t chunks_to_come);
-  // `clock` is that of the `threads` threads that compute, which tells whether packing takes time from them.
-  // Null when it goes.
+  // `expected_chunks` is an estimate: if fewer come, too much is written, and if more come, the last of them
+  // wait for the disk.
+  void start_spilling(std::uint64_t expected_chunks);
+  // `clock` is that of the `threads` computing threads, and shows whether packing takes time from them. Null
+  // ends the watch.
   void watch(const StageClock* clock, unsigned threads);
-  // Whether there is room for all that is to come.
+  // True if there is room for all data still to come.
   bool holds_the_rest();
   void stop_spilling();
 
-  // Second pass. The work of a thread that reads: brings the spilled chunks of the partitions in `order`
-  // back, the first partition first, as chunks become free. Returns when all have been in memory.
+  // Second pass. Work of a thread that reads: brings the spilled chunks of the partitions in `order` back,
+  // the first partition first, as chunks become free. Returns when all have been in memory.
   void begin_loading(std::vector<Partition> order);
   void load_all(StageClock& clock);
-  // Waits until the whole partition is in memory, which must have so many chunks, and hands it over; the
+  // Waits until the whole partition, which must fit into the chunks, is in memory, and hands it over; the
   // caller releases the chunks.
   std::vector<FilledChunk> take(Partition partition, StageClock& clock);
   // Waits for any chunk of the partition; nothing when all have been taken.
   std::optional<FilledChunk> take_any(Partition partition, StageClock& clock);
 
   // Splitting a partition again. `drain` copies any of its chunks, or the next of them in order, wherever it
-  // is, into a buffer and frees it; nothing when the partition is empty. `sample_chunks` shows `visit` the
+  // is, into a buffer and frees it; nothing when the partition is empty. `sample_chunks` passes `visit` the
   // first `most_bytes` of each of its chunks (no other thread may use the store meanwhile) and returns the
   // bytes read from disk for that.
   struct Drained {
@@ -127,7 +125,7 @@ class ChunkStore {
   std::size_t chunks_of(Partition partition);
   std::size_t written_chunks_of(Partition partition);
 
-  // What went to the scratch files, as it was in memory; and what was moved for it.
+  // Bytes that went to the scratch files, as they were in memory; and bytes moved for that.
   std::uint64_t spilled_bytes() const noexcept { return spilled_bytes_; }
   const PackedScratch& scratch() const noexcept { return scratch_; }
 
@@ -139,8 +137,8 @@ class ChunkStore {
   struct Content {
     std::vector<FilledChunk> in_memory;
     std::deque<WrittenChunk> on_disk;
-    std::uint32_t under_way = 0;  // chunks being written or read just now
-    std::uint64_t bytes = 0;      // all, wherever they are
+    std::uint32_t transfers_running = 0;  // chunks being written or read just now
+    std::uint64_t bytes = 0;              // all, wherever they are
   };
   struct Load {
     Partition partition;
@@ -148,8 +146,8 @@ class ChunkStore {
     Chunk into;
   };
   Chunk take_free() noexcept;
-  void give_back(Chunk chunk);
-  bool has_room() const noexcept { return !free_.empty() || untouched_ < chunks_; }
+  void free_chunk(Chunk chunk);
+  bool has_free_chunk() const noexcept { return !free_.empty() || untouched_ < chunks_; }
   bool holds_the_rest_locked() const noexcept;
   bool touching_is_due() const noexcept;
   bool can_spill() const noexcept;
@@ -179,8 +177,8 @@ class ChunkStore {
   PackingSwitch packing_;
   std::size_t chunk_bytes_;
   std::size_t low_water_;
-  std::uint64_t least_room_;  // whatever is to come
-  std::uint64_t to_come_ = 0;
+  std::uint64_t least_room_;  // for any chunks to come
+  std::uint64_t expected_chunks_ = 0;
   std::size_t planned_partitions_;
   Buffer memory_;
   std::vector<Chunk> free_;
@@ -192,7 +190,7 @@ class ChunkStore {
   std::vector<Partition> sequence_;  // in the order of processing
   std::vector<Partition> loading_;   // of these, those not all in memory yet; the next is at the back
   std::optional<Partition> awaited_;
-  bool any_will_do_ = false;  // of its chunks
+  bool any_will_do_ = false;  // any chunk of the awaited partition is enough
   std::uint64_t spilled_bytes_ = 0;
 };
 

@@ -1,5 +1,5 @@
-// A trial of how many transfers the disks like to have under way, as no data sheet tells (TritonSort's future
-// work, section 6.2).
+// A trial of the best number of concurrent transfers for the disks, which no data sheet gives (TritonSort's
+// future work, section 6.2).
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace sortcore {
 
-// What the disks moved, read and written together, with so many transfers of each kind under way.
+// Rate of the disks, reads and writes together, with this number of concurrent transfers of each kind.
 struct DepthTrial {
   unsigned depth;
   double bytes_per_s;
@@ -22,18 +22,18 @@ struct DepthTrial {
 struct DepthProbe {
   static constexpr std::size_t block_bytes = 1'024'000;
   static constexpr unsigned deepest = 8;
-  // Memory that `try_depths` takes, and gives back.
+  // Memory that `try_depths` takes and releases.
   static constexpr std::uint64_t memory_bytes = 2 * deepest * block_bytes;
 };
 
 // Reads and writes an unlinked file in each of the directories at once, with one, two, four and eight
-// transfers of each kind under way: about a fifth of a second. Nothing where transfers cannot go past the
-// page cache, which would be measured instead. Throws Error(io), Error(cancelled).
+// concurrent transfers of each kind: about a fifth of a second. Nothing if transfers cannot bypass the page
+// cache, which would be measured instead. Throws Error(io), Error(cancelled).
 std::vector<DepthTrial> try_depths(std::span<const std::string> directories,
                                    const Progress* progress = nullptr);
 
-// The usual depth, unless another moved over a quarter more: trials as short as these differ by less from one
-// time to the next. Of several such, the fastest.
+// The usual depth, unless another moved over a quarter more: repeated trials this short differ by less. Of
+// several such, the fastest.
 unsigned choose_depth(std::span<const DepthTrial> trials, unsigned usual);
 
 // The trials in words: "1: 0.82, 2: 1.61 GB/s".
@@ -51,7 +51,7 @@ struct DeviceDirectories {
 };
 std::vector<DeviceDirectories> by_device(std::span<const std::string> directories);
 
-// What was chosen for a device.
+// The depth chosen for a device.
 struct DeviceDepth {
   DeviceDirectories on;
   DepthChoice choice;
@@ -61,13 +61,13 @@ struct DeviceDepth {
 using TryDirectory = std::function<DepthChoice(const std::string& directory)>;
 std::vector<DeviceDepth> choose_depths(std::span<const std::string> directories, const TryDirectory& try_one);
 
-// Transfers of one kind that keep all devices of these directories or files busy; of a device that was not
-// tried as many as usual.
+// Concurrent transfers of one kind that keep all devices of these directories or files busy; for an untried
+// device the usual number.
 unsigned transfers_at_once(std::span<const DeviceDepth> depths, std::span<const std::uint64_t> devices,
                            unsigned usual);
 
-// Tries and chooses, in words for `--explain`. A disk that cannot be tried is no reason to give up: whether
-// it holds the data will be seen. Throws Error(cancelled).
+// Tries and chooses, in words for `--explain`. A disk that cannot be tried is no reason to give up: the sort
+// will show whether it holds the data. Throws Error(cancelled).
 DepthChoice choose_depth_by_trial(std::span<const std::string> directories, unsigned usual,
                                   const Progress* progress = nullptr);
 

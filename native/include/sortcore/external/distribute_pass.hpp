@@ -1,4 +1,4 @@
-// The first pass: readers, distributors, and writers of what memory cannot keep.
+// The first pass: readers, distributors, and writers of the data that memory cannot keep.
 #pragma once
 
 #include <vector>

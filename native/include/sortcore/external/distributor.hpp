@@ -1,4 +1,4 @@
-// One thread's share of the first pass: records or lines to the chunks of their partitions.
+// One thread's share of the first pass: distribution of records or lines to the chunks of their partitions.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace sortcore {
 
-// Fills one chunk per partition of its own, so that threads meet only when a chunk is full.
+// Fills its own chunk per partition, so that threads meet only when a chunk is full.
 class Distributor {
  public:
   virtual ~Distributor() = default;
@@ -20,12 +20,12 @@ class Distributor {
   Distributor& operator=(const Distributor&) = delete;
 
   virtual void add(const SourceBlock& block, StageClock& clock) = 0;
-  // Hands over the chunks that are not full.
+  // Hands over the partly filled chunks.
   void finish();
 
  protected:
   struct Open {
-    std::byte* next = nullptr;  // where the next record goes; equal to `end` when there is no room
+    std::byte* next = nullptr;  // place of the next record; equal to `end` when there is no room
     std::byte* end = nullptr;
     ChunkStore::Chunk chunk = 0;
     bool has_chunk = false;

@@ -1,5 +1,4 @@
-// The plan by which a sort of files divides the memory it was given. Pure arithmetic: the same numbers give
-// the same plan.
+// The plan by which a sort of files divides its memory. Pure arithmetic: the same numbers give the same plan.
 #pragma once
 
 #include <cstddef>
@@ -13,10 +12,10 @@ namespace sortcore {
 
 struct ExternalPlan {
   std::uint64_t memory_bytes = 0;
-  unsigned threads = 1;      // that compute: distribute, sort, gather
-  unsigned queue_depth = 4;  // transfers of each kind under way at once
+  unsigned threads = 1;      // computing threads: distribute, sort, gather
+  unsigned queue_depth = 4;  // concurrent transfers of each kind
   std::string queue_depth_reason;
-  std::size_t grain_bytes = 1;  // what chunks are filled in: see Grain
+  std::size_t grain_bytes = 1;  // unit in which chunks are filled: see Grain
   std::size_t block_bytes = 0;  // of input reads and output writes
   std::size_t blocks = 0;
   std::size_t chunk_bytes = 0;  // of temporary transfers
@@ -24,7 +23,7 @@ struct ExternalPlan {
   std::size_t low_water_chunks = 0;  // below this many free chunks, distributed data goes to disk
   Packing packing = Packing::never;  // of temporary transfers
   std::string packing_reason;
-  std::size_t pack_buffers = 0;  // as large as a chunk, for threads that write or read them
+  std::size_t pack_buffers = 0;  // of a chunk's size, for threads that write or read them
   std::size_t partitions = 1;
   std::uint64_t partition_limit_bytes = 0;  // a larger one is split again,
   std::uint64_t scratch_bytes = 0;          // and so is one that needs more to be sorted
@@ -35,7 +34,7 @@ struct ExternalPlan {
   bool padded = false;  // see Grain
   bool wanted_direct = true;
 
-  // Of a chunk: whole grains.
+  // Usable bytes of a chunk: whole grains.
   std::size_t chunk_capacity_bytes() const noexcept { return chunk_bytes / grain_bytes * grain_bytes; }
 };
 
@@ -49,7 +48,7 @@ struct PlanRequest {
   unsigned outputs = 1;
   bool wants_direct = true;
   bool stable = false;                // equal keys keep the order of the input
-  std::uint64_t mean_line_bytes = 0;  // of lines, not records: `format` counts for nothing then
+  std::uint64_t mean_line_bytes = 0;  // of lines, not records: `format` is ignored then
   PackingChoice packing;
 };
 
@@ -61,35 +60,35 @@ struct Grain {
   bool direct;
   bool padded;
 
-  // What blocks of an output are multiples of.
+  // Unit of the sizes of output blocks.
   std::size_t output_bytes() const noexcept;
 };
 
-// Where direct transfers are wanted, a grain is the least common multiple of a record and a page. If that is
-// too large for a block, or for so little memory, chunks are padded; if for that there is too little memory,
-// transfers go through the page cache. Lines are taken for records of one byte.
+// With direct transfers a grain is the least common multiple of a record and a page. If that is too large for
+// a block, or for little memory, chunks are padded; if there is too little memory for that, transfers go
+// through the page cache. Lines are treated as records of one byte.
 Grain choose_grain(const PlanRequest& request);
 
-// For a sort in two passes. Throws Error(too_little_memory), saying how much would do.
+// For a sort in two passes. Throws Error(too_little_memory), stating a sufficient amount.
 ExternalPlan plan_two_passes(const PlanRequest& request);
 
-// Chunks that a first pass needs beyond those that its bytes would fill: a distributor leaves the last chunk
-// of each of its partitions half full, more or less. Where not all fits, the first of them is handed over
-// early, too (Distributor::first_capacity). `opened` are the partitions of all distributors.
+// Chunks that a first pass needs in addition to those its bytes would fill: a distributor leaves the last
+// chunk of each of its partitions about half full. If not all fits, the first of them is handed over early,
+// too (Distributor::first_capacity). `opened` are the partitions of all distributors.
 struct PartFilled {
   std::uint64_t if_all_fits;
   std::uint64_t if_not;
 };
 PartFilled part_filled_chunks(std::uint64_t opened);
 
-// What one pass over a mapped input needs: the pages of the input, the keys, the blocks.
+// Memory that one pass over a mapped input needs: the pages of the input, the keys, the blocks.
 std::uint64_t one_pass_memory_bytes(const PlanRequest& request);
 
-// Whether the memory is enough for that, and a sort in memory takes so many records or lines.
+// True if the memory is enough for that, and the number of records or lines is within the limit of a sort in
+// memory.
 bool fits_in_one_pass(const PlanRequest& request);
 
-// Memory this process may take without being told: four fifths of what is available, within its control
-// groups.
+// Default memory limit: four fifths of the available memory, within the process's control groups.
 std::uint64_t default_memory_bytes();
 
 }  // namespace sortcore

@@ -13,7 +13,7 @@
 
 namespace sortcore {
 
-// Reads a stride, and on to the end of the line that it cuts; a missing last newline is added.
+// Reads a stride, and on to the end of the line cut by it; a missing last newline is added.
 class LineFilesSource : public FilesSource {
  public:
   LineFilesSource(std::vector<InputFile> inputs, const ExternalPlan& plan);
@@ -28,10 +28,10 @@ class LineFilesSource : public FilesSource {
   std::size_t longest_line_bytes_;
 };
 
-// What some windows of a file tell.
+// Estimates from some windows of a file.
 struct LineSample {
-  std::uint64_t mean_line_bytes;       // an estimate from what there is if no line ends there; at least 1
-  std::optional<double> packed_share;  // what LZ4 leaves of them; nothing without it
+  std::uint64_t mean_line_bytes;       // an estimate from the available bytes if no line ends; at least 1
+  std::optional<double> packed_share;  // share that remains after LZ4; nothing without it
 };
 LineSample sample_lines(File& file, std::uint64_t bytes, const Lz4* lz4);
 

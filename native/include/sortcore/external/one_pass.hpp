@@ -1,4 +1,4 @@
-// A sort in one pass, as MinuteSort's: the input is mapped from the page cache and goes to the output once.
+// A sort in one pass, like MinuteSort's: the input is mapped from the page cache and goes to the output once.
 #pragma once
 
 #include <functional>
@@ -18,7 +18,7 @@ struct OnePassPlan {
   unsigned queue_depth;  // writes under way meanwhile
   std::size_t block_bytes;
 
-  // One for each that gathers or writes, and two on their way from the one to the other.
+  // One for each gathering or writing thread, and two on their way between them.
   static std::size_t blocks(unsigned threads, unsigned queue_depth) { return threads + queue_depth + 2; }
 };
 

@@ -14,8 +14,8 @@ struct LinesInOnePass {
   std::vector<PhaseReport> phases;
 };
 
-// Sorts the mapped lines into `output`, whose size it sets. Stable. Throws Error(too_little_memory), before
-// it has taken much, if there are more than `most_lines`; Error(io) for an input that changes meanwhile.
+// Sorts the mapped lines into `output` and sets its size. Stable. Throws Error(too_little_memory), before
+// taking much memory, if there are more than `most_lines`; Error(io) for an input that changes meanwhile.
 LinesInOnePass sort_lines_in_one_pass(InputMapping& input, const LineFormat& format, OutputFile& output,
                                       const OnePassPlan& plan, std::uint64_t most_lines, Progress* progress);
 

@@ -17,8 +17,8 @@ struct OutputPartition {
   bool holds_one_key;  // needs no sorting, and no room for all of it
 };
 
-// Loads, sorts and writes `partitions`, which come in the order of processing; those of one output in its
-// order. May be called for one stretch of partitions after another. Rethrows the first failure of any stage.
+// Loads, sorts and writes `partitions`, given in processing order; those of one output in its order. May be
+// called for one stretch of partitions after another. Rethrows the first failure of any stage.
 PhaseReport write_partitions(const SortContext& context, std::span<const OutputPartition> partitions,
                              std::span<OutputStream> outputs, PartitionSorter& sorter);
 

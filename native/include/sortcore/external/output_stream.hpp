@@ -1,4 +1,4 @@
-// Sorted records to blocks of an output, in order; blocks to the disk, in any order.
+// Writing of sorted records to blocks of an output, in order, and of blocks to the disk, in any order.
 #pragma once
 
 #include <cstddef>
@@ -21,20 +21,20 @@ struct WriteJob {
 };
 using WriteQueue = Queue<WriteJob>;
 
-// The work of a thread that writes blocks and gives them back, until the queue is closed.
+// Work of a thread that writes blocks and returns them to the pool, until the queue is closed.
 void write_blocks(BlockPool& blocks, WriteQueue& queue, StageClock& clock, Progress* progress);
 
 // A block begins on a block boundary of the file whatever the sizes of the partitions: the last block of one
 // partition stays open and is completed by the next.
 class OutputStream {
  public:
-  // Appends from byte `begin` on, which begins a block.
+  // Appends from byte `begin` on, which must begin a block.
   OutputStream(OutputFile& output, BlockPool& blocks, std::uint64_t begin = 0)
       : output_(output), blocks_(blocks), position_(begin) {}
 
-  // Fills the next `bytes` of the output: `fill(from, out)` is to write what lies `from` bytes into them to
-  // `out`. It is called by `threads` threads at once. Full blocks go to `queue`, and so does the last one of
-  // the file.
+  // Fills the next `bytes` of the output: `fill(from, out)` writes the bytes from offset `from` within them
+  // to `out`. It is called by `threads` threads at once. Full blocks go to `queue`, and so does the last one
+  // of the file.
   using Fill = std::function<void(std::uint64_t from, std::span<std::byte> out)>;
   void append(std::uint64_t bytes, unsigned threads, WriteQueue& queue, StageClock& clock, const Fill& fill);
 

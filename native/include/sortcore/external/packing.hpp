@@ -1,7 +1,7 @@
-// The choice whether data that memory cannot hold is packed with LZ4 on its way to the scratch files.
+// The choice whether data that does not fit in memory is packed with LZ4 on its way to the scratch files.
 //
-// It pays where transfers bind: packed data is less to write and to read. It costs time of the processors. So
-// unless the user decides, text that a sample shows to shrink is packed while processors have nothing to do.
+// It pays where transfers are the bottleneck: packed data is less to write and to read. It costs processor
+// time. So unless the user decides, text that shrinks in a sample is packed while processors are idle.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace sortcore {
 
-// What the user asks for.
+// The user's choice.
 enum class Spill : std::uint8_t { automatic, lz4, plain };
 
 enum class Packing : std::uint8_t { never, while_idle, always };
@@ -25,25 +25,25 @@ struct PackingChoice {
   std::string reason = "not asked for";
 };
 
-// What LZ4 leaves of a sample, as a share of it; nothing of an empty sample or without LZ4.
+// Share of a sample that remains after LZ4; nothing for an empty sample or without LZ4.
 std::optional<double> packed_share(std::span<const std::byte> sample, const Lz4* lz4);
 
-// `lz4` is null where the system has none, `share` is that of a sample, nothing where none was taken.
+// `lz4` is null if the system has none, `share` is that of a sample, nothing if none was taken.
 PackingChoice choose_packing(Spill asked, const Lz4* lz4, std::optional<double> share);
 
-// Tells from moment to moment whether to pack. To be used with the lock of the clock's monitor.
+// Decides continuously whether to pack. To be used with the lock of the clock's monitor.
 class PackingSwitch {
  public:
-  // `processors` are those that this sort may use.
+  // `processors` is the number that this sort may use.
   PackingSwitch(Packing packing, unsigned processors) : packing_(packing), processors_(processors) {}
 
-  // From now on `clock` is that of the `threads` threads that compute; null: nobody does, and what was
-  // decided last stays.
+  // From now on `clock` is that of the `threads` computing threads; null: there are none, and the last
+  // decision stands.
   void watch(const StageClock* clock, unsigned threads);
-  // Whether the next chunk is to be packed.
+  // True if the next chunk is to be packed.
   bool is_on();
 
-  // What a look at the clocks decides: both shares are of the time of all processors since the last look.
+  // Decision from the clocks: both shares are of the time of all processors since the last call.
   static bool decide(bool was_on, double waited_share, double unused_share) noexcept;
 
  private:

@@ -1,4 +1,4 @@
-// The report of what a sort of files did, for a reader who looks for the bottleneck.
+// Report on a sort of files, for finding the bottleneck.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct PhaseReport {
   double seconds;
   std::vector<StageReport> stages;
   MeetingCounts meetings{};
-  std::uint64_t threads_started = 0;  // by this process meanwhile
+  std::uint64_t threads_started = 0;  // by this process during the sort
 };
 
 // A parameter, its value in words, and why it was chosen.
@@ -45,7 +45,7 @@ struct SortReport {
   std::uint64_t temporary_bytes_read = 0;
   std::uint64_t output_bytes_written = 0;
   std::uint64_t kept_bytes = 0;
-  // What went to the scratch files as it was in memory; of this what was packed, and what that became.
+  // Bytes that went to the scratch files, as in memory; of these the packed ones, before and after packing.
   std::uint64_t spilled_bytes = 0;
   std::uint64_t packed_bytes = 0;
   std::uint64_t packed_to_bytes = 0;
@@ -57,7 +57,7 @@ struct SortReport {
   std::vector<Choice> disks;  // until they join the choices in the end
 };
 
-// Begins when a phase does, and reports what happened since.
+// Begins with a phase, and reports the activity since then.
 class PhaseWatch {
  public:
   explicit PhaseWatch(Monitor* monitor = nullptr);

@@ -11,7 +11,7 @@
 
 namespace sortcore {
 
-// Sorts all of `source` into `outputs`, whose sizes it sets, and fills in the report's phases and counters.
+// Sorts all of `source` into `outputs`, sets their sizes, and fills in the report's phases and counters.
 void sort_in_two_passes(FilesSource& source, const ItemType& items, std::span<OutputFile> outputs,
                         ScratchFiles& scratch, const ExternalPlan& plan, Progress* progress,
                         SortReport& report);

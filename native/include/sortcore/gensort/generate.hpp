@@ -1,7 +1,7 @@
 // The sort benchmark's records, byte for byte as gensort 1.5 writes them.
 //
 // Record i is made of the pseudo-random numbers r_i ... r_(i+9) of a 128-bit linear congruential generator.
-// It can be entered at any i in O(log i) steps, so that every part of the data can be made on its own.
+// It can be entered at any i in O(log i) steps, so that parts of the data can be made independently.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ namespace sortcore {
 
 struct GeneratorOptions {
   bool ascii = false;
-  bool skewed = false;  // keys share prefixes, as `gensort -s` makes them
+  bool skewed = false;  // keys share prefixes, as with `gensort -s`
 
   friend bool operator==(const GeneratorOptions&, const GeneratorOptions&) = default;
 };
@@ -28,9 +28,9 @@ inline constexpr std::size_t generated_record_bytes = 100;
 void generate_records(U128 first, std::span<std::byte> out, const GeneratorOptions& options,
                       unsigned threads = 1);
 
-// Writes `records` records to `path`, replacing it, unless it must stay, only when all is written; one
-// progress phase, counted in bytes. Throws Error(io) naming path and offset; then, and on cancellation,
-// nothing is left behind.
+// Writes `records` records to `path`; an existing file is replaced only when all is written, and only if
+// `replaces`; one progress phase, counted in bytes. Throws Error(io) naming path and offset; then, and on
+// cancellation, nothing remains.
 void generate_file(const std::string& path, U128 first, std::uint64_t records,
                    const GeneratorOptions& options, unsigned threads = 0, Progress* progress = nullptr,
                    bool replaces = true);

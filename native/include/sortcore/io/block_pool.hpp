@@ -1,4 +1,4 @@
-// Reusable blocks of memory, and waiting for them: how a fast stage is held back by a slow one.
+// Reusable blocks of memory, and waiting for them: back-pressure from a slow stage on a fast one.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 namespace sortcore {
 
 // Equal blocks in one huge-page buffer, each aligned to a page if `block_bytes` is whole pages. A stage that
-// finds no free block waits until a later stage gives one back, which wakes one who waits.
+// finds no free block waits until a later stage returns one, which wakes one waiting thread.
 class BlockPool {
  public:
   using Block = std::uint32_t;

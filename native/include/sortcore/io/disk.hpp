@@ -1,4 +1,5 @@
-// Disks, told apart by the device numbers of their file systems, and how many transfers each has under way.
+// Disks, identified by the device numbers of their file systems, and the limits of their concurrent
+// transfers.
 #pragma once
 
 #include <condition_variable>
@@ -10,7 +11,7 @@
 
 namespace sortcore {
 
-// Of the file system that holds a path, or an open file; 0 if that cannot be told.
+// The device of the file system of a path or an open file; 0 if unknown.
 std::uint64_t device_of(const std::string& path) noexcept;
 std::uint64_t device_of(int descriptor) noexcept;
 
@@ -18,14 +19,14 @@ class Disk {
  public:
   enum class Transfer : std::uint8_t { read, write };
 
-  // So many transfers of each kind at once.
+  // `depth` concurrent transfers of each kind.
   Disk(std::uint64_t device, unsigned depth) : device_(device), depth_(depth) {}
 
   std::uint64_t device() const noexcept { return device_; }
   unsigned depth() const noexcept { return depth_; }
 
-  // Held while a transfer is under way; begins when there are fewer than the depth. Who holds one waits for
-  // nothing but the disk, so every wait ends.
+  // Held during a transfer; granted when fewer than the depth are held. The holder waits for nothing but the
+  // disk, so every wait ends.
   class Slot {
    public:
     // Null: a disk without a limit.
@@ -40,20 +41,20 @@ class Disk {
   };
 
  private:
-  unsigned& under_way(Transfer transfer) noexcept { return under_way_[static_cast<int>(transfer)]; }
+  unsigned& running(Transfer transfer) noexcept { return running_[static_cast<int>(transfer)]; }
 
   std::uint64_t device_;
   unsigned depth_;
   std::mutex mutex_;
   std::condition_variable freed_;
-  unsigned under_way_[2] = {0, 0};
+  unsigned running_[2] = {0, 0};
 };
 
-// They stay where they are.
+// Their addresses are stable.
 class Disks {
  public:
   void add(std::uint64_t device, unsigned depth) { disks_.push_back(std::make_unique<Disk>(device, depth)); }
-  // Null where the device has no limit.
+  // Null if the device has no limit.
   Disk* of(std::uint64_t device) const noexcept;
 
  private:

@@ -1,7 +1,7 @@
 // A file read and written at offsets, past the page cache where the file system allows it.
 //
 // Direct transfers need addresses, offsets and lengths in whole pages. Buffers come from Buffer or BlockPool
-// and offsets are multiples of a block, so only the end of a file is not whole. A read may ask for the page
+// and offsets are multiples of a block, so only the end of a file is not whole. A read may request the page
 // that holds the end, and a write of the last bytes is padded to a page and cut off by `set_size`.
 #pragma once
 
@@ -29,12 +29,12 @@ class File {
   // Opens an existing regular file for reading. Throws Error(io); Error(bad_input) for anything but a regular
   // file.
   static File open_to_read(const std::string& path, Caching wanted);
-  // Opens an existing file for writing through the page cache; what it holds stays. Throws Error(io).
+  // Opens an existing file for writing through the page cache; its contents stay. Throws Error(io).
   static File open_to_overwrite(const std::string& path);
   // Creates `path`, which must not exist, for reading and writing; errors name `shown_as` instead.
   static File create(const std::string& path, Caching wanted, const std::string& shown_as, unsigned mode);
-  // Creates a file in `directory` that has no name, so that it vanishes with its last user; nothing where the
-  // file system, or the system, cannot give it one later.
+  // Creates a file in `directory` that has no name, so that it vanishes with its last user; nothing if the
+  // file system, or the system, cannot give it a name later.
   static std::optional<File> create_unnamed(const std::string& directory, Caching wanted,
                                             const std::string& shown_as, unsigned mode);
 
@@ -56,24 +56,23 @@ class File {
   // offset.
   void write_exactly(const std::byte* from, std::size_t bytes, std::uint64_t offset);
 
-  // From now on transfers keep to the limits of the disk that it is on, if there are any. They must outlive
-  // it.
+  // From now on transfers keep to the limits of the file's disk, if any. `disks` must outlive the file.
   void keep_to(const Disks& disks) noexcept { disk_ = disks.of(device_of(descriptor_)); }
-  // Gives a file without a name its first, which must not be taken.
+  // Gives a file without a name its first, which must not exist yet.
   void link(const std::string& path);
   void set_mode(unsigned mode);
-  // From now on transfers go past the page cache, if the file system allows that.
+  // From now on transfers bypass the page cache, if the file system allows that.
   void go_direct() noexcept;
-  // Asks the file system for the space; returns false where it cannot. Throws Error(io) when the disk is
-  // full.
+  // Requests the space from the file system; returns false if it cannot reserve it. Throws Error(io) when the
+  // disk is full.
   bool preallocate(std::uint64_t offset, std::uint64_t bytes);
   void set_size(std::uint64_t bytes);
-  // Gives the space of bytes back, which are zero from now on; the size stays. Throws Error(io) also where
-  // the file system cannot do that.
+  // Frees the space of these bytes, which are zero from now on; the size stays. Throws Error(io), also if
+  // the file system does not support that.
   void free_space(std::uint64_t offset, std::uint64_t bytes);
-  // Waits until the data and what is needed to find it are on the device.
+  // Waits until the data and the metadata needed to find it are on the device.
   void sync();
-  // Throws Error(io) for an error the system reports only now.
+  // Throws Error(io) for an error that the system reports only now.
   void close();
 
  private:
@@ -90,7 +89,7 @@ class File {
   std::atomic<bool> direct_{false};
 };
 
-// A name that no other file in the directory has: process numbers repeat in containers.
+// A name unique in its directory: process numbers repeat in containers.
 std::string random_name();
 
 }  // namespace sortcore

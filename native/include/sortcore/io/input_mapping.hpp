@@ -1,4 +1,4 @@
-// Files mapped into memory that may shrink without killing the process.
+// Mapped files that may shrink without killing the process.
 #pragma once
 
 #include <atomic>
@@ -13,13 +13,13 @@
 namespace sortcore {
 
 // Touching a mapped page beyond a file's new end raises SIGBUS. While a mapping lives, a handler (which
-// passes other faults on to whoever was there before) puts a page of zeros in its place and notes it; `check`
-// then tells. At most `max_mappings` at once in a process.
+// passes other faults on to the previous handler) puts a page of zeros in its place and notes it; `check`
+// then reports it. At most `max_mappings` at once in a process.
 class InputMapping {
  public:
   static constexpr std::size_t max_mappings = 64;
 
-  // One of the files: where it begins in bytes(), and how much of it is mapped.
+  // One of the files: its beginning in bytes(), and its mapped length.
   struct Part {
     const File* file;
     std::uint64_t first_byte;
@@ -29,27 +29,27 @@ class InputMapping {
   // Maps the first `bytes` of `file`, which must outlive this. Throws Error(io).
   InputMapping(const File& file, std::size_t bytes);
   // Maps the first sizes[i] bytes of each of several files, in their order, at multiples of `unit_bytes`,
-  // which are whole pages. What lies between two of them may be read and tells nothing.
+  // which are whole pages. Bytes between two of them may be read and have no meaning.
   InputMapping(std::span<const File> files, std::span<const std::uint64_t> sizes, std::size_t unit_bytes);
   ~InputMapping();
   InputMapping(const InputMapping&) = delete;
   InputMapping& operator=(const InputMapping&) = delete;
 
-  // Maps all pages now, with `threads` threads, so that nobody waits for the kernel later; where the system
+  // Maps all pages now, with `threads` threads, so that no thread waits for the kernel later; if the system
   // cannot, they are mapped as they are touched. Throws Error(cancelled).
   void populate(unsigned threads, const Progress* progress) const;
 
-  // From the beginning of the first file to the end of the last.
+  // All bytes from the beginning of the first file to the end of the last.
   std::span<const std::byte> bytes() const noexcept { return {data_, bytes_}; }
-  // The files that are not empty.
+  // The non-empty files.
   std::span<const Part> parts() const noexcept { return parts_; }
-  // Of all files.
+  // Total over all files.
   std::uint64_t file_bytes() const noexcept;
 
   // Throws Error(io) with path and offset if a page was missing since the mapping was made.
   void check() const;
-  // Checks, and unmaps: bytes() is empty from then on. For a caller who has other work to do meanwhile, since
-  // a gigabyte takes some hundredths of a second.
+  // Checks, and unmaps: bytes() is empty from then on. For a caller with other work meanwhile, since a
+  // gigabyte takes some hundredths of a second.
   void close();
 
  private:
@@ -62,8 +62,8 @@ class InputMapping {
   std::size_t slot_ = 0;
 };
 
-// The share, 0 to 1, of the first `bytes` of `file` that lies in the page cache, from a sample of its pages;
-// 0 where the system does not tell.
+// The share, 0 to 1, of the first `bytes` of `file` that is in the page cache, from a sample of its pages; 0
+// if the system does not report it.
 double cached_share(const File& file, std::size_t bytes);
 
 }  // namespace sortcore

@@ -1,14 +1,14 @@
-// One lock for a whole pipeline, a condition for each thing that is waited for, and the one way to wait.
+// One lock for a whole pipeline, a condition for each kind of wait, and the one way to wait.
 //
 // Blocks are megabytes, so stages meet some thousand times a second at most, and hold the lock for about a
-// microsecond: a single mutex does for all queues and pools of a pass. But who changes something wakes only
-// those who wait for it. The monitor knows all conditions: a failure wakes everybody, wherever they wait, and
-// a cancel is noticed within a tenth of a second.
+// microsecond: a single mutex is enough for all queues and pools of a pass. But a thread that changes
+// something wakes only those that wait for it. The monitor knows all conditions: a failure wakes all threads,
+// wherever they wait, and a cancel is noticed within a tenth of a second.
 //
-// Nobody is forgotten if two rules hold. Whatever can make a condition's predicate true notifies it; the
-// header of its owner says what that is. And `notify_one` is only for a predicate that is the same for all
-// who wait: each change that lets one more of them go on notifies one, or whoever goes on and leaves it true
-// does.
+// No wake-up is lost if two rules hold. Every action that can make a condition's predicate true notifies it;
+// the header of its owner lists them. And `notify_one` is only for a predicate that is the same for all
+// waiting threads: each change that lets one more of them go on notifies one, or the thread that goes on and
+// leaves it true does.
 #pragma once
 
 #include <atomic>
@@ -33,19 +33,19 @@ struct StageClock {
   std::atomic<std::uint64_t> bytes{0};
   std::atomic<unsigned> waiting{0};  // threads just now; their wait counts in `waited_ns` less its beginning
 
-  // What was waited, and is still. To be called with the lock of the monitor.
+  // Time waited, current waits included. To be called with the lock of the monitor.
   std::uint64_t waited_until(Clock::time_point now) const noexcept {
     return waited_ns + waiting * nanoseconds_of(now);
   }
 };
 
-// How often the threads of a pipeline met.
+// Counts of the meetings of a pipeline's threads.
 struct MeetingCounts {
   std::uint64_t hand_overs = 0;  // blocks, chunks and work passed on
   std::uint64_t lock_waits = 0;  // the lock was not free
   std::uint64_t sleeps = 0;      // a thread had to sleep until another passed something on
   std::uint64_t idle_wakes = 0;  // it was woken, and could not go on
-  std::uint64_t late_wakes = 0;  // it was not woken although it could go on, and found that out itself
+  std::uint64_t late_wakes = 0;  // it was not woken although it could go on, and noticed that on its own
 };
 
 // Thrown in the other threads of a pipeline once one has failed; ThreadGroup::join reports the failure
@@ -56,7 +56,7 @@ class Condition;
 
 class Monitor {
  public:
-  // Those who wait look at `progress`, and at what they wait for, every `look_again`.
+  // Waiting threads check `progress`, and their predicate, every `look_again`.
   explicit Monitor(const Progress* progress,
                    std::chrono::milliseconds look_again = std::chrono::milliseconds(100))
       : progress_(progress), look_again_(look_again) {}
@@ -66,9 +66,9 @@ class Monitor {
   void count_hand_over() noexcept { ++counts_.hand_overs; }
   MeetingCounts counts();
 
-  // Remembers the first failure and wakes everybody.
+  // Stores the first failure and wakes all threads.
   void fail(std::exception_ptr failure) noexcept;
-  // Throws what waiting would throw, without waiting.
+  // Throws like waiting, without waiting.
   void check();
   // The same with the lock held.
   void check_locked() const;
@@ -85,7 +85,7 @@ class Monitor {
   MeetingCounts counts_;
 };
 
-// Those who wait for one kind of change.
+// The threads that wait for one kind of change.
 class Condition {
  public:
   explicit Condition(Monitor& monitor);
@@ -106,7 +106,7 @@ class Condition {
   std::condition_variable changed_;
 };
 
-// Stands at the top of a stage's thread and adds the time it lives.
+// Placed at the top of a stage's thread; adds the time it lives.
 class LifeTimer {
  public:
   explicit LifeTimer(StageClock& clock) : clock_(clock), start_(Clock::now()) {}
@@ -119,7 +119,7 @@ class LifeTimer {
   Clock::time_point start_;
 };
 
-// Stands where a stage's thread begins to wait and adds the time until it ends. Both with the lock.
+// Placed where a stage's thread begins to wait; adds the time until the end. Both with the lock.
 class WaitTimer {
  public:
   explicit WaitTimer(StageClock& clock) : clock_(clock) {
@@ -137,7 +137,7 @@ class WaitTimer {
   StageClock& clock_;
 };
 
-// The threads of a pipeline, from the pool. Whatever happens, their work does not outlive it.
+// The threads of a pipeline, from the pool. Their work never outlives it.
 class ThreadGroup {
  public:
   explicit ThreadGroup(Monitor& monitor) : monitor_(monitor) {}
@@ -145,7 +145,7 @@ class ThreadGroup {
   ThreadGroup(const ThreadGroup&) = delete;
   ThreadGroup& operator=(const ThreadGroup&) = delete;
 
-  // Puts `count` threads to `work`; an exception in one stops all.
+  // Runs `work` on `count` threads; an exception in one stops all.
   void start(unsigned count, std::function<void()> work);
   // Waits for all and rethrows the first failure.
   void join();
@@ -161,7 +161,7 @@ class ThreadsLeft {
  public:
   explicit ThreadsLeft(unsigned threads = 0) : left_(threads) {}
   void set(unsigned threads) noexcept { left_ = threads; }
-  // True for the last.
+  // True for the last thread.
   bool leave() noexcept { return left_.fetch_sub(1) == 1; }
 
  private:

@@ -1,7 +1,7 @@
-// Chunks in the scratch files, packed with LZ4 where that is wanted and makes them smaller.
+// Chunks in the scratch files, packed with LZ4 if wanted and if that makes them smaller.
 //
-// Packing needs a buffer for each thread that writes or reads at the moment. They are made when they are
-// needed and kept, so nobody waits for one, and there are never more than such threads.
+// Packing needs a buffer for each thread that is writing or reading. Buffers are made on demand and kept, so
+// no thread waits for one, and there are never more than such threads.
 #pragma once
 
 #include <atomic>
@@ -17,12 +17,12 @@
 
 namespace sortcore {
 
-// A chunk in the scratch files. What is packed has fewer bytes there than in memory.
+// A chunk in the scratch files. A packed one has fewer bytes there than in memory.
 struct StoredChunk {
   Extent extent;
   std::uint32_t bytes;
   std::uint32_t stored_bytes;
-  std::uint32_t checksum;  // of a packed one, as it is stored
+  std::uint32_t checksum;  // of a packed one, in its stored form
 
   bool is_packed() const noexcept { return stored_bytes < bytes; }
 };
@@ -33,22 +33,22 @@ class PackedScratch {
   // Chunks of at most `chunk_bytes`. Without `lz4`, which must outlive this, nothing is packed.
   PackedScratch(ScratchFiles& files, std::size_t chunk_bytes, const Lz4* lz4);
 
-  // Packs if that is `wanted` and saves an eighth. A direct write takes whole pages from `chunk`. Throws
+  // Packs if `wanted` and if that saves an eighth. A direct write takes whole pages from `chunk`. Throws
   // Error(io).
   StoredChunk write(std::span<const std::byte> chunk, std::size_t group, bool wanted);
   // Reads all of it into `into`, which needs room for its bytes rounded up to pages. Throws Error(io) also
-  // for a packed one that is not as it was written, naming the scratch file.
+  // for a packed one that has changed since it was written, naming the scratch file.
   void read(std::byte* into, const StoredChunk& chunk);
-  // Reads at least its first `bytes`, for a sample: returns the bytes read from the disk, and does not count
-  // them below.
+  // Reads at least its first `bytes`, for a sample: returns the bytes read from the disk, which the counters
+  // below exclude.
   std::size_t read_beginning(std::byte* into, std::size_t bytes, const StoredChunk& chunk);
-  // It will not be read again.
+  // Marks the chunk as no longer needed.
   void discard(const StoredChunk& chunk) { files_.discard(chunk.extent); }
 
-  // How many bytes were moved to and from the files, without padding to pages.
+  // Bytes moved to and from the files, without padding to pages.
   std::uint64_t written_bytes() const noexcept { return written_bytes_; }
   std::uint64_t read_bytes() const noexcept { return read_bytes_; }
-  // What was packed, and what became of it.
+  // Bytes that were packed, and their packed size.
   std::uint64_t packed_bytes() const noexcept { return packed_bytes_; }
   std::uint64_t packed_to_bytes() const noexcept { return packed_to_bytes_; }
 

@@ -9,8 +9,8 @@
 
 namespace sortcore {
 
-// Not bounded by itself: what it carries are blocks, and those are. A piece of work wakes one who waits for
-// it, the end wakes all.
+// It has no limit of its own: it carries blocks, whose number is limited. A piece of work wakes one waiting
+// thread, the end wakes all.
 template <typename Work>
 class Queue {
  public:
@@ -25,7 +25,7 @@ class Queue {
     changed_.notify_one();
   }
 
-  // Nothing more will come.
+  // Ends the queue: nothing more will come.
   void close() {
     {
       const auto lock = monitor_.lock();

@@ -1,4 +1,4 @@
-// Temporary space on one or more disks that vanishes with the process, whatever ends it.
+// Temporary space on one or more disks that vanishes with the process, however it ends.
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,7 @@ namespace sortcore {
 // A new file in `directory` that has no name, so that it vanishes with its last user. Throws Error(io).
 File create_unlinked(const std::string& directory, File::Caching wanted);
 
-// Throws Error(io) for what is not as it was written to a scratch file.
+// Throws Error(io) for scratch data that differs from what was written.
 [[noreturn]] void fail_damaged(const std::string& path, std::uint64_t offset);
 
 // A place in the scratch files.
@@ -26,24 +26,24 @@ struct Extent {
 };
 
 // Unlinked files: in every directory one per group of extents. Extents of a group go to the directories in
-// turn, so that several disks work at once. A file is given back to the system as soon as all of it has been
-// read, because that takes long for a large file and is better done while other transfers go on. Space is
-// reserved in strides, ahead of the writes. Threads may use it at once.
+// turn, so that several disks work at once. A file is returned to the system as soon as all of it has been
+// read, because that takes long for a large file and is better done during other transfers. Space is reserved
+// in strides, ahead of the writes. Threads may use it at once.
 class ScratchFiles {
  public:
   static constexpr std::size_t groups = 8;
 
   // Opens nothing yet: a sort that fits in memory needs no scratch. Transfers keep to the limits of `disks`,
-  // if there are any, which must outlive this.
+  // if any, which must outlive this.
   ScratchFiles(std::vector<std::string> directories, File::Caching wanted, const Disks* disks = nullptr);
   ~ScratchFiles();
 
   // Writes `bytes` to a new extent of whole pages. Throws Error(io) naming directory and offset.
   Extent write(const std::byte* from, std::size_t bytes, std::size_t group);
   void read(std::byte* into, std::size_t bytes, const Extent& extent);
-  // The extent will not be read again.
+  // Marks the extent as no longer needed.
   void discard(const Extent& extent);
-  // Throws Error(io) for an extent that is not as it was written.
+  // Throws Error(io) for an extent that differs from what was written.
   [[noreturn]] void fail_damaged(const Extent& extent) const;
 
  private:

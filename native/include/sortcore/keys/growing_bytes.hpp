@@ -1,4 +1,4 @@
-// Bytes that are added at the end by those who know how many they need at most.
+// Bytes appended by callers that know an upper limit of their number.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace sortcore {
 
 class GrowingBytes {
  public:
-  // Room for `most` more; what is written there counts once `end_at` says so.
+  // Room for `most` more; bytes written there count once `end_at` confirms them.
   std::byte* room(std::size_t most) {
     if (capacity_ - size_ < most) grow(size_ + most);
     return bytes_.get() + size_;

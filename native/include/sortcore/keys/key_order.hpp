@@ -12,8 +12,8 @@
 
 namespace sortcore {
 
-// Integer, number and floating are strict: what is no such number is an error. The last three are numbers as
-// processors have them, of as many bytes as the key has.
+// Integer, number and floating are strict: an invalid number is an error. The last three are binary numbers
+// of as many bytes as the key has.
 enum class KeyKind : std::uint8_t {
   text,
   decimal,
@@ -30,11 +30,11 @@ enum class KeyKind : std::uint8_t {
   binary_signed,
   binary_floating
 };
-// Whether keys are as long as what they are made of.
+// True if keys are as long as their source text.
 constexpr bool is_of_text(KeyKind kind) noexcept {
   return kind == KeyKind::text || kind == KeyKind::version || kind == KeyKind::natural;
 }
-// Which bytes of a key count: all, letters, digits and blanks alone, or printing ones alone.
+// Bytes of a key that count: all, letters, digits and blanks alone, or printing ones alone.
 enum class KeyBytes : std::uint8_t { all, dictionary, printing };
 
 // A part of the line: from a byte of a field to a byte of a field, and how that part compares.
@@ -51,20 +51,20 @@ struct KeyPart {
   KeyKind kind = KeyKind::text;
   KeyBytes bytes = KeyBytes::all;
   bool folds_case = false;
-  bool is_little_endian = false;  // of a binary number, whose first byte counts most otherwise
+  bool is_little_endian = false;  // of a binary number, which is big endian otherwise
   bool descending = false;
-  bool empty_first = false;  // of CSV, where empty values come last otherwise, whatever the direction
+  bool empty_first = false;  // of CSV, where empty values otherwise come last, in either direction
 };
 
-// Rows as in RFC 4180: a field may be enclosed in quotes, and then have delimiters, newlines and doubled
+// Rows as in RFC 4180: a field may be enclosed in quotes, and then contain delimiters, newlines and doubled
 // quotes.
 struct CsvFormat {
   std::byte delimiter{','};
   std::byte quote{'"'};
   std::uint64_t columns = 1;    // of every row
-  bool ends_with_crlf = false;  // what a last row gets that lacks its end; else a newline
+  bool ends_with_crlf = false;  // line end added to a last row without one; else a newline
 
-  // Whether a line is no row, as rows have several fields: it is left out.
+  // True if a line is blank and thus no row, as rows have several fields: it is left out.
   bool is_blank(std::span<const std::byte> line) const noexcept {
     return columns > 1 && (line.empty() || (line.size() == 1 && line.front() == std::byte{'\r'}));
   }
@@ -74,14 +74,14 @@ struct KeyOrder {
   std::vector<KeyPart> parts;          // none: the whole line, as bytes
   std::optional<std::byte> separator;  // none: fields begin with the blanks before them
   std::byte line_end = newline;
-  bool whole_line_last = true;  // of equal keys the lines compare, as bytes; else they keep their order
-  bool reversed = false;        // what has no parts, or comes last, is descending
+  bool whole_line_last = true;  // if keys are equal, the lines compare, as bytes; else they keep their order
+  bool reversed = false;        // descending order of whole lines, where they are compared
   std::array<std::byte, 16> random_seed{};
   std::optional<CsvFormat> csv;    // lines are rows, and parts columns
-  std::uint64_t record_bytes = 0;  // not 0: lines are records of so many bytes, and nothing ends them
+  std::uint64_t record_bytes = 0;  // not 0: lines are records of this many bytes without line ends
 
   std::optional<std::byte> quote() const noexcept { return csv ? std::optional(csv->quote) : std::nullopt; }
-  // Bytes behind a line, which are not part of it.
+  // Bytes after a line that are not part of it.
   std::uint64_t end_bytes() const noexcept { return record_bytes == 0 ? 1 : 0; }
   bool is_whole_line() const noexcept { return parts.empty(); }
 };

@@ -15,22 +15,22 @@ namespace sortcore {
 
 class CsvFields;
 
-// For one thread. No string begins with another.
+// For one thread. No string is a prefix of another.
 class LineEncoder {
  public:
   explicit LineEncoder(const KeyOrder& order);
   LineEncoder(LineEncoder&&) noexcept;
   ~LineEncoder();
 
-  // `line` comes without its end. A blank line among rows of CSV comes behind all of them. Throws
-  // Error(bad_record) for a row that is not as its format says.
+  // `line` comes without its end. A blank line among rows of CSV comes after all of them. Throws
+  // Error(bad_record) for a row that violates its format.
   void append(std::span<const std::byte> line, GrowingBytes& to);
-  // About how many bytes the keys of a line have, before it is made: numbers and the like have few,
-  // whatever follows them. Throws as `append`.
+  // Estimate of the bytes of a line's keys before they are made: numbers and the like have few, whatever
+  // follows them. Throws as `append`.
   std::uint64_t about_key_bytes(std::span<const std::byte> line);
 
  private:
-  // What becomes of a byte before it counts.
+  // Translation of a byte before comparison.
   struct Translation {
     std::array<std::byte, 256> to{};
     std::array<bool, 256> keeps{};

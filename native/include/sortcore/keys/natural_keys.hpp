@@ -1,4 +1,4 @@
-// Texts as bytes that compare in natural order: numbers within them by their value, so that chr2 comes before
+// Texts as bytes that compare in natural order: numbers within them by value, so that chr2 comes before
 // chr10.
 #pragma once
 
@@ -13,7 +13,7 @@ struct NaturalKeys {
   std::vector<std::int64_t> offsets;  // of each key, and the end
   std::vector<std::byte> keys;
 };
-// Of the texts that begin at these offsets in `texts`, whose last is the end.
+// Keys of the texts that begin at these offsets in `texts`, the last offset being the end.
 NaturalKeys natural_keys(std::span<const std::int64_t> offsets, std::span<const std::byte> texts);
 
 }  // namespace sortcore

@@ -1,7 +1,7 @@
 // Newline-terminated text, compared as bytes: by whole lines, or by a byte range of each.
 //
-// A line is any bytes but '\n'; NUL, '\r' and what is no UTF-8 are bytes like others. A last line without a
-// newline counts as one with it.
+// A line is any bytes but '\n'; NUL, '\r' and invalid UTF-8 are ordinary bytes. A last line without a newline
+// counts as one with it.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace sortcore {
 inline constexpr std::byte newline{'\n'};
 
 // The key is the line's bytes from `key_offset` on, at most `key_bytes` of them and never the newline: empty
-// where the line ends before. Keys compare as unsigned bytes; one that is another's beginning comes first.
+// if the line ends before. Keys compare as unsigned bytes; a key that is a prefix of another comes first.
 struct LineFormat {
   static constexpr std::uint64_t to_the_end = UINT64_MAX;
 

@@ -1,8 +1,8 @@
 // Sorting text in memory by its lines.
 //
 // The sort is always stable. As with KeySorter, `sort` reads the text and distributes its lines. `gather`
-// finishes what it needs and copies lines out in order, so that the first can be written while the rest are
-// still unsorted.
+// finishes the buckets it needs and copies lines out in order, so that the first can be written while the
+// rest are still unsorted.
 #pragma once
 
 #include <cstddef>
@@ -15,17 +15,17 @@
 
 namespace sortcore {
 
-// Whole lines that lie one after another, from `first_byte` of a text on; the last may lack its newline.
+// Consecutive whole lines, from `first_byte` of a text on; the last may lack its newline.
 struct TextRun {
   std::uint64_t first_byte;
   std::uint64_t bytes;
 };
 
-// Bytes of scratch a LineSorter may come to hold for so many lines, beside input and output: about 21 a line
-// and what the threads need.
+// Bytes of scratch that a LineSorter may need for this many lines, in addition to input and output: about 21
+// a line and work space of the threads.
 std::uint64_t line_scratch_bytes(std::uint64_t lines, unsigned threads);
 
-// Counts with `threads` threads (0: all available), a last line without a newline too.
+// Counts with `threads` threads (0: all available), including a last line without a newline.
 std::uint64_t count_lines(std::span<const std::byte> text, unsigned threads = 0);
 
 class LineSorter {
@@ -40,12 +40,12 @@ class LineSorter {
   // Error(bad_input) above `max_records_in_memory` lines.
   void sort(std::span<const std::byte> text, Progress* progress = nullptr);
   // The same for lines in several runs of one text at `base`. Equal keys come in the order of the runs.
-  // Throws Error(too_little_memory) for more than `most_lines`, before any memory is taken for them.
+  // Throws Error(too_little_memory) for more than `most_lines`, before allocating memory for them.
   void sort(const std::byte* base, std::span<const TextRun> runs, Progress* progress = nullptr,
             std::uint64_t most_lines = UINT64_MAX);
 
   std::uint64_t lines() const noexcept;
-  // Of the sorted text: a newline more than the input for a run that lacks its last.
+  // Size of the sorted text: one newline more than the input for a run that lacks its last.
   std::uint64_t bytes() const noexcept;
 
   // Step two: fills `out` with the sorted text from byte `first_byte` on. It works on the calling thread;

@@ -31,7 +31,7 @@ class LineSplitters {
   bool is_above(std::span<const std::byte> key, const Boundary& boundary) const noexcept;
 
   std::vector<Boundary> boundaries_;
-  std::string common_;                   // what the keys of all boundaries begin with
+  std::string common_;                   // common prefix of the boundary keys
   std::vector<std::uint64_t> prefixes_;  // of the boundaries: the eight bytes after it, zeros beyond the end
 };
 

@@ -14,7 +14,7 @@ namespace sortcore {
 using PartitionId = std::uint16_t;
 inline constexpr std::size_t max_partitions = 65'535;
 
-// Classifies by the first eight key bytes, and looks at the rest only on a tie. Immutable: threads may share
+// Classifies by the first eight key bytes, and reads the rest only on a tie. Immutable: threads may share
 // one.
 class Partitioner {
  public:
@@ -31,12 +31,12 @@ class Partitioner {
   void classify(std::span<const std::byte> records, std::span<PartitionId> ids,
                 std::span<std::uint64_t> counts) const;
 
-  // Copies record i to cursors[ids[i]] and advances that cursor by a record, in input order. The caller has
-  // made room.
+  // Copies record i to cursors[ids[i]] and advances that cursor by a record, in input order. The caller
+  // provides the room.
   void scatter(std::span<const std::byte> records, std::span<const PartitionId> ids,
                std::span<std::byte*> cursors) const;
 
-  // All of it: groups `in` by partition into `out` (of the same size) with `threads` threads, keeping the
+  // Both steps: groups `in` by partition into `out` (of the same size) with `threads` threads, keeping the
   // input order within a partition. Returns partitions() + 1 record offsets: partition p is records
   // [offset[p], offset[p + 1]) of `out`.
   std::vector<std::uint64_t> group(std::span<const std::byte> in, std::span<std::byte> out,

@@ -7,16 +7,15 @@
 
 namespace sortcore {
 
-// Records that lie one behind another, or in stretches of memory that begin at equal distances and end with
-// less than a record that is not used. There the numbers of a stretch begin at a multiple of a power of two,
-// so that no division is needed to find a record; those between its last record and the next stretch are
-// nobody's.
+// Records one after another, or in stretches of memory that begin at equal distances and end with an unused
+// rest smaller than a record. There the numbers of a stretch begin at a multiple of a power of two, so that
+// no division is needed to find a record; numbers between its last record and the next stretch are unused.
 class RecordArray {
  public:
   RecordArray() = default;
   RecordArray(const std::byte* first, std::size_t record_bytes)
       : first_(first), record_bytes_(record_bytes) {}
-  // `stretch_bytes` hold a record at least.
+  // `stretch_bytes` hold at least one record.
   RecordArray(const std::byte* first, std::size_t record_bytes, std::size_t stretch_bytes)
       : first_(first), record_bytes_(record_bytes), numbers_(stretch_bytes / record_bytes) {
     if (stretch_bytes % record_bytes == 0) return;
@@ -26,11 +25,11 @@ class RecordArray {
   }
 
   std::size_t record_bytes() const noexcept { return record_bytes_; }
-  // Whether numbers times bytes tell where records lie.
+  // True if number times size gives a record's place.
   bool has_no_gaps() const noexcept { return gap_bytes_ == 0; }
   std::uint64_t first_of_stretch(std::uint64_t stretch) const noexcept { return stretch * numbers_; }
-  // Bytes from the first record on. Where more numbers are left out than bytes the gap is negative, and the
-  // sum wraps to what it should be.
+  // Bytes from the first record on. If the unused numbers exceed the unused bytes, the gap is negative, and
+  // the sum wraps to the correct value.
   std::uint64_t offset(std::uint64_t number) const noexcept {
     return number * record_bytes_ + (number >> shift_) * gap_bytes_;
   }

@@ -1,4 +1,4 @@
-// In which order records come that are keys as a whole.
+// The order of records that are entirely keys.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,8 @@
 
 namespace sortcore {
 
-// Fills `order` with the numbers of the records, the least first; equal ones stay as they are. Threads: 0
-// takes all that are available. Throws Error(bad_input) for too many records, or another number of them.
+// Fills `order` with the numbers of the records, the least first; equal ones keep their order. Threads: 0
+// takes all available. Throws Error(bad_input) for too many records, or another number of them.
 void record_order(std::span<const std::byte> records, std::uint32_t record_bytes, unsigned threads,
                   std::span<std::uint32_t> order);
 

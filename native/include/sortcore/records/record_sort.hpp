@@ -1,11 +1,11 @@
 // Sorting a buffer of fixed records in memory.
 //
-// The sort is always stable: the index of a record is part of what is sorted, so that ties cost nothing to
+// The sort is always stable: the index of a record is part of its sort entry, so that ties cost nothing to
 // break.
 //
 // KeySorter works in two steps, so that a file pipeline can write the first sorted records while the rest are
 // still unsorted: `sort` reads the keys once and distributes them over buckets; `gather` finishes the buckets
-// it needs and copies records out in order. Scratch memory is kept and used again by the next `sort`.
+// it needs and copies records out in order. Scratch memory is kept and reused by the next `sort`.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +22,8 @@ namespace sortcore {
 // One KeySorter takes at most this many records at a time.
 inline constexpr std::uint64_t max_records_in_memory = 0xffff'fffe;
 
-// Bytes of scratch a KeySorter may come to hold for this many records, beside input and output: about 12
-// bytes a record and what the threads need.
+// Bytes of scratch that a KeySorter may need for this many records, in addition to input and output: about 12
+// bytes a record and work space of the threads.
 std::uint64_t scratch_bytes(std::uint64_t records, unsigned threads);
 
 // Records first_record .. first_record + records - 1 of an array.
@@ -44,11 +44,11 @@ class KeySorter {
   // Throws Error(bad_record) for half a record, Error(bad_input) above `max_records_in_memory`.
   void sort(std::span<const std::byte> input, Progress* progress = nullptr);
 
-  // The same for records that lie in several `runs` of one array at `base` (the file half's chunks of
-  // memory). What is sorted are indices into that array, so `order` and `gather` refer to it. No run may
-  // reach beyond record `max_records_in_memory` of the array. Equal keys come in the order of their indices.
+  // The same for records in several `runs` of one array at `base` (the file half's chunks of memory). Sorted
+  // are indices into that array, so `order` and `gather` refer to it. No run may reach beyond record
+  // `max_records_in_memory` of the array. Equal keys come in the order of their indices.
   void sort(const std::byte* base, std::span<const RecordRun> runs, Progress* progress = nullptr);
-  // The same with an array whose stretches may end with bytes that are not used.
+  // The same with an array whose stretches may end with unused bytes.
   void sort(const RecordArray& records, std::span<const RecordRun> runs, Progress* progress = nullptr);
 
   std::uint64_t records() const noexcept;

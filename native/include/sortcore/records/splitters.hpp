@@ -11,8 +11,8 @@
 namespace sortcore {
 
 // Partition p holds the keys at or above boundary p - 1 and below boundary p. A key so frequent that it would
-// fill a partition gets one of its own between two boundaries on the same key, `before` and `after` it; such
-// a partition needs no sorting.
+// fill a partition gets its own between two boundaries on the same key, `before` and `after` it; such a
+// partition needs no sorting.
 class Splitters {
  public:
   enum class Side : std::uint8_t { before, after };
@@ -47,18 +47,18 @@ class Splitters {
   std::vector<Side> sides_;
 };
 
-// Bytes that parse_splitters takes: of each boundary its side, a byte, and then its key.
+// Bytes for parse_splitters: of each boundary its side, a byte, and then its key.
 std::vector<std::byte> serialize_splitters(const Splitters& splitters);
 
-// The splitters that serialize_splitters gave these bytes for. Throws Error(bad_record) for half a boundary
-// or an unknown side, Error(bad_input) for keys that do not ascend.
+// The inverse of serialize_splitters. Throws Error(bad_record) for half a boundary or an unknown side,
+// Error(bad_input) for keys that do not ascend.
 Splitters parse_splitters(std::span<const std::byte> bytes, std::uint32_t key_bytes);
 
 // About `partitions` partitions of equal weight from `sample`: keys of `key_bytes` one after another, in any
 // order, drawn evenly from the input. Heavy keys are set apart, so there may be up to twice as many
-// partitions, and fewer when there are few distinct keys. Takes some 12 bytes a key beside the sample. Throws
-// Error(bad_record) for half a key, Error(bad_input) for 0 partitions or more than max_records_in_memory
-// keys.
+// partitions, and fewer when there are few distinct keys. Needs some 12 bytes a key in addition to the
+// sample. Throws Error(bad_record) for half a key, Error(bad_input) for 0 partitions or more than
+// max_records_in_memory keys.
 Splitters choose_splitters(std::span<const std::byte> sample, std::uint32_t key_bytes,
                            std::size_t partitions);
 

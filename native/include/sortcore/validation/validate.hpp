@@ -1,5 +1,5 @@
-// Summaries of records, as valsort reports them: whether they are in order, how many repeat a key, and a
-// checksum of which records there are.
+// Summaries of records, as valsort reports them: whether they are in order, how many repeat a key, and an
+// order-independent checksum.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@
 
 namespace sortcore {
 
-// Of consecutive records. Summaries of parts are joined in order, each seam being checked like any other pair
-// of neighbours.
+// Summary of consecutive records. Summaries of parts are joined in order, and each seam is checked like any
+// other pair of neighbours.
 struct Summary {
   static constexpr std::uint64_t none = UINT64_MAX;
 
@@ -42,14 +42,14 @@ Summary validate_records(std::span<const std::byte> records, const RecordFormat&
                          unsigned threads = 1);
 
 // The records of a file, read once by `threads` threads (0: all available) in parts, with some megabytes of
-// memory each. Adds to progress the bytes read; begins no phase, so that several files can make one. Throws
+// memory each. Adds to progress the bytes read; begins no phase, so that several files can share one. Throws
 // Error(bad_record) for half a record, Error(io) naming path and offset, also when the file shrinks
 // meanwhile.
 Summary validate_file(const std::string& path, const RecordFormat& format, unsigned threads = 0,
                       Progress* progress = nullptr);
 
-// A summary as bytes, to be stored beside its part; `parse_summary` takes any bytes and throws
-// Error(bad_record), naming `path`, unless they are exactly such.
+// A summary as bytes, to be stored with its part; `parse_summary` takes any bytes and throws
+// Error(bad_record), naming `path`, unless they are exactly a summary.
 std::vector<std::byte> serialize_summary(const Summary& summary);
 Summary parse_summary(std::span<const std::byte> bytes, const std::string& path = {});
 

@@ -1,5 +1,5 @@
-// Summaries of lines, as of records: whether they are in order, how many repeat a key, and a checksum of
-// which lines there are.
+// Summaries of lines, as of records: whether they are in order, how many repeat a key, and an
+// order-independent checksum.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +15,8 @@
 
 namespace sortcore {
 
-// Of consecutive lines. A last line without a newline counts as if it had one, so that a sort, which adds it,
-// changes nothing.
+// Summary of consecutive lines. A last line without a newline counts as if it had one, so that a sort, which
+// adds it, changes nothing.
 struct LineSummary {
   LineFormat format;
   std::uint64_t lines = 0;
@@ -38,7 +38,7 @@ LineSummary validate_lines(std::span<const std::byte> text, const LineFormat& fo
                            Progress* progress = nullptr);
 
 // The lines of a file, which is mapped. Adds to progress the bytes read; begins no phase, so that several
-// files can make one. Throws Error(io) naming path and offset, also when the file shrinks meanwhile.
+// files can share one. Throws Error(io) naming path and offset, also when the file shrinks meanwhile.
 LineSummary validate_lines_file(const std::string& path, const LineFormat& format, unsigned threads = 0,
                                 Progress* progress = nullptr);
 
